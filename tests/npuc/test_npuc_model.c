@@ -574,17 +574,21 @@ static void test_operands(void **state)
 	refused(&m, EINVAL, "layer 0 (RELU", "operand 0 is missing");
 	one_op(&m, 19);
 	m.ops[0].inputs[0] = 1;
-	refused(&m, EINVAL, "layer 0 (RELU", "'the output' is read before it is made");
+	refused(&m, EINVAL, "layer 0 (RELU", "'the output' is operand 0 and result 0");
 	one_op(&m, 19);
 	m.ops[0].outputs[0] = 0;
+	refused(&m, EINVAL, "layer 0 (RELU", "'the input' is operand 0 and result 0");
+	one_op(&m, 19);
+	m.inputs[m.input_count++] = 1;
 	refused(&m, EINVAL, "layer 0 (RELU",
-		"'the input' is constant, an input, or made");
+		"'the output' is constant, an input, or made");
 	one_op(&m, 19);
 	m.ops[0].output_count = 0;
 	refused(&m, EINVAL, "layer 0 (RELU", "0 outputs");
 	one_op(&m, 19);
 	m.tensors[1].dims[1] = 5;
-	refused(&m, EINVAL, "layer 0 (RELU", "4 elements become 5");
+	refused(&m, EINVAL, "layer 0 (RELU",
+		"'the output' is 1x5; its operands make it 1x4");
 }
 
 static void test_types(void **state)
@@ -768,9 +772,10 @@ static void test_bias(void **state)
 	accepted(&m);
 	/* There is but one dimension. */
 	m.tensors[3].channel_dim = 3;
-	accepted(&m);
+	refused(&m, EINVAL, "tensor 3 ('b')", "dimension is not one of");
 	m.tensors[3].channel_dim = -1;
-	accepted(&m);
+	refused(&m, EINVAL, "tensor 3 ('b')", "dimension is not one of");
+	m.tensors[3].channel_dim = 0;
 	m.tensors[3].scales = 2;
 	refused(&m, EINVAL, "tensor 3 ('b')", "the number of scales");
 }
@@ -865,19 +870,21 @@ static void test_moves(void **state)
 	with_numbers(&m, 130, far, 1);
 	refused(&m, EINVAL, "layer 0 (BROADCAST_TO", "2 dimensions become 1");
 	with_numbers(&m, 100, many, 4);
+	refused(&m, EINVAL, "layer 0 (MIRROR_PAD", "'numbers' has 1 dimensions, not 2");
+	m.tensors[2].rank = 2;
+	m.tensors[2].dims[0] = 1;
+	m.tensors[2].dims[1] = 4;
+	refused(&m, EINVAL, "layer 0 (MIRROR_PAD",
+		"'numbers' is 1x4; it must be pairs, 2x2");
+	m.tensors[2].dims[0] = m.tensors[2].dims[1] = 2;
 	refused(&m, EINVAL, "layer 0 (MIRROR_PAD",
 		"paddings 0 and 6 of dimension 1; at most 5");
 	op = with_numbers(&m, 38, twice, 1);
-	op->inputs[op->input_count++] = 2;
+	op->inputs[op->input_count++] =
+		tiny_const(&m, "margins", 2, 2, DIMS(1, 2), 1, 0, many, 8);
 	refused(&m, EINVAL, "layer 0 (SPACE_TO_BATCH_ND", "2 dimensions; 3 or 4");
 	m.tensors[0].rank = m.tensors[1].rank = 3;
 	m.tensors[0].dims[2] = m.tensors[1].dims[2] = 1;
-	m.tensors[3] = m.tensors[2];
-	m.tensors[3].dims[0] = 2;
-	m.tensors[3].data = many;
-	m.tensors[3].bytes = 8;
-	m.tensor_count = 4;
-	op->inputs[2] = 3;
 	accepted(&m);
 	m.tensors[3].data = far;
 	refused(&m, EINVAL, "layer 0 (SPACE_TO_BATCH_ND",
@@ -886,8 +893,12 @@ static void test_moves(void **state)
 	refused(&m, EINVAL, "layer 0 (SPACE_TO_DEPTH", "shapes do not fit blocks of 0");
 	one_op(&m, 88);
 	refused(&m, EINVAL, "layer 0 (UNPACK",
+		"option num is 0; the number of results is 1");
+	tiny_option(&m.ops[0], 64, 0, 4, 1);
+	refused(&m, EINVAL, "layer 0 (UNPACK",
 		"'the output' is 1x4; its operands make it 4");
 	one_op(&m, 83);
+	tiny_option(&m.ops[0], 59, 0, 4, 1);
 	m.tensors[1].rank = 3;
 	m.tensors[1].dims[2] = 4;
 	m.tensors[1].dims[1] = 1;

@@ -408,7 +408,7 @@ static int32_t fold_shape(struct tiny *m, int32_t in)
 
 	m->tensors[shape].type = m->tensors[n].type = m->tensors[same].type = 2;
 	m->tensors[to].type = 2;
-	tiny_op(m, 77, 1, REFS(in), shape);
+	tiny_option(tiny_op(m, 77, 1, REFS(in), shape), 55, 0, 1, 2);
 	tiny_option(tiny_op(m, 45, 4,
 			    REFS(shape, whole(m, "from", 1, zero), whole(m, "to", 1, one),
 				 whole(m, "step", 1, one)),
@@ -457,6 +457,7 @@ static void sample_moves(struct tiny *m)
 	tiny_option(tiny_op(m, 26, 1, REFS(large), deep), 19, 0, 4, 2);
 	op = tiny_op(m, 88, 1, REFS(deep), low);
 	op->outputs[op->output_count++] = high;
+	tiny_option(op, 64, 0, 4, 2);
 	tiny_option(op, 64, 1, 4, 1);
 	tiny_op(m, 22, 2, REFS(rest, fold_shape(m, in)), flat);
 	m->inputs[0] = in;
@@ -523,7 +524,7 @@ static void sample_arithmetic(struct tiny *m)
 	tiny_op(m, 41, 2, REFS(most, least), range);
 	tiny_option(tiny_op(m, 126, 2, REFS(range, range), square), 101, 1, 1, 1);
 	tiny_op(m, 55, 2, REFS(square, column), larger);
-	tiny_op(m, 56, 2, REFS(larger, axis), index);
+	tiny_option(tiny_op(m, 56, 2, REFS(larger, axis), index), 40, 0, 1, 2);
 	io(m, in, index);
 }
 

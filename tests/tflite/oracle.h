@@ -18,7 +18,7 @@ uint32_t oracle_crc32(const void *data, size_t bytes);
  * decompressed. */
 uint8_t *oracle_read_file(const char *path, size_t *size);
 
-/* One model of the pack; points into it. */
+/* One model of the pack; points into it.  output_bytes 0: it must be refused. */
 struct oracle_model {
 	char text[256];
 	const uint8_t *model, *input, *output; /* input NULL: random, from seed */

@@ -3,9 +3,11 @@
  * test_ops.c - every model of the packs of data/tflite: parsed, compiled and run, each
  * byte of its outputs as TensorFlow Lite's reference kernels have it.
  *
- *   test_ops [--figures] [--shard I/N] [--only NUMBER] [--rect RxC] PACK... TARGET
+ *   test_ops [--figures] [--mutants] [--shard I/N] [--only NUMBER] [--rect RxC] PACK...
+ *            TARGET
  *
  * Model number n of a pack is in shard n % N.  Rectangles take turns unless one is given.
+ * A model whose output has 0 bytes must be refused.  --mutants: any model may be refused.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -27,7 +29,7 @@ static const struct rect turns[] = {{16, 16}, {5, 7}, {1, 13}, {16, 3}, {11, 1}}
 #define TURNS (sizeof(turns) / sizeof(turns[0]))
 
 struct choice {
-	bool figures, one_rect;
+	bool figures, mutants, one_rect;
 	uint32_t shard, shards;
 	int64_t only;
 	struct rect rect;
@@ -42,7 +44,7 @@ struct bench {
 	struct hal_partition *part;
 	struct rect rect;
 	const char *pack; /* in work */
-	uint32_t run, failed;
+	uint32_t run, failed, refused;
 };
 
 static int parse_arguments(int argc, char **argv, struct choice *c)
@@ -56,6 +58,10 @@ static int parse_arguments(int argc, char **argv, struct choice *c)
 
 		if (strcmp(argv[i], "--figures") == 0) {
 			c->figures = true;
+			continue;
+		}
+		if (strcmp(argv[i], "--mutants") == 0) {
+			c->mutants = true;
 			continue;
 		}
 		if (strcmp(argv[i], "--shard") == 0 &&
@@ -191,7 +197,7 @@ static void run_model(struct bench *b, uint32_t number, const struct oracle_mode
 	char why[NPUC_WHY] = "", name[32];
 	struct npuc_program prog;
 	struct npuc_model *model = NULL;
-	bool compiled;
+	bool compiled, may_refuse = b->choice->mutants || !m->output_bytes;
 	int err;
 
 	memset(&prog, 0, sizeof(prog));
@@ -200,8 +206,15 @@ static void run_model(struct bench *b, uint32_t number, const struct oracle_mode
 	if (!err)
 		err = npuc_compile(model, NULL, &prog, why);
 	compiled = !err;
-	if (!err)
+	if (err && may_refuse && why[0]) {
+		b->refused++;
+		err = 0;
+	} else if (!err && !m->output_bytes) {
+		snprintf(why, sizeof(why), "compiled; it must be refused");
+		err = -EBADMSG;
+	} else if (!err) {
 		err = run_program(b, &prog, m, why);
+	}
 	b->run++;
 	if (err) {
 		b->failed++;
@@ -273,8 +286,8 @@ int main(int argc, char **argv)
 	int err = parse_arguments(argc, argv, &c);
 
 	if (err) {
-		printf("usage: test_ops [--figures] [--shard I/N] [--only NUMBER] "
-		       "[--rect RxC] PACK... TARGET\n");
+		printf("usage: test_ops [--figures] [--mutants] [--shard I/N] "
+		       "[--only NUMBER] [--rect RxC] PACK... TARGET\n");
 		return 2;
 	}
 	err = hal_open(c.target, NULL, &b.dev);
@@ -288,7 +301,7 @@ int main(int argc, char **argv)
 		printf("%s\n", hal_last_error());
 		err = -EBUSY;
 	}
-	printf("%u models, %u differ\n", b.run, b.failed);
+	printf("%u models, %u refused, %u differ\n", b.run, b.refused, b.failed);
 	if (err || !b.run)
 		return 1;
 	if (c.figures) {

@@ -554,6 +554,16 @@ int lower_dims(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t
 			  t->name, is, want);
 }
 
+int lower_same_dims(struct lowered *l, uint32_t a, uint32_t d)
+{
+	const struct npuc_tensor *t = lower_t(l, a);
+	uint32_t dims[NPUC_RANK];
+
+	for (uint32_t i = 0; i < t->rank; i++)
+		dims[i] = (uint32_t)t->dims[i];
+	return lower_dims(l, d, t->rank, dims);
+}
+
 /* ---- options ---------------------------------------------------------------------- */
 
 int32_t lower_option(struct lowered *l, uint32_t kind, uint32_t field, int32_t def)
@@ -777,7 +787,9 @@ static int lower_one(struct lowered *l)
 		snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "left to the host");
 		return 0;
 	}
-	rc = lower_fold(l, &folded);
+	rc = l->other_types ? 0 : lower_form(l);
+	if (!rc)
+		rc = lower_fold(l, &folded);
 	if (!rc && !folded)
 		rc = check_known(l);
 	if (!rc && !folded && !l->other_types)

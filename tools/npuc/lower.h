@@ -171,6 +171,8 @@ int lower_counts(struct lowered *l, uint32_t least, uint32_t most);
 int lower_same_type(struct lowered *l, uint32_t a, uint32_t b);
 int lower_same_quant(struct lowered *l, uint32_t a, uint32_t d);
 int lower_dims(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t *dims);
+/* d has a's shape. */
+int lower_same_dims(struct lowered *l, uint32_t a, uint32_t d);
 /* Fields of the operator's options; the default where it has none of that kind. */
 int32_t lower_option(struct lowered *l, uint32_t kind, uint32_t field, int32_t def);
 uint32_t lower_option_u8(struct lowered *l, uint32_t kind, uint32_t field);
@@ -182,7 +184,7 @@ uint32_t lower_u8(const struct lowered *l, uint32_t tensor, uint32_t flags);
 struct quant_side lower_side(const struct lowered *l, uint32_t tensor);
 /* What the layer is said to do: "1x10 -> 1x10", by its first operand. */
 void lower_describe(struct lowered *l, uint32_t a, uint32_t d);
-/* One operand, and a result of as many elements. */
+/* One operand, and a result of its shape. */
 int lower_unary(struct lowered *l, uint32_t *a, uint32_t *d);
 /* The same, of which some may be int16. */
 int lower_unary16(struct lowered *l, uint32_t *a, uint32_t *d);
@@ -199,7 +201,8 @@ struct runs {
 		bool reduced;
 	} run[NPUC_RANK];
 };
-int lower_runs(struct lowered *l, uint32_t a, struct runs *r);
+/* Checks d's shape: without the axes, or with 1 for each where the options keep them. */
+int lower_runs(struct lowered *l, uint32_t a, uint32_t d, struct runs *r);
 
 int lower_conv(struct lowered *l);
 int lower_depthwise(struct lowered *l);
@@ -231,5 +234,8 @@ int lower_function(struct lowered *l); /* LOGISTIC, TANH */
 int lower_quantize(struct lowered *l);
 int lower_dequantize(struct lowered *l);
 int lower_pad(struct lowered *l);
+/* Checks operands and options of the layer in work that are the same for all its numbers.
+ */
+int lower_form(struct lowered *l);
 
 #endif

@@ -32,7 +32,9 @@ enum {
 	OPTIONS_FULLY_CONNECTED = 8,
 	FULLY_CONNECTED_ACT = 0,
 	FULLY_CONNECTED_FORMAT = 1,
+	FULLY_CONNECTED_KEEP = 2,
 	OPTIONS_REDUCER = 27,
+	REDUCER_KEEP_DIMS = 0,
 };
 
 #define IMAGES_MAX   65536u /* convolutions are one step an image */
@@ -183,6 +185,12 @@ int conv_bias(struct lowered *l, struct conv *c, uint32_t number, bool coarse)
 	if (rc || (!c->out.bias && !c->bias))
 		return rc;
 	bias = lower_t(l, op->inputs[number]);
+	if (bias->type != NPUC_INT32 && (!c->wide || bias->type != NPUC_INT64))
+		return lower_fail(l, ENOTSUP, "bias '%.80s' is %s; it must be int32",
+				  bias->name, npuc_type_name(bias->type));
+	if (c->wide && op->code == NPUC_DEPTHWISE_CONV_2D && bias->type != NPUC_INT64)
+		return lower_fail(l, ENOTSUP, "bias '%.80s' is %s; it must be int64",
+				  bias->name, npuc_type_name(bias->type));
 	if (op->code != NPUC_FULLY_CONNECTED && bias->scales == 1 && bias->zero_point)
 		return lower_fail(l, EINVAL, "bias '%.80s': zero point %d; must be 0",
 				  bias->name, bias->zero_point);
@@ -405,6 +413,7 @@ int lower_depthwise(struct lowered *l)
 						    DEPTHWISE_DILATION_H};
 	struct conv c = {0};
 	const struct npuc_tensor *t;
+	uint32_t multiplier;
 	int rc = conv_begin(l, &options, &c);
 
 	if (rc)
@@ -419,16 +428,47 @@ int lower_depthwise(struct lowered *l)
 	c.w.x.k = (uint32_t)t->dims[2];
 	c.n = (uint32_t)t->dims[3];
 	c.groups = c.w.c;
-	/* The multiplier that is written down is not what kernels go by. */
 	if (c.n % c.w.c)
 		return lower_fail(l, EINVAL,
 				  "weights '%.80s' make %u outputs of %u channels",
 				  t->name, c.n, c.w.c);
+	/* The kernel of int16 goes by the multiplier that is written down, no other does.
+	 */
+	multiplier =
+		(uint32_t)lower_option(l, OPTIONS_DEPTHWISE, DEPTHWISE_MULTIPLIER, 0);
+	if (c.wide && multiplier != c.n / c.w.c)
+		return lower_fail(l, EINVAL,
+				  "option depth_multiplier is %d, but %u outputs of %u "
+				  "channels make it %u",
+				  (int32_t)multiplier, c.n, c.w.c, c.n / c.w.c);
 	rc = conv_geometry(l, &options, &c);
 	if (rc)
 		return rc;
 	c.data = turn_depthwise(l, &c);
 	return c.data ? conv_steps(l, &c) : -ENOMEM;
+}
+
+/* The result: a row of n for each row of the operand, in as many dimensions if the
+ * options keep them. */
+static int connected_dims(struct lowered *l, const struct conv *c)
+{
+	const struct npuc_tensor *a = lower_t(l, c->a);
+	uint32_t dims[NPUC_RANK], rank = 0;
+
+	if (a->count % c->w.c)
+		return lower_fail(l, EINVAL, "%llu elements are no rows of %u",
+				  (unsigned long long)a->count, c->w.c);
+	if (!lower_option_u8(l, OPTIONS_FULLY_CONNECTED, FULLY_CONNECTED_KEEP))
+		return lower_dims(l, c->d, 2,
+				  (uint32_t[]){(uint32_t)(a->count / c->w.c), c->n});
+	if (!a->rank || (uint32_t)a->dims[a->rank - 1] != c->w.c)
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s' has rows of %d, the weights %u",
+				  a->name, a->rank ? a->dims[a->rank - 1] : 1, c->w.c);
+	for (; rank + 1 < a->rank; rank++)
+		dims[rank] = (uint32_t)a->dims[rank];
+	dims[rank++] = c->n;
+	return lower_dims(l, c->d, rank, dims);
 }
 
 /* A 1 x 1 convolution over a column of pixels, a row of the operand each. */
@@ -457,12 +497,9 @@ int lower_fully_connected(struct lowered *l)
 	c.n = (uint32_t)t->dims[0];
 	c.w.c = (uint32_t)t->dims[1];
 	count = lower_t(l, c.a)->count;
-	if (count % c.w.c || lower_t(l, c.d)->count != count / c.w.c * c.n)
-		return lower_fail(l, EINVAL,
-				  "%llu elements in rows of %u cannot make %llu in rows "
-				  "of %u",
-				  (unsigned long long)count, c.w.c,
-				  (unsigned long long)lower_t(l, c.d)->count, c.n);
+	rc = connected_dims(l, &c);
+	if (rc)
+		return rc;
 	if (count / c.w.c > 65535)
 		return lower_fail(l, ENOTSUP, "%llu rows; at most 65535",
 				  (unsigned long long)(count / c.w.c));
@@ -484,11 +521,12 @@ int lower_fully_connected(struct lowered *l)
 
 #define MEAN_WEIGHTS_MAX (UINT64_C(16) << 20)
 
-int lower_runs(struct lowered *l, uint32_t a, struct runs *r)
+int lower_runs(struct lowered *l, uint32_t a, uint32_t d, struct runs *r)
 {
+	bool keep = lower_option_u8(l, OPTIONS_REDUCER, REDUCER_KEEP_DIMS);
 	const struct npuc_tensor *t = lower_t(l, a);
+	uint32_t count = 0, mask = 0, dims[NPUC_RANK], rank = 0;
 	const int32_t *axes;
-	uint32_t count = 0, mask = 0;
 	int rc = lower_ints(l, 1, false, 0, &axes, &count);
 
 	if (rc)
@@ -505,6 +543,8 @@ int lower_runs(struct lowered *l, uint32_t a, struct runs *r)
 	for (uint32_t i = 0; i < t->rank; i++) {
 		bool reduced = mask >> i & 1;
 
+		if (keep || !reduced)
+			dims[rank++] = reduced ? 1 : (uint32_t)t->dims[i];
 		if (t->dims[i] == 1)
 			continue;
 		if (!r->count || r->run[r->count - 1].reduced != reduced) {
@@ -513,7 +553,7 @@ int lower_runs(struct lowered *l, uint32_t a, struct runs *r)
 		}
 		r->run[r->count - 1].size *= (uint32_t)t->dims[i];
 	}
-	return 0;
+	return lower_dims(l, d, rank, dims);
 }
 
 /* A kernel of k pixels, h * w = k, neither side longer than the machine's. */
@@ -688,21 +728,21 @@ int lower_mean(struct lowered *l)
 		rc = lower_same_type(l, c.a, c.d);
 	c.int32 = c.wide;
 	if (!rc)
-		rc = lower_runs(l, c.a, &r);
+		rc = lower_runs(l, c.a, c.d, &r);
 	if (rc)
 		return rc;
 	count = 1;
 	for (uint32_t i = 0; i < r.count; i++)
 		count *= r.run[i].reduced ? r.run[i].size : 1;
-	if (lower_t(l, c.d)->count * count != lower_t(l, c.a)->count)
-		return lower_fail(l, EINVAL, "%llu elements become %llu by means of %llu",
-				  (unsigned long long)lower_t(l, c.a)->count,
-				  (unsigned long long)lower_t(l, c.d)->count,
-				  (unsigned long long)count);
 	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "%llu -> %llu",
 		 (unsigned long long)lower_t(l, c.a)->count,
 		 (unsigned long long)lower_t(l, c.d)->count);
 	/* Without one of the scales the multiplier is 0. */
+	if (!scaled && (lower_t(l, c.d)->zero_point < quant_min(lower_t(l, c.d)->type) ||
+			lower_t(l, c.d)->zero_point > quant_max(lower_t(l, c.d)->type)))
+		return lower_fail(l, EINVAL, "tensor '%.80s': zero point %d is no %s",
+				  lower_t(l, c.d)->name, lower_t(l, c.d)->zero_point,
+				  npuc_type_name(lower_t(l, c.d)->type));
 	if (!scaled)
 		return lower_fill(l, c.d, 1, lower_t(l, c.d)->zero_point);
 	rc = mean_requant(l, &c, count);

@@ -129,12 +129,11 @@ static int fold_pair(struct lowered *l, struct fold *f)
 
 static int fold_cast(struct lowered *l, struct fold *f)
 {
-	if (f->t[0]->count != f->to->count)
-		return lower_fail(l, EINVAL, "%llu elements become %llu",
-				  (unsigned long long)f->t[0]->count,
-				  (unsigned long long)f->to->count);
-	memcpy(f->out, f->in[0], f->to->count * sizeof(*f->out));
-	return 0;
+	int rc = lower_same_dims(l, lower_op(l)->inputs[0], f->d);
+
+	if (!rc)
+		memcpy(f->out, f->in[0], f->to->count * sizeof(*f->out));
+	return rc;
 }
 
 static int fold_fill(struct lowered *l, struct fold *f)
@@ -301,6 +300,15 @@ int lower_fold(struct lowered *l, bool *folded)
 		    l->m->tensors[tensor].unusable || !is_whole(lower_t(l, tensor)))
 			return 0;
 		f.t[i] = lower_t(l, tensor);
+	}
+	/* All have one type; of CAST any, and axes and FILL's sizes have their own. */
+	for (uint32_t i = 0; i < f.count && op->code != NPUC_CAST; i++) {
+		bool number = i == (op->code == NPUC_FILL) ||
+			      (i && folder->fold != fold_reduce && op->code != NPUC_FILL);
+
+		rc = number ? lower_same_type(l, op->inputs[i], f.d) : 0;
+		if (rc)
+			return rc;
 	}
 	for (uint32_t i = 0; i < f.count; i++) {
 		f.in[i] = read_numbers(l, op->inputs[i]);

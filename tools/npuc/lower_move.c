@@ -11,6 +11,8 @@
 enum {
 	OPTIONS_RESHAPE = 17,
 	RESHAPE_SHAPE = 0,
+	OPTIONS_SQUEEZE = 30,
+	SQUEEZE_DIMS = 0,
 };
 
 /* ---- moves ------------------------------------------------------------------------ */
@@ -392,6 +394,10 @@ static int asked_shape(struct lowered *l, const int32_t **given, uint32_t *count
 		return lower_ints(l, 1, false, 0, given, count);
 	if (op->options_type == OPTIONS_RESHAPE)
 		v = flat_vector(&f, op->options, RESHAPE_SHAPE, 4);
+	if (!f.bad && !v.at && op->input_count == 2 && op->inputs[1] != NPUC_NONE)
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s' must be int32 of one dimension",
+				  lower_t(l, op->inputs[1])->name);
 	if (f.bad || !v.at)
 		return 0;
 	copy = lower_own(l, (uint64_t)v.count * sizeof(*copy));
@@ -428,6 +434,60 @@ static int check_asked(struct lowered *l, const struct move_pair *p)
 	return lower_dims(l, p->d, count, dims);
 }
 
+/* The operand's dimensions without those that are squeezed, all of size 1. */
+static int check_squeezed(struct lowered *l, const struct move_pair *p)
+{
+	const struct model_op *op = lower_op(l);
+	uint32_t dims[NPUC_RANK], rank = 0, mask = 0, axis = 0;
+	struct flat f = l->m->flat;
+	struct flat_vector v = {0};
+	int rc = 0;
+
+	if (op->options_type == OPTIONS_SQUEEZE)
+		v = flat_vector(&f, op->options, SQUEEZE_DIMS, 4);
+	for (uint32_t i = 0; !rc && !f.bad && i < v.count; i++) {
+		int32_t wanted = flat_vector_i32(&f, v, i);
+
+		rc = move_axis(l, wanted, p->x->rank, &axis);
+		if (!rc && p->x->dims[axis] != 1)
+			rc = lower_fail(l, EINVAL, "dimension %d is %d; only 1 goes",
+					wanted, p->x->dims[axis]);
+		mask |= 1u << axis;
+	}
+	for (uint32_t i = 0; i < p->x->rank; i++)
+		if (v.count ? !(mask >> i & 1) : p->x->dims[i] != 1)
+			dims[rank++] = (uint32_t)p->x->dims[i];
+	return rc ? rc : lower_dims(l, p->d, rank, dims);
+}
+
+/* The operand's dimensions with a 1 before the given one. */
+static int check_expanded(struct lowered *l, const struct move_pair *p)
+{
+	uint32_t dims[NPUC_RANK + 1], axis = 0;
+	const int32_t *given;
+	int rc = lower_ints(l, 1, false, 1, &given, NULL);
+
+	if (!rc)
+		rc = move_axis(l, given[0], p->x->rank + 1, &axis);
+	if (!rc)
+		rc = move_same_quant(l, p->a, p->d);
+	for (uint32_t i = 0; i <= p->x->rank; i++)
+		dims[i] = i == axis ? 1 : (uint32_t)p->x->dims[i - (i > axis)];
+	return rc ? rc : lower_dims(l, p->d, p->x->rank + 1, dims);
+}
+
+static int check_reshaped(struct lowered *l, const struct move_pair *p)
+{
+	switch (lower_op(l)->code) {
+	case NPUC_RESHAPE:
+		return check_asked(l, p);
+	case NPUC_SQUEEZE:
+		return check_squeezed(l, p);
+	default:
+		return check_expanded(l, p);
+	}
+}
+
 int lower_reshape(struct lowered *l)
 {
 	struct move m = {0};
@@ -442,8 +502,7 @@ int lower_reshape(struct lowered *l)
 		return lower_fail(l, EINVAL, "%llu elements become %llu",
 				  (unsigned long long)p.x->count,
 				  (unsigned long long)p.y->count);
-	if (lower_op(l)->code == NPUC_RESHAPE)
-		rc = check_asked(l, &p);
+	rc = check_reshaped(l, &p);
 	move_add(&m, p.x->count, 1, 1);
 	return rc ? rc : lower_move(l, p.a, p.d, p.element, &m);
 }

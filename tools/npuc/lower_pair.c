@@ -731,6 +731,8 @@ int lower_prelu(struct lowered *l)
 	float real;
 	int rc = pair_operands(l, &s, v);
 
+	if (!rc)
+		rc = lower_same_dims(l, v[0], v[2]);
 	if (rc)
 		return rc;
 	x = lower_t(l, v[0]);

@@ -289,6 +289,8 @@ int lower_slice(struct lowered *l)
 		rc = lower_ints(l, 1, false, p.x->rank, &begin, NULL);
 	if (!rc)
 		rc = lower_ints(l, 2, false, p.x->rank, &size, NULL);
+	if (!rc)
+		rc = lower_same_type(l, lower_op(l)->inputs[1], lower_op(l)->inputs[2]);
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < p.x->rank; i++) {
@@ -378,9 +380,10 @@ static int slice_dim(struct lowered *l, struct slicing *s, uint32_t dim,
 	if (!r->stride)
 		return lower_fail(l, EINVAL, "dimension %u has stride 0", dim);
 	resolve_range(r, s->p.x->dims[dim], &first, &count);
-	if (r->shrink && (count != 1 || first < 0))
-		return lower_fail(l, EINVAL, "element %d of dimension %u of %d", r->begin,
-				  dim, s->p.x->dims[dim]);
+	if (r->shrink && (r->stride < 0 || count != 1 || first < 0))
+		return lower_fail(l, EINVAL,
+				  "element %d of dimension %u of %d, stride %d", r->begin,
+				  dim, s->p.x->dims[dim], r->stride);
 	s->m.a_at += first * s->p.a_step[dim];
 	return r->shrink ? 0
 			 : add_result_dim(l, s, count,
@@ -453,6 +456,8 @@ int lower_strided_slice(struct lowered *l)
 		rc = lower_ints(l, 2, false, s.given, &s.end, NULL);
 	if (!rc)
 		rc = lower_ints(l, 3, false, s.given, &s.strides, NULL);
+	if (!rc && !s.given && lower_t(l, lower_op(l)->inputs[2])->count)
+		rc = lower_fail(l, EINVAL, "ends, but no beginnings");
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < STRIDED_SLICE_OFFSET; i++)

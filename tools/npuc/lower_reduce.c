@@ -163,14 +163,10 @@ int lower_reduce(struct lowered *l)
 	if (!rc)
 		rc = lower_same_quant(l, a, d);
 	if (!rc)
-		rc = lower_runs(l, a, &r);
+		rc = lower_runs(l, a, d, &r);
 	if (rc)
 		return rc;
 	count = sizes(&r, 0, r.count, false);
-	if (lower_t(l, d)->count != count)
-		return lower_fail(l, EINVAL, "%llu elements are left, not %llu",
-				  (unsigned long long)count,
-				  (unsigned long long)lower_t(l, d)->count);
 	lower_describe(l, a, d);
 	u8 = lower_t(l, a)->type == NPUC_UINT8;
 	width = npuc_type_bytes(lower_t(l, a)->type);
@@ -511,6 +507,7 @@ static int arg_long(struct lowered *l, uint32_t a, uint32_t d, const struct alon
 static int arg_operands(struct lowered *l, uint32_t *a, uint32_t *d, struct along *x)
 {
 	const struct npuc_tensor *t;
+	uint32_t dims[NPUC_RANK], rank = 0;
 	const int32_t *axis;
 	int64_t at;
 	int rc = lower_counts(l, 2, 2);
@@ -530,13 +527,14 @@ static int arg_operands(struct lowered *l, uint32_t *a, uint32_t *d, struct alon
 				  t->rank);
 	*x = (struct along){1, (uint32_t)t->dims[at], 1};
 	for (uint32_t i = 0; i < t->rank; i++) {
+		if (i != at)
+			dims[rank++] = (uint32_t)t->dims[i];
 		x->outer *= i < at ? (uint32_t)t->dims[i] : 1;
 		x->inner *= i > at ? (uint32_t)t->dims[i] : 1;
 	}
-	if (lower_t(l, *d)->count != (uint64_t)x->outer * x->inner)
-		return lower_fail(l, EINVAL, "%llu indices, not %llu",
-				  (unsigned long long)x->outer * x->inner,
-				  (unsigned long long)lower_t(l, *d)->count);
+	rc = lower_dims(l, *d, rank, dims);
+	if (rc)
+		return rc;
 	if (x->k > KERNEL_MAX * KERNEL_MAX)
 		return lower_fail(l, ENOTSUP, "the index of one of %u; at most %u", x->k,
 				  KERNEL_MAX * KERNEL_MAX);

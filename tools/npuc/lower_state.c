@@ -138,6 +138,12 @@ static int copy(struct lowered *l, uint32_t a, uint32_t d)
 
 /* ---- the graph of the first values ------------------------------------------------- */
 
+/* What stands for a variable: TensorFlow Lite reads it as one number. */
+static bool is_handle(const struct npuc_tensor *t)
+{
+	return t->type == NPUC_RESOURCE && t->count == 1;
+}
+
 /* handles: by tensor of that graph, the variable's index and 1. */
 static int assign_first(struct lowered *l, const struct npuc_model *m,
 			const struct model_op *op, const uint32_t *handles)
@@ -178,7 +184,8 @@ static int run_once(struct lowered *l, const struct npuc_model *m)
 		switch (op->code) {
 		case NPUC_VAR_HANDLE:
 			rc = find_variable(l, name_of(m, op), &index);
-			if (!rc && op->output_count == 1 && op->outputs[0] != NPUC_NONE)
+			if (!rc && op->output_count == 1 && op->outputs[0] != NPUC_NONE &&
+			    is_handle(&m->tensors[op->outputs[0]].t))
 				handles[op->outputs[0]] = index + 1;
 			break;
 		case NPUC_ASSIGN_VARIABLE:
@@ -217,6 +224,9 @@ int lower_var_handle(struct lowered *l)
 
 	if (op->output_count != 1 || op->outputs[0] == NPUC_NONE)
 		return lower_fail(l, EINVAL, "%u outputs; exactly 1", op->output_count);
+	if (!is_handle(lower_t(l, op->outputs[0])))
+		return lower_fail(l, EINVAL, "tensor '%.80s' is no single resource",
+				  lower_t(l, op->outputs[0])->name);
 	rc = find_variable(l, name_of(l->m, op), &index);
 	if (!rc)
 		l->values[op->outputs[0]].variable = index + 1;

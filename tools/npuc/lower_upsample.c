@@ -135,17 +135,18 @@ static int turned_phase(struct lowered *l, const struct conv *c, const struct tu
 			    c->w.x.out, pixel);
 }
 
-/* What the output would be padded by if it were the input: TensorFlow Lite goes by that,
- * and by the shape that is given. */
+/* Find the padding as TensorFlow Lite does: that of a convolution which reads the output
+ * as its shape is given.  The operand's size need not be what that convolution makes. */
 static int turned_axis(struct lowered *l, const char *name, struct axis *a,
 		       uint32_t padding)
 {
-	uint64_t span = (uint64_t)(a->in - 1) * a->stride + a->k;
+	uint64_t span;
 
 	if (!a->stride || a->stride > KERNEL_MAX || !a->k || a->k > KERNEL_MAX)
 		return lower_fail(l, a->stride && a->k ? ENOTSUP : EINVAL,
 				  "%s: stride %u, kernel %u; 1 to %u", name, a->stride,
 				  a->k, KERNEL_MAX);
+	span = (uint64_t)(a->out - 1) / a->stride * a->stride + a->k;
 	a->pad = 0;
 	if (padding == CONV_SAME && span > a->out)
 		a->pad = (uint32_t)((span - a->out) / 2);
@@ -159,6 +160,7 @@ static int turned_geometry(struct lowered *l, struct conv *c)
 {
 	uint32_t padding = lower_option_u8(l, OPTIONS_TRANSPOSE_CONV, TRANSPOSE_PADDING);
 	const struct npuc_tensor *t = lower_t(l, c->weights), *d = lower_t(l, c->d);
+	uint32_t dims[4];
 	const int32_t *shape;
 	int rc;
 
@@ -177,9 +179,12 @@ static int turned_geometry(struct lowered *l, struct conv *c)
 	if (d->rank != 4)
 		return lower_fail(l, EINVAL, "tensor '%.80s' has %u dimensions, not 4",
 				  d->name, d->rank);
-	rc = lower_dims(
-		l, c->d, 4,
-		(uint32_t[]){c->w.images, (uint32_t)shape[1], (uint32_t)shape[2], c->n});
+	for (uint32_t i = 0; !rc && i < 4; i++)
+		dims[i] = (uint32_t)shape[i];
+	rc = lower_dims(l, c->d, 4, dims);
+	if (!rc)
+		rc = lower_dims(l, c->d, 4,
+				(uint32_t[]){c->w.images, dims[1], dims[2], c->n});
 	c->w.y.out = (uint32_t)d->dims[1];
 	c->w.x.out = (uint32_t)d->dims[2];
 	c->w.y.stride =
@@ -258,6 +263,16 @@ static struct between between(const struct axis *a, uint32_t out, bool align, bo
 	if (high <= low) /* both weights on one */
 		return (struct between){(uint32_t)high, 0};
 	return (struct between){(uint32_t)low, (uint32_t)(at - UNIT * low)};
+}
+
+/* A distance of outputs which is a whole number of TensorFlow Lite's fractions: the same
+ * in its float32. */
+static bool is_exact(const struct axis *a, bool align)
+{
+	bool corners = align && a->out > 1;
+
+	return corners ? UNIT * (a->in - 1) % (a->out - 1) == 0
+		       : UNIT * a->in % a->out == 0;
 }
 
 /* How many of the outputs from at->first on, step apart, are like it; their elements are
@@ -586,7 +601,8 @@ static int blend_all(struct lowered *l, const struct conv *c, bool align, bool h
 		for (uint32_t k = 0; k < x_count; k++)
 			wide |= c->wide ? !is_on(&ys[i], &xs[k])
 					: !is_narrow(&ys[i], &xs[k]);
-	if (!rc && wide && lower_t(l, c->d)->type == NPUC_UINT8)
+	if (!rc && lower_t(l, c->d)->type == NPUC_UINT8 &&
+	    (wide || !is_exact(&c->w.y, align) || !is_exact(&c->w.x, align)))
 		rc = lower_fail(
 			l, ENOTSUP,
 			"uint8 by this ratio, whose weights TensorFlow Lite has in "

@@ -52,16 +52,6 @@ void lower_describe(struct lowered *l, uint32_t a, uint32_t d)
 	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "%s -> %s", from, to);
 }
 
-static int same_count(struct lowered *l, uint32_t a, uint32_t d)
-{
-	uint64_t x = lower_t(l, a)->count, y = lower_t(l, d)->count;
-
-	if (x == y)
-		return 0;
-	return lower_fail(l, EINVAL, "%llu elements become %llu", (unsigned long long)x,
-			  (unsigned long long)y);
-}
-
 /* ---- functions of one byte -------------------------------------------------------- */
 
 int lower_lut(struct lowered *l, uint32_t a, uint32_t d, uint64_t bytes,
@@ -85,7 +75,7 @@ int lower_unary(struct lowered *l, uint32_t *a, uint32_t *d)
 		rc = lower_operand(l, 0, a);
 	if (!rc)
 		rc = lower_result(l, d);
-	return rc ? rc : same_count(l, *a, *d);
+	return rc ? rc : lower_same_dims(l, *a, *d);
 }
 
 int lower_unary16(struct lowered *l, uint32_t *a, uint32_t *d)
@@ -96,7 +86,7 @@ int lower_unary16(struct lowered *l, uint32_t *a, uint32_t *d)
 		rc = lower_operand16(l, 0, a);
 	if (!rc)
 		rc = lower_result16(l, d);
-	return rc ? rc : same_count(l, *a, *d);
+	return rc ? rc : lower_same_dims(l, *a, *d);
 }
 
 static int rescale(struct lowered *l, uint32_t a, uint32_t d, double real, uint32_t act)
@@ -202,7 +192,7 @@ int lower_quantize(struct lowered *l)
 	    lower_t(l, op->inputs[0])->type == NPUC_FLOAT32 &&
 	    l->values[op->outputs[0]].input) {
 		snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "on the host");
-		return 0;
+		return lower_same_dims(l, op->inputs[0], op->outputs[0]);
 	}
 	rc = lower_unary16(l, &a, &d);
 	if (rc)
@@ -229,7 +219,7 @@ int lower_dequantize(struct lowered *l)
 		if (l->model_outputs[i] == op->outputs[0] && l->output_tensors[i] == a) {
 			snprintf(l->shapes[l->layer], sizeof(l->shapes[0]),
 				 "on the host");
-			return 0;
+			return lower_same_dims(l, a, op->outputs[0]);
 		}
 	return lower_fail(l, ENOTSUP, "float32 inside the model");
 }

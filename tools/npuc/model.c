@@ -354,14 +354,12 @@ static int read_quantization(struct parse *p, struct model_tensor *t, uint32_t i
 	t->t.scales = t->scales.count;
 	if (!t->t.scales)
 		return 0;
-	if (t->t.rank ==
-	    1) /* whatever the file says: biases have their weights' number */
-		dim = 0;
 	if (t->zero_points.count && t->zero_points.count != t->scales.count)
 		wrong = "the number of zero points is not that of scales";
-	if (t->t.scales > 1 && (dim < 0 || (uint32_t)dim >= t->t.rank))
+	if (dim < 0 || (t->t.rank && (uint32_t)dim >= t->t.rank))
 		wrong = "the quantized dimension is not one of its shape";
-	else if (t->t.scales > 1 && (uint32_t)t->t.dims[dim] != t->t.scales)
+	else if (t->t.scales > 1 &&
+		 (!t->t.rank || (uint32_t)t->t.dims[dim] != t->t.scales))
 		wrong = "the number of scales is not the size of the quantized dimension";
 	if (wrong)
 		return npuc_fail(p->why, EINVAL, "%s: tensor %u ('%s'): %s", p->m->file,

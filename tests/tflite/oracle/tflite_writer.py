@@ -190,7 +190,7 @@ class Model(Graph):
         quantization = None
         if scale is not None:
             scales = list(np.atleast_1d(scale))
-            zeros = [int(zero)] * len(scales)
+            zeros = [int(zero)] * len(scales) if np.isscalar(zero) else list(map(int, zero))
             s = _numbers(b, scales, 4, b.PrependFloat32)
             z = _numbers(b, zeros, 8, b.PrependInt64)
             b.StartObject(7)
