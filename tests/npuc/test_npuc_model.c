@@ -686,6 +686,7 @@ static void test_shapes(void **state)
 static void test_convolution(void **state)
 {
 	static const int8_t w[36];
+	static const int32_t b[2];
 	struct tiny m = {0};
 	struct tiny_op *op;
 
@@ -697,6 +698,10 @@ static void test_convolution(void **state)
 	m.inputs[0] = 0;
 	m.outputs[0] = 1;
 	m.input_count = m.output_count = 1;
+	refused(&m, EINVAL, "layer 0 (CONV_2D", "2 operands, not 3");
+	op->inputs[op->input_count++] = -1;
+	refused(&m, EINVAL, "layer 0 (CONV_2D", "the bias is missing");
+	op->inputs[2] = tiny_const(&m, "b", 2, 1, DIMS(2), 0.5f, 0, b, 8);
 	refused(&m, EINVAL, "layer 0 (CONV_2D, output 'out')", "stride 0");
 	tiny_option(op, 1, 1, 4, 1);
 	tiny_option(op, 1, 2, 4, 1);

@@ -39,6 +39,7 @@ enum {
 
 #define IMAGES_MAX   65536u /* convolutions are one step an image */
 #define KERNEL_MAX   255u
+#define CHANNELS_MAX 65535u
 #define BIAS_OFF_MAX 0.02 /* TensorFlow Lite's tolerance */
 
 /* ---- geometry --------------------------------------------------------------------- */
@@ -329,9 +330,12 @@ struct conv_options {
 /* Operands and result; weights are c->weights then. */
 static int conv_begin(struct lowered *l, const struct conv_options *o, struct conv *c)
 {
-	int rc = lower_counts(l, 2, 3);
+	const struct model_op *op = lower_op(l);
+	int rc = lower_counts(l, op->code == NPUC_CONV_2D ? 3 : 2, 3);
 
 	c->act = lower_option_u8(l, o->kind, o->act);
+	if (!rc && op->input_count == 3 && op->inputs[2] == NPUC_NONE)
+		rc = lower_fail(l, EINVAL, "the bias is missing");
 	if (!rc)
 		rc = conv_operands(l, c, 0);
 	if (!rc)
@@ -500,6 +504,9 @@ int lower_fully_connected(struct lowered *l)
 	rc = connected_dims(l, &c);
 	if (rc)
 		return rc;
+	if (c.w.c > CHANNELS_MAX)
+		return lower_fail(l, ENOTSUP, "rows of %u inputs; at most %u", c.w.c,
+				  CHANNELS_MAX);
 	if (count / c.w.c > 65535)
 		return lower_fail(l, ENOTSUP, "%llu rows; at most 65535",
 				  (unsigned long long)(count / c.w.c));

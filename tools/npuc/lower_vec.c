@@ -211,8 +211,10 @@ int lower_dequantize(struct lowered *l)
 {
 	const struct model_op *op = lower_op(l);
 	uint32_t a;
-	int rc = lower_operand16(l, 0, &a);
+	int rc = lower_counts(l, 1, 1);
 
+	if (!rc)
+		rc = lower_operand16(l, 0, &a);
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; op->output_count == 1 && i < l->output_count; i++)
