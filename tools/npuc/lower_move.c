@@ -364,12 +364,26 @@ int move_axis(struct lowered *l, int32_t wanted, uint32_t rank, uint32_t *axis)
 	return 0;
 }
 
+int move_one_scale(struct lowered *l, uint32_t tensor)
+{
+	const struct npuc_tensor *t = lower_t(l, tensor);
+
+	return t->scales < 2 ? 0
+			     : lower_fail(l, ENOTSUP,
+					  "tensor '%.80s' is quantized per channel; only "
+					  "weights may be",
+					  t->name);
+}
+
 int move_same_quant(struct lowered *l, uint32_t a, uint32_t d)
 {
 	const struct npuc_tensor *x = lower_t(l, a), *y = lower_t(l, d);
+	int rc = move_one_scale(l, a);
 
-	if (x->scale == y->scale && x->zero_point == y->zero_point)
-		return 0;
+	if (!rc)
+		rc = move_one_scale(l, d);
+	if (rc || (x->scale == y->scale && x->zero_point == y->zero_point))
+		return rc;
 	return lower_fail(l, EINVAL,
 			  "tensors '%.80s' and '%.80s' must have the same scale and zero "
 			  "point",

@@ -58,6 +58,8 @@ int move_pair_with(struct lowered *l, struct move_pair *p, uint32_t each,
 uint64_t move_product(const struct npuc_tensor *t, uint32_t from, uint32_t to);
 /* An axis, which may count from the end. */
 int move_axis(struct lowered *l, int32_t wanted, uint32_t rank, uint32_t *axis);
+/* Where quantization counts there is one scale, or none. */
+int move_one_scale(struct lowered *l, uint32_t tensor);
 int move_same_quant(struct lowered *l, uint32_t a, uint32_t d);
 
 /* lower_move.c */

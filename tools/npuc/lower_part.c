@@ -77,6 +77,10 @@ static int concat_check(struct lowered *l, uint32_t number, uint32_t d, uint32_t
 		rc = lower_same_type(l, a, d);
 	if (!rc && out->type != NPUC_UINT8)
 		rc = move_same_quant(l, a, d);
+	if (!rc)
+		rc = move_one_scale(l, a);
+	if (!rc)
+		rc = move_one_scale(l, d);
 	if (rc)
 		return rc;
 	t = lower_t(l, a);

@@ -232,7 +232,11 @@ static int softmax16(struct lowered *l, uint32_t a, uint32_t d, float beta)
 {
 	const struct npuc_tensor *t = lower_t(l, a);
 	float times = t->scale * beta;
+	const float out = lower_t(l, d)->scale, wanted = 1.0f / 32768;
 
+	if (fabsf(out - wanted) > 0.001f * wanted)
+		return lower_fail(l, ENOTSUP, "output scale %g; only 1/32768 of int16",
+				  (double)out);
 	if (!(times >= 0) || !isfinite(times))
 		return lower_fail(l, ENOTSUP, "beta %g times scale %g", (double)beta,
 				  (double)t->scale);

@@ -6,7 +6,8 @@ One field of a model changes at a time, sometimes two: a size or the number of d
 shape, a type, a scale, a zero point, the quantized dimension, a constant number (axes,
 paddings, bounds), an option, the tensors that an operator names.  OUT is a pack as ops.py
 describes it.  A model whose output has 0 bytes must be refused: TFLite refuses it, or computes
-a shape other than the one that the file declares for an output.
+a shape other than the one that the file declares for an output.  Of those it also has the
+model that declares the computed shape.
 
 Left out are models that end TFLite's process, that take it more than ten seconds, and whose
 results depend on memory that nobody wrote.
@@ -333,10 +334,11 @@ def mutant(rng, raw):
 
 
 def answer(model, raw, seed, own):
-    """None: refused; else count and bytes of the inputs, bytes of the outputs."""
+    """Count and bytes of the inputs, bytes of the outputs; or a list, the outputs' shapes,
+    where they are not the declared ones."""
     import common
     it = common.interpreter(model)
-    inputs, outputs = it.get_input_details(), it.get_output_details()
+    inputs = it.get_input_details()
     count = sum(int(np.prod(d["shape"])) * np.dtype(d["dtype"]).itemsize for d in inputs)
     if raw is None or len(raw) != count or any(d["dtype"] == np.float32 for d in inputs) != own:
         raw = None
@@ -345,16 +347,23 @@ def answer(model, raw, seed, own):
             raw = b"".join(rng.integers(-9, 9, d["shape"]).astype(d["dtype"]).tobytes()
                            for d in inputs)
     common.invoke(it, common.random_bytes(seed, count) if raw is None else raw)
-    for d in it.get_output_details():
-        declared = next(o for o in outputs if o["index"] == d["index"])
-        if list(d["shape"]) != list(declared["shape"]):
-            raise RuntimeError("another shape")
-    return count, raw, b"".join(it.get_tensor(d["index"]).tobytes() for d in outputs)
+    shapes = [list(map(int, d["shape"])) for d in it.get_output_details()]
+    if shapes != declared_shapes(model):
+        return shapes
+    return count, raw, b"".join(it.get_tensor(d["index"]).tobytes()
+                                for d in it.get_output_details())
 
 
 def declared_shapes(model):
     m = read_model(model)
     return [m._tensors[i][SHAPE] for i in m.outputs]
+
+
+def with_shapes(model, shapes):
+    m = read_model(model)
+    for i, shape in zip(m.outputs, shapes):
+        m._tensors[i][SHAPE] = shape
+    return m.bytes()
 
 
 def serve():
@@ -368,10 +377,6 @@ def serve():
         model, raw, seed, own = pickle.loads(sys.stdin.buffer.read(struct.unpack("<I", size)[0]))
         try:
             result = answer(model, raw, seed, own)
-            it = common.interpreter(model)
-            shapes = [list(map(int, d["shape"])) for d in it.get_output_details()]
-            if shapes != declared_shapes(model):
-                raise RuntimeError("another shape")
         except (RuntimeError, ValueError, MemoryError) as e:
             result = str(e)
         result = pickle.dumps(result)
@@ -409,36 +414,46 @@ class Asked:
 # ---- commands -------------------------------------------------------------------------------
 
 
+class Search:
+    def __init__(self):
+        self.ask = [Asked(85), Asked(170)]
+        self.records, self.refused, self.lost = [], 0, 0
+
+    def refuse(self, model, text):
+        self.refused += 1
+        self.records.append(record(text, model, 1, 0, None, b""))
+
+    def add(self, model, change, text, seed, raw, again=True):
+        answers = [ask(model, raw, seed, raw is not None) for ask in self.ask]
+        got = answers[0]
+        if got is None or got != answers[1]:
+            self.lost += 1
+        elif isinstance(got, str):
+            reason = got.replace("\n", " ").split("kernels/")[-1][:90]
+            self.refuse(model, f"{change} | TFLite: {reason} | {text}")
+        elif isinstance(got, list):
+            self.refuse(model, f"{change} | TFLite: another shape | {text}")
+            if again:
+                self.add(with_shapes(model, got), f"{change}; {got}", text, seed, raw, False)
+        elif got[2]:
+            size, raw, output = got
+            self.records.append(record(f"{change} | {text}", model,
+                                       0 if raw is not None else seed, size, raw, output))
+
+
 def search(out, seed, count, packs):
     models = [(f"{os.path.basename(p).split('.')[0]}:{i}", m)
               for p in packs for i, m in enumerate(read_pack(p))]
     rng = random.Random(seed)
-    ask = [Asked(85), Asked(170)]
-    records, refused, lost = [], 0, 0
-    while len(records) < count:
+    s = Search()
+    while len(s.records) < count:
         name, (text, model, own_seed, _, raw, _) = rng.choice(models)
         made = mutant(rng, model)
-        if not made:
-            continue
-        state = own_seed or rng.getrandbits(63) | 1
-        question = (made[0], raw, state, raw is not None)
-        answers = [a(*question) for a in ask]
-        text = f"{name} {made[1]} | {text}"
-        if answers[0] is None or answers[0] != answers[1]:
-            lost += 1
-            continue
-        if isinstance(answers[0], str):
-            refused += 1
-            reason = answers[0].replace("\n", " ").split("kernels/")[-1][:90]
-            text = f"{name} {made[1]} | TFLite: {reason} | {text}"
-            records.append(record(text, made[0], 1, 0, None, b""))
-            continue
-        size, raw, output = answers[0]
-        if not output:
-            continue
-        records.append(record(text, made[0], 0 if raw is not None else state, size, raw, output))
-    print(f"{refused} must be refused; {lost} left out")
-    write_pack(out, seed, records)
+        if made:
+            state = own_seed or rng.getrandbits(63) | 1
+            s.add(made[0], f"{name} {made[1]}", text, state, raw)
+    print(f"{s.refused} must be refused; {s.lost} left out")
+    write_pack(out, seed, s.records)
 
 
 def keep(out, sources):
