@@ -76,7 +76,7 @@ static const struct known {
 	{NPUC_UNPACK, 4, lower_unpack},
 	{NPUC_REDUCE_MIN, 3, lower_reduce},
 	{NPUC_FLOOR_DIV, 3, lower_constants},
-	{NPUC_FILL, 3, lower_constants},
+	{NPUC_FILL, 3, lower_filled},
 	{NPUC_FLOOR_MOD, 2, lower_constants},
 	{NPUC_RANGE, 2, lower_constants},
 	{NPUC_RESIZE_NEAREST_NEIGHBOR, 4, lower_resize_nearest},
@@ -550,8 +550,11 @@ int lower_dims(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t
 	for (uint32_t i = 0; i < rank; i++)
 		snprintf(want + strlen(want), sizeof(want) - strlen(want), "%s%u",
 			 i ? "x" : "", dims[i]);
-	return lower_fail(l, EINVAL, "tensor '%.80s' is %s; its operands make it %s",
-			  t->name, is, want);
+	return lower_fail(l, EINVAL, "tensor '%.80s' is %s; its operands make it %s%s",
+			  t->name, is, want,
+			  l->m->tensors[tensor].open
+				  ? " (the file leaves a size open: fix the batch size)"
+				  : "");
 }
 
 int lower_same_dims(struct lowered *l, uint32_t a, uint32_t d)

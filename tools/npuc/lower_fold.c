@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lower_move.h"
+
 /* Kinds of union BuiltinOptions, and fields of their tables. */
 enum {
 	OPTIONS_NONE = 0,
@@ -140,10 +142,9 @@ static int fold_fill(struct lowered *l, struct fold *f)
 {
 	uint32_t dims[NPUC_RANK];
 
-	if (f->t[0]->count > NPUC_RANK || f->t[1]->count != 1)
-		return lower_fail(l, EINVAL, "%llu dimensions, %llu values",
-				  (unsigned long long)f->t[0]->count,
-				  (unsigned long long)f->t[1]->count);
+	if (f->t[0]->count > NPUC_RANK || f->t[1]->rank)
+		return lower_fail(l, EINVAL, "%llu dimensions, a value of %u",
+				  (unsigned long long)f->t[0]->count, f->t[1]->rank);
 	for (uint32_t i = 0; i < f->t[0]->count; i++)
 		dims[i] = (uint32_t)f->in[0][i];
 	for (uint64_t i = 0; i < f->to->count; i++)
@@ -332,6 +333,44 @@ int lower_constants(struct lowered *l)
 	return lower_fail(
 		l, ENOTSUP,
 		"compiled only where all operands are int32 or int64 constants");
+}
+
+int lower_filled(struct lowered *l)
+{
+	const struct npuc_tensor *t;
+	uint32_t v = 0, d = 0, count = 0, dims[NPUC_RANK];
+	const int32_t *given = NULL;
+	int rc = lower_counts(l, 2, 2);
+
+	if (!rc)
+		rc = lower_moved(l, 1, &v);
+	if (rc)
+		return rc;
+	t = lower_t(l, v);
+	if ((t->type != NPUC_INT8 && t->type != NPUC_INT16) || !l->values[v].data)
+		return lower_fail(
+			l, ENOTSUP,
+			"compiled only where the value '%.80s' is a constant of "
+			"int8, int16, int32 or int64",
+			t->name);
+	rc = lower_ints(l, 0, false, 0, &given, &count);
+	if (!rc && (count > NPUC_RANK || t->rank))
+		rc = lower_fail(l, EINVAL, "%u dimensions, a value of %u", count,
+				t->rank);
+	if (!rc)
+		rc = lower_moved_result(l, 0, v, &d);
+	if (!rc)
+		rc = move_same_quant(l, v, d);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < count; i++)
+		dims[i] = (uint32_t)given[i];
+	rc = lower_dims(l, d, count, dims);
+	if (rc)
+		return rc;
+	lower_describe(l, v, d);
+	return lower_fill(l, d, npuc_type_bytes(t->type),
+			  quant_number(l->values[v].data, t->type));
 }
 
 int lower_shape(struct lowered *l)

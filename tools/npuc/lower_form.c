@@ -41,7 +41,6 @@ static const struct list {
 	{NPUC_TRANSPOSE_CONV, 0, 1, false},
 	{NPUC_DEPTHWISE_CONV_2D, 2, 1, true},
 	{NPUC_FILL, 0, 1, true},
-	{NPUC_FILL, 1, 0, true},
 	{NPUC_RANGE, 0, 0, true},
 	{NPUC_RANGE, 1, 0, true},
 	{NPUC_RANGE, 2, 0, true},
@@ -125,10 +124,26 @@ static int check_apart(struct lowered *l)
 	return 0;
 }
 
+/* A row is the last dimension. */
+static int check_rows(struct lowered *l)
+{
+	const struct model_op *op = lower_op(l);
+
+	if ((op->code != NPUC_SOFTMAX && op->code != NPUC_LOG_SOFTMAX) ||
+	    !op->input_count || op->inputs[0] == NPUC_NONE ||
+	    lower_t(l, op->inputs[0])->rank)
+		return 0;
+	return lower_fail(l, EINVAL, "tensor '%.80s' has no dimension",
+			  lower_t(l, op->inputs[0])->name);
+}
+
 int lower_form(struct lowered *l)
 {
 	uint32_t code = lower_op(l)->code;
 	int rc = check_apart(l);
+
+	if (!rc)
+		rc = check_rows(l);
 
 	for (size_t i = 0; !rc && i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (lists[i].code == code)

@@ -257,6 +257,7 @@ enum {
 	TENSOR_QUANTIZATION = 4,
 	TENSOR_VARIABLE = 5,
 	TENSOR_SPARSITY = 6,
+	TENSOR_SIGNATURE = 7,
 	QUANT_SCALE = 2,
 	QUANT_ZERO_POINT = 3,
 	QUANT_DETAILS_TYPE = 4,
@@ -428,6 +429,7 @@ static int read_tensor(struct parse *p, struct flat_vector tensors, uint32_t ind
 	struct flat_table at = flat_vector_table(f, tensors, index);
 	struct flat_vector shape = flat_vector(f, at, TENSOR_SHAPE, 4);
 	struct flat_vector name = flat_vector(f, at, TENSOR_NAME, 1);
+	struct flat_vector signature = flat_vector(f, at, TENSOR_SIGNATURE, 4);
 	struct flat_table quantization = flat_sub(f, at, TENSOR_QUANTIZATION);
 	int rc;
 
@@ -436,6 +438,8 @@ static int read_tensor(struct parse *p, struct flat_vector tensors, uint32_t ind
 		t->unusable = "is a variable";
 	if (flat_has(f, at, TENSOR_SPARSITY))
 		t->unusable = "is sparse";
+	for (uint32_t i = 0; i < signature.count; i++)
+		t->open |= flat_vector_i32(f, signature, i) < 0;
 	if (check(p))
 		return -EINVAL;
 	t->name = copy_name(f, name);

@@ -89,6 +89,7 @@ struct model_tensor {
 	struct npuc_tensor t;
 	char *name;
 	struct flat_vector scales, zero_points;
+	bool open; /* the file's signature leaves a size open, mostly the batch's */
 	const char *unusable; /* "is sparse": what use of it would say; NULL */
 };
 

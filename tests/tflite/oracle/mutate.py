@@ -355,8 +355,11 @@ def answer(model, raw, seed, own):
 
 
 def declared_shapes(model):
-    m = read_model(model)
-    return [m._tensors[i][SHAPE] for i in m.outputs]
+    """Of any model's outputs."""
+    raw = bytearray(model)
+    graph = Table(raw, struct.unpack_from("<I", raw)[0]).tables(2)[0]
+    tensors = graph.tables(0)
+    return [tensors[i].vector(0, N.Int32Flags) or [] for i in graph.vector(2, N.Int32Flags)]
 
 
 def with_shapes(model, shapes):
