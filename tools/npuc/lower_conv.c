@@ -527,6 +527,8 @@ int lower_fully_connected(struct lowered *l)
 /* ---- mean: a convolution with ones ------------------------------------------------- */
 
 #define MEAN_WEIGHTS_MAX (UINT64_C(16) << 20)
+#define MEAN_INPUT_MAX                                                                   \
+	130048u /* bytes of one result's operands: they are in the scratchpad */
 
 int lower_runs(struct lowered *l, uint32_t a, uint32_t d, struct runs *r)
 {
@@ -660,6 +662,35 @@ static int mean_dense(struct lowered *l, struct conv *c, uint32_t outer, uint32_
 	return w ? conv_steps(l, c) : -ENOTSUP;
 }
 
+static int mean_pixels(struct lowered *l, struct conv *c, uint32_t outer, uint32_t k,
+		       uint32_t channels);
+
+/* The same for some channels after the others, each time as many as the scratchpad has
+ * room for: their pixels are copied side by side first. */
+static int mean_parts(struct lowered *l, const struct conv *c, uint32_t outer, uint32_t k,
+		      uint32_t channels)
+{
+	uint32_t most = MEAN_INPUT_MAX / k;
+	int rc = 0;
+
+	for (uint32_t at = 0, n; !rc && at < channels; at += n) {
+		struct move m = {.a_at = at};
+		struct conv part = *c;
+
+		n = channels - at < most ? channels - at : most;
+		move_add(&m, (uint64_t)outer * k, channels, n);
+		move_add(&m, n, 1, 1);
+		part.d_at = at;
+		part.d_stride = channels;
+		rc = lower_value(l, (uint64_t)outer * k * n, NULL, &part.a);
+		if (!rc)
+			rc = lower_move(l, c->a, part.a, 1, &m);
+		if (!rc)
+			rc = mean_pixels(l, &part, outer, k, n);
+	}
+	return rc;
+}
+
 /* [outer][k][c] -> [outer][c]: each of c channels sums k pixels. */
 static int mean_pixels(struct lowered *l, struct conv *c, uint32_t outer, uint32_t k,
 		       uint32_t channels)
@@ -668,6 +699,8 @@ static int mean_pixels(struct lowered *l, struct conv *c, uint32_t outer, uint32
 
 	if (!split_kernel(k, &h, &w))
 		return mean_dense(l, c, 1, 1, outer, k, channels);
+	if (!c->wide && k <= MEAN_INPUT_MAX && (uint64_t)k * channels > MEAN_INPUT_MAX)
+		return mean_parts(l, c, outer, k, channels);
 	c->w.images = outer;
 	c->w.c = c->n = c->groups = channels;
 	c->w.y = (struct axis){h, 1, h, 1, 1, 0};
