@@ -754,6 +754,9 @@ int lower_mean(struct lowered *l)
 	uint64_t count;
 	int rc = lower_counts(l, 2, 2);
 
+	if (!rc && lower_op(l)->output_count != 1)
+		rc = lower_fail(l, EINVAL, "%u outputs; exactly 1",
+				lower_op(l)->output_count);
 	if (!rc)
 		rc = lower_moved(l, 0, &c.a);
 	if (!rc)
