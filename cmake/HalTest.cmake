@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # hal_test(NAME SOURCES ... [LIBS ...] [LABELS ...] [ARGS ...] [ENVIRONMENT ...]
-#          [TIMEOUT seconds] [INTERNAL])
+#          [TIMEOUT seconds] [INTERNAL] [FULL])
 #
 # Builds a cmocka test against the library and registers it with ctest under NAME.
 # INTERNAL links the static accelhal_internal, which shows functions that libaccelhal.so
 # hides, and adds core/, backends/ and the generated headers to the include path.
+# FULL: NAME.full runs the program with the argument "full" behind the others (tests/tier.h).
 # Exit status 77 is a skip.  LABELS default to "unit".
 #
 # Tests without a label `full` or `long` are the quick tier (make check): at most 5 s of
@@ -49,7 +50,7 @@ function(hal_test_without name what)
 endfunction()
 
 function(hal_test name)
-	cmake_parse_arguments(PARSE_ARGV 1 T "INTERNAL;NO_MEMCHECK" "TIMEOUT"
+	cmake_parse_arguments(PARSE_ARGV 1 T "INTERNAL;NO_MEMCHECK;FULL" "TIMEOUT"
 		"SOURCES;LIBS;LABELS;ARGS;ENVIRONMENT")
 	if(NOT HAL_BUILD_TESTS)
 		return()
@@ -75,11 +76,17 @@ function(hal_test name)
 	else()
 		target_link_libraries(${name} PRIVATE accelhal)
 	endif()
+	target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 	target_compile_definitions(${name} PRIVATE
 		HAL_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HAL_BINARY_DIR="${PROJECT_BINARY_DIR}")
 	add_test(NAME ${name} COMMAND ${name} ${T_ARGS})
 	set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT}
 		SKIP_RETURN_CODE 77 ENVIRONMENT "${T_ENVIRONMENT}")
+	if(T_FULL)
+		add_test(NAME ${name}.full COMMAND ${name} ${T_ARGS} full)
+		set_tests_properties(${name}.full PROPERTIES LABELS "${T_LABELS};full"
+			TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 ENVIRONMENT "${T_ENVIRONMENT}")
+	endif()
 	if(("unit" IN_LIST T_LABELS OR "negative" IN_LIST T_LABELS) AND
 	   NOT "threads" IN_LIST T_LABELS AND NOT T_NO_MEMCHECK)
 		hal_memcheck(${name} ${T_ARGS})

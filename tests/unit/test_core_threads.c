@@ -19,6 +19,7 @@
 
 #include "engine/device.h"
 #include "engine/timeline.h"
+#include "tier.h"
 
 enum {
 	STACK = 2 << 20,
@@ -251,7 +252,7 @@ static void destroyed_when_waited_for(void **state)
 	(void)state;
 	ref_open(&r);
 	assert_int_equal(pthread_create(&thread, NULL, wait_there, &h), 0);
-	for (int i = 0; i < 20000 && time(NULL) - begun < 3; i++) {
+	for (int i = 0; i < (tier_full ? 20000 : 2000) && time(NULL) - begun < 3; i++) {
 		struct hal_timeline *t;
 		int err;
 
@@ -520,7 +521,7 @@ static void cancelled_while_waiting(void **state)
 	ref_open(&r);
 	for (uint64_t k = 0; k < 10; k++)
 		OK(hal_timeline_create(r.dev, &t[k]));
-	for (unsigned int i = 0; i < 300; i++) {
+	for (unsigned int i = 0; i < (tier_full ? 300 : 60); i++) {
 		v.count = i % 3 == 0 ? 10 : 1 + i % 3;
 		v.deadline = i % 2 == 0 ? HAL_FOREVER : in_ms(NEVER_MS);
 		v.at_once = i % 5 == 0;
@@ -626,7 +627,7 @@ static void cancelled_while_lending(void **state)
 	ref_open_with(&r, "ref?clock=virtual", NULL);
 	OK(hal_timeline_create(r.dev, &t));
 	q = add_queue(r.part, 0);
-	for (unsigned int i = 0; i < 100; i++) {
+	for (unsigned int i = 0; i < (tier_full ? 100 : 20); i++) {
 		struct gate g = {false, false};
 		pthread_t engine;
 		void *good;
@@ -1329,7 +1330,7 @@ static void folded_beside_threads(void **state)
 	ref_close(&r);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_wake_up_is_lost),
@@ -1353,5 +1354,6 @@ int main(void)
 		cmocka_unit_test(folded_beside_threads),
 	};
 
+	tier_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

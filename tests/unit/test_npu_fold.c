@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "npu_test.h"
+#include "tier.h"
 
 enum { PARTS = 2, TENANTS = 6, NETS = 4, MOST = 32768, WEIGHTS = 16384 };
 
@@ -403,6 +404,7 @@ static void rtl(void **state)
 	int rc;
 
 	(void)state;
+	IN_FULL_TIER();
 	rc = getenv("LD_PRELOAD") ? -ENODEV : hal_open("npu:0", NULL, &dev);
 	if (rc == -ENODEV)
 		skip();
@@ -467,6 +469,7 @@ static void waits_inside(const char *options)
 static void waits(void **state)
 {
 	(void)state;
+	IN_FULL_TIER();
 	waits_inside("model=" GOLDEN);
 	waits_inside("model=" FAST);
 }
@@ -681,7 +684,7 @@ static void by_profile(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden),     cmocka_unit_test(fast),
@@ -691,5 +694,6 @@ int main(void)
 		cmocka_unit_test(waits),
 	};
 
+	tier_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GEMM and CONV of the builder, both requantizations, against plain loops. */
 #include "npu_world.h"
+#include "tier.h"
 
 #include <string.h>
 
@@ -254,15 +255,17 @@ static void on_golden(void **state)
 static void on_rtl(void **state)
 {
 	(void)state;
+	IN_FULL_TIER();
 	world_rtl(make, sizeof(make) / sizeof(make[0]));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(on_golden),
 		cmocka_unit_test(on_rtl),
 	};
 
+	tier_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

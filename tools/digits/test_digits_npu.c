@@ -3,6 +3,7 @@
  * logit equals the C reference, and the device counts exactly the networks'
  * multiplications. */
 #include "digits.h"
+#include "tier.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -177,6 +178,7 @@ static void side_by_side(void **state)
 	};
 
 	(void)state;
+	IN_FULL_TIER();
 	run_sides(sides, 4);
 }
 
@@ -191,7 +193,7 @@ static void odd_rectangles(void **state)
 	run_sides(sides, 2);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_array),
@@ -201,6 +203,7 @@ int main(void)
 	char why[DIGITS_WHY];
 	int rc;
 
+	tier_choose(argc, argv);
 	if (digits_images_load(DIGITS_DIR "/test.images", &images, why)) {
 		fprintf(stderr, "%s\n", why);
 		return 1;

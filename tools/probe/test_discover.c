@@ -13,6 +13,7 @@
 
 #include "channels.h"
 #include "prober.h"
+#include "tier.h"
 
 static const struct channels_noise quiet = {.jitter = 4};
 static const struct channels_noise noisy = {
@@ -74,6 +75,7 @@ static void parities(void **state)
 static void modulo(void **state)
 {
 	(void)state;
+	IN_FULL_TIER();
 	for (uint32_t i = 1; i < 11; i += 3) /* 6, 10, 9, 15 */
 		finds(&(struct case_of){CHANNELS_XORMOD, i, 20, 10, &noisy},
 		      COLOR_MAP_XORMOD);
@@ -106,6 +108,7 @@ static void exceptions(void **state)
 	double accuracy;
 
 	(void)state;
+	IN_FULL_TIER();
 	assert_int_equal(find(&t, &few, &r, &accuracy), -ENOENT);
 	assert_non_null(r.map);
 	assert_false(color_map_verified(r.map));
@@ -144,6 +147,7 @@ static void busy(void **state)
 	int rc;
 
 	(void)state;
+	IN_FULL_TIER();
 	rc = find(&t, &options, &r, &accuracy);
 	assert_true(rc == -EBUSY || rc == -ENOENT);
 	if (r.map)
@@ -289,7 +293,7 @@ static void verification(void **state)
 	channels_destroy(c);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parities),       cmocka_unit_test(modulo),
@@ -300,5 +304,6 @@ int main(void)
 		cmocka_unit_test(one_or_several),
 	};
 
+	tier_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
