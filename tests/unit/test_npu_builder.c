@@ -485,7 +485,7 @@ static void panels_fit(void **state)
 	uint32_t seed = 7, id, operations = 0, built = 0;
 
 	(void)state;
-	for (int turn = 0; turn < 3000; turn += tier_full ? 1 : 13) {
+	for (int turn = 0; turn < 3000; turn++) {
 		uint32_t side = turn < 300 ? 300 : 40;
 		struct hal_npu_conv op = HAL_INIT(hal_npu_conv);
 		struct hal_npu_builder *b;
@@ -521,7 +521,7 @@ static void panels_fit(void **state)
 			op.out.shift = &one_shift;
 			op.out.max = 127;
 		}
-		if (under_valgrind() && turn % 43) {
+		if ((!tier_full && turn % 13) || (under_valgrind() && turn % 43)) {
 			hal_npu_builder_destroy(b);
 			continue;
 		}
