@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tier.h - which of its cases a test runs: "TEST full" runs all of them, as make check-full does;
- * TEST alone leaves out what takes long, or does fewer rounds, as make check does. */
+/* tier.h - which of its cases a test runs: "TEST full" runs all of them, as make
+ * check-full does; TEST alone leaves out what takes long, or does fewer rounds, as make
+ * check does. */
 #ifndef HAL_TESTS_TIER_H
 #define HAL_TESTS_TIER_H
 
@@ -16,10 +17,10 @@ static inline void tier_choose(int argc, char **argv)
 }
 
 /* End a case, as skipped, that only the full tier runs. */
-#define IN_FULL_TIER()            \
-	do {                      \
-		if (!tier_full)   \
-			skip();   \
+#define IN_FULL_TIER()                                                                   \
+	do {                                                                             \
+		if (!tier_full)                                                          \
+			skip();                                                          \
 	} while (0)
 
 #endif

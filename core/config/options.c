@@ -10,7 +10,8 @@ const struct hal_option_def core_options[] = {
 	{"device", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "what hal_open(NULL) opens, as npu:0 or ref?units=8; empty: the best present"},
 	{"config", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "the file to read last, over $HAL_CONFIG and others; /dev/null: no file is read"},
+	 "the file to read last, over $HAL_CONFIG and others; /dev/null: no file is "
+	 "read"},
 	{"plugins", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "backends and policies out of the tree: .so files, separated by colons"},
 	{"trace", HAL_OPTION_STRING, 0, 0, NULL, "",
@@ -22,7 +23,8 @@ const struct hal_option_def core_options[] = {
 	{"monitor", HAL_OPTION_ENUM, 0, 0, "off|read|control", "off",
 	 "lets this user's halctl look at the device, and set its policy (control)"},
 	{"monitor_dir", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "where for that; empty: accelhal in $XDG_RUNTIME_DIR if that is this user's, else "
+	 "where for that; empty: accelhal in $XDG_RUNTIME_DIR if that is this user's, "
+	 "else "
 	 "/tmp/accelhal-UID"},
 	{"profile", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "what kernels run here, by halctl profile: policies see it; empty: they learn"},

@@ -222,8 +222,8 @@ static enum outcome take_apart(const char *target, const struct conf_pack *pack,
 	return FAILED;
 }
 
-/* Of the patterns, with commas between them, the first that matches a case's name decides: it
- * is chosen, or left out where "!" stands before the pattern. */
+/* Of the patterns, with commas between them, the first that matches a case's name
+ * decides: it is chosen, or left out where "!" stands before the pattern. */
 static bool chosen(const char *filter, const char *name)
 {
 	char glob[64];

@@ -112,7 +112,8 @@ static int say(int fd, const struct live_device *d, const char *const *words,
 	return 0;
 }
 
-/* Read an answer to its end: in time, no more than ANSWER_MAX, a NUL behind its size bytes. */
+/* Read an answer to its end: in time, no more than ANSWER_MAX, a NUL behind its size
+ * bytes. */
 static char *hear(int fd, const struct live_device *d, size_t *size, char why[JSON_WHY])
 {
 	int64_t until = now_ms() + ANSWER_MS;
@@ -229,9 +230,10 @@ static int nobody(const struct halctl *ctl, const char *dir, bool ended)
 					 "start it with HAL_HAL_MONITOR=read",
 				 ctl->program, dir[0] != '\0' ? dir : "of any user");
 	if (dir[0] == '\0')
-		return tool_fail("no program of any user runs with hal.monitor = read or "
-				 "control (/run/user/*/accelhal, /tmp/accelhal-*); start one "
-				 "with HAL_HAL_MONITOR=read");
+		return tool_fail(
+			"no program of any user runs with hal.monitor = read or "
+			"control (/run/user/*/accelhal, /tmp/accelhal-*); start one "
+			"with HAL_HAL_MONITOR=read");
 	return tool_fail("no program of this user runs with hal.monitor = read or "
 			 "control (%s); start one with HAL_HAL_MONITOR=read",
 			 dir);
