@@ -20,7 +20,7 @@ help:
 	@echo 'make check-full  and all tests of up to an hour, sanitizers, valgrind, tidy: about an hour'
 	@echo 'make check-long  all tests, with those that take hours, check-deb, check-fresh, check-aarch64'
 	@echo '                 and mutants'
-	@echo 'make check-fresh RELEASE=trixie  make demo and make check in a fresh, minimal Debian of that'
+	@echo 'make check-fresh DEBIAN=trixie  make demo and make check in a fresh, minimal Debian of that'
 	@echo '                 release (needs root and its package sources)'
 	@echo 'make mutants     plant small errors and report those that no test notices (an hour or two);'
 	@echo '                 MUTANTS="--seed 7 --count 50 --only backends/npu/*": others, fewer'
@@ -64,9 +64,9 @@ check: setup
 check-full: setup
 	@scripts/check full
 
-RELEASE ?= trixie
+DEBIAN ?= trixie
 check-fresh:
-	@scripts/check-fresh $(RELEASE)
+	@scripts/check-fresh $(DEBIAN)
 
 check-long: setup build check-aarch64 check-deb
 	@for release in bookworm trixie noble; do scripts/stage fresh-$$release scripts/check-fresh $$release || exit 1; done
