@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# package_check.tcl NPU_RTL REGS_PKG.sv VERILATOR: runs npu-rtl/fpga/package.tcl in an interpreter
+# package_check.tcl NPU_RTL REGS_PKG.sv LINT...: runs npu-rtl/fpga/package.tcl in an interpreter
 # whose commands of Vivado check what they are given - options and values as UG835, UG1118 and UG1393
 # have them, objects that are there, their order - and do nothing.  What it would have packaged is
 # held against the folders, and its files in its order, with its top and shape, are linted by
 # Verilator.  Then the same with errors planted in the script, each of which has to be found.
 #
 # It shows that the script says what the vendor's documents ask for; the vendor's tools do not run.
-lassign $argv rtl regs verilator
+set lint [lassign $argv rtl regs]
 set script [file normalize $rtl/fpga/package.tcl]
 
 # Each command's options, those with a value by "=", and how many operands it takes.
@@ -239,7 +239,7 @@ foreach argv [list [list $regs xcu250-figd2104-2L-e out] [list $regs xcu250-figd
 }
 if {!$rc} {
 	foreach {name value} {R 4 C 4 S 2 N 4} { lappend shape -G$name=$value }
-	set rc [catch {exec $verilator --lint-only -Wall --no-timing $rtl/npu_lint.vlt {*}$got(files) \
+	set rc [catch {exec {*}$lint $rtl/npu_lint.vlt {*}$got(files) \
 		--top-module $got(fileset.top) {*}$shape 2>@1} said]
 	if {$rc} { puts $said }
 }
