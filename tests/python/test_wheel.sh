@@ -22,7 +22,7 @@ case $wheel in
 *-py3-none-any.whl) ;;
 *) echo "not one wheel for every Python: $wheel"; exit 1 ;;
 esac
-grep -q '\.dist-info/LICENSE' <<<"$("$python" -m zipfile -l "$wheel")" ||
+grep -qE '\.dist-info/(licenses/)?LICENSE' <<<"$("$python" -m zipfile -l "$wheel")" ||
 	{ echo "the wheel has no licence in it"; exit 1; }
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
 "$python" -m venv --without-pip "$scratch/venv"
