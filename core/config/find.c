@@ -19,7 +19,7 @@
 
 const char *find_system_folder = "/etc/accelhal";
 
-/* Fail unless only root and this user can have written what is open as fd. */
+/* Fail unless only root and this user can have written what, which is open as fd. */
 static int owner_check(int fd, const char *name, const char *what, struct stat *st)
 {
 	if (fstat(fd, st) != 0)
@@ -35,21 +35,18 @@ static int owner_check(int fd, const char *name, const char *what, struct stat *
 	    !(S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) != 0))
 		return fail(EACCES,
 			    "configuration %s: refused, others can write %s (mode %03o); "
-			    "chmod go-w %s, or remove it",
+			    "run: chmod go-w '%s'",
 			    name, what, (unsigned int)st->st_mode & 0777, what);
 	return 0;
 }
 
 /* The file is checked after it has been opened: nobody can exchange it in between. */
-static int load_checked(int folder, const char *path, int fd, const char *name,
-			find_load_fn load, void *user)
+static int load_checked(int fd, const char *name, find_load_fn load, void *user)
 {
-	struct stat dir, file;
-	int err = owner_check(folder, name, path, &dir);
+	struct stat st;
+	int err = owner_check(fd, name, name, &st);
 
-	if (err == 0)
-		err = owner_check(fd, name, "the file", &file);
-	if (err == 0 && !S_ISREG(file.st_mode))
+	if (err == 0 && !S_ISREG(st.st_mode))
 		err = fail(EINVAL, "configuration %s: not a regular file; remove it",
 			   name);
 	return err != 0 ? err : load(user, fd, name);
@@ -58,22 +55,33 @@ static int load_checked(int folder, const char *path, int fd, const char *name,
 static int load_at(int folder, const char *path, const char *file, find_load_fn load,
 		   void *user)
 {
-	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 	char name[PATH_MAX];
 	struct stat st;
 	int fd, err;
 
+	if (fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
+		return 0;
 	format_text(name, sizeof(name), "%s/%s", path, file);
+	/* Check the folder first: to open what another user's link names may have an
+	 * effect, as it has for a device. */
+	err = owner_check(folder, name, path, &st);
+	if (err != 0)
+		return err;
 	/* Anybody can have made a link in a folder that everybody writes. */
-	if (fstat(folder, &st) == 0 && (st.st_mode & 022) != 0)
-		fd = openat(folder, file, flags | O_NOFOLLOW);
-	else
-		fd = openat(folder, file, flags);
+	if ((st.st_mode & 022) != 0)
+		flags |= O_NOFOLLOW;
+	fd = openat(folder, file, flags);
 	if (fd < 0 && errno == ENOENT)
 		return 0;
+	if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW) != 0)
+		return fail(ELOOP,
+			    "configuration %s: is a symbolic link in a folder that "
+			    "others can write; replace it by the file",
+			    name);
 	if (fd < 0)
 		return fail(errno, "configuration %s: %s", name, hal_strerror(errno));
-	err = load_checked(folder, path, fd, name, load, user);
+	err = load_checked(fd, name, load, user);
 	fd_close(fd);
 	return err;
 }

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/auxv.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -194,6 +195,7 @@ static void a_file_that_others_write_is_refused(void **state)
 	static const char *const files[] = {SYSTEM "/hal.conf",
 					    SYSTEM "/conf.d/10-a.conf", USER "/hal.conf"};
 	static const mode_t modes[] = {0622, 0602, 0666, 0620};
+	char advice[400];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
@@ -201,7 +203,9 @@ static void a_file_that_others_write_is_refused(void **state)
 		expect(NULL, "compact", "4", files[i]);
 		for (size_t k = 0; k < sizeof(modes) / sizeof(modes[0]); k++) {
 			assert_int_equal(chmod(below(files[i]), modes[k]), 0);
-			refused(files[i], "others can write the file", "chmod go-w");
+			snprintf(advice, sizeof(advice), "chmod go-w '%s'",
+				 below(files[i]));
+			refused(files[i], "others can write /", advice);
 		}
 		assert_int_equal(unlink(below(files[i])), 0);
 	}
@@ -219,14 +223,15 @@ static void a_folder_that_others_write_is_refused(void **state)
 		/* Nothing is there: nothing is wrong. */
 		expect(NULL, "compact", "0", "default");
 		write_file(file, "[hal]\ncompact = 4\n");
-		refused(file, "others can write /", "chmod go-w /");
+		refused(file, "others can write /", "chmod go-w '/");
 		make_folder(folders[i], 01777);
 		expect(NULL, "compact", "4", file);
 		/* But a link there may be anybody's. */
 		snprintf(link, sizeof(link), "%s", below("named.conf"));
 		assert_int_equal(rename(below(file), link), 0);
 		assert_int_equal(symlink(link, below(file)), 0);
-		FAILS(hal_open("ref", NULL, &(struct hal_device *){NULL}), -ELOOP, file);
+		FAILS(hal_open("ref", NULL, &(struct hal_device *){NULL}), -ELOOP, file,
+		      "is a symbolic link", "replace it by the file");
 		make_folder(folders[i], 0755);
 		expect(NULL, "compact", "4", file);
 		assert_int_equal(unlink(below(file)), 0);
@@ -249,7 +254,7 @@ static void a_file_of_another_user_is_refused(void **state)
 		skip();
 	write_file(USER "/hal.conf", "[hal]\ncompact = 4\n");
 	assert_int_equal(chown(below(USER "/hal.conf"), 12345, 12345), 0);
-	refused(USER "/hal.conf", "the file belongs to user 12345", "root or user 0");
+	refused(USER "/hal.conf", "hal.conf belongs to user 12345", "root or user 0");
 	write_file(USER "/hal.conf", "[hal]\ncompact = 4\n");
 	assert_int_equal(chown(below(USER), 12345, 12345), 0);
 	refused(USER "/hal.conf", "/accelhal belongs to user 12345", "root or user 0");
@@ -265,6 +270,30 @@ static void a_file_of_another_user_is_refused(void **state)
 	assert_int_equal(seteuid(0), 0);
 	make_folder("home", 0755);
 	assert_int_equal(chown(below(USER), 0, 0), 0);
+}
+
+/* To open a device may start it, so not even that is done for another user's link. */
+static void what_another_users_link_names_is_not_opened(void **state)
+{
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	char event[4096];
+
+	(void)state;
+	if (geteuid() != 0) {
+		(void)close(watch);
+		skip();
+	}
+	write_file("named.conf", "[hal]\ncompact = 4\n");
+	assert_true(inotify_add_watch(watch, below("named.conf"), IN_OPEN) >= 0);
+	assert_int_equal(symlink(below("named.conf"), below(USER "/hal.conf")), 0);
+	expect(NULL, "compact", "4", USER);
+	assert_true(read(watch, event, sizeof(event)) > 0);
+	assert_int_equal(chown(below(USER), 12345, 12345), 0);
+	refused(USER "/hal.conf", "/accelhal belongs to user 12345", "root or user 0");
+	assert_int_equal(read(watch, event, sizeof(event)), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(chown(below(USER), 0, 0), 0);
+	assert_int_equal(close(watch), 0);
 }
 
 /* Run as a program with more rights than who started it. */
@@ -345,6 +374,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(a_folder_that_others_write_is_refused, clean),
 		cmocka_unit_test_teardown(what_is_no_file_is_refused, clean),
 		cmocka_unit_test_teardown(a_file_of_another_user_is_refused, clean),
+		cmocka_unit_test_teardown(what_another_users_link_names_is_not_opened,
+					  clean),
 		cmocka_unit_test_teardown(
 			with_more_rights_the_environment_counts_for_nothing, clean),
 	};
