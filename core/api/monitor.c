@@ -254,6 +254,7 @@ int monitor_open(struct hal_device *dev)
 	const char *said = option_str(o->core_cfg, "monitor_dir");
 	char dir[256];
 	struct monitor *m;
+	int err;
 
 	if (mode == MONITOR_OFF)
 		return 0;
@@ -271,12 +272,16 @@ int monitor_open(struct hal_device *dev)
 		format_text(dir, sizeof(dir), "%s", said);
 	else
 		monitor_dir_default(dir, sizeof(dir));
-	if (folder_make(dir) == 0 && bind_socket(m, dir) == 0)
+	err = folder_make(dir);
+	if (err == 0)
+		err = bind_socket(m, dir);
+	if (err == 0)
 		return 0;
-	/* Without a place for it, the program runs on unseen; halctl top says why. */
 	m->at.sun_path[0] = '\0'; /* it is not ours */
 	monitor_close(dev);
-	return 0;
+	/* Nobody chose the default folder: the program runs on unseen, and halctl top
+	 * says why. */
+	return said[0] != '\0' ? err : 0;
 }
 
 void monitor_start(struct hal_device *dev)

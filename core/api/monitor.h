@@ -21,8 +21,9 @@
 #define MONITOR_VERSION  1u
 #define MONITOR_PAUSE_MS 10
 
-/* Once its backend is there: what hal.monitor says.  Fails only without memory: what is
- * looked at does not fail for want of a place, or a thread, for who looks. */
+/* Make the socket, once the backend is there, if hal.monitor says so.  Fail where that
+ * cannot be done in the folder that hal.monitor_dir names.  If it names none, the device
+ * opens even if its monitor cannot. */
 int monitor_open(struct hal_device *dev);
 /* While its engine runs. */
 void monitor_start(struct hal_device *dev);

@@ -704,19 +704,18 @@ static void requests_that_are_none(void **state)
 	OK(work_close(&w));
 }
 
-/* The device is opened all the same, and works; nobody can look at it. */
-static void unseen(const char *dir)
+/* The user has named it, so that a device which cannot be looked at is not opened. */
+static void not_opened(const char *dir, int err, const char *why)
 {
-	char option[512], path[128];
+	char option[512];
 	const char *options[] = {"hal.monitor=control", option, NULL};
-	int before = find_socket(path, sizeof(path));
-	struct work w;
+	struct hal_device *dev;
 
 	snprintf(option, sizeof(option), "hal.monitor_dir=%s", dir);
-	OK(work_open(&w, "ref?units=16", options));
-	OK(work_round(&w));
-	assert_int_equal(find_socket(path, sizeof(path)), before);
-	OK(work_close(&w));
+	assert_int_equal(hal_open("ref?units=16", options, &dev), err);
+	if (strstr(hal_last_error(), "hal.monitor: ") == NULL ||
+	    strstr(hal_last_error(), why) == NULL)
+		fail_msg("'%s' does not say: %s", hal_last_error(), why);
 }
 
 static void folders_that_will_not_do(void **state)
@@ -725,27 +724,51 @@ static void folders_that_will_not_do(void **state)
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/no/folder", folder);
-	unseen(path);
+	not_opened(path, -ENOENT, "/no/folder: No such file");
 	assert_int_equal(chmod(folder, 0755), 0);
-	unseen(folder);
+	not_opened(folder, -EACCES, "mode 755");
 	assert_int_equal(chmod(folder, 0710), 0);
-	unseen(folder);
+	not_opened(folder, -EACCES, "mode 710");
 	assert_int_equal(chmod(folder, 0700), 0);
-	unseen("/dev/null");
-	unseen("/usr");
+	not_opened("/dev/null", -ENOTDIR, "/dev/null is not a folder");
+	not_opened("/usr", -EACCES, "folder /usr");
 	snprintf(path, sizeof(path), "%s/link", folder);
 	assert_int_equal(symlink(folder, path), 0);
-	unseen(path);
+	not_opened(path, -ENOTDIR, "/link is not a folder");
 	assert_int_equal(unlink(path), 0);
 	memset(name, 'n', sizeof(name));
 	memcpy(name, folder, strlen(folder));
 	name[strlen(folder)] = '/';
 	name[150] = '\0';
 	assert_int_equal(mkdir(name, 0700), 0);
-	unseen(name);
+	not_opened(name, -ENAMETOOLONG, "too long for a socket");
 	assert_int_equal(rmdir(name), 0);
 	/* Nothing was left by any of them. */
 	assert_int_equal(find_socket(path, sizeof(path)), 0);
+}
+
+/* Nobody has chosen it: the device is opened all the same, and works; nobody can look. */
+static void a_default_folder_that_will_not_do(void **state)
+{
+	static const char *const options[] = {"hal.monitor=control", NULL};
+	const char *before = getenv("XDG_RUNTIME_DIR");
+	char path[128], *old = before != NULL ? strdup(before) : NULL;
+	struct work w;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/accelhal", folder);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(chmod(path, 0755), 0);
+	setenv("XDG_RUNTIME_DIR", folder, 1);
+	OK(work_open(&w, "ref?units=16", options));
+	OK(work_round(&w));
+	assert_int_equal(rmdir(path), 0);
+	OK(work_close(&w));
+	if (old != NULL)
+		setenv("XDG_RUNTIME_DIR", old, 1);
+	else
+		unsetenv("XDG_RUNTIME_DIR");
+	free(old);
 }
 
 static void two_devices_of_one_program(void **state)
@@ -782,6 +805,7 @@ int main(void)
 		TEST(slow_readers),
 		TEST(requests_that_are_none),
 		TEST(folders_that_will_not_do),
+		TEST(a_default_folder_that_will_not_do),
 		TEST(two_devices_of_one_program),
 	};
 

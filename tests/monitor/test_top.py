@@ -371,22 +371,29 @@ def check_liars(f):
 def check_folders(f):
     with tempfile.TemporaryDirectory() as d:
         g = Folder(os.path.join(d, "none"))
-        check("no program of this user" in g.halctl("top", "-n", status=1), "no folder")
+        said = g.halctl("top", "-n", status=1)
+        check("no program of this user" in said and "none: No such file" in said, "no folder", said)
         g = Folder(os.path.join(d, "open"))
         os.mkdir(g.path, 0o755)
         os.chmod(g.path, 0o755)
         check("alone (it is user" in g.halctl("top", "-n", status=1), "a folder of all")
-        # That program runs on unseen, and so does one whose folder is a link.
+        # A program that names it has no device, nor has one whose folder is a link.
         for path in g.path, os.path.join(d, "link"):
             if path != g.path:
                 os.symlink(d, path)
             g.env["HAL_HAL_MONITOR_DIR"] = path
-            p = g.start("ref?units=16")
-            check("hal.monitor is off" in g.halctl("top", "-n", status=1), "no reason", path)
-            end(p)
-        # Without a name it is below $XDG_RUNTIME_DIR, and made.
+            check("do not open" in g.halctl("top", "-n", status=1), "no reason", path)
+        # Without a name it is below $XDG_RUNTIME_DIR, and made.  If it is not safe, a
+        # program runs on unseen.
         del g.env["HAL_HAL_MONITOR_DIR"]
         g.env["XDG_RUNTIME_DIR"] = d
+        os.mkdir(os.path.join(d, "accelhal"))
+        os.chmod(os.path.join(d, "accelhal"), 0o755)
+        p = g.start("ref?units=16")
+        said = g.halctl("top", "-n", "-p", str(p.pid), status=1)
+        check("hal.monitor is off" in said, "no reason", said)
+        end(p)
+        os.rmdir(os.path.join(d, "accelhal"))
         p = g.start("ref?units=16")
         check(os.stat(os.path.join(d, "accelhal")).st_mode & 0o777 == 0o700, "mode of the folder")
         path = os.path.join(d, "accelhal", "%d.0" % p.pid)

@@ -308,7 +308,12 @@ int live_find(const struct halctl *ctl, struct live *l)
 		find_all(ctl, l, dir, &ended);
 	/* Programs have no sockets there, for the same reason. */
 	if (l->count == 0 && err != 0 && err != -ENOENT)
-		return tool_fail("%s; until then hal.monitor is off", why);
+		return tool_fail(said ? "%s; until then devices with hal.monitor do not "
+					"open"
+				      : "%s; until then hal.monitor is off",
+				 why);
+	if (l->count == 0 && err != 0 && said)
+		return nobody(ctl, why, ended);
 	if (l->count == 0)
 		return nobody(ctl, geteuid() == 0 && !said ? "" : dir, ended);
 	qsort(l->device, l->count, sizeof(l->device[0]), by_id);
