@@ -86,10 +86,20 @@ static int load_at(int folder, const char *path, const char *file, find_load_fn 
 	return err;
 }
 
-/* -1: there is none, or none that this user can see. */
-static int folder_open(const char *path)
+/* Open a folder.  *fd is -1 if there is none, or none that this user can see. */
+static int folder_open(const char *path, int *fd)
 {
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+	int err;
+
+	*fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (*fd >= 0 || errno == ENOENT || errno == EACCES)
+		return 0;
+	err = errno;
+	/* With HOME=/dev/null there can be no folder. */
+	if (err == ENOTDIR && stat(path, &st) != 0)
+		return 0;
+	return fail(err, "configuration folder %s: %s", path, hal_strerror(err));
 }
 
 static int is_conf(const struct dirent *e)
@@ -110,10 +120,10 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
 static int load_all(const char *path, find_load_fn load, void *user)
 {
 	struct dirent **list = NULL;
-	int folder = folder_open(path), count, err = 0;
+	int folder, count, err = folder_open(path, &folder);
 
 	if (folder < 0)
-		return 0;
+		return err;
 	count = scandirat(folder, ".", &list, is_conf, by_bytes);
 	if (count < 0)
 		err = fail(errno, "configuration %s: %s", path, hal_strerror(errno));
@@ -129,10 +139,10 @@ static int load_all(const char *path, find_load_fn load, void *user)
 
 static int load_one(const char *path, find_load_fn load, void *user)
 {
-	int folder = folder_open(path), err;
+	int folder, err = folder_open(path, &folder);
 
 	if (folder < 0)
-		return 0;
+		return err;
 	err = load_at(folder, path, "hal.conf", load, user);
 	fd_close(folder);
 	return err;

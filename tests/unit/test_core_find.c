@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -246,6 +247,31 @@ static void what_is_no_file_is_refused(void **state)
 	      "/accelhal/hal.conf", "not a regular file");
 }
 
+/* A configuration is never left out silently. */
+static void a_folder_that_cannot_be_opened_is_an_error(void **state)
+{
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+	struct rlimit before, none;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	FAILS(hal_option_get_info(0, NULL, &o), -EMFILE, "configuration folder /");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(rmdir(below(USER)), 0);
+	write_file(USER, "");
+	FAILS(hal_option_get_info(0, NULL, &o), -ENOTDIR, "configuration folder /",
+	      USER ": Not a directory");
+	assert_int_equal(unlink(below(USER)), 0);
+	make_folder(USER, 0755);
+	/* That is no home. */
+	setenv("HOME", "/dev/null", 1);
+	expect(NULL, "compact", "0", "default");
+	setenv("HOME", below("home"), 1);
+}
+
 /* Root's are everybody's; others' are nobody's but their own. */
 static void a_file_of_another_user_is_refused(void **state)
 {
@@ -373,6 +399,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(a_file_that_others_write_is_refused, clean),
 		cmocka_unit_test_teardown(a_folder_that_others_write_is_refused, clean),
 		cmocka_unit_test_teardown(what_is_no_file_is_refused, clean),
+		cmocka_unit_test_teardown(a_folder_that_cannot_be_opened_is_an_error,
+					  clean),
 		cmocka_unit_test_teardown(a_file_of_another_user_is_refused, clean),
 		cmocka_unit_test_teardown(what_another_users_link_names_is_not_opened,
 					  clean),
