@@ -820,6 +820,37 @@ static void large(void **state)
 	free(text);
 }
 
+static char *repeat(char *at, const char *line, uint32_t count)
+{
+	while (count-- > 0)
+		at = stpcpy(at, line);
+	return at;
+}
+
+/* The work is bounded also where each exit may be that of each compare-and-swap. */
+static void many_retries(void **state)
+{
+	const uint32_t count = 200;
+	char *text = malloc(200 * (size_t)count), *at;
+	struct ptx *m;
+
+	(void)state;
+	assert_non_null(text);
+	at = stpcpy(text, HEAD BEGIN "ld.param.u64 %d1, [k_0];\n"
+				     "A: ld.global.u32 %r1, [%d1];\n"
+				     "add.u32 %r5, %r5, 1;\n");
+	at = repeat(at, "setp.ne.s32 %p1, %r2, %r3;\n", count);
+	at = repeat(at, "atom.global.cas.b32 %r2, [%d1], %r1, %r4;\n", count);
+	at = repeat(at, "@%p1 bra B;\n", count);
+	(void)stpcpy(at, "setp.lt.u32 %p2, %r5, 100;\n@%p2 bra A;\nB: " END);
+	assert_int_equal(parse(text, &m), 0);
+	assert_int_equal(ptx_check(m, 0, PTX_ENTRY, why), -ENOTSUP);
+	if (!strstr(why, "too large to see what waits in it"))
+		fail_msg("not as too large: %s", why);
+	ptx_free(m);
+	free(text);
+}
+
 /* Cut anywhere it is refused or read, and nothing is read behind its end. */
 static void cut(void **state)
 {
@@ -863,6 +894,7 @@ int main(void)
 		cmocka_unit_test(scopes),
 		cmocka_unit_test(parameter_bytes),
 		cmocka_unit_test(large),
+		cmocka_unit_test(many_retries),
 		cmocka_unit_test(cut),
 	};
 

@@ -503,7 +503,7 @@ static bool leaves(const struct waiting *w, uint32_t i)
 }
 
 /* Is its guard whether a compare-and-swap of what has been read has succeeded? */
-static bool retries(const struct waiting *w, uint32_t number)
+static bool retries(struct waiting *w, uint32_t number)
 {
 	const struct ptx *m = w->m;
 	const uint8_t *guard = statement(w, number)->guard
@@ -511,7 +511,8 @@ static bool retries(const struct waiting *w, uint32_t number)
 				       : NULL;
 	uint32_t i, j, k;
 
-	for (i = w->from; guard && i <= w->to; i++) {
+	w->work += guard ? w->to - w->from + 1 : 0;
+	for (i = w->from; guard && i <= w->to && w->work < WORK; i++) {
 		const struct ptx_statement *p = statement(w, i);
 
 		if (!is_loop_text(w, i) || !ptx_is(m, p->op, "setp") ||
@@ -519,6 +520,8 @@ static bool retries(const struct waiting *w, uint32_t number)
 		    !(ptx_dot(m, p, ".ne") || ptx_dot(m, p, ".eq")) ||
 		    flags_of(w, p->operand[0].first) != guard)
 			continue;
+		/* Dearer than other steps: operands are compared. */
+		w->work += 8u * (w->to - w->from + 1);
 		for (j = w->from; j <= w->to; j++) {
 			const struct ptx_statement *c = statement(w, j);
 
