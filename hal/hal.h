@@ -555,7 +555,7 @@ HAL_API int hal_option_get_info(uint32_t index, const char *const *options,
  * Order: target and options > environment HAL_SECTION_KEY > files > default.  Files,
  * later ones over earlier ones: /etc/accelhal/hal.conf; each .conf in
  * /etc/accelhal/conf.d; $XDG_CONFIG_HOME/accelhal/hal.conf; $HAL_CONFIG; hal.config.
- * Where /dev/null is named, no file before it counts.
+ * Where /dev/null is named, no file before it counts.  Plugins of all files are loaded.
  * -ENODEV when there is none, and says why for each; -EINVAL bad target, unknown option
  * or bad value (with file and line); -ENOENT the named file is not there; -EACCES others
  * can write a file that nobody named. */

@@ -587,6 +587,61 @@ static void environment_name(char *out, const char *section, const char *key)
 		*p = isalnum((unsigned char)*p) ? (char)toupper((unsigned char)*p) : '_';
 }
 
+/* Whether list, paths with colons between, has the path of length bytes. */
+static bool has_path(const char *list, const char *path, size_t length)
+{
+	while (list != NULL) {
+		if (strncmp(list, path, length) == 0 &&
+		    (list[length] == ':' || list[length] == '\0'))
+			return true;
+		list = strchr(list, ':');
+		list += list != NULL;
+	}
+	return false;
+}
+
+/* Put those paths of list that *text lacks before it. */
+static int paths_join(char **text, const char *list)
+{
+	char *copy = strdup(list), *rest = copy, *path, *joined;
+	size_t size = strlen(list) + strlen(*text) + 2, used = 0;
+
+	joined = copy != NULL ? calloc(1, size) : NULL;
+	while (joined != NULL && (path = strsep(&rest, ":")) != NULL)
+		if (path[0] != '\0' && !has_path(*text, path, strlen(path))) {
+			format_text(joined + used, size - used, "%s:", path);
+			used += strlen(path) + 1;
+		}
+	free(copy);
+	if (joined == NULL)
+		return fail(ENOMEM, "no memory for the options");
+	format_text(joined + used, size - used, "%s", *text);
+	if (used > 0 && (*text)[0] == '\0')
+		joined[used - 1] = '\0';
+	free(*text);
+	*text = joined;
+	return 0;
+}
+
+/* Add to v, which the last file has set, the plugins of those before it: each may have
+ * sections of their own, so one replaces no other's. */
+static int plugins_join(const struct config *cfg, struct option_value *v)
+{
+	bool last = true;
+	int err = 0;
+
+	for (const struct config_entry *e = cfg->entries; err == 0 && e != NULL;
+	     e = e->next) {
+		if (e->layer != LAYER_FILE || strcmp(e->section, "hal") != 0 ||
+		    strcmp(e->key, "plugins") != 0)
+			continue;
+		if (!last)
+			err = paths_join(&v->text, e->value);
+		last = false;
+	}
+	return err;
+}
+
 static int option_resolve(const struct config *cfg, const char *section,
 			  const struct hal_option_def *d, struct option_value *v)
 {
@@ -607,6 +662,9 @@ static int option_resolve(const struct config *cfg, const char *section,
 			return err;
 	e = entry_find(cfg, LAYER_FILE, section, d->key);
 	if (e != NULL && (err = value_set(v, d, section, e->value, e->source)) != 0)
+		return err;
+	if (strcmp(section, "hal") == 0 && strcmp(d->key, "plugins") == 0 &&
+	    (err = plugins_join(cfg, v)) != 0)
 		return err;
 	environment_name(name, section, d->key);
 	text = secure_getenv(name);

@@ -13,7 +13,8 @@ const struct hal_option_def core_options[] = {
 	 "the file to read last, over $HAL_CONFIG and others; /dev/null: no file is "
 	 "read"},
 	{"plugins", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "backends and policies out of the tree: .so files, separated by colons"},
+	 "backends and policies out of the tree: .so files, separated by colons; files "
+	 "add to those before them"},
 	{"trace", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "write a Chrome/Perfetto trace of everything to this file (%p: process number)"},
 	{"journal", HAL_OPTION_STRING, 0, 0, NULL, "",

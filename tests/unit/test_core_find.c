@@ -184,6 +184,34 @@ static void later_files_override_key_by_key(void **state)
 	      "/etc/hal.conf:2: [hal] compact", "many");
 }
 
+/* Two packages may bring one each, with a section of its own. */
+static void plugins_of_all_files_are_loaded(void **state)
+{
+	struct hal_device *dev;
+
+	(void)state;
+	write_file(SYSTEM "/conf.d/10-a.conf",
+		   "[hal]\nplugins = :" MOCK_PLUGIN ":\n[backend.mock]\nrows = 1\n");
+	expect(NULL, "plugins", ":" MOCK_PLUGIN ":", "/10-a.conf:2");
+	write_file(SYSTEM "/conf.d/9-b.conf",
+		   "[hal]\nplugins = " MOCK_SHORT_PLUGIN ":" MOCK_PLUGIN "\n");
+	expect(NULL, "plugins", MOCK_SHORT_PLUGIN ":" MOCK_PLUGIN, "/9-b.conf:2");
+	write_file(USER "/hal.conf", "[hal]\nplugins =\n");
+	expect(NULL, "plugins", MOCK_SHORT_PLUGIN ":" MOCK_PLUGIN,
+	       "/accelhal/hal.conf:2");
+	write_file(SYSTEM "/conf.d/9-b.conf", "[hal]\nplugins = " MOCK_SHORT_PLUGIN "\n");
+	expect(NULL, "plugins", MOCK_PLUGIN ":" MOCK_SHORT_PLUGIN,
+	       "/accelhal/hal.conf:2");
+	OK(hal_open("mock", NULL, &dev));
+	OK(hal_close(dev));
+	OK(hal_open("mockshort", NULL, &dev));
+	OK(hal_close(dev));
+	/* What is said elsewhere is the whole list. */
+	setenv("HAL_HAL_PLUGINS", MOCK_PLUGIN, 1);
+	expect(NULL, "plugins", MOCK_PLUGIN, "environment");
+	unsetenv("HAL_HAL_PLUGINS");
+}
+
 static void refused(const char *file, const char *why, const char *advice)
 {
 	struct hal_device *dev;
@@ -396,6 +424,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(the_current_folder_is_not_read, clean),
 		cmocka_unit_test_teardown(later_files_override_key_by_key, clean),
+		cmocka_unit_test_teardown(plugins_of_all_files_are_loaded, clean),
 		cmocka_unit_test_teardown(a_file_that_others_write_is_refused, clean),
 		cmocka_unit_test_teardown(a_folder_that_others_write_is_refused, clean),
 		cmocka_unit_test_teardown(what_is_no_file_is_refused, clean),
