@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 
 #include "config/find.h"
 #include "config/options.h"
@@ -195,6 +196,7 @@ static bool get_line(struct reader *r, char *line, int size)
 {
 	int n = 0, c = 0;
 
+	errno = 0;
 	while (n < size - 1 && c != '\n' && (c = getc(r->file)) != EOF)
 		line[n++] = (char)c;
 	line[n] = '\0';
@@ -202,6 +204,10 @@ static bool get_line(struct reader *r, char *line, int size)
 	if (control_byte(line, n) >= 0)
 		r->err = fail(EINVAL, "%s:%d: byte 0x%02x: a configuration is plain text",
 			      r->name, r->line, (unsigned int)control_byte(line, n));
+	else if (c == EOF && ferror(r->file))
+		r->err = fail(errno != 0 ? errno : EIO,
+			      "configuration %s: cannot read it: %s", r->name,
+			      hal_strerror(errno != 0 ? errno : EIO));
 	else if (n == size - 1 && c != '\n')
 		r->err = fail(EINVAL, "%s:%d: a line of more than %d characters", r->name,
 			      r->line, size - 2);
@@ -286,8 +292,6 @@ static int stream_load(struct config *cfg, FILE *file, const char *name)
 
 	cfg->file_count++;
 	bad_line = ini_parse_stream(read_line, &r, take_pair, &r);
-	if (r.err == 0 && ferror(r.file))
-		r.err = fail(EIO, "configuration %s: cannot read it", name);
 	if (r.err == 0 && bad_line != 0)
 		r.err = fail(EINVAL, "%s:%d: neither [section] nor key = value", name,
 			     bad_line);
@@ -298,9 +302,14 @@ static int stream_load(struct config *cfg, FILE *file, const char *name)
 static int named_load(struct config *cfg, const char *name)
 {
 	FILE *file = fopen(name, "re");
+	struct stat st;
 
 	if (file == NULL)
 		return fail(errno, "configuration %s: %s", name, hal_strerror(errno));
+	if (fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode)) {
+		(void)fclose(file);
+		return fail(EISDIR, "configuration %s: is a folder; name a file", name);
+	}
 	return stream_load(cfg, file, name);
 }
 

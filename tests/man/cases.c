@@ -342,20 +342,35 @@ NEGATIVE(hal_point_fd, EMFILE, no_fd, "files")
 	return err;
 }
 
-NEGATIVE(hal_option_get_info, EIO, file_is_a_folder, "cannot read")
+/* At 0 of a process's memory nothing is. */
+static const char *const unreadable[] = {"hal.config=/proc/self/mem", NULL};
+static const char *const a_folder[] = {"hal.config=/", NULL};
+
+NEGATIVE(hal_option_get_info, EIO, file_unreadable,
+	 "/proc/self/mem: cannot read it: Input")
 {
-	const char *options[] = {"hal.config=/", NULL};
 	struct hal_option_info info = HAL_INIT(hal_option_info);
 
 	(void)w;
-	return hal_option_get_info(0, options, &info);
+	return hal_option_get_info(0, unreadable, &info);
 }
 
-NEGATIVE(hal_open, EIO, file_is_a_folder, "cannot read")
+NEGATIVE(hal_option_get_info, EISDIR, file_is_a_folder, "configuration /: is a folder")
 {
-	const char *options[] = {"hal.config=/", NULL};
+	struct hal_option_info info = HAL_INIT(hal_option_info);
 
-	return hal_open("ref", options, &w->dev2);
+	(void)w;
+	return hal_option_get_info(0, a_folder, &info);
+}
+
+NEGATIVE(hal_open, EIO, file_unreadable, "/proc/self/mem: cannot read it: Input")
+{
+	return hal_open("ref", unreadable, &w->dev2);
+}
+
+NEGATIVE(hal_open, EISDIR, file_is_a_folder, "configuration /: is a folder")
+{
+	return hal_open("ref", a_folder, &w->dev2);
 }
 
 NEGATIVE(hal_partition_create_named, ENOTSUP, isolation, "isolation enforced")

@@ -228,8 +228,8 @@ static void odd_files(void **state)
 	fprintf(f, "[%.60s]\n", line);
 	fclose(f);
 	FAILS(hal_open("mock", with_file, &dev), -EINVAL, ":1:", "section name");
-	FAILS(hal_open("mock", (const char *const[]){"hal.config=/", NULL}, &dev), -EIO,
-	      "/");
+	FAILS(hal_open("mock", (const char *const[]){"hal.config=/", NULL}, &dev),
+	      -EISDIR, "/", "is a folder");
 }
 
 static void partitions_of_the_file(void **state)

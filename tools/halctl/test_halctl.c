@@ -180,6 +180,8 @@ static void missing_config_is_an_error(void **state)
 	expect("halctl: configuration /nonexistent/hal.conf: No such file");
 	assert_int_equal(halctl("-c /nonexistent/hal.conf backends --markdown"), 1);
 	expect("/nonexistent/hal.conf");
+	assert_int_equal(halctl("-c / list"), 1);
+	expect("halctl: configuration /: is a folder; name a file");
 	/* It is the one that was named last. */
 	setenv("HAL_HAL_CONFIG", "/dev/null", 1);
 	assert_int_equal(halctl("-c /nonexistent/hal.conf list"), 1);
