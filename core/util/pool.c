@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "util/error.h"
 
@@ -44,7 +43,6 @@ static struct {
 	struct shelf *shelves;
 } pools[OBJECT_KINDS];
 static void (*on_fork[OBJECT_KINDS])(void *object);
-static pid_t parent; /* whose objects the forked ones are */
 
 static const char *const kind_names[OBJECT_KINDS] = {
 	"device", "partition", "queue",    "buffer",           "program",
@@ -59,7 +57,6 @@ static struct object *object_of(struct header *h)
 static void before_fork(void)
 {
 	pthread_mutex_lock(&lock);
-	parent = getpid();
 }
 
 static void in_parent(void)
@@ -203,9 +200,9 @@ int object_bad(const void *object, enum object_kind kind)
 		return fail(EINVAL, "the %s has been destroyed", kind_names[kind]);
 	if (magic == OBJECT_FORKED)
 		return fail(EPERM,
-			    "the %s belongs to process %ld, from which this one was "
-			    "forked: open the device again here",
-			    kind_names[kind], (long)parent);
+			    "the %s was made before a fork, in the parent process; open "
+			    "the device again here",
+			    kind_names[kind]);
 	return fail(EINVAL, "the handle is not a %s", kind_names[kind]);
 }
 

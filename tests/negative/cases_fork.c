@@ -8,7 +8,7 @@
 	{                                                                                \
 		return call_;                                                            \
 	}                                                                                \
-	NEGATIVE(function_, EPERM, forked, "belongs to process")                         \
+	NEGATIVE(function_, EPERM, forked, "made before a fork")                         \
 	{                                                                                \
 		NEG_OK(hal_completions_create(w->dev, 8, &w->ring));                     \
 		NEG_OK(hal_sequence_create(w->part, &w->submit, &w->seq));               \
@@ -104,14 +104,14 @@ FORKED(hal_timeline_signal, hal_timeline_signal(w->line, 1))
 FORKED(hal_timeline_value, value(w))
 FORKED(hal_point_fd, point_fd(w))
 
-NEGATIVE(hal_wait, EPERM, forked, "belongs to process")
+NEGATIVE(hal_wait, EPERM, forked, "made before a fork")
 {
 	w->points[0].timeline = hal_queue_timeline(w->queue);
 	return neg_forked(w, wait_there);
 }
 
 /* Under a real clock a child that waited would wait for an engine it does not have. */
-NEGATIVE_ON("ref?clock=real", hal_wait, EPERM, forked_real, "belongs to process")
+NEGATIVE_ON("ref?clock=real", hal_wait, EPERM, forked_real, "made before a fork")
 {
 	w->points[0].timeline = hal_queue_timeline(w->queue);
 	return neg_forked(w, wait_there);
