@@ -65,6 +65,7 @@ struct trace {
 	int err; /* the first failure to write; nothing is written after it */
 	bool seekable;
 	uint64_t written; /* bytes */
+	uint64_t whole;   /* of them, up to where the last end stood; 0: none did */
 	yajl_gen gen;
 	bool broken;
 	char *path;
@@ -85,8 +86,24 @@ struct trace {
 
 /* ---- the file ---------------------------------------------------------------------- */
 
+static const char cut[] = "],\"otherData\":{\"cut\":true}}\n";
+
+/* Take no more, as that failed with err, and end the file where it last could end. */
+static void give_up(struct trace *t, int err)
+{
+	const off_t size = (off_t)(t->whole + sizeof(cut) - 1);
+
+	t->err = err;
+	if (!t->seekable || t->whole == 0)
+		return;
+	/* First over what is there: that needs no room. */
+	(void)!pwrite(t->fd, cut, sizeof(cut) - 1, (off_t)t->whole);
+	(void)!ftruncate(t->fd, size);
+}
+
 static void flush(struct trace *t)
 {
+	const bool failed = t->err != 0;
 	size_t at = 0;
 
 	while (t->err == 0 && at < t->used) {
@@ -95,13 +112,13 @@ static void flush(struct trace *t)
 		if (n >= 0)
 			at += (size_t)n;
 		else if (errno != EINTR)
-			t->err = errno;
+			give_up(t, errno);
 	}
-	if (t->err != 0) {
+	if (t->err != 0)
 		t->lost += t->buffered;
+	if (t->err != 0 && !failed && !t->seekable)
 		for (size_t i = 0; i < at; i++)
 			t->lost -= t->buffer[i] == '\n';
-	}
 	t->written += at;
 	t->used = 0;
 	t->buffered = 0;
@@ -112,11 +129,19 @@ static void flush(struct trace *t)
  * true end. */
 static void flush_whole(struct trace *t)
 {
-	static const char cut[] = "],\"otherData\":{\"cut\":true}}\n";
+	const uint64_t events = t->buffered;
+	ssize_t n;
 
 	flush(t);
-	if (t->err == 0 && t->seekable)
-		(void)!pwrite(t->fd, cut, sizeof(cut) - 1, (off_t)t->written);
+	if (t->err != 0 || !t->seekable)
+		return;
+	n = pwrite(t->fd, cut, sizeof(cut) - 1, (off_t)t->written);
+	if (n == (ssize_t)sizeof(cut) - 1) {
+		t->whole = t->written;
+		return;
+	}
+	give_up(t, n < 0 ? errno : ENOSPC);
+	t->lost += events;
 }
 
 static void print(void *user, const char *text, size_t length)

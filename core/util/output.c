@@ -43,8 +43,8 @@ int output_name(const char *option, const char *pattern, unsigned int device,
 		if (*c == '%' && !expand(*++c, device, text))
 			return fail(
 				EINVAL,
-				"%s = %s: a %% stands before p (number of the process), "
-				"n (of its device) or another %%",
+				"%s = %s: unknown sequence after %%; use %%p (process "
+				"id), %%n (device number) or %%%%",
 				option, pattern);
 		if (used + strlen(text) >= OUTPUT_BYTES)
 			return fail(ENAMETOOLONG, "%s: a name of %zu bytes or more",
@@ -75,11 +75,11 @@ int output_open(const char *what, const char *path)
 		return fd;
 	/* Where a file system has no locks, nothing is known of others. */
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-		err = fail(
-			EBUSY,
-			"%s %s: another device or program is writing it; with %%p in the "
-			"option each process has a file, with %%n each device",
-			what, path);
+		err = fail(EBUSY,
+			   "%s %s: another device or program is writing this file; name "
+			   "another (in an option, %%p is the process id, %%n the device "
+			   "number)",
+			   what, path);
 	} else {
 		if (ftruncate(fd, 0) == 0)
 			return fd;

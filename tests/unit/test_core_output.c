@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +34,8 @@ static void letters(void **state)
 	assert_string_equal(out, want);
 	assert_int_equal(output_name("hal.trace", "a%q", 0, out), -EINVAL);
 	assert_non_null(strstr(hal_last_error(), "hal.trace = a%q: "));
-	assert_non_null(strstr(hal_last_error(), "p (number of the process)"));
+	assert_non_null(strstr(hal_last_error(),
+			       "unknown sequence after %; use %p (process id), %n "));
 	assert_int_equal(output_name("o", "a%", 0, out), -EINVAL);
 	memset(longest, 'a', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
@@ -96,6 +98,7 @@ static void one_file(void **state)
 {
 	static const char *const keys[] = {"hal.trace", "hal.journal"};
 	struct hal_device *a, *b;
+	char path[64];
 	int status;
 	pid_t child;
 
@@ -104,7 +107,8 @@ static void one_file(void **state)
 		assert_int_equal(open_with(keys[i], "one", &a), 0);
 		assert_int_equal(open_with(keys[i], "one", &b), -EBUSY);
 		assert_non_null(strstr(hal_last_error(), "/one: another device"));
-		assert_non_null(strstr(hal_last_error(), "%p"));
+		assert_non_null(
+			strstr(hal_last_error(), "name another (in an option, %p is"));
 		/* A child has the file, too, but does not keep it from the next device.
 		 */
 		child = fork();
@@ -119,6 +123,16 @@ static void one_file(void **state)
 		assert_int_equal(kill(child, SIGKILL), 0);
 		assert_int_equal(waitpid(child, &status, 0), child);
 	}
+	/* hal_trace_start takes a name as it is, so that is what its text says. */
+	assert_int_equal(open_with("hal.trace", "one", &a), 0);
+	assert_int_equal(open_with("hal.trace", "x-%p-%n", &b), 0);
+	assert_int_equal(hal_trace_stop(b), 0);
+	(void)snprintf(path, sizeof(path), "%s/one", folder);
+	assert_int_equal(hal_trace_start(b, path), -EBUSY);
+	assert_non_null(strstr(hal_last_error(), "name another"));
+	close_both(a, b);
+	for (int n = 0; !is_there("x", n); n++)
+		assert_true(n < 100);
 }
 
 /* Submit count times, and end without closing anything. */
@@ -144,39 +158,65 @@ static void child_that_dies(int count)
 	_exit(0);
 }
 
+/* Trace, in a child that ends without closing anything, to a file of at most limit bytes.
+ * What is left is JSON that says it is cut; return its size. */
+static size_t cut_size(int count, rlim_t limit)
+{
+	static char text[1u << 22];
+	pid_t child = fork();
+	char path[64], why[256];
+	struct rlimit r;
+	yajl_val tree;
+	size_t size;
+	int status;
+	FILE *f;
+
+	if (child == 0) {
+		(void)signal(SIGXFSZ, SIG_IGN);
+		if (getrlimit(RLIMIT_FSIZE, &r) != 0)
+			_exit(3);
+		r.rlim_cur = limit;
+		if (setrlimit(RLIMIT_FSIZE, &r) != 0)
+			_exit(4);
+		child_that_dies(count);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	(void)snprintf(path, sizeof(path), "%s/one", folder);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	size = fread(text, 1, sizeof(text) - 1, f);
+	(void)fclose(f);
+	text[size] = '\0';
+	tree = yajl_tree_parse(text, why, sizeof(why));
+	if (tree == NULL)
+		fail_msg("%zu bytes of %zu: %s", size, (size_t)limit, why);
+	yajl_tree_free(tree);
+	assert_non_null(strstr(text, "\"cut\":true}}\n"));
+	return size;
+}
+
 /* A program that is killed leaves JSON, that says so, from the start and later. */
 static void killed(void **state)
 {
-	static const int counts[] = {0, 3000};
-	static char text[1u << 22];
-	char path[64], why[256];
-	size_t sizes[2] = {0, 0};
+	(void)state;
+	assert_true(cut_size(3000, RLIM_INFINITY) > cut_size(0, RLIM_INFINITY) + 65536);
+}
+
+/* A disk that is full leaves JSON as well, up to the last time that all was written. */
+static void full(void **state)
+{
+	size_t first = cut_size(0, RLIM_INFINITY), second;
 
 	(void)state;
-	(void)snprintf(path, sizeof(path), "%s/one", folder);
-	for (int i = 0; i < 2; i++) {
-		pid_t child = fork();
-		yajl_val tree;
-		int status;
-		FILE *f;
-
-		if (child == 0)
-			child_that_dies(counts[i]);
-		assert_true(child > 0);
-		assert_int_equal(waitpid(child, &status, 0), child);
-		assert_int_equal(status, 0);
-		f = fopen(path, "r");
-		assert_non_null(f);
-		sizes[i] = fread(text, 1, sizeof(text) - 1, f);
-		(void)fclose(f);
-		text[sizes[i]] = '\0';
-		tree = yajl_tree_parse(text, why, sizeof(why));
-		if (tree == NULL)
-			fail_msg("%s", why);
-		yajl_tree_free(tree);
-		assert_non_null(strstr(text, "\"cut\":true}}\n"));
-	}
-	assert_true(sizes[1] > sizes[0] + 65536);
+	/* A few bytes less than the second end needs. */
+	second = cut_size(3000, 100000);
+	assert_true(second > first + 32768);
+	assert_int_equal(cut_size(3000, second), second);
+	for (size_t less = 1; less < 40; less += 6)
+		assert_int_equal(cut_size(3000, second - less), first);
+	assert_int_equal(cut_size(3000, first + 1), first);
 }
 
 /* What is no file is for all. */
@@ -213,7 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(letters),  cmocka_unit_test(two_files),
 		cmocka_unit_test(one_file), cmocka_unit_test(killed),
-		cmocka_unit_test(no_file),
+		cmocka_unit_test(full),     cmocka_unit_test(no_file),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
