@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,20 +21,48 @@
 
 const char *find_system_folder = "/etc/accelhal";
 
+/* Whether a file of the system's folder has an owner that has no number in this user
+ * namespace, as all of the host's have in a container without root.  Only who can write
+ * the folder above, /etc, can have put it there. */
+static bool is_hosts(const struct stat *st, const char *name)
+{
+	const size_t length = strlen(find_system_folder);
+	unsigned long long owner = 0, count, mapped = 0;
+	FILE *f;
+
+	if (strncmp(name, find_system_folder, length) != 0 || name[length] != '/')
+		return false;
+	f = fopen("/proc/sys/fs/overflowuid", "re");
+	if (f == NULL || fscanf(f, "%llu", &owner) != 1)
+		owner = 65534;
+	if (f != NULL)
+		(void)fclose(f);
+	f = fopen("/proc/self/uid_map", "re");
+	if (f == NULL)
+		return false;
+	while (fscanf(f, "%*u %*u %llu", &count) == 1)
+		mapped += count;
+	(void)fclose(f);
+	return st->st_uid == owner && mapped < UINT32_MAX;
+}
+
 /* Fail unless only root and this user can have written what, which is open as fd. */
 static int owner_check(int fd, const char *name, const char *what, struct stat *st)
 {
+	bool other;
+
 	if (fstat(fd, st) != 0)
 		return fail(errno, "configuration %s: %s", name, hal_strerror(errno));
-	if (st->st_uid != 0 && st->st_uid != geteuid())
+	other = st->st_uid != 0 && st->st_uid != geteuid();
+	if (other && !is_hosts(st, name))
 		return fail(
 			EACCES,
 			"configuration %s: refused, %s belongs to user %u; make root or "
-			"user %u its owner, or remove it",
+			"user %u its owner, remove it, or set HAL_CONFIG=/dev/null",
 			name, what, (unsigned int)st->st_uid, (unsigned int)geteuid());
-	/* In a sticky folder nobody can replace another's file. */
+	/* In a sticky folder nobody can replace another's file, if it is known whose. */
 	if ((st->st_mode & 022) != 0 &&
-	    !(S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) != 0))
+	    !(!other && S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) != 0))
 		return fail(EACCES,
 			    "configuration %s: refused, others can write %s (mode %03o); "
 			    "run: chmod go-w '%s'",

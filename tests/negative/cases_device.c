@@ -455,7 +455,8 @@ NEGATIVE(hal_close, EPROTO, leak, "alive")
 	return hal_close(dev);
 }
 
-NEGATIVE(hal_open, EBUSY, trace_of_another, "another device or program is writing it")
+NEGATIVE(hal_open, EBUSY, trace_of_another,
+	 "another device or program is writing this file")
 {
 	char path[] = "/tmp/hal-negative-XXXXXX", option[64];
 	const char *options[] = {option, NULL};

@@ -3,8 +3,10 @@
 #include "mock_world.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/auxv.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -326,6 +328,69 @@ static void a_file_of_another_user_is_refused(void **state)
 	assert_int_equal(chown(below(USER), 0, 0), 0);
 }
 
+static void write_map(const char *map)
+{
+	int fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, map, strlen(map)) != (ssize_t)strlen(map))
+		_exit(77);
+	(void)close(fd);
+}
+
+/* hal.compact, for a user who is root of a user namespace in which root has no number:
+ * -EACCES if a file is refused.  77: the system lets nobody make one. */
+static int in_container(void)
+{
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (seteuid(0) != 0 || setresuid(12345, 12345, 12345) != 0 ||
+		    prctl(PR_SET_DUMPABLE, 1) != 0 || unshare(CLONE_NEWUSER) != 0)
+			_exit(77);
+		write_map("0 12345 1");
+		for (uint32_t i = 0; strcmp(o.key, "compact") != 0; i++)
+			if (hal_option_get_info(i, NULL, &o) != 0)
+				_exit(strstr(hal_last_error(), "HAL_CONFIG=/dev/null") !=
+						      NULL
+					      ? EACCES
+					      : 99);
+		_exit(atoi(o.value));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* There root's files are of a user without a number; the system's are read all the same.
+ */
+static void a_container_without_root_reads_the_systems_files(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chmod(top, 0755), 0);
+	write_file(SYSTEM "/hal.conf", "[hal]\ncompact = 4\n");
+	write_file(SYSTEM "/conf.d/10-a.conf", "[hal]\ncompact = 5\n");
+	if (in_container() == 77)
+		skip();
+	assert_int_equal(in_container(), 5);
+	assert_int_equal(chmod(below(SYSTEM "/hal.conf"), 0664), 0);
+	assert_int_equal(in_container(), 99);
+	write_file(SYSTEM "/hal.conf", "[hal]\ncompact = 4\n");
+	make_folder(SYSTEM, 01777);
+	assert_int_equal(in_container(), 99);
+	make_folder(SYSTEM, 0755);
+	/* Not the user's, which is no matter of the system's folder. */
+	write_file(USER "/hal.conf", "[hal]\ncompact = 6\n");
+	assert_int_equal(in_container(), EACCES);
+	/* Without a user namespace it is a user as any other. */
+	assert_int_equal(unlink(below(USER "/hal.conf")), 0);
+	assert_int_equal(chown(below(SYSTEM "/hal.conf"), 65534, 65534), 0);
+	refused(SYSTEM "/hal.conf", "belongs to user 65534", "root or user 0");
+}
+
 /* To open a device may start it, so not even that is done for another user's link. */
 static void what_another_users_link_names_is_not_opened(void **state)
 {
@@ -431,6 +496,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(a_folder_that_cannot_be_opened_is_an_error,
 					  clean),
 		cmocka_unit_test_teardown(a_file_of_another_user_is_refused, clean),
+		cmocka_unit_test_teardown(
+			a_container_without_root_reads_the_systems_files, clean),
 		cmocka_unit_test_teardown(what_another_users_link_names_is_not_opened,
 					  clean),
 		cmocka_unit_test_teardown(
