@@ -264,9 +264,8 @@ struct hal_bk_cold {
 	int (*open)(const struct hal_bk_config *cfg, uint32_t index, void **dev);
 	void (*close)(void *dev);
 	/* .size is set and large enough; what a device cannot say stays 0.  Asked after
-	 * open and by each hal_device_get_info: of a device that takes long to answer
-	 * .beside names HAL_BK_BESIDE_INFO, as else all of its tenants wait for the
-	 * answer. */
+	 * open and by each hal_device_get_info.  If this can be slow, set
+	 * HAL_BK_BESIDE_INFO in .beside; otherwise every tenant waits for it. */
 	int (*get_info)(void *dev, struct hal_device_info *info);
 
 	int (*partition_create)(void *dev, const struct hal_bk_partition_desc *desc,

@@ -358,8 +358,8 @@ struct hal_queue_desc {
 	 * says of its queues. */
 	uint32_t weight; /* share under policies wfq, quota, token; 0 counts as 1 */
 	/* enum hal_class.  It comes before what policies go by.  But tgs, reef, orion and
-	 * tidal have two classes, each in order of arrival: latency-critical queues and
-	 * normal ones of a high priority; all others. */
+	 * tidal serve two groups, each first come, first served: (1) HAL_CLASS_LATENCY
+	 * queues and normal queues of high priority, (2) all other queues. */
 	uint16_t service_class;
 	/* Of the partition's device time, in thousandths; 0: none is kept.  Under policy
 	 * quota, which then goes by weight; -ENOTSUP under others. */
@@ -557,8 +557,10 @@ HAL_API int hal_option_get_info(uint32_t index, const char *const *options,
  * /etc/accelhal/conf.d; $XDG_CONFIG_HOME/accelhal/hal.conf; $HAL_CONFIG; hal.config.
  * Where /dev/null is named, no file before it counts.  Plugins of all files are loaded.
  * -ENODEV when there is none, and says why for each; -EINVAL bad target, unknown option
- * or bad value (with file and line); -ENOENT the named file is not there; -EACCES others
- * can write a file that nobody named. */
+ * or bad value (with file and line); -ENOENT the named file is not there; -EACCES a file
+ * that nobody named, or its folder, cannot be read, is another user's, or others can
+ * write it; -EBUSY another device or program writes the file of hal.trace or hal.journal.
+ */
 HAL_API int hal_open(const char *target, const char *const *options,
 		     struct hal_device **dev);
 /* -EBUSY while partitions, programs or timelines are alive.  -EPROTO, -EIO: closed, but a
@@ -590,7 +592,8 @@ HAL_API void *hal_device_native(struct hal_device *dev);
 
 /* Chrome/Perfetto JSON: who owned which units and what ran there, what each queue was
  * given, counters; see hal_trace_start(3).  Written until hal_trace_stop or hal_close.
- * -EBUSY one is being written; else path's errno. */
+ * -EBUSY one is being written, or another device or program writes that file; else path's
+ * errno. */
 HAL_API int hal_trace_start(struct hal_device *dev, const char *path);
 /* -EINVAL none is being written; -EIO not all of it could be written. */
 HAL_API int hal_trace_stop(struct hal_device *dev);

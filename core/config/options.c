@@ -16,17 +16,16 @@ const struct hal_option_def core_options[] = {
 	 "backends and policies out of the tree: .so files, separated by colons; files "
 	 "add to those before them"},
 	{"trace", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "write a Chrome/Perfetto trace of everything to this file (%p: process number)"},
+	 "write a Chrome/Perfetto trace of everything to this file (%p: process id, "
+	 "%n: device number)"},
 	{"journal", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "write what the engine takes in and decides to this file, for halctl replay "
-	 "(%p: "
-	 "process number)"},
+	 "(%p: process id, %n: device number)"},
 	{"monitor", HAL_OPTION_ENUM, 0, 0, "off|read|control", "off",
 	 "lets this user's halctl look at the device, and set its policy (control)"},
 	{"monitor_dir", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "where for that; empty: accelhal in $XDG_RUNTIME_DIR if that is this user's, "
-	 "else "
-	 "/tmp/accelhal-UID"},
+	 "folder of the monitor's socket; empty: accelhal in $XDG_RUNTIME_DIR if that is "
+	 "this user's, else /tmp/accelhal-UID"},
 	{"profile", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "what kernels run here, by halctl profile: policies see it; empty: they learn"},
 	{"color_map", HAL_OPTION_STRING, 0, 0, NULL, "",
@@ -87,13 +86,13 @@ const struct hal_option_def layer_options[] = {
 	{"validate", HAL_OPTION_BOOL, 0, 0, NULL, "no",
 	 "check every call between the core and the backend, both ways, and leaks"},
 	{"report", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "validate: append what is wrong to this file, a line each (%p: process number)"},
+	 "validate: append what is wrong to this file, a line each (%p: process id, "
+	 "%n: device number)"},
 	{"fault", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "fail every n-th call: OPERATION:N:ERRNO, several with commas between"},
 	{"trace", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "append every call of the backend to this file, a line of JSON each (%p: "
-	 "process "
-	 "number)"},
+	 "process id, %n: device number)"},
 };
 const uint32_t layer_option_count = ARRAY_LENGTH(layer_options);
 

@@ -43,9 +43,9 @@ int sleep_refuse(const struct hal_device *dev, const char *what)
 		return 0;
 	return fail(
 		ENOTSUP,
-		"%s: %s has a virtual clock, which stands still while a program sleeps "
-		"in poll(); open it with ?clock=real, or call hal_device_poll before "
-		"this and between looks at the fd",
+		"%s: time on %s is simulated and stops while the program sleeps in "
+		"poll(); open it with ?clock=real, or call hal_device_poll(dev, 0) once "
+		"now and again between polls",
 		what, dev->name);
 }
 

@@ -21,8 +21,9 @@ void callback_begin(struct hal_queue *q);
 bool callback_inside(const struct hal_device *dev);
 /* -EDEADLK when it does: what would have to wait for it. */
 int callback_refuse(const struct hal_device *dev, const char *what);
-/* Fail what, which gives a file descriptor, where a program that sleeps on it would do so
- * for ever: nobody moves the virtual clock then but hal_device_poll. */
+/* Fail what, which gives a file descriptor, where a program of one thread that sleeps on
+ * it would do so for ever: the virtual clock moves only inside hal_wait, hal_device_poll
+ * and hal_completions_read.  A device that has been polled has a program that knows. */
 int sleep_refuse(const struct hal_device *dev, const char *what);
 
 #endif

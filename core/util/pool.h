@@ -2,9 +2,9 @@
 /*
  * pool.h - handles that stay safe to look at.
  *
- * Objects behind handles are never given back to malloc while the library is loaded and
- * rest before they are used again, so that a destroyed handle is seen and refused.  In a
- * child of fork() all that the parent had is refused, too.
+ * Memory of destroyed handles is kept until the library is unloaded, and reused only
+ * after 64 others of its kind and size were destroyed.  So a destroyed handle is seen and
+ * refused.  In a child of fork() all that the parent had is refused, too.
  */
 #ifndef HAL_UTIL_POOL_H
 #define HAL_UTIL_POOL_H

@@ -627,15 +627,18 @@ static void faults(void **state)
 		{"func_reg_params", PTX_ENTRY, NULL, "_hals_control"},
 		{"func_reg_params", PTX_BOUNDS, "line 9: call.uni: what is called", NULL},
 		{"fwd_decl", PTX_BOUNDS, NULL, "_halb_astray\n);"},
-		{"kernel_address", PTX_ENTRY, "line 15: its address is taken", NULL},
-		{"kernel_address", PTX_BOUNDS, "line 15: its address is taken", NULL},
+		{"kernel_address", PTX_ENTRY, "line 15: the kernel's address is taken",
+		 NULL},
+		{"kernel_address", PTX_BOUNDS, "line 15: the kernel's address is taken",
+		 NULL},
 		{"loc_same_line", PTX_BOUNDS, NULL, "@%_halb_q st.global"},
 		{"loc_same_line", PTX_ENTRY, NULL, "mov.u32 %r1, %_hals_x"},
 		{"loop_alloca", PTX_LOOP, NULL, "stackrestore.u64 %_hals_s"},
 		{"loop_dynamic_shared", PTX_LOOP, NULL, "barrier.red.or.pred"},
 		{"poll_in_function", PTX_ENTRY, "line 19: call.uni: waits in a loop",
 		 NULL},
-		{"spin_ld_cg", PTX_ENTRY, "line 11: bra: a loop ends by", NULL},
+		{"spin_ld_cg", PTX_ENTRY,
+		 "line 11: bra: this loop may wait for another block", NULL},
 		{"spin_atom_and", PTX_LOOP, "line 9: atom.global.and.b32: waits", NULL},
 		{"spin_cas_same", PTX_LOOP, "line 9: atom.global.cas.b32: waits", NULL},
 	};
@@ -682,16 +685,16 @@ static void addresses(void **state)
 {
 	(void)state;
 	body(".entry k { ret; }\n.global .u64 t[2] = {k, 0};", PTX_ENTRY,
-	     "line 5: its address is taken");
+	     "line 5: the kernel's address is taken");
 	odd(".entry k { .reg .b64 %d; { mov.u64 %d, k; } ret; }",
-	    "line 4: its address is taken");
+	    "line 4: the kernel's address is taken");
 	odd(".entry k { ret; }\n.func f() { .reg .b64 %d; mov.u64 %d, k; ret; }",
-	    "line 5: its address is taken");
+	    "line 5: the kernel's address is taken");
 	odd(".entry k { ret; }\n.func f() { .strange; mov.u64 %d, k; ret; }",
-	    "line 5: its address is taken");
+	    "line 5: the kernel's address is taken");
 	odd(".entry k();\n.func f() { .reg .b64 %d; mov.u64 %d, k; ret; }\n.entry k() { "
 	    "ret; }",
-	    "line 5: its address is taken");
+	    "line 5: the kernel's address is taken");
 	/* A register or a word of its name is none. */
 	body(".entry add() { .reg .b32 %r; add.u32 %r, %r, 1; ret; }\n", PTX_ENTRY, NULL);
 	body(".entry k() { .reg .b32 k; add.u32 k, k, 1; ret; }\n", PTX_ENTRY, NULL);

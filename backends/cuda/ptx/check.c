@@ -55,9 +55,9 @@ static int check_read(const struct checking *c)
 	if (c->f->named)
 		return ptx_fail(
 			c->why, ENOTSUP,
-			"line %u: its address is taken, and who launches it by that "
-			"does not give it the parameters that are added: launch it from "
-			"the host alone",
+			"line %u: the kernel's address is taken; a launch from the "
+			"device would lack the added parameters. Launch it from the "
+			"host only",
 			m->tokens[c->f->named].line);
 	return 0;
 }
@@ -128,9 +128,9 @@ static int check_loops(struct checking *c)
 	if (err || at == PTX_NOWHERE)
 		return err;
 	c->s = &c->m->statements[c->f->first + at];
-	return refuse(c,
-		      "a loop ends by what is read there of memory, perhaps when another "
-		      "block writes it: make what waits a kernel of its own");
+	return refuse(
+		c, "this loop may wait for another block, which may never run once "
+		   "blocks can be stopped; move the waiting part to a separate kernel");
 }
 
 static int check_stop(struct checking *c, enum ptx_class class)
