@@ -225,7 +225,8 @@ static struct hal_policy_queue *first_due(const struct slots *slots,
 		    at_ns > hal_bk_after(q->runnable_ns, slots->hold_ns))
 			at_ns = hal_bk_after(q->runnable_ns, slots->hold_ns);
 		at_ns = at_ns > now_ns ? at_ns : now_ns;
-		if (at_ns < *until_ns || (at_ns == *until_ns && before(q, best))) {
+		if (best == NULL || at_ns < *until_ns ||
+		    (at_ns == *until_ns && before(q, best))) {
 			*until_ns = at_ns;
 			best = q;
 		}
