@@ -75,9 +75,9 @@ static uint64_t own_deadline(const struct hal_queue *q)
 
 /* The first value of t from least_value on that x signals with the first most records of
  * what it has been given and not ended; UINT64_MAX: none.  *left: how many records may
- * still be looked at. */
+ * still be looked at.  *cut: set if there are more. */
 static uint64_t signals(struct hal_queue *x, const struct hal_timeline *t,
-			uint64_t least_value, uint32_t most, uint32_t *left)
+			uint64_t least_value, uint32_t most, uint32_t *left, bool *cut)
 {
 	unsigned int end =
 		(x->stepping & STEP_JOURNAL) != 0 ? x->limit : ring_tail(&x->ring);
@@ -93,12 +93,14 @@ static uint64_t signals(struct hal_queue *x, const struct hal_timeline *t,
 		record_for_each_point(p, r) if (p->timeline == t &&
 						p->value >= least_value) return p->value;
 	}
+	*cut |= c.pos != end;
 	return UINT64_MAX;
 }
 
 /* Find who signals what q waits for, with the first most records of each queue.  Of
- * several the one with the least value; of those, the eldest. */
-static struct hal_queue *signaller(const struct hal_queue *q, uint32_t most)
+ * several the one with the least value; of those, the eldest.  *cut: set if not all
+ * records were looked at. */
+static struct hal_queue *signaller(const struct hal_queue *q, uint32_t most, bool *cut)
 {
 	const struct hal_timeline *t = q->waiter.timeline;
 	struct hal_queue *best = NULL;
@@ -114,10 +116,12 @@ static struct hal_queue *signaller(const struct hal_queue *q, uint32_t most)
 				container_of(it, struct hal_queue, on_partition);
 			uint64_t value;
 
-			if (left == 0)
+			if (left == 0) {
+				*cut = true;
 				return best;
+			}
 			left--;
-			value = signals(x, t, q->waiter.node.key, most, &left);
+			value = signals(x, t, q->waiter.node.key, most, &left, cut);
 			if (value < least_value) {
 				best = x;
 				least_value = value;
@@ -131,13 +135,17 @@ static struct hal_queue *awaited(const struct hal_queue *q)
 {
 	const struct hal_timeline *t = q->waiter.timeline;
 	struct hal_queue *x = NULL;
+	bool cut = true;
 
 	if (t->partition != NULL)
 		return NULL;
 	if (t->queue != NULL)
 		return t == &t->queue->timeline ? t->queue : NULL;
-	for (uint32_t most = EACH; x == NULL && most <= SEARCHED; most *= 4)
-		x = signaller(q, most);
+	/* Deeper only where there is more to see. */
+	for (uint32_t most = EACH; x == NULL && cut && most <= SEARCHED; most *= 4) {
+		cut = false;
+		x = signaller(q, most, &cut);
+	}
 	return x;
 }
 
