@@ -3,11 +3,13 @@
 #include "durations.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "fail.h"
 #include "npu_regs.h"
@@ -190,16 +192,19 @@ int npu_durations_open(const char *path, bool record, struct npu_durations **out
 {
 	struct npu_durations *d = calloc(1, sizeof(*d));
 	FILE *f;
-	int rc;
+	int rc, fd;
 
 	if (!d)
 		return npu_fail(ENOMEM, "npu: durations=%s: no host memory", path);
-	f = fopen(path, record ? "r+" : "r");
-	if (!f && record && errno == ENOENT)
-		f = fopen(path, "w+");
+	/* It is not emptied: another one may have made it meanwhile, and record there. */
+	fd = open(path, record ? O_RDWR | O_CREAT | O_CLOEXEC : O_RDONLY | O_CLOEXEC,
+		  0666);
+	f = fd >= 0 ? fdopen(fd, record ? "r+" : "r") : NULL;
 	if (!f) {
 		rc = npu_fail(errno, "npu: durations=%s: %s", path,
 			      strerrordesc_np(errno));
+		if (fd >= 0)
+			(void)close(fd);
 		free(d);
 		return rc;
 	}
