@@ -1423,6 +1423,15 @@ static void replay(struct play *p, const struct hal_queue *until)
 	}
 }
 
+/* Whether what has been read so far can be the beginning of a journal. */
+static bool may_be_journal(const char *text, size_t used)
+{
+	static const char head[] = "J hal-journal ";
+	const size_t length = sizeof(head) - 1;
+
+	return memcmp(text, head, used < length ? used : length) == 0;
+}
+
 static int read_file(struct play *p)
 {
 	size_t room = 0, used = 0, n = 1;
@@ -1443,6 +1452,9 @@ static int read_file(struct play *p)
 		}
 		n = fread(p->text + used, 1, room - used, f);
 		used += n;
+		/* Not to its end, which /dev/zero does not have. */
+		if (!may_be_journal(p->text, used))
+			break;
 	}
 	if (ferror(f) != 0) {
 		int err = errno != 0 ? errno : EIO;

@@ -543,6 +543,9 @@ static void no_file(void **state)
 	(void)state;
 	assert_int_equal(hal_replay("/nonexistent/journal", &i), -ENOENT);
 	assert_int_equal(hal_replay("/tmp", &i), -EISDIR);
+	/* It has no end, so that reading all of it would not, either. */
+	assert_int_equal(hal_replay("/dev/zero", &i), -EINVAL);
+	assert_non_null(strstr(hal_last_error(), "/dev/zero"));
 	assert_int_equal(hal_replay(NULL, &i), -EINVAL);
 	assert_int_equal(hal_replay(path, NULL), -EINVAL);
 }
