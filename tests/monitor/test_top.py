@@ -364,7 +364,13 @@ def check_liars(f):
                   answer[:40], "said", text[:300])
         liar.end()
     mute = Liar(f, 500, b"", hold=True)
-    check("does not answer" in f.halctl("top", "-n", "-p", "500", status=1), "mute")
+    # It hides no other.
+    liar = Liar(f, 501, json.dumps(frame()).encode())
+    said = f.halctl("top", "-n", status=1)
+    check("program 500.0: does not answer" in said and "clock" in said, "mute and another", said)
+    said = f.halctl("top", "-nj", status=1)
+    check(json.loads(said[:said.index("]\n") + 1]) == [frame()], "mute and another as JSON", said)
+    liar.end()
     mute.end()
 
 

@@ -85,7 +85,8 @@ static int reach(const char *path, uid_t user)
 	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
 	if (connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0) {
-		if (who.uid == user || who.uid == 0)
+		/* Nor root's: it has no business in another user's folder. */
+		if (who.uid == user)
 			return fd;
 		errno = EPERM;
 	}
@@ -116,7 +117,9 @@ static int say(int fd, const struct live_device *d, const char *const *words,
  * bytes. */
 static char *hear(int fd, const struct live_device *d, size_t *size, char why[JSON_WHY])
 {
-	int64_t until = now_ms() + ANSWER_MS;
+	/* Of many that do not answer, all together take little longer than one. */
+	static int64_t patience_ms = ANSWER_MS;
+	int64_t until = now_ms() + patience_ms;
 	char *text = NULL, *more;
 	size_t room = 0, n = 0;
 
@@ -136,6 +139,8 @@ static char *hear(int fd, const struct live_device *d, size_t *size, char why[JS
 		}
 		if (left <= 0 || poll(&p, 1, (int)left) == 0) {
 			(void)wrong(why, d, "does not answer");
+			patience_ms = patience_ms / 2 > ANSWER_MS / 20 ? patience_ms / 2
+								       : ANSWER_MS / 20;
 			break;
 		}
 		got = recv(fd, text + n, room - n - 1, 0);
@@ -239,15 +244,16 @@ static int nobody(const struct halctl *ctl, const char *dir, bool ended)
 			 dir);
 }
 
-/* Add what is in a folder that user alone can reach, and so nobody else has changed. */
+/* Add what is in a folder that user alone can reach, and so nobody else has changed,
+ * until there are max. */
 static void find_in(const struct halctl *ctl, struct live *l, const char *dir, uid_t user,
-		    bool *ended)
+		    uint32_t max, bool *ended)
 {
 	DIR *f = opendir(dir);
 	struct dirent *e;
 
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-	while (f != NULL && l->count < LIVE_MAX && (e = readdir(f)) != NULL) {
+	while (f != NULL && l->count < max && (e = readdir(f)) != NULL) {
 		struct live_device *d = &l->device[l->count];
 		int n;
 
@@ -277,10 +283,13 @@ static void find_all(const struct halctl *ctl, struct live *l, const char *own,
 	(void)glob("/tmp/accelhal-*", GLOB_NOSORT | GLOB_APPEND, NULL, &found);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		const char *dir = found.gl_pathv[i];
+		/* No user can take the places of all others. */
+		const uint32_t left = (uint32_t)(found.gl_pathc - i);
 
 		if (strcmp(dir, own) != 0 && lstat(dir, &st) == 0 &&
 		    monitor_dir_check(dir, st.st_uid, why, sizeof(why)) == 0)
-			find_in(ctl, l, dir, st.st_uid, ended);
+			find_in(ctl, l, dir, st.st_uid,
+				l->count + (LIVE_MAX - l->count) / left, ended);
 	}
 	globfree(&found);
 }
@@ -303,7 +312,7 @@ int live_find(const struct halctl *ctl, struct live *l)
 		user = st.st_uid;
 	err = monitor_dir_check(dir, user, why, sizeof(why));
 	if (err == 0)
-		find_in(ctl, l, dir, user, &ended);
+		find_in(ctl, l, dir, user, LIVE_MAX, &ended);
 	if (geteuid() == 0 && !said)
 		find_all(ctl, l, dir, &ended);
 	/* Programs have no sockets there, for the same reason. */

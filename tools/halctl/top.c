@@ -21,18 +21,20 @@ static struct sheet sheet; /* too large for a stack */
 
 static int once_json(const struct live *l)
 {
+	bool first = true;
 	int rc = 0;
 
 	putchar('[');
-	for (uint32_t i = 0; rc == 0 && i < l->count; i++) {
+	for (uint32_t i = 0; i < l->count; i++) {
 		char why[JSON_WHY], *text;
 		struct json *now = live_ask(&l->device[i], look, &text, why);
 
 		if (now == NULL) {
 			rc = tool_fail("%s", why);
-			break;
+			continue;
 		}
-		printf("%s%s", i != 0 ? ",\n" : "", text);
+		printf("%s%s", first ? "" : ",\n", text);
+		first = false;
 		free(text);
 		json_free(now);
 	}
@@ -46,14 +48,14 @@ static int once_text(const struct live *l)
 	int rc = 0;
 
 	sheet_clear(&sheet, ONCE_COLUMNS);
-	for (uint32_t i = 0; rc == 0 && i < l->count; i++) {
+	for (uint32_t i = 0; i < l->count; i++) {
 		char why[JSON_WHY];
 		struct json *now = live_ask(&l->device[i], look, NULL, why);
 
 		if (now == NULL)
 			rc = tool_fail("%s", why);
 		else
-			row = frame_draw(&sheet, row + (i != 0), now, NULL);
+			row = frame_draw(&sheet, row + (row != 0), now, NULL);
 		json_free(now);
 	}
 	sheet_print(&sheet);
