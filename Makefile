@@ -23,7 +23,8 @@ help:
 	@echo 'make check-fresh DEBIAN=trixie  make demo and make check in a fresh, minimal Debian of that'
 	@echo '                 release (needs root and its package sources)'
 	@echo 'make mutants     plant small errors and report those that no test notices (an hour or two);'
-	@echo '                 MUTANTS="--seed 7 --count 50 --only backends/npu/*": others, fewer'
+	@echo '                 MUTANTS="--seed 7 --count 50 --only backends/npu/*": others, fewer;'
+	@echo '                 MUTANTS=--tiers: what make check notices of what make check-full does (many hours)'
 	@echo 'make check-aarch64  cross-built for aarch64, the tests run under qemu-user'
 	@echo 'make check-levelzero-driver  the Level Zero backend on Intel'"'"'s own driver, fetched (80 MB), without'
 	@echo '                 its hardware: all but execution'
@@ -73,6 +74,7 @@ check-long: setup build check-aarch64 check-deb
 	@scripts/stage models cmake --build --preset dev --target npu_models_all
 	@DEEP=1 scripts/stage tidy scripts/tidy build/dev
 	@ctest --preset long --no-label-summary
+	@scripts/mutants --tiers
 	@scripts/mutants $(MUTANTS)
 
 mutants: setup build

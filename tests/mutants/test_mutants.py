@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_mutants.py SCRIPT: the errors that scripts/mutants finds in a piece of C and of
-SystemVerilog, that a seed decides which are taken, and how survivors are explained."""
+SystemVerilog, that a seed decides which are taken, how survivors are explained, and how the
+quick tier is measured by them."""
 import importlib.machinery
 import importlib.util
 import os
@@ -95,6 +96,74 @@ class Planner(unittest.TestCase):
         a, b = (subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2))
         self.assertEqual(a, b)
         self.assertEqual(sum(line.startswith("npu-rtl/") for line in a.split("\n")), 30)
+
+    def test_tiers(self):
+        """Each prefix has the proportions of the whole, and what does not count is made up for."""
+        files = {folder: "%s/x.c" % folder for folder in mutants.QUOTAS}
+        chosen = [m for path in files.values() for m in mutants.c_mutants(path, C * 20)]
+        groups = mutants.groups_of(chosen, 30, 1, True)
+        self.assertEqual([g.quota for g in groups], [12, 8, 4, 6])
+        taken = [mutants.next_group(groups).take().path for _ in range(15)]
+        self.assertEqual([taken.count(path) for path in files.values()], [6, 4, 2, 3])
+        taken = 0
+        groups = mutants.groups_of(chosen, 30, 1, True)
+        while (group := mutants.next_group(groups)) is not None:
+            group.take()
+            group.open -= 1
+            group.counted += taken % 3 > 0  # the rest are equivalent
+            taken += 1
+        self.assertEqual([g.counted for g in groups], [12, 8, 4, 6])
+        self.assertTrue(taken > 30 and all(g.complete() for g in groups))
+
+    def test_tests_of_tiers(self):
+        def of(part, tier):
+            parts = {p.name: p for p in mutants.parts_of(["cuda"], mutants.TIER_SHAPE)}
+            return [t.name for t in tests if parts[part].tests(t, tier)]
+
+        def test(name, labels, *words):
+            return mutants.Test({"name": name, "command": ["x", *words],
+                                 "properties": [{"name": "LABELS", "value": labels.split()}]})
+
+        tests = [
+            test("test_core_place", "unit"), test("sim.random.full", "sim full"), test("sim.long", "sim long"),
+            test("tflite.ops.golden", "conformance"), test("tflite.ops.golden.full", "conformance full"),
+            test("test_npuc_model", "negative"), test("rtl.kill", "rtl", mutants.TIER_SHAPE),
+            test("rtl.kill.full", "rtl full"), test("rtl.stop.asserted.full", "rtl full", mutants.TIER_SHAPE),
+            test("rtl.map", "rtl"), test("rtl.fast.random", "rtl", "5x7x3x6"),
+        ]  # fmt: skip
+        self.assertEqual(of("core", "quick"), ["test_core_place"])
+        self.assertEqual(of("core", "full"), ["sim.random.full"])
+        self.assertEqual(of("npuc", "quick"), ["tflite.ops.golden", "test_npuc_model"])
+        self.assertEqual(of("npuc", "full"), ["tflite.ops.golden.full"])
+        self.assertEqual(of("rtl", "quick"), ["rtl.kill", "rtl.map"])
+        self.assertEqual(of("rtl", "full"), ["rtl.stop.asserted.full"])
+
+    def test_resume(self):
+        """A run goes on with what one of the same seed and sources has found."""
+        made = list(mutants.c_mutants("core/x.c", C))[:4]
+        for m, (result, tier) in zip(made, (
+            ("noticed", "quick"), ("noticed", "full"), ("survived", None), ("does not compile", None))):
+            m.result, m.tier, m.test = result, tier, "a test"
+        self.assertEqual(mutants.tiers_summary(made), {
+            "check.mutants.planted": 3, "check.mutants.quick": 1, "check.mutants.full_only": 1,
+            "check.mutants.neither": 1, "check.noticed_of_full": 0.5})
+        self.assertEqual(sum("ONLY FULL" in line for line in mutants.table(made)), 1)
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+            f.write(mutants.json.dumps({"seed": 1, "sources": "a", "mutants": [m.as_dict() for m in made]}))
+            f.flush()
+            same = mutants.earlier_results(f.name, 1, "a")
+            self.assertEqual(list(same), [mutants.identity(m.as_dict()) for m in made])
+            self.assertEqual(mutants.earlier_results(f.name, 2, "a"), {})
+            self.assertEqual(mutants.earlier_results(f.name, 1, "b"), {})
+            # --again: only the quick tier's stay.
+            self.assertEqual([d["result"] for d in mutants.earlier_results(f.name, 1, None).values()],
+                             ["noticed", "does not compile"])
+            new = list(mutants.c_mutants("core/x.c", C))[1]
+            new.remember(same[mutants.identity(new.as_dict())])
+            self.assertEqual((new.result, new.tier), ("noticed", "full"))
+        self.assertEqual(mutants.sources_hash({"docs/a.md": b"1", "core/x.c": b"2"}),
+                         mutants.sources_hash({"docs/a.md": b"3", "core/x.c": b"2"}))
+        self.assertNotEqual(mutants.sources_hash({"tests/x.c": b"1"}), mutants.sources_hash({"tests/x.c": b"2"}))
 
     def test_explained(self):
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as f:
