@@ -113,8 +113,10 @@ static int with_open_file(struct neg *w, int (*call)(struct neg *w))
 	NEG_OK(fclose(f));
 	NEG_OK(chmod(file, 0666));
 	setenv("XDG_CONFIG_HOME", home, 1);
+	unsetenv("HAL_CONFIG");
 	err = call(w);
-	unsetenv("XDG_CONFIG_HOME");
+	setenv("HAL_CONFIG", "/dev/null", 1);
+	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
 	unlink(file);
 	rmdir(folder);
 	rmdir(home);
@@ -314,7 +316,7 @@ NEGATIVE(hal_open, ENOENT, file_of_environment, "/nonexistent/env.conf")
 
 	setenv("HAL_CONFIG", "/nonexistent/env.conf", 1);
 	err = hal_open("ref", NULL, &w->dev2);
-	unsetenv("HAL_CONFIG");
+	setenv("HAL_CONFIG", "/dev/null", 1);
 	return err;
 }
 

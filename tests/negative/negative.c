@@ -570,8 +570,9 @@ int main(int argc, char **argv)
 
 	if (parse(argc, argv, &o))
 		return 2;
-	/* The environment of whoever runs this must not decide. */
-	unsetenv("HAL_CONFIG");
+	/* The environment and files of whoever runs this must not decide. */
+	setenv("HAL_CONFIG", "/dev/null", 1);
+	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
 	for (c = first; c; c = c->next) {
 		if (fnmatch(o.filter, case_name(c), 0))
 			continue;

@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#include "config/find.h"
+
 static char path[] = "/tmp/hal-config-XXXXXX";
 static char option[64];
 static const char *const with_file[] = {PLUGINS, option, NULL};
@@ -760,6 +762,9 @@ int main(void)
 		cmocka_unit_test(success_leaves_no_text),
 	};
 
+	/* The files of this machine and user are not read, whatever HAL_CONFIG is. */
+	find_system_folder = "/nonexistent";
+	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
 	unsetenv("HAL_CONFIG");
 	return cmocka_run_group_tests(tests, make_file, remove_file);
 }
