@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <ftw.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -65,14 +66,19 @@ static int find_socket(char *path, size_t size)
 	return n;
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+/* With all that a failed test has left in it. */
 static int remove_folder(void **state)
 {
-	char path[128];
-
 	(void)state;
-	while (find_socket(path, sizeof(path)) != 0)
-		unlink(path);
-	return rmdir(folder);
+	return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static int reach(const char *path)
