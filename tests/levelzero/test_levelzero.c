@@ -605,11 +605,14 @@ static void run_fill(struct hal_queue *q, struct hal_buffer *b)
 	OK(wait_for(at));
 }
 
-/* The two clocks are read again once a second: time neither jumps nor stands then. */
+/* The two clocks are read again once a second: time neither jumps nor stands then, but
+ * for what may have passed between the two looks, which is in the time that was no nap.
+ */
 static void clock_keeps_pace(void **state)
 {
 	const struct timespec nap = {.tv_sec = 1, .tv_nsec = 50 * MS};
-	uint64_t before, after, mono[4];
+	const uint64_t start = mono_ns();
+	uint64_t before, after, slack, mono[4];
 	struct hal_partition *p;
 	struct hal_queue *q;
 	struct hal_buffer *b;
@@ -628,21 +631,18 @@ static void clock_keeps_pace(void **state)
 	mono[2] = mono_ns();
 	after = hal_device_now(w.dev);
 	mono[3] = mono_ns();
-	assert_true(after - before <= mono[3] - mono[0] + 20 * MS);
-	assert_true(after - before + 20 * MS >= mono[2] - mono[1]);
+	slack = mono[3] - start - 1050 * MS + 20 * MS;
+	assert_true(after - before <= mono[3] - mono[0] + slack);
+	assert_true(after - before + slack >= mono[2] - mono[1]);
 	done();
 }
-
-static atomic_bool loading;
 
 static void *load_slowly(void *user)
 {
 	static const char *const names[] = {"work:m8"};
 	int *err = user;
 
-	atomic_store(&loading, true);
 	*err = load(names, 1, 4, false);
-	atomic_store(&loading, false);
 	return NULL;
 }
 
@@ -652,7 +652,6 @@ static void modules_beside(void **state)
 	struct hal_partition *p;
 	struct hal_queue *q;
 	struct hal_buffer *b;
-	uint32_t beside = 0;
 	pthread_t thread;
 	int err = 1;
 
@@ -661,17 +660,15 @@ static void modules_beside(void **state)
 	p = part(1);
 	q = queue(p, 0);
 	b = buffer(p, 4);
-	stand_in()->slow_modules(300 * MS);
+	(void)stand_in()->hold_modules(1);
 	assert_int_equal(pthread_create(&thread, NULL, load_slowly, &err), 0);
-	while (!atomic_load(&loading))
+	while (stand_in()->hold_modules(1) == 0)
 		sched_yield();
-	while (atomic_load(&loading)) {
+	for (int i = 0; i < 20; i++)
 		run_fill(q, b);
-		beside++;
-	}
+	assert_int_equal(stand_in()->hold_modules(0), 1);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(err, 0);
-	assert_true(beside > 20);
 	done();
 }
 
@@ -1101,24 +1098,27 @@ static void copies_on_their_tile(void **state)
 	done();
 }
 
+static atomic_bool copying;
+
 static void *copy_slowly(void *user)
 {
 	char data[64] = "";
 	int err;
 
-	atomic_store(&loading, true);
 	err = hal_buffer_write(user, 0, data, sizeof(data));
-	atomic_store(&loading, false);
+	atomic_store(&copying, false);
 	return err ? NULL : user;
 }
 
-/* By the host's clock: while one waits for a copy, the device works for others. */
+/* By the host's clock: while one waits for a copy, the device works for others.  A
+ * machine that is busy with other things gets a longer copy. */
 static void copies_beside(void **state)
 {
 	struct hal_partition *p;
 	struct hal_queue *q;
 	struct hal_buffer *b[2];
 	uint32_t beside = 0;
+	uint64_t ns;
 	void *copied;
 	pthread_t thread;
 
@@ -1128,16 +1128,15 @@ static void copies_beside(void **state)
 	q = queue(p, 0);
 	b[0] = buffer(p, 64);
 	b[1] = buffer(p, 64);
-	stand_in()->slow_copies(300 * MS);
-	assert_int_equal(pthread_create(&thread, NULL, copy_slowly, b[1]), 0);
-	while (!atomic_load(&loading))
-		sched_yield();
-	while (atomic_load(&loading)) {
-		run_fill(q, b[0]);
-		beside++;
+	for (ns = 100 * MS; beside <= 5 && ns < UINT64_C(30000) * MS; ns *= 2) {
+		stand_in()->slow_copies(ns);
+		atomic_store(&copying, true);
+		assert_int_equal(pthread_create(&thread, NULL, copy_slowly, b[1]), 0);
+		for (beside = 0; atomic_load(&copying); beside++)
+			run_fill(q, b[0]);
+		assert_int_equal(pthread_join(thread, &copied), 0);
+		assert_ptr_equal(copied, b[1]);
 	}
-	assert_int_equal(pthread_join(thread, &copied), 0);
-	assert_ptr_equal(copied, b[1]);
 	assert_true(beside > 5);
 	done();
 }

@@ -66,6 +66,37 @@ static void compile(void)
 	nanosleep(&t, NULL);
 }
 
+/* zeModuleCreate waits here while a test holds it. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t end;
+	bool on;
+	uint32_t count; /* that wait */
+} hold = {.lock = PTHREAD_MUTEX_INITIALIZER, .end = PTHREAD_COND_INITIALIZER};
+
+static void wait_for_hold(void)
+{
+	pthread_mutex_lock(&hold.lock);
+	hold.count++;
+	while (hold.on)
+		pthread_cond_wait(&hold.end, &hold.lock);
+	hold.count--;
+	pthread_mutex_unlock(&hold.lock);
+}
+
+static uint32_t control_hold_modules(uint32_t on)
+{
+	uint32_t count;
+
+	pthread_mutex_lock(&hold.lock);
+	hold.on = on != 0;
+	count = hold.count;
+	if (!on)
+		pthread_cond_broadcast(&hold.end);
+	pthread_mutex_unlock(&hold.lock);
+	return count;
+}
+
 /* Modules that are being made: the loader's tables do not bear that one goes meanwhile.
  */
 static atomic_uint making;
@@ -79,6 +110,7 @@ static bool enter(int call, uint32_t *result)
 		atomic_fetch_add(&making, 1);
 		if (atomic_load(&module_ns))
 			compile();
+		wait_for_hold();
 	}
 	pthread_mutex_lock(&lock);
 	if ((call == LZ_CALL_zeModuleDestroy ||
@@ -329,6 +361,7 @@ const struct lz_stand_in hal_stand_in_ze = {
 	.permit = control_permit,
 	.memory_left = control_memory_left,
 	.slow_modules = control_slow_modules,
+	.hold_modules = control_hold_modules,
 	.slow_copies = control_slow_copies,
 	.share_memory = control_share_memory,
 	.now = control_now,

@@ -60,6 +60,8 @@ struct lz_stand_in {
 	/* zeModuleCreate takes so long, and other calls go on meanwhile, as a compiler's
 	 * do; 0: no time. */
 	void (*slow_modules)(uint64_t ns);
+	/* Keep modules from being made, or no longer.  How many calls wait. */
+	uint32_t (*hold_modules)(uint32_t on);
 	/* A copy between host and device takes so much longer. */
 	void (*slow_copies)(uint64_t ns);
 	/* Does it say that it shares memory with other processes? */
