@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#define LONG_NS (INT64_C(60) * 1000000000)
+#define LONG_NS (INT64_C(300) * 1000000000)
 
 struct told {
 	struct hal_completions *ring;
@@ -242,7 +242,7 @@ static bool readable(int fd, int timeout_ms)
 static int fd_round(struct conf *c, struct told *w, struct hal_queue *q, int fd)
 {
 	struct hal_completion e;
-	int wait_ms = conf_virtual(c) ? 0 : 60000;
+	int wait_ms = conf_virtual(c) ? 0 : 300000;
 
 	OK(submit(w, q, NULL, 0, 0, 1));
 	OK(submit(w, q, NULL, 0, 0, 2));

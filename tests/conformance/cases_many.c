@@ -201,7 +201,7 @@ static void *wait_for(void *user)
 	struct hal_point *p = user;
 
 	return (void *)(intptr_t)hal_wait(p, 1, 0,
-					  conf_deadline(INT64_C(60) * 1000000000));
+					  conf_deadline(INT64_C(300) * 1000000000));
 }
 
 static int waiting_thread(struct conf *c)

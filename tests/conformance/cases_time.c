@@ -169,7 +169,7 @@ static int signal_value(struct conf *c)
 	d.signals = s;
 	d.signal_count = 3;
 	OK(hal_submit(q, &d, &done));
-	OK(hal_wait(s, 3, 0, conf_deadline(INT64_C(60) * 1000000000)));
+	OK(hal_wait(s, 3, 0, conf_deadline(INT64_C(300) * 1000000000)));
 	for (i = 0; i < 3; i++)
 		EQ(hal_timeline_value(t[i], NULL), 1000 * (i + 1));
 	return conf_wait(c, done);
@@ -215,7 +215,7 @@ static int wait_any(struct conf *c)
 	EQ(hal_wait(p, 3, HAL_WAIT_ANY, 0), 2);
 	ERR(hal_wait(p, 3, 0, 0), -ETIMEDOUT);
 	OK(hal_timeline_signal(t[1], 1));
-	EQ(hal_wait(p, 3, HAL_WAIT_ANY, conf_deadline(1000000000)), 1);
+	EQ(hal_wait(p, 3, HAL_WAIT_ANY, conf_deadline(INT64_C(300) * 1000000000)), 1);
 	OK(hal_timeline_signal(t[0], 1));
 	OK(hal_wait(p, 3, 0, 0));
 	return 0;
@@ -233,7 +233,7 @@ static int wait_any_runs(struct conf *c)
 	p[0] = (struct hal_point){never, 1};
 	cmd = hal_cmd_fill(w.b[0], 0, 256, 3);
 	STEP(conf_submit(c, w.q[0], &cmd, 1, &p[1]));
-	EQ(hal_wait(p, 2, HAL_WAIT_ANY, conf_deadline(INT64_C(60) * 1000000000)), 1);
+	EQ(hal_wait(p, 2, HAL_WAIT_ANY, conf_deadline(INT64_C(300) * 1000000000)), 1);
 	return 0;
 }
 
@@ -340,7 +340,7 @@ static int point_fd_real(struct conf *c)
 	STEP(conf_submit(c, q, &cmd, 1, &done));
 	p.fd = hal_point_fd(&done);
 	CHECK(p.fd >= 0);
-	n = poll(&p, 1, 60000);
+	n = poll(&p, 1, 300000);
 	close(p.fd);
 	EQ(n, 1);
 	OK(hal_wait(&done, 1, 0, 0));
