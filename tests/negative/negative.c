@@ -251,7 +251,7 @@ int neg_wait(struct hal_point p)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return hal_wait(&p, 1, 0, ((int64_t)ts.tv_sec + 60) * 1000000000);
+	return hal_wait(&p, 1, 0, ((int64_t)ts.tv_sec + 100) * 1000000000);
 }
 
 int neg_make_busy(struct neg *w)
@@ -328,7 +328,7 @@ int neg_forked(struct neg *w, int (*call)(struct neg *w))
 	NEG_OK(pid < 0);
 	if (pid == 0) {
 		/* Nothing is destroyed in here: it belongs to the parent. */
-		alarm(60);
+		alarm(100);
 		told.err = call(w);
 		snprintf(told.text, sizeof(told.text), "%s", hal_last_error());
 		_exit(write(fds[1], &told, sizeof(told)) != sizeof(told));
@@ -359,13 +359,12 @@ static void *wait_there(void *arg)
 int neg_awaited(struct neg *w, int (*make)(struct neg *w, struct hal_point *p),
 		int (*destroy)(struct neg *w), int (*end)(struct neg *w))
 {
-	const time_t until = time(NULL) + 30;
 	struct waiting t;
 	pthread_t thread;
 	int err = 0;
 
 	/* Destroyed before the thread had begun to wait: once more. */
-	while (err == 0 && time(NULL) < until) {
+	for (int round = 0; err == 0 && round < 10000; round++) {
 		NEG_OK(make(w, &t.p));
 		atomic_init(&t.begun, false);
 		NEG_OK(pthread_create(&thread, NULL, wait_there, &t));

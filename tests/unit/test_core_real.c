@@ -199,7 +199,7 @@ static void naps(void **state)
 	assert_int_equal(pthread_create(&device, NULL, work, &k), 0);
 	for (uint32_t i = 0; i < NAPS; i++) {
 		OK(submit_cmd(q, numbered(&w, i), &p));
-		OK(hal_wait(&p, 1, 0, in_ms(20000)));
+		OK(hal_wait(&p, 1, 0, in_ms(100000)));
 	}
 	atomic_store(&k.stop, 1);
 	pthread_join(device, NULL);
@@ -245,7 +245,7 @@ static void host_signals(void **state)
 	FAILS(hal_wait(done, 2, 0, 0), -ETIMEDOUT, "queue 0");
 	FAILS(hal_wait(done, 2, HAL_WAIT_ANY, in_ms(2)), -ETIMEDOUT, "queue 0");
 	assert_int_equal(pthread_create(&other, NULL, signal_later, &t), 0);
-	OK(hal_wait(done, 2, 0, in_ms(20000)));
+	OK(hal_wait(done, 2, 0, in_ms(100000)));
 	pthread_join(other, &ok);
 	assert_non_null(ok);
 	assert_int_equal(hal_timeline_value(u, NULL), 9);
@@ -334,7 +334,7 @@ static const char *all_but_wait(struct cancelled *c)
 	fd = hal_point_fd(&p);
 	if (fd < 0)
 		return "hal_point_fd";
-	if (hal_completions_read(qd.completions, &end, 1, in_ms(60000)) != 1)
+	if (hal_completions_read(qd.completions, &end, 1, in_ms(100000)) != 1)
 		return "hal_completions_read";
 	if (hal_queue_destroy(q) != 0 || hal_completions_destroy(qd.completions) != 0)
 		return "hal_queue_destroy";
