@@ -8,7 +8,7 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 expected=$1 client=$2 data=$3 models=$4 count=$5
 shift 5
-scratch=$(mktemp -d) # short: the path of a socket is
+scratch=$(mktemp -d /tmp/hal_serve_XXXXXX) # short, whatever TMPDIR is: it holds a socket
 trap 'rm -rf "$scratch"' EXIT
 fail() {
 	echo "$@" >&2

@@ -79,7 +79,7 @@ while IFS= read -r command; do
 	line=${command//\/tmp\//$scratch/tmp/}
 	line=${line//PREFIX/$scratch/prefix}
 	line=${line/#make /make -n } # building would be into the build that runs this
-	(cd "$scratch/tree" && timeout 120 bash -c "$line") >"$scratch/out" 2>&1 </dev/null
+	(cd "$scratch/tree" && timeout 300 bash -c "$line") >"$scratch/out" 2>&1 </dev/null
 	status=$?
 	if [ "$why" = refused ]; then
 		[ $status -eq 1 ] && [ -s "$scratch/out" ] || { fail "$command" "is not refused"; continue; }

@@ -29,7 +29,8 @@ struct bench {
 
 /* Says what failed and the library's last error; returns TOOL_FAILED. */
 int bench_die(const char *what);
-/* The program ends with an error when it is not called again within so many seconds. */
+/* The program ends with an error when it is not called again within ten times so many
+ * seconds, of which a busy machine needs some. */
 void bench_within(unsigned int seconds);
 uint64_t bench_now(void); /* CLOCK_MONOTONIC, ns */
 uint64_t bench_cpu(void); /* of all threads, ns */
