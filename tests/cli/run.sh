@@ -12,6 +12,7 @@ for name in $(env | sed -n 's/^\(HAL_[A-Z0-9_]*\)=.*/\1/p'); do
 done
 
 # ---- a tree to stand in ----------------------------------------------------------------------
+exec 9>"$scratch.lock" && flock 9 # two runs of ctest in one build folder
 rm -rf "$scratch"
 mkdir -p "$scratch"/{tree/build,help,tmp,bin}
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log" ||

@@ -5,6 +5,7 @@
 set -euo pipefail
 build=$1 scratch=$2 libdir=$3 cc=$4 conformance=$5
 
+exec 9>"$scratch.lock" && flock 9 # two runs of ctest in one build folder
 rm -rf "$scratch"
 mkdir -p "$scratch"
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"

@@ -6,6 +6,7 @@
 set -euo pipefail
 source=$1 build=$2 scratch=$3
 command -v dpkg-gencontrol >/dev/null || { echo "dpkg-dev is not installed"; exit 77; }
+exec 9>"$scratch.lock" && flock 9 # two runs of ctest in one build folder
 rm -rf "$scratch"
 mkdir -p "$scratch/all"
 cd "$scratch"

@@ -8,6 +8,7 @@ source=$1 models=$2 scratch=$3
 here=$(cd "$(dirname "$0")" && pwd)
 
 command -v dpkg-gencontrol >/dev/null || { echo "dpkg-dev is not installed"; exit 77; }
+exec 9>"$scratch.lock" && flock 9 # two runs of ctest in one build folder
 rm -rf "$scratch"/{from,all,overlay} # the build is good for the next time
 mkdir -p "$scratch/from/debs" "$scratch/all"
 # A user's settings are not those of packages.

@@ -6,6 +6,7 @@ set -euo pipefail
 build=$1 scratch=$2 libdir=$3 cc=$4 target=$5
 here=$(cd "$(dirname "$0")" && pwd)
 
+exec 9>"$scratch.lock" && flock 9 # two runs of ctest in one build folder
 rm -rf "$scratch"
 mkdir -p "$scratch"
 cmake --install "$build" --prefix "$scratch/staged" >"$scratch/install.log"

@@ -17,6 +17,7 @@ if ! diff <(sed -n '/^#include <errno/,$p' "$example/skeleton.c") \
 	exit 1
 fi
 
+exec 9>"$scratch.lock" && flock 9 # two runs of ctest in one build folder
 rm -rf "$scratch"
 mkdir -p "$scratch"
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"

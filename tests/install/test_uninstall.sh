@@ -9,6 +9,7 @@ unset DESTDIR PREFIX MAKEFLAGS MAKELEVEL
 for name in $(env | sed -n 's/^\(HAL_[A-Z0-9_]*\|LD_LIBRARY_PATH\|[A-Z_]*PREFIX_PATH\|PKG_CONFIG_PATH\)=.*/\1/p'); do
 	unset "$name"
 done
+exec 9>"$scratch.lock" && flock 9 # two runs of ctest in one build folder
 rm -rf "$scratch"
 mkdir -p "$scratch"
 cd "$scratch"

@@ -10,6 +10,7 @@ for module in pip setuptools wheel; do
 		{ echo "no Python module $module: scripts/setup installs it"; exit 77; }
 done
 
+exec 9>"$scratch.lock" && flock 9 # two runs of ctest in one build folder
 rm -rf "$scratch"
 mkdir -p "$scratch"
 unset ACCELHAL_LIBRARY PYTHONPATH LD_LIBRARY_PATH PKG_CONFIG_PATH
