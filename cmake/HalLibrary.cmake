@@ -3,6 +3,7 @@
 # the headers it may include.
 #   accelhal, accelhal::hal  the shared library
 #   accelhal_internal        the same objects, static, nothing hidden: white-box tests
+#   hal_lib                  lib/: what the core and the tools share
 
 add_library(hal_headers INTERFACE)
 target_include_directories(hal_headers INTERFACE ${PROJECT_SOURCE_DIR})
@@ -12,6 +13,12 @@ target_include_directories(hal_headers INTERFACE ${PROJECT_SOURCE_DIR})
 add_library(hal_hot INTERFACE)
 target_compile_options(hal_hot INTERFACE
 	$<$<C_COMPILER_ID:GNU>:-fno-tree-slp-vectorize>)
+
+file(GLOB lib_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lib/*.c)
+add_library(hal_lib STATIC ${lib_sources})
+target_link_libraries(hal_lib PUBLIC hal_headers PkgConfig::YAJL PkgConfig::MD
+	PRIVATE hal_hot hal_warnings)
+set_target_properties(hal_lib PROPERTIES POSITION_INDEPENDENT_CODE ON)
 
 set(HAL_BACKENDS "")
 set(objects "")
@@ -39,19 +46,19 @@ file(GLOB core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*/*.c)
 
 # A policy registers by lying in its folder.
 set(policy_lines "")
-file(GLOB policies CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/policies/*.c)
+file(GLOB policies CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/policies/*.c)
 foreach(policy IN LISTS policies)
 	get_filename_component(name ${policy} NAME_WE)
 	string(APPEND policy_lines "HAL_POLICY_(${name})\n")
 endforeach()
 file(CONFIGURE OUTPUT ${HAL_GENERATED_DIR}/hal_policies.h CONTENT
-"/* Generated from the files in core/policies/: one line a policy. */
+"/* Generated from the files in policies/: one line a policy. */
 ${policy_lines}")
 
-add_library(hal_core OBJECT ${core_sources})
+add_library(hal_core OBJECT ${core_sources} ${policies})
 target_include_directories(hal_core PRIVATE ${HAL_GENERATED_DIR} ${PROJECT_SOURCE_DIR}/core)
-target_link_libraries(hal_core PRIVATE hal_headers hal_hot hal_warnings PkgConfig::CK
-	PkgConfig::INIH PkgConfig::YAJL PkgConfig::MD Threads::Threads)
+target_link_libraries(hal_core PRIVATE hal_headers hal_hot hal_warnings hal_lib PkgConfig::CK
+	PkgConfig::INIH Threads::Threads)
 list(APPEND objects $<TARGET_OBJECTS:hal_core>)
 
 set_target_properties(hal_core PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -59,8 +66,7 @@ foreach(name IN LISTS HAL_BACKENDS)
 	set_target_properties(hal_backend_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endforeach()
 
-set(hal_libs PkgConfig::CK PkgConfig::INIH PkgConfig::YAJL PkgConfig::MD Threads::Threads
-	${CMAKE_DL_LIBS} m)
+set(hal_libs hal_lib PkgConfig::CK PkgConfig::INIH Threads::Threads ${CMAKE_DL_LIBS} m)
 
 add_library(accelhal SHARED ${objects})
 add_library(accelhal::hal ALIAS accelhal)

@@ -6,14 +6,14 @@
 
 #include "api/handle.h"
 #include "api/move.h"
-#include "engine/bimodal.h"
-#include "engine/deferred.h"
-#include "engine/engine.h"
-#include "engine/evict.h"
-#include "engine/queue.h"
-#include "engine/recolor.h"
-#include "engine/resize.h"
-#include "engine/trace.h"
+#include "command/deferred.h"
+#include "command/queue.h"
+#include "loop/engine.h"
+#include "memory/bimodal.h"
+#include "memory/evict.h"
+#include "memory/recolor.h"
+#include "observe/trace.h"
+#include "space/resize.h"
 
 static int weights_check(const struct hal_device *dev, uint64_t mask,
 			 const uint8_t *weights)

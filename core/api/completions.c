@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* completions.c - the reader's side of a ring of completions. */
-#include "engine/completions.h"
+#include "command/completions.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "api/handle.h"
-#include "engine/callback.h"
-#include "engine/engine.h"
-#include "engine/flow.h"
+#include "command/callback.h"
+#include "command/flow.h"
+#include "loop/engine.h"
 #include "util/fd.h"
 #include "util/futex.h"
 

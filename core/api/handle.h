@@ -3,9 +3,9 @@
 #ifndef HAL_API_HANDLE_H
 #define HAL_API_HANDLE_H
 
-#include "engine/device.h"
-#include "engine/partition.h"
-#include "engine/queue.h"
+#include "command/queue.h"
+#include "loop/device.h"
+#include "space/partition.h"
 #include "util/error.h"
 
 /* -ENODEV once it is lost. */

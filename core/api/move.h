@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* move.h - the submission by which a buffer moves (engine/recolor.h). */
+/* move.h - the submission by which a buffer moves (memory/recolor.h). */
 #ifndef HAL_API_MOVE_H
 #define HAL_API_MOVE_H
 

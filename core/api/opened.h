@@ -5,8 +5,8 @@
 
 #include "config/config.h"
 #include "config/registry.h"
-#include "engine/device.h"
 #include "layers/layers.h"
+#include "loop/device.h"
 
 /* Filled by the thread in hal_open (or the replay's) before anybody else has the device,
  * freed in hal_close after its engine; between these constant, for any thread.  Layers

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "api/handle.h"
-#include "engine/deferred.h"
-#include "engine/engine.h"
-#include "engine/evict.h"
-#include "engine/expect.h"
-#include "engine/resize.h"
-#include "engine/trace.h"
-#include "util/pack.h"
+#include "command/deferred.h"
+#include "lib/pack.h"
+#include "loop/engine.h"
+#include "memory/evict.h"
+#include "observe/trace.h"
+#include "sched/expect.h"
+#include "space/resize.h"
 
 /* Frees what the core holds of it; the backend has let go already. */
 static void program_free(struct hal_program *prog)

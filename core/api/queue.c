@@ -5,19 +5,19 @@
 #include <string.h>
 
 #include "api/handle.h"
-#include "engine/callback.h"
-#include "engine/completions.h"
-#include "engine/deferred.h"
-#include "engine/engine.h"
-#include "engine/evict.h"
-#include "engine/flow.h"
-#include "engine/inherit.h"
-#include "engine/journal.h"
-#include "engine/policy.h"
-#include "engine/preempt.h"
-#include "engine/recolor.h"
-#include "engine/suspend.h"
-#include "engine/trace.h"
+#include "command/callback.h"
+#include "command/completions.h"
+#include "command/deferred.h"
+#include "command/flow.h"
+#include "loop/engine.h"
+#include "memory/evict.h"
+#include "memory/recolor.h"
+#include "observe/trace.h"
+#include "replay/journal.h"
+#include "sched/inherit.h"
+#include "sched/policy.h"
+#include "sched/preempt.h"
+#include "sched/suspend.h"
 
 void queue_describe(const struct hal_queue *q, char *text, size_t size)
 {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "api/handle.h"
-#include "engine/engine.h"
+#include "loop/engine.h"
 
 /* ---- what a block names ------------------------------------------------------------ */
 

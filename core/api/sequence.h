@@ -3,8 +3,8 @@
 #ifndef HAL_API_SEQUENCE_H
 #define HAL_API_SEQUENCE_H
 
-#include "engine/partition.h"
-#include "engine/record.h"
+#include "command/record.h"
+#include "space/partition.h"
 
 struct hal_sequence {
 	struct object obj;

@@ -3,8 +3,8 @@
 #ifndef HAL_API_STATS_H
 #define HAL_API_STATS_H
 
-#include "engine/partition.h"
-#include "engine/queue.h"
+#include "command/queue.h"
+#include "space/partition.h"
 
 void stats_add_queue(struct account *sum, const struct hal_queue *q);
 void stats_add_partition(struct account *sum, struct hal_partition *part);

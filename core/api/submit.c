@@ -14,10 +14,10 @@
 #include "api/handle.h"
 #include "api/move.h"
 #include "api/sequence.h"
-#include "engine/callback.h"
-#include "engine/completions.h"
-#include "engine/engine.h"
-#include "engine/recolor.h"
+#include "command/callback.h"
+#include "command/completions.h"
+#include "loop/engine.h"
+#include "memory/recolor.h"
 
 /* ---- commands ---------------------------------------------------------------------- */
 

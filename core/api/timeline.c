@@ -4,8 +4,8 @@
 #include <sched.h>
 
 #include "api/handle.h"
-#include "engine/engine.h"
-#include "engine/journal.h"
+#include "loop/engine.h"
+#include "replay/journal.h"
 
 static int number(struct hal_device *dev, void *arg)
 {

@@ -19,9 +19,9 @@
 #include <ck_pr.h>
 
 #include "api/handle.h"
-#include "engine/callback.h"
-#include "engine/engine.h"
-#include "engine/flow.h"
+#include "command/callback.h"
+#include "command/flow.h"
+#include "loop/engine.h"
 #include "util/fd.h"
 #include "util/futex.h"
 #include "util/patience.h"

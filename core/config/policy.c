@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy.c - the policies there are: those that lie in core/policies, and plugins. */
+/* policy.c - the policies there are: those that lie in policies, and plugins. */
 #include "config/registry.h"
 
 #include <errno.h>

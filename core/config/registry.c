@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "memory/granules.h"
 #include "util/compiler.h"
 #include "util/error.h"
-#include "util/granules.h"
 
 /* Weak: a build that leaves a backend out still links. */
 #define HAL_BACKEND(name)                                                                \

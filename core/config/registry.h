@@ -28,7 +28,7 @@ const struct backend *registry_find(const char *name);
 
 /* ---- policy.c ---------------------------------------------------------------------- */
 
-/* Those in core/policies. */
+/* Those in policies. */
 int policies_load(void);
 int policy_add(const struct hal_policy *p, const char *from);
 uint32_t policy_count(void);

@@ -23,7 +23,7 @@
 
 #include "config/config.h"
 #include "config/registry.h"
-#include "engine/device.h"
+#include "loop/device.h"
 
 /* Every operation that has a device, in the order of hal/backend.h. */
 #define LAYER_OPS(X)                                                                     \

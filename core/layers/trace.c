@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/utf8.h"
 #include "util/compiler.h"
 #include "util/error.h"
 #include "util/output.h"
-#include "util/utf8.h"
 
 #include <yajl/yajl_gen.h>
 

@@ -18,9 +18,9 @@ for name in $(cd "$source" && echo hal/*.h hal/device/*.h) npuc.h; do
 	*) of=$use ;;
 	esac
 	text=$(printf '#include <%s>\n#include <%s>\n%s\n' "$name" "$name" "$of")
-	"$cc" -std=c11 -Wshadow -Wstrict-prototypes "${warn[@]}" -I"$source" -I"$source/tools/npuc" -x c - <<<"$text" ||
+	"$cc" -std=c11 -Wshadow -Wstrict-prototypes "${warn[@]}" -I"$source" -I"$source/npuc" -x c - <<<"$text" ||
 		{ echo "$name is not clean C11"; rc=1; }
-	"$cxx" -std=c++17 "${warn[@]}" -I"$source" -I"$source/tools/npuc" -x c++ - <<<"$text" ||
+	"$cxx" -std=c++17 "${warn[@]}" -I"$source" -I"$source/npuc" -x c++ - <<<"$text" ||
 		{ echo "$name is not clean C++17"; rc=1; }
 done
 exit $rc

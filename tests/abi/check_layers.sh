@@ -1,20 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# check_layers.sh SOURCE_DIR: who may include whom, and that nobody does so in a circle.
-#   core/api -> engine, config, layers, util      core/engine -> util
-#   core/layers -> config, engine, util           core/config -> util
-#   core/util -> nothing of this tree but itself; it may know the names in hal/
-#   core/policies -> hal/policy.h and nothing else of this tree
+# check_layers.sh SOURCE_DIR: who may include whom.
+#   core -> hal/, lib/ and its own rooms; it names no vendor
+#   lib -> hal/ and itself
+#   policies/X -> hal/policy.h and nothing else of this tree
 #   backends/X -> hal/, npu-rtl (npu), its own files
-#   tools, examples -> hal/ and their own files
-# check_layers.sh --circles SOURCE_DIR: prints "figure house.circles N": files of core, hal and
-# each backend that include themselves by way of others, and rooms of core that do.  As notes,
-# the same of X.c and X.h taken as one.
+#   tools, examples, npuc -> hal/, lib/ and their own files
+# check_layers.sh --circles SOURCE_DIR: prints "figure house.circles N": files of core, lib, hal
+# and each backend that include themselves by way of others.  As notes, the same of X.c and X.h
+# taken as one.
 set -euo pipefail
 
 # Lines "FROM TO" of the files of this tree that include one another, by their paths.
 file_arrows() {
-	grep -HE '^#[ \t]*include [<"]' core/*/*.[ch] hal/*.h backends/*/*.[ch] |
+	grep -HE '^#[ \t]*include [<"]' core/*/*.[ch] lib/*.[ch] hal/*.h backends/*/*.[ch] |
 		sed -E 's/^([^:]*):#[ \t]*include [<"]([^">]*)[">].*/\1 \2/' |
 		while read -r from to; do
 			for at in "$to" "core/$to" "$(dirname "$from")/$to"; do
@@ -57,12 +56,7 @@ if [ "${1:-}" = --circles ]; then
 	cd "$2"
 	arrows=$(file_arrows)
 	[ "$(wc -l <<<"$arrows")" -gt 100 ] || { echo "includes are not found in $2"; exit 1; }
-	found=$({
-		circles <<<"$arrows"
-		# From folder to folder; policies are reached through hal/policy.h alone.
-		sed -nE 's,^core/([a-z]+)/[^ ]* core/([a-z]+)/.*,\1 \2,p' <<<"$arrows" |
-			sort -u | circles
-	} | sort)
+	found=$(circles <<<"$arrows" | sort)
 	[ -z "$found" ] || echo "$found"
 	# No error: X.c and X.h taken as one, those that need one another.
 	sed -E 's/\.[ch]( |$)/\1/g' <<<"$arrows" | circles | sort | sed 's/^/note: /'
@@ -83,35 +77,13 @@ refuse() { # refuse WHY PATTERN FILE...
 	fi
 }
 
-# room NAME ALLOWED: the folder core/NAME includes only itself and core/ALLOWED, a pattern.
-room() {
-	local files=(core/"$1"/*.[ch])
-	[ ${#files[@]} -gt 0 ] || { echo "no sources in core/$1"; rc=1; return; }
-	if grep -nE '^#[ \t]*include "' "${files[@]}" |
-		grep -vE "^[^\"]*\"($1${2:+|$2})/|\"hal_(backends|policies)\.h\""; then
-		echo "^ core/$1 includes ${2:-nothing} and itself, no other room"
-		rc=1
-	fi
-}
 shopt -s nullglob globstar
-core=(core/**/*.[ch]) backends=(backends/**/*.[ch]) policies=(core/policies/*.[ch])
-users=(tools/**/*.[ch] examples/**/*.[ch])
+core=(core/**/*.[ch]) backends=(backends/**/*.[ch]) policies=(policies/*.[ch])
+lib=(lib/*.[ch]) users=(tools/**/*.[ch] examples/**/*.[ch] npuc/*.[ch])
 
-[ ${#core[@]} -gt 0 ] && [ ${#backends[@]} -gt 0 ] || { echo "no sources in $1"; exit 1; }
-room api 'engine|config|layers|util'
-room engine util
-room config util
-room layers 'config|engine|util'
-room util ''
-for folder in core/*/; do
-	case $(basename "$folder") in
-	api | engine | config | layers | policies | util) ;;
-	*)
-		echo "$folder is no room of the core: say here what it may include"
-		rc=1
-		;;
-	esac
-done
+[ ${#core[@]} -gt 0 ] && [ ${#lib[@]} -gt 0 ] && [ ${#policies[@]} -gt 0 ] &&
+	[ ${#backends[@]} -gt 0 ] || { echo "no sources in $1"; exit 1; }
+refuse "lib includes its own headers and hal/" '^#[ \t]*include "([^l]|l[^i]|li[^b]|lib[^/])' "${lib[@]}"
 refuse "a backend includes a header of the core" '^#include [<"](\.\./)*core/' "${backends[@]}"
 for folder in backends/*/; do
 	name=$(basename "$folder")
@@ -129,6 +101,6 @@ for file in "${policies[@]}"; do
 	refuse "a policy sees only hal/policy.h" '^#include "' "$file"
 	refuse "a policy sees only hal/policy.h" '^#include <hal/(hal|backend|npu|ref)\.h>' "$file"
 done
-refuse "tools and examples use the public headers" \
+refuse "tools, examples and npuc use the public headers and lib/" \
 	'^#include [<"](\.\./)*(core|backends)/' "${users[@]}"
 exit $rc

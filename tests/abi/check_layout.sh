@@ -8,7 +8,7 @@ source=$1
 shift
 
 declared=$(sed -n 's/^struct \([a-z0-9_]*\) {$/\1/p' "$source"/hal/*.h \
-	"$source"/tools/npuc/npuc.h | sort)
+	"$source"/npuc/npuc.h | sort)
 [ -n "$declared" ] || { echo "no struct found in $source"; exit 1; }
 listed=$(sed -n 's/^struct \([a-z0-9_]*\) .*/\1/p' "$here/layout.txt" | sort)
 if ! diff <(echo "$listed") <(echo "$declared"); then

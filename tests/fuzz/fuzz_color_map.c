@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/color_map.h"
+#include "lib/color_map.h"
 
 #define DEVICE "halmap 1\ndevice ref 1x16 65536\ngranule 4096\n"
 

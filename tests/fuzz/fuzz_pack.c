@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/pack.h"
+#include "lib/pack.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/granules.h"
+#include "memory/granules.h"
 
 extern const struct hal_host core_host; /* the core's own, which has more */
 

@@ -15,8 +15,8 @@
 
 #include <hal/ref.h>
 
-#include "engine/compact.h"
-#include "engine/engine.h"
+#include "loop/engine.h"
+#include "space/compact.h"
 
 #define OK(call)                                                                         \
 	do {                                                                             \

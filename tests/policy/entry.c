@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* entry.c - makes a plugin of POLICY, a file of core/policies, under the name out_NAME.
+/* entry.c - makes a plugin of POLICY, a file of policies, under the name out_NAME.
  */
 #include <hal/policy.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policies of core/policies: what each is good for, in exact times, and where another
+/* The policies of policies: what each is good for, in exact times, and where another
  * one is better. */
 #include "world.h"
 

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
+#include "lib/color_map.h"
 #include "npu/hash.h"
-#include "util/color_map.h"
 
 #define DEVICE "halmap 1\ndevice mock 4x4 65536\n"
 #define XOR                                                                              \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Busy time is a union; histograms; structs of other versions. */
-#include "engine/account.h"
+#include "observe/account.h"
 #include "util/error.h" /* before cmocka, which has a macro fail, too */
 
 #include "mock_world.h"

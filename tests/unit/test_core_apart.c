@@ -9,10 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/device.h"
-#include "engine/engine.h"
-#include "engine/evict.h"
-#include "engine/partition.h"
+#include "loop/device.h"
+#include "loop/engine.h"
+#include "memory/evict.h"
+#include "space/partition.h"
 
 enum { BIG = 64 << 10, FIT = 2 };
 

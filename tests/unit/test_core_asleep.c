@@ -10,9 +10,9 @@
 
 #include <hal/ref.h>
 
-#include "engine/device.h"
-#include "engine/queue.h"
-#include "engine/timeline.h"
+#include "command/queue.h"
+#include "command/timeline.h"
+#include "loop/device.h"
 
 /* Its thread has gone to sleep: nothing but a call, or a time, brings it back. */
 static void falls_asleep(struct hal_device *dev)

@@ -5,7 +5,7 @@
 
 #include <hal/ref.h>
 
-#include "engine/queue.h"
+#include "command/queue.h"
 
 #include "ref_world.h"
 

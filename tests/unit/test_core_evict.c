@@ -4,8 +4,8 @@
 
 #include <hal/ref.h>
 
-#include "engine/evict.h"
-#include "engine/partition.h"
+#include "memory/evict.h"
+#include "space/partition.h"
 
 enum { BIG = 64 << 10, FIT = 3, COUNT = 8 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_core_limit.c - bandwidth as bytes in a window, and the tighter of two limits. */
-#include "engine/limit.h"
+#include "sched/limit.h"
 
 #include <errno.h>
 #include <setjmp.h>

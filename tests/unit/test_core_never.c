@@ -7,7 +7,7 @@
 #include <hal/ref.h>
 
 #include "config/registry.h"
-#include "engine/device.h"
+#include "loop/device.h"
 
 static void sums(void **state)
 {

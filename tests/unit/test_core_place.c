@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Placing against a plain list of rectangles: the same rectangle, whatever came before.
  */
-#include "engine/place.h"
+#include "space/place.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

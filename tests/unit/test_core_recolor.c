@@ -4,7 +4,7 @@
 
 #include <hal/ref.h>
 
-#include "engine/queue.h"
+#include "command/queue.h"
 
 #include "ref_world.h"
 

@@ -17,8 +17,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "engine/device.h"
-#include "engine/timeline.h"
+#include "command/timeline.h"
+#include "loop/device.h"
 #include "tier.h"
 
 enum {

@@ -15,7 +15,7 @@
 
 #include <hal/hal.h>
 
-#include "util/utf8.h"
+#include "lib/utf8.h"
 
 #define BAD "\xef\xbf\xbd"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "util/granules.h"
+#include "memory/granules.h"
 
 #define MANY 20000u
 

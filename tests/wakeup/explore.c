@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * explore.c - all that can happen between two senders and an engine, with the functions
- * of core/engine/wake.h themselves.
+ * of core/loop/wake.h themselves.
  *
  *   sender 0, 1   write a record, tail, announce_first, inbox_put, wake; as often as the
  *                 scenario says; or post a plain letter; or wait for what the engine
@@ -56,7 +56,7 @@ static void on_fence(const char *where);
 #define WAKE_CAS(p, e, v)   on_cas((p), (e), (uintptr_t)(v))
 #define WAKE_FENCE()        on_fence(__func__)
 #define WAKE_FENCE_RMW()    on_fence(__func__)
-#include "engine/wake.h"
+#include "loop/wake.h"
 
 /* ---- what is shared ---------------------------------------------------------------- */
 

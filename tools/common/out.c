@@ -15,7 +15,7 @@
 #include <hal/hal.h>
 #include <yajl/yajl_gen.h>
 
-#include "util/utf8.h"
+#include "lib/utf8.h"
 
 static bool no_memory; /* for a text */
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "util/json.h"
+#include "lib/json.h"
 
 #define LOAD_TASKS_MAX    256u
 #define LOAD_ARRIVALS_MAX 10000000u /* of a task */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "util/json.h"
+#include "lib/json.h"
 
 #define MODEL_STEPS_MAX    64u
 #define MODEL_LAUNCHES_MAX 2048u /* of all steps */

@@ -3,8 +3,8 @@
 #ifndef HALCTL_FRAME_H
 #define HALCTL_FRAME_H
 
+#include "lib/json.h"
 #include "sheet.h"
-#include "util/json.h"
 
 #define FRAME_COLUMNS 78u /* no narrower */
 #define FRAME_ROWS    16u /* no lower */

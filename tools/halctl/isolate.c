@@ -14,8 +14,8 @@
 
 #include <hal/npu.h>
 
+#include "lib/color_map.h"
 #include "loads.h"
-#include "util/color_map.h"
 
 #define LINES    8u
 #define OPERANDS 8u

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/monitor_dir.h"
+#include "lib/monitor_dir.h"
 
 #define ANSWER_MAX (4u << 20)
 #define ANSWER_MS  2000

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "halctl.h"
-#include "util/json.h"
+#include "lib/json.h"
 
 #define LIVE_MAX    64u
 #define LIVE_PATH   108u

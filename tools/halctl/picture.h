@@ -3,7 +3,7 @@
 #ifndef HALCTL_PICTURE_H
 #define HALCTL_PICTURE_H
 
-#include "util/color_map.h"
+#include "lib/color_map.h"
 
 /* A PPM file: a square a granule, the colour its channel's, 64 granules a row from the
  * first one on, up to 128 rows; of larger memories 64 rows more, at equal distances over

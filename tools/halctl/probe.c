@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/color_map.h"
 #include "loads.h"
 #include "picture.h"
 #include "prober_npu.h"
-#include "util/color_map.h"
 
 /* ---- what was found --------------------------------------------------------------------- */
 

@@ -20,8 +20,8 @@
 
 #include <hal/npu.h>
 
+#include "lib/color_map.h"
 #include "loads.h"
-#include "util/color_map.h"
 
 #define TOUCH          PROBE_SIZES /* the kernel that goes before */
 #define SIDE           4u /* of the rectangle: larger ones wait for more weights */

@@ -24,7 +24,7 @@
 #include "run.h"
 
 #define NARROW "'npu:0?rows=4&cols=2&engine=fast&memory_size=4M'"
-#include "util/color_map.h"
+#include "lib/color_map.h"
 
 static char map_file[] = "/tmp/halctl-map-XXXXXX",
 	    picture_file[] = "/tmp/halctl-picture-XXXXXX";

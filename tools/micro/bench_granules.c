@@ -9,7 +9,7 @@
 
 #include <valgrind/callgrind.h>
 
-#include "util/granules.h"
+#include "memory/granules.h"
 
 #define COLORS 16u
 

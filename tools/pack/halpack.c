@@ -12,8 +12,8 @@
 
 #include "file.h"
 #include "label.h"
+#include "lib/pack.h"
 #include "tool.h"
-#include "util/pack.h"
 
 static const char help[] =
 	"usage: halpack -o PACK IMAGE...\n"

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "util/color_map.h"
+#include "lib/color_map.h"
 
 #define DISCOVER_CHANNELS 16u  /* no more are looked for */
 #define DISCOVER_TOGETHER 5u   /* granules in one test, at most */

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* callback.c - who calls host functions, and what they may not do. */
+#include "command/callback.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "command/flow.h"
+#include "loop/engine.h"
+#include "replay/journal.h"
+#include "util/error.h"
+#include "util/futex.h"
+
+/* Callbacks that this thread is in: of several devices one inside the other. */
+struct frame {
+	const struct hal_device *dev;
+	const struct frame *outer;
+};
+
+static _Thread_local const struct frame *frames;
+
+bool callback_inside(const struct hal_device *dev)
+{
+	for (const struct frame *f = frames; f != NULL; f = f->outer)
+		if (f->dev == dev)
+			return true;
+	return false;
+}
+
+int callback_refuse(const struct hal_device *dev, const char *what)
+{
+	if (LIKELY(frames == NULL) || !callback_inside(dev))
+		return 0;
+	return fail(EDEADLK,
+		    "%s was called from a host callback of %s, for which it would wait",
+		    what, dev->name);
+}
+
+int sleep_refuse(const struct hal_device *dev, const char *what)
+{
+	if (!dev->virtual_clock ||
+	    atomic_load_explicit(&dev->polled, memory_order_relaxed))
+		return 0;
+	return fail(
+		ENOTSUP,
+		"%s: time on %s is simulated and stops while the program sleeps in "
+		"poll(); open it with ?clock=real, or call hal_device_poll(dev, 0) once "
+		"now and again between polls",
+		what, dev->name);
+}
+
+/* The record stays where it is until the engine hears that the function has returned. */
+static void call(struct hal_queue *q)
+{
+	const struct record *r = cursor_record(q, q->issue);
+	const struct frame here = {.dev = q->dev, .outer = frames};
+
+	frames = &here;
+	r->host.fn(r->host.user);
+	frames = here.outer;
+}
+
+static void returned(struct hal_device *dev, struct letter *l)
+{
+	struct hal_queue *q = container_of(l, struct hal_queue, callback);
+
+	(void)dev;
+	queue_called(q);
+}
+
+/* ---- clock=real -------------------------------------------------------------------- */
+
+static struct hal_queue *take_all(struct callbacks *c)
+{
+	struct hal_queue *q = atomic_exchange(&c->list, NULL), *list = NULL;
+
+	while (q != NULL) {
+		struct hal_queue *next = q->callback_next;
+
+		q->callback_next = list;
+		list = q;
+		q = next;
+	}
+	return list;
+}
+
+static void *callbacks_main(void *arg)
+{
+	struct hal_device *dev = arg;
+	struct callbacks *c = &dev->callbacks;
+
+	while (!atomic_load(&c->stop)) {
+		unsigned int look = atomic_load(&c->wake);
+		struct hal_queue *q = take_all(c);
+
+		if (q == NULL) {
+			futex_wait(&c->wake, look, NULL);
+			continue;
+		}
+		while (q != NULL) {
+			struct hal_queue *next = q->callback_next;
+
+			call(q);
+			engine_post(dev, &q->callback);
+			q = next;
+		}
+	}
+	return NULL;
+}
+
+void callbacks_init(struct hal_device *dev)
+{
+	(void)pthread_mutex_init(&dev->callbacks.start, NULL);
+}
+
+int callbacks_start(struct hal_device *dev)
+{
+	struct callbacks *c = &dev->callbacks;
+	sigset_t all, old;
+	int err = 0;
+
+	if (dev->virtual_clock || atomic_load_explicit(&c->running, memory_order_acquire))
+		return 0;
+	pthread_mutex_lock(&c->start);
+	if (!atomic_load(&c->running)) {
+		(void)sigfillset(&all);
+		(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+		err = pthread_create(&c->thread, NULL, callbacks_main, dev);
+		(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+		if (err == 0) {
+			(void)pthread_setname_np(c->thread, "hal-callbacks");
+			atomic_store_explicit(&c->running, true, memory_order_release);
+		}
+	}
+	pthread_mutex_unlock(&c->start);
+	if (err != 0)
+		return fail(err, "%s: no thread for callbacks: %s", dev->name,
+			    hal_strerror(err));
+	return 0;
+}
+
+void callbacks_stop(struct hal_device *dev)
+{
+	struct callbacks *c = &dev->callbacks;
+
+	if (atomic_load(&c->running)) {
+		atomic_store(&c->stop, true);
+		atomic_fetch_add(&c->wake, 1);
+		futex_wake(&c->wake, 1);
+		(void)pthread_join(c->thread, NULL);
+		atomic_store(&c->running, false);
+	}
+	(void)pthread_mutex_destroy(&c->start);
+}
+
+static void hand_over(struct hal_queue *q)
+{
+	struct callbacks *c = &q->dev->callbacks;
+	struct hal_queue *head = atomic_load_explicit(&c->list, memory_order_relaxed);
+
+	do
+		q->callback_next = head;
+	while (!atomic_compare_exchange_weak(&c->list, &head, q));
+	/* It sleeps only after it has found the list empty, and this comes after that. */
+	atomic_fetch_add(&c->wake, 1);
+	if (head == NULL)
+		futex_wake(&c->wake, 1);
+}
+
+/* ---- both -------------------------------------------------------------------------- */
+
+void callback_begin(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+	int cancel;
+
+	q->in_callback = true;
+	q->callback.fn = returned;
+	atomic_fetch_add(&dev->callbacks_begun, 1);
+	dev->work |= WORK_CALLBACKS;
+	journal_called(q);
+	if (UNLIKELY(dev->player != NULL)) {
+		if (dev->player->call(q))
+			queue_called(q);
+		return;
+	}
+	if (!dev->virtual_clock) {
+		hand_over(q);
+		return;
+	}
+	/* Who calls back holds nothing: others may be the engine meanwhile, but no time
+	 * passes.  Its thread is needed afterwards. */
+	cancel = dev->cancel;
+	dev->cancel = PTHREAD_CANCEL_DISABLE;
+	engine_leave(dev);
+	call(q);
+	engine_enter(dev);
+	dev->cancel = cancel;
+	queue_called(q);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* completions.c - the engine's side of a ring of completions. */
+#include "command/completions.h"
+
+#include "util/fd.h"
+#include "util/futex.h"
+
+/* One write for all that come before the reader has looked. */
+void completions_notify(struct hal_completions *c)
+{
+	if (atomic_exchange(&c->notified, 1) == 0)
+		fd_signal(c->fd);
+}
+
+void completions_add(struct hal_queue *q, int status, uint64_t submit_ns, uint64_t end_ns)
+{
+	struct hal_completions *c = q->completions;
+	uint32_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
+	struct hal_completion *e = &c->entries[tail & (c->size - 1)];
+
+	e->queue = q;
+	e->value = ++q->notified;
+	e->tag = q->ending.tag;
+	e->status = status;
+	e->reserved = 0;
+	e->submit_ns = submit_ns;
+	/* A device's clock is never quite the host's: nothing ends before it was given.
+	 */
+	e->end_ns = end_ns > submit_ns ? end_ns : submit_ns;
+	atomic_store_explicit(&c->tail, tail + 1, memory_order_release);
+	completions_notify(c);
+	atomic_store(&c->noticed, tail + 1);
+	if (UNLIKELY(atomic_load(&c->awaited) != 0))
+		futex_wake(&c->noticed, 1);
+}

@@ -1,0 +1,768 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* evict.c - buffers that are cold go to the host, and come back. */
+#define _GNU_SOURCE
+#include "memory/evict.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loop/engine.h"
+#include "memory/bimodal.h"
+#include "memory/recolor.h"
+#include "space/resize.h"
+#include "util/compiler.h"
+#include "util/error.h"
+#include "util/futex.h"
+
+/* Bytes that are copied at a time: where the device lets nobody copy beside its engine,
+ * that does so much in between. */
+#define PIECE (UINT64_C(64) << 10)
+
+enum { SLOTS = 512 };
+
+static struct evictable *evictable_at(struct list *cold)
+{
+	return container_of(cold, struct evictable, cold);
+}
+
+static enum place_of place_of(const struct evictable *ev)
+{
+	return (enum place_of)atomic_load(&ev->place);
+}
+
+static void settle(struct evictable *ev, enum place_of place)
+{
+	atomic_store(&ev->place, (unsigned int)place);
+	futex_wake(&ev->place, INT32_MAX);
+}
+
+/* Who waits for room, or for a turn, looks again. */
+static void look_again(struct evict *e)
+{
+	atomic_fetch_add(&e->changed, 1);
+	futex_wake(&e->changed, INT32_MAX);
+	bimodal_look(e->part);
+}
+
+/* ---- the buffers by handle --------------------------------------------------------- */
+
+/* Fibonacci hashing; Knuth, The Art of Computer Programming, volume 3, 6.4. */
+static struct list *slot_of(const struct evict *e, const void *mem)
+{
+	uint64_t h = (uint64_t)(uintptr_t)mem * UINT64_C(0x9e3779b97f4a7c15);
+
+	_Static_assert(SLOTS == 1 << 9, "nine bits");
+	return &e->slots[h >> (64 - 9)];
+}
+
+/* NULL: it is none of them. */
+static struct evictable *find(const struct evict *e, const void *mem)
+{
+	hal_list_for_each (it, slot_of(e, mem)) {
+		struct evictable *ev = container_of(it, struct evictable, slot);
+
+		if (ev->buf->bk == mem)
+			return ev;
+	}
+	return NULL;
+}
+
+/* What r uses, each once; how many. */
+static uint32_t used_by(const struct evict *e, const struct record *r,
+			struct evictable **out)
+{
+	const void *mem[RECORD_MEMORY_MAX];
+	uint32_t all, n = 0;
+
+	if (r->cmd.op == REC_RECOLOR) {
+		mem[0] = r->recolor->buf->bk;
+		all = 1;
+	} else {
+		all = record_memory(r, mem);
+	}
+	for (uint32_t i = 0; i < all; i++) {
+		struct evictable *ev = find(e, mem[i]);
+		uint32_t k = 0;
+
+		while (k < n && out[k] != ev)
+			k++;
+		if (ev != NULL && k == n)
+			out[n++] = ev;
+	}
+	return n;
+}
+
+/* ---- copying ----------------------------------------------------------------------- */
+
+struct piece {
+	struct evictable *ev;
+	uint64_t at, bytes;
+};
+
+static int copy_piece(struct hal_device *dev, void *arg)
+{
+	const struct piece *p = arg;
+	struct evictable *ev = p->ev;
+	uint8_t *bytes = ev->bytes + p->at;
+
+	return ev->out ? dev->table->cold.mem_read(dev->bk, ev->buf->bk, p->at, bytes,
+						   p->bytes)
+		       : dev->table->cold.mem_write(dev->bk, ev->buf->bk, p->at, bytes,
+						    p->bytes);
+}
+
+/* By the partition's thread; clock=virtual: by the engine. */
+static void copy(struct evictable *ev)
+{
+	struct hal_device *dev = ev->of->dev;
+	uint64_t all = ev->buf->bytes;
+	struct piece p = {.ev = ev};
+
+	for (; ev->err == 0 && p.at < all; p.at += p.bytes) {
+		p.bytes = all - p.at < PIECE ? all - p.at : PIECE;
+		ev->err = dev->virtual_clock ? copy_piece(dev, &p)
+					     : device_beside(dev, HAL_BK_BESIDE_COPY,
+							     copy_piece, &p);
+	}
+	if (ev->err != 0)
+		format_text(ev->why, sizeof(ev->why), "%s", hal_last_error());
+}
+
+static void *copies_main(void *arg)
+{
+	struct evict *e = arg;
+
+	while (!atomic_load(&e->stop)) {
+		unsigned int look = atomic_load(&e->wake);
+		struct evictable *ev = atomic_exchange(&e->next, NULL);
+
+		if (ev == NULL)
+			futex_wait(&e->wake, look, NULL);
+		while (ev != NULL) {
+			struct evictable *next = ev->next;
+
+			copy(ev);
+			engine_post(e->dev, &ev->letter);
+			ev = next;
+		}
+	}
+	return NULL;
+}
+
+static void wake_copies(struct evict *e)
+{
+	atomic_fetch_add(&e->wake, 1);
+	futex_wake(&e->wake, 1);
+}
+
+static void hand_over(struct evict *e, struct evictable *ev)
+{
+	struct evictable *head = atomic_load_explicit(&e->next, memory_order_relaxed);
+
+	do
+		ev->next = head;
+	while (!atomic_compare_exchange_weak(&e->next, &head, ev));
+	wake_copies(e);
+}
+
+/* ---- moving ------------------------------------------------------------------------ */
+
+/* The host's copy is nobody's any more. */
+static void drop_bytes(struct evictable *ev)
+{
+	if (ev->bytes == NULL)
+		return;
+	explicit_bzero(ev->bytes, ev->buf->bytes);
+	free(ev->bytes);
+	ev->bytes = NULL;
+}
+
+static void went(struct evictable *ev)
+{
+	struct hal_buffer *buf = ev->buf;
+	struct evict *e = ev->of;
+
+	if (ev->err == 0)
+		ev->err = e->dev->table->cold.mem_out(e->dev->bk, buf->bk);
+	if (ev->err != 0) {
+		drop_bytes(ev);
+		ev->stuck = true;
+		ev->err = 0;
+		settle(ev, PLACE_HERE);
+		return;
+	}
+	partition_release(e->part, buf->charge);
+	counter_add(&e->away, buf->charge);
+	counter_add(&e->evictions, 1);
+	counter_add(&e->evicted_bytes, buf->bytes);
+	settle(ev, PLACE_AWAY);
+}
+
+static void came(struct evictable *ev)
+{
+	struct hal_buffer *buf = ev->buf;
+	struct evict *e = ev->of;
+
+	if (ev->err != 0) {
+		(void)e->dev->table->cold.mem_out(e->dev->bk, buf->bk);
+		partition_release(e->part, buf->charge);
+		settle(ev, PLACE_AWAY);
+		return;
+	}
+	drop_bytes(ev);
+	counter_add(&e->away, 0 - buf->charge);
+	counter_add(&e->fetches, 1);
+	counter_add(&e->fetched_bytes, buf->bytes);
+	settle(ev, PLACE_HERE);
+}
+
+static void moved(struct hal_device *dev, struct letter *l)
+{
+	struct evictable *ev = container_of(l, struct evictable, letter);
+	struct hal_buffer *buf = ev->buf;
+	struct evict *e = ev->of;
+
+	e->moves--;
+	dev->acted = true;
+	if (ev->out)
+		went(ev);
+	else
+		came(ev);
+	if (ev->gone)
+		buf->deferred.free(&buf->deferred);
+	look_again(e);
+}
+
+/* ev, which MOVES. */
+static void start(struct evictable *ev, bool out)
+{
+	struct evict *e = ev->of;
+
+	ev->out = out;
+	ev->err = 0;
+	e->moves++;
+	if (e->dev->virtual_clock) {
+		copy(ev);
+		moved(e->dev, &ev->letter);
+	} else {
+		hand_over(e, ev);
+	}
+}
+
+/* It MOVES from now on, and the host does not copy.  False: that does, it stays. */
+static bool hold(struct evictable *ev)
+{
+	unsigned int was = atomic_load(&ev->place);
+
+	for (;;) {
+		atomic_store(&ev->place, PLACE_MOVES);
+		if (atomic_load(&ev->buf->copies) == 0) {
+			atomic_store(&ev->awaited, false);
+			return true;
+		}
+		atomic_store(&ev->awaited, true);
+		settle(ev, (enum place_of)was);
+		if (atomic_load(&ev->buf->copies) != 0)
+			return false;
+	}
+}
+
+/* ---- who goes ---------------------------------------------------------------------- */
+
+/* Looks are told apart by numbers, of which each has two: somebody uses it; it is wanted
+ * by whose turn it is, who gains nothing when others do not use it any more. */
+enum { USED, WANTED, MARKS };
+
+static void mark(const struct evict *e, const struct record *r, uint64_t how)
+{
+	struct evictable *set[RECORD_MEMORY_MAX];
+	uint32_t n = used_by(e, r, set);
+
+	while (n-- > 0)
+		set[n]->mark = e->marks + how;
+}
+
+/* Whose next command gets what it needs; NULL: nobody's. */
+static struct hal_queue *turn(const struct evict *e)
+{
+	hal_list_for_each (it, &e->turns) {
+		struct hal_queue *q = container_of(it, struct hal_queue, evict_turn);
+
+		/* Who is suspended has what is left when it goes on. */
+		if (q->state == QUEUE_RUNNING && q->err == 0 && !q->halted)
+			return q;
+	}
+	return NULL;
+}
+
+static void mark_queue(const struct evict *e, const struct hal_queue *q)
+{
+	const struct flight *f = q->oldest;
+
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+		if (!f->done && !f->killed)
+			mark(e, f->record, USED);
+	if (q->runnable)
+		mark(e, q->next, USED);
+}
+
+/* What may not go now. */
+static void mark_used(struct evict *e)
+{
+	struct hal_queue *q = turn(e);
+	const struct record *r = q != NULL ? queue_next(q) : NULL;
+
+	e->marks += MARKS;
+	hal_list_for_each (it, &e->part->queues)
+		mark_queue(e, container_of(it, struct hal_queue, on_partition));
+	if (r != NULL)
+		mark(e, r, WANTED);
+}
+
+/* The one that has not been used for longest, and MOVES now; NULL: none may go.  *busy:
+ * one will; *stuck: so many never do. */
+static struct evictable *choose(struct evict *e, bool *busy, uint32_t *stuck)
+{
+	mark_used(e);
+	hal_list_for_each (it, &e->cold) {
+		struct evictable *ev = evictable_at(it);
+
+		*stuck += ev->stuck;
+		if (ev->stuck || ev->buf->maps != 0 || place_of(ev) == PLACE_AWAY ||
+		    ev->mark == e->marks + WANTED)
+			continue;
+		if (ev->mark != e->marks + USED && !ev->pinned && hold(ev))
+			return ev;
+		*busy = true;
+	}
+	return NULL;
+}
+
+int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy)
+{
+	struct evict *e = part->evict;
+	struct evictable *ev;
+	uint32_t stuck = 0;
+	char text[400];
+
+	if (e == NULL || err != -ENOSPC || bytes > counter_get(&part->quota))
+		return err;
+	if (e->moves != 0)
+		return -EAGAIN;
+	format_text(text, sizeof(text), "%s", hal_last_error());
+	ev = choose(e, busy, &stuck);
+	if (ev == NULL && !*busy && stuck != 0)
+		return fail(ENOSPC,
+			    "%s; nothing is left that could be evicted: the device did "
+			    "not give the bytes of %u buffers",
+			    text, stuck);
+	if (ev == NULL)
+		return fail(ENOSPC, "%s; %s", text,
+			    *busy ? "what could be evicted is in use"
+				  : "nothing is left that could be evicted");
+	ev->bytes = malloc(ev->buf->bytes);
+	if (ev->bytes == NULL) {
+		settle(ev, PLACE_HERE);
+		return fail(ENOMEM, "%s; no host memory to evict %llu bytes", text,
+			    U64(ev->buf->bytes));
+	}
+	start(ev, true);
+	return place_of(ev) == PLACE_MOVES ? -EAGAIN : 0;
+}
+
+static int place(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem)
+{
+	struct hal_device *dev = buf->dev;
+	int err = partition_charge(buf->part, buf->charge, "a buffer");
+
+	if (err != 0)
+		return err;
+	err = dev->table->cold.mem_alloc(dev->bk, buf->part->bk, buf->bytes,
+					 dev->info.colors != 0 ? c : NULL, buf->flags,
+					 mem);
+	if (err != 0)
+		partition_release(buf->part, buf->charge);
+	return err;
+}
+
+int evict_place(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem,
+		bool *busy)
+{
+	int err;
+
+	do {
+		err = place(buf, c, mem);
+		if (err == 0)
+			return 0;
+		err = evict_room(buf->part, buf->charge, err, busy);
+	} while (err == 0);
+	return err;
+}
+
+/* ---- who comes --------------------------------------------------------------------- */
+
+/* From the host; it MOVES then, or is there already.  -EAGAIN: the host copies. */
+static int bring(struct evictable *ev)
+{
+	struct hal_buffer *buf = ev->buf;
+	struct hal_device *dev = buf->dev;
+	int err;
+
+	if (!hold(ev))
+		return -EAGAIN;
+	err = partition_charge(buf->part, buf->charge, "an evicted buffer");
+	if (err == 0) {
+		err = dev->table->cold.mem_in(dev->bk, buf->bk,
+					      ev->colors.mask != 0 ? &ev->colors : NULL);
+		if (err != 0)
+			partition_release(buf->part, buf->charge);
+	}
+	if (err != 0)
+		settle(ev, PLACE_AWAY);
+	else
+		start(ev, false);
+	return err;
+}
+
+int evict_fetch(struct hal_buffer *buf, bool *busy)
+{
+	struct evictable *ev = buf->evict;
+	int err = 0;
+
+	while (err == 0 && place_of(ev) == PLACE_AWAY) {
+		if (ev->err != 0) {
+			err = fail(ev->err, "an evicted buffer does not come back: %s",
+				   ev->why);
+			ev->err = 0;
+			return err;
+		}
+		err = bring(ev);
+		if (err != 0)
+			err = evict_room(buf->part, buf->charge, err, busy);
+	}
+	return err == 0 && place_of(ev) == PLACE_MOVES ? -EAGAIN : err;
+}
+
+/* ---- before a command -------------------------------------------------------------- */
+
+/* q waits no longer for what its next command needs. */
+static void turn_over(struct hal_queue *q)
+{
+	if (list_empty(&q->evict_turn))
+		return;
+	list_del(&q->evict_turn);
+	look_again(q->home->evict);
+}
+
+void evict_forget(struct hal_queue *q)
+{
+	turn_over(q);
+}
+
+static int park(struct hal_queue *q)
+{
+	q->parked = true;
+	q->recolor_parked = true;
+	q->home->ends_wanted = true;
+	return 0;
+}
+
+/* It waits for its turn, if it does not yet. */
+static void take_turn(struct hal_queue *q)
+{
+	if (!list_empty(&q->evict_turn))
+		return;
+	list_add_before(&q->home->evict->turns, &q->evict_turn);
+	q->evict_ns = q->dev->now;
+}
+
+static int lets(struct hal_queue *q, struct evictable *const *set, uint32_t n)
+{
+	struct evict *e = q->home->evict;
+
+	for (uint32_t i = 0; i < n; i++) {
+		list_take(&set[i]->cold);
+		list_add_before(&e->cold, &set[i]->cold);
+	}
+	if (!list_empty(&q->evict_turn))
+		counter_add(&e->wait_ns, q->dev->now - q->evict_ns);
+	turn_over(q);
+	return 1;
+}
+
+static COLD int too_large(const struct hal_queue *q, uint64_t bytes, uint32_t n)
+{
+	char text[64];
+
+	partition_describe(q->home, text, sizeof(text));
+	return fail(ENOSPC,
+		    "its %u buffers have %llu bytes together, the quota of %s is %llu: "
+		    "they are never on the device at once",
+		    n, U64(bytes), text, U64(counter_get(&q->home->quota)));
+}
+
+static int fetch_all(struct hal_queue *q, struct evictable *const *set, uint32_t n)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		bytes += set[i]->buf->charge;
+	if (bytes > counter_get(&q->home->quota))
+		return too_large(q, bytes, n);
+	for (uint32_t i = 0; i < n; i++) {
+		bool busy = false;
+		int err = evict_fetch(set[i]->buf, &busy);
+
+		if (err == -ENOSPC && busy)
+			return -EAGAIN;
+		if (err != 0)
+			return err;
+	}
+	return 0;
+}
+
+int evict_lets(struct hal_queue *q, const struct record *r)
+{
+	struct evict *e = q->home->evict;
+	struct evictable *set[RECORD_MEMORY_MAX];
+	uint32_t n = used_by(e, r, set), i = 0;
+	int err;
+
+	while (i < n && place_of(set[i]) == PLACE_HERE)
+		i++;
+	if (i == n)
+		return lets(q, set, n);
+	take_turn(q);
+	if (turn(e) != q)
+		return park(q);
+	err = fetch_all(q, set, n);
+	if (err == -EAGAIN)
+		return park(q);
+	if (err == 0)
+		return lets(q, set, n);
+	turn_over(q);
+	return err;
+}
+
+int evict_lets_move(struct hal_queue *q, struct recolor *m)
+{
+	struct evictable *ev = m->buf->evict;
+	bool busy = false;
+	int err = 0;
+
+	take_turn(q);
+	if (turn(q->home->evict) != q)
+		return park(q);
+	if (ev != NULL)
+		err = evict_fetch(m->buf, &busy);
+	if (err == 0)
+		err = evict_place(m->buf, &m->colors, &m->to, &busy);
+	if (err == -EAGAIN || (err == -ENOSPC && busy))
+		return park(q);
+	if (err == 0 && ev != NULL)
+		ev->pinned = true;
+	if (err == 0)
+		return lets(q, &ev, ev != NULL ? 1 : 0);
+	turn_over(q);
+	return err;
+}
+
+bool evict_moves(const struct hal_partition *part)
+{
+	return part->evict != NULL && part->evict->moves != 0;
+}
+
+void evict_tell(const struct hal_partition *part, struct hal_partition_info *i)
+{
+	const struct evict *e = part->evict;
+
+	if (e == NULL)
+		return;
+	i->memory_limit = e->limit;
+	i->memory_buffers = counter_get(&e->all);
+	i->memory_away = counter_get(&e->away);
+	i->evictions = counter_get(&e->evictions);
+	i->evicted_bytes = counter_get(&e->evicted_bytes);
+	i->fetches = counter_get(&e->fetches);
+	i->fetched_bytes = counter_get(&e->fetched_bytes);
+	i->fetch_wait_ns = counter_get(&e->wait_ns);
+}
+
+/* ---- buffers come and go ----------------------------------------------------------- */
+
+struct evictable *evictable_make(struct hal_buffer *buf, const struct hal_bk_colors *c)
+{
+	struct evictable *ev = calloc(1, sizeof(*ev));
+
+	if (ev == NULL) {
+		(void)fail(ENOMEM, "no memory for a buffer");
+		return NULL;
+	}
+	ev->buf = buf;
+	ev->of = buf->part->evict;
+	ev->letter.fn = moved;
+	evict_recolored(ev, c);
+	return ev;
+}
+
+void evict_recolored(struct evictable *ev, const struct hal_bk_colors *c)
+{
+	ev->colors = (struct hal_bk_colors){.mask = c->mask};
+	if (c->weights == NULL)
+		return;
+	for (uint32_t i = 0; i < ev->of->dev->info.colors; i++)
+		ev->weights[i] = c->weights[i];
+	ev->colors.weights = ev->weights;
+}
+
+void evict_enter(struct hal_buffer *buf)
+{
+	struct evictable *ev = buf->evict;
+
+	list_add_before(&ev->of->cold, &ev->cold);
+	list_add_before(slot_of(ev->of, buf->bk), &ev->slot);
+}
+
+bool evict_leave(struct hal_buffer *buf)
+{
+	struct evictable *ev = buf->evict;
+	struct evict *e = ev->of;
+
+	if (place_of(ev) == PLACE_MOVES) {
+		ev->gone = true;
+		return false;
+	}
+	list_take(&ev->cold);
+	list_take(&ev->slot);
+	if (place_of(ev) == PLACE_AWAY)
+		counter_add(&e->away, 0 - buf->charge);
+	else
+		partition_release(buf->part, buf->charge);
+	drop_bytes(ev);
+	free(ev);
+	look_again(e);
+	return true;
+}
+
+/* ---- any thread -------------------------------------------------------------------- */
+
+enum place_of evict_copies(struct hal_buffer *buf)
+{
+	struct evictable *ev = buf->evict;
+	enum place_of place;
+
+	for (;;) {
+		atomic_fetch_add(&buf->copies, 1);
+		place = place_of(ev);
+		if (place != PLACE_MOVES)
+			return place;
+		evict_copied(buf);
+		futex_wait(&ev->place, PLACE_MOVES, NULL);
+	}
+}
+
+static int copied(struct hal_device *dev, void *arg)
+{
+	struct hal_buffer *buf = arg;
+
+	(void)dev;
+	look_again(buf->evict->of);
+	return 0;
+}
+
+void evict_copied(struct hal_buffer *buf)
+{
+	atomic_fetch_sub(&buf->copies, 1);
+	if (atomic_exchange(&buf->evict->awaited, false))
+		(void)engine_call(buf->dev, copied, buf);
+}
+
+unsigned int evict_ended(struct evict *e)
+{
+	return atomic_load(&e->changed);
+}
+
+void evict_wait(struct evict *e, unsigned int ended)
+{
+	futex_wait(&e->changed, ended, NULL);
+}
+
+int evict_call(struct hal_device *dev, struct evict *e,
+	       int (*fn)(struct hal_device *, void *), void *arg)
+{
+	unsigned int look;
+	int err;
+
+	if (e == NULL)
+		return engine_call(dev, fn, arg);
+	for (;;) {
+		look = evict_ended(e);
+		err = engine_call(dev, fn, arg);
+		if (err != -EAGAIN)
+			return err;
+		evict_wait(e, look);
+	}
+}
+
+/* ---- partitions come and go -------------------------------------------------------- */
+
+static int copies_start(struct evict *e)
+{
+	sigset_t all, old;
+	int err;
+
+	if (e->dev->virtual_clock)
+		return 0;
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&e->thread, NULL, copies_main, e);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err != 0)
+		return fail(err, "%s: no thread for evictions: %s", e->dev->name,
+			    hal_strerror(err));
+	(void)pthread_setname_np(e->thread, "hal-evict");
+	e->has_thread = true;
+	return 0;
+}
+
+int evict_open(struct hal_partition *part, uint64_t limit)
+{
+	struct evict *e = calloc(1, sizeof(*e));
+	int err;
+
+	if (e != NULL)
+		e->slots = calloc(SLOTS, sizeof(*e->slots));
+	if (e == NULL || e->slots == NULL) {
+		free(e);
+		return fail(ENOMEM, "no memory for a partition");
+	}
+	e->dev = part->dev;
+	e->part = part;
+	e->limit = limit;
+	list_init(&e->cold);
+	list_init(&e->turns);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		list_init(&e->slots[i]);
+	err = copies_start(e);
+	if (err != 0) {
+		evict_close(e);
+		return err;
+	}
+	part->evict = e;
+	return 0;
+}
+
+void evict_close(struct evict *e)
+{
+	if (e == NULL)
+		return;
+	if (e->has_thread) {
+		atomic_store(&e->stop, true);
+		wake_copies(e);
+		(void)pthread_join(e->thread, NULL);
+	}
+	free(e->slots);
+	free(e);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recolor.c - a buffer goes to other memory channels while work goes on. */
+#include "memory/recolor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command/flow.h"
+#include "memory/bimodal.h"
+#include "memory/evict.h"
+#include "replay/journal.h"
+#include "space/resize.h"
+#include "util/error.h"
+
+/* A command uses memory mem. */
+static bool record_uses(const struct record *r, const void *mem)
+{
+	const void *used[RECORD_MEMORY_MAX];
+	uint32_t n = record_memory(r, used);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (used[i] == mem)
+			return true;
+	return false;
+}
+
+/* What a journal does not tell otherwise: it has no arguments. */
+static bool uses(const struct recolor *m, const struct hal_queue *q,
+		 const struct record *r)
+{
+	const struct player *player = q->dev->player;
+	bool does = player != NULL ? player->uses(q) : record_uses(r, m->buf->bk);
+
+	JOURNAL(q->dev, JOURNAL_USES, q->obj.id, does);
+	return does;
+}
+
+/* Of the partition that m is about, and not the queue that moves it. */
+static bool concerns(const struct recolor *m, const struct hal_queue *q)
+{
+	return q != m->queue && q->home == m->queue->home;
+}
+
+/* fn(m, q) of each queue of the partition. */
+static void for_each_queue(struct recolor *m,
+			   void (*fn)(struct recolor *m, struct hal_queue *q))
+{
+	hal_list_for_each (it, &m->queue->home->queues)
+		fn(m, container_of(it, struct hal_queue, on_partition));
+}
+
+/* ---- who uses it ------------------------------------------------------------------- */
+
+/* The device has, or keeps, a command of q that uses it. */
+static bool queue_uses(const struct recolor *m, const struct hal_queue *q)
+{
+	const struct flight *f = q->oldest;
+
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+		if (!f->done && !f->killed && uses(m, q, f->record))
+			return true;
+	return false;
+}
+
+static bool in_use(const struct recolor *m)
+{
+	hal_list_for_each (it, &m->queue->home->queues) {
+		const struct hal_queue *q =
+			container_of(it, struct hal_queue, on_partition);
+
+		if (concerns(m, q) && queue_uses(m, q))
+			return true;
+	}
+	return false;
+}
+
+int recolor_check(const struct hal_buffer *buf)
+{
+	hal_list_for_each (it, &buf->part->queues) {
+		const struct hal_queue *q =
+			container_of(it, struct hal_queue, on_partition);
+		const struct flight *f = q->oldest;
+
+		if (q->frozen == 0 || q->policy_stops || !list_empty(&q->made_way))
+			continue;
+		for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+			if (!f->done && record_uses(f->record, buf->bk))
+				return fail(EBUSY,
+					    "queue %u is suspended inside \"%s\", which "
+					    "uses the buffer",
+					    q->obj.id, record_name(f->record));
+	}
+	return 0;
+}
+
+struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *to,
+			     const struct hal_bk_colors *c)
+{
+	struct recolor *m = calloc(1, sizeof(*m));
+
+	if (m == NULL) {
+		(void)fail(ENOMEM, "no memory to move a buffer");
+		return NULL;
+	}
+	m->refs = 1;
+	m->queue = q;
+	m->buf = buf;
+	m->to = to;
+	if (c != NULL)
+		m->colors.mask = c->mask;
+	if (c != NULL && c->weights != NULL) {
+		memcpy(m->weights, c->weights, q->dev->info.colors);
+		m->colors.weights = m->weights;
+	}
+	list_init(&m->on_device);
+	return m;
+}
+
+/* ---- holding others ---------------------------------------------------------------- */
+
+static void park(struct hal_queue *q)
+{
+	q->parked = true;
+	q->recolor_parked = true;
+}
+
+/* It may look again; if it uses something else that is moved it is back soon. */
+static void unpark(struct recolor *m, struct hal_queue *q)
+{
+	(void)m;
+	if (!q->recolor_parked)
+		return;
+	queue_unpark(q);
+	queue_todo(q);
+}
+
+/* Something is being moved for whose sake q is looked at. */
+static bool concerned(const struct hal_queue *q)
+{
+	hal_list_for_each (it, &q->dev->recolors) {
+		const struct recolor *m = container_of(it, struct recolor, on_device);
+
+		if (q->home == m->queue->home)
+			return true;
+	}
+	return false;
+}
+
+/* Its flags are as they should be. */
+static void watch(struct recolor *m, struct hal_queue *q)
+{
+	(void)m;
+	q->watched = false;
+	q->slow &= ~SLOW_RECOLOR;
+	if (!concerned(q) && !q->home->bimodal && q->home->evict == NULL)
+		return;
+	q->watched = true;
+	q->slow |= SLOW_RECOLOR;
+}
+
+void recolor_enter(struct hal_queue *q)
+{
+	watch(NULL, q);
+	if (q->home->bimodal)
+		q->stepping |= STEP_INSIDE;
+}
+
+/* What it would be given next uses the buffer. */
+static void hold(struct recolor *m, struct hal_queue *q)
+{
+	if (!concerns(m, q) || !q->runnable || !uses(m, q, q->next))
+		return;
+	queue_withdraw(q, HAL_POLICY_HELD);
+	park(q);
+}
+
+int recolor_lets(struct hal_queue *q, const struct record *r)
+{
+	int err;
+
+	hal_list_for_each (it, &q->dev->recolors) {
+		const struct recolor *m = container_of(it, struct recolor, on_device);
+
+		if (!concerns(m, q) || !uses(m, q, r))
+			continue;
+		/* First: it does not look again itself, for which nothing changed. */
+		bimodal_look(q->home);
+		park(q);
+		return 0;
+	}
+	err = q->home->evict != NULL ? evict_lets(q, r) : 1;
+	if (err <= 0)
+		return err;
+	return !q->home->bimodal || bimodal_lets(q);
+}
+
+void recolor_free(struct hal_buffer *buf, void *to)
+{
+	struct hal_device *dev = buf->dev;
+
+	if (to != NULL) {
+		(void)dev->table->cold.mem_free(dev->bk, to);
+		partition_release(buf->part, buf->charge);
+	}
+	atomic_store(&buf->recolored, false);
+}
+
+/* ---- its way ----------------------------------------------------------------------- */
+
+/* It has memory where it goes, which its pieces are told. */
+static int find_place(struct recolor *m)
+{
+	int may;
+
+	if (m->buf == NULL || m->to != NULL)
+		return 1;
+	may = evict_lets_move(m->queue, m);
+	for (uint32_t i = 0; may > 0 && i < m->block->slots; i++)
+		m->block->rec[i].cmd.copy.dst = m->to;
+	return may;
+}
+
+int recolor_begin(struct recolor *m)
+{
+	struct hal_queue *q = m->queue;
+	int may = find_place(m);
+
+	if (may <= 0)
+		return may;
+	if (list_empty(&m->on_device)) {
+		list_add_before(&q->dev->recolors, &m->on_device);
+		for_each_queue(m, watch);
+		for_each_queue(m, hold);
+	}
+	m->waits = in_use(m);
+	q->parked = m->waits;
+	return m->waits ? 0 : 1;
+}
+
+void recolor_look(struct hal_queue *q)
+{
+	bimodal_look(q->home);
+	hal_list_for_each (it, &q->dev->recolors) {
+		struct recolor *m = container_of(it, struct recolor, on_device);
+
+		if (!m->waits || !concerns(m, q))
+			continue;
+		m->waits = false;
+		queue_unpark(m->queue); /* killed meanwhile, it may be elsewhere */
+		queue_todo(m->queue);
+	}
+}
+
+int recolor_end(struct recolor *m, int dropped)
+{
+	int err = 0;
+
+	if (m->buf != NULL) {
+		if (dropped == 0)
+			err = m->buf->dev->table->cold.mem_swap(m->buf->dev->bk,
+								m->buf->bk, m->to);
+		if ((dropped | err) == 0 && m->buf->evict != NULL)
+			evict_recolored(m->buf->evict, &m->colors);
+		if (m->buf->evict != NULL)
+			m->buf->evict->pinned = false;
+		recolor_free(m->buf, m->to);
+	}
+	if (list_empty(&m->on_device))
+		return err;
+	list_del(&m->on_device);
+	for_each_queue(m, watch);
+	for_each_queue(m, unpark);
+	return err;
+}
+
+void recolor_put(struct recolor *m)
+{
+	if (--m->refs > 0)
+		return;
+	list_del(&m->on_device);
+	free(m);
+}

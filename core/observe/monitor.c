@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* monitor.c - the socket on which a device is looked at; see monitor.h. */
+#include "observe/monitor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "api/opened.h"
+#include "lib/monitor_dir.h"
+#include "loop/engine.h"
+#include "util/error.h"
+#include "util/fd.h"
+#include "util/futex.h"
+
+#define REQUEST_BYTES 4096u
+#define WORDS_MAX     64u
+#define PEER_NS       UINT64_C(1000000000) /* who asks has so long to say what, and to read */
+
+#define FOR_EVER      UINT64_MAX
+
+enum { MONITOR_OFF, MONITOR_READ, MONITOR_CONTROL };
+
+struct monitor {
+	struct hal_device *dev;
+	bool control;
+	int listen_fd, stop_fd;
+	pthread_t thread;
+	bool running;
+	struct sockaddr_un at;
+	struct view view;
+};
+
+/* ---- where ------------------------------------------------------------------------- */
+
+/* Make dir unless it is there; it has to be this user's alone. */
+static int folder_make(const char *dir)
+{
+	char why[512];
+	int err;
+
+	if (mkdir(dir, 0700) != 0 && errno != EEXIST)
+		return fail(errno, "hal.monitor: folder %s: %s", dir,
+			    hal_strerror(errno));
+	err = monitor_dir_check(dir, geteuid(), why, sizeof(why));
+	return err != 0 ? fail(err, "hal.monitor: %s", why) : 0;
+}
+
+/* DIR/PID.N; prefixed until it answers: a socket that refuses is one that is left over.
+ */
+static int name_socket(struct monitor *m, const char *dir, struct sockaddr_un *early)
+{
+	static atomic_uint devices;
+	unsigned int n = atomic_fetch_add(&devices, 1);
+	char path[sizeof(m->at.sun_path) + 64];
+
+	format_text(path, sizeof(path), "%s/.%d.%u", dir, (int)getpid(), n);
+	if (strlen(path) >= sizeof(early->sun_path))
+		return fail(ENAMETOOLONG,
+			    "hal.monitor: folder %s: its name is too long for a socket",
+			    dir);
+	early->sun_family = AF_UNIX;
+	memcpy(early->sun_path, path, strlen(path) + 1);
+	m->at.sun_family = AF_UNIX;
+	format_text(m->at.sun_path, sizeof(m->at.sun_path), "%s/%d.%u", dir,
+		    (int)getpid(), n);
+	return 0;
+}
+
+static int bind_socket(struct monitor *m, const char *dir)
+{
+	struct sockaddr_un early = {0};
+	int err = name_socket(m, dir, &early);
+
+	if (err != 0)
+		return err;
+	m->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	m->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	(void)unlink(early.sun_path);
+	if (m->listen_fd < 0 || m->stop_fd < 0 ||
+	    bind(m->listen_fd, (struct sockaddr *)&early, sizeof(early)) != 0)
+		err = fail(errno, "hal.monitor: socket %s: %s", early.sun_path,
+			   hal_strerror(errno));
+	else if (chmod(early.sun_path, 0600) != 0 || listen(m->listen_fd, 8) != 0 ||
+		 rename(early.sun_path, m->at.sun_path) != 0) {
+		err = fail(errno, "hal.monitor: socket %s: %s", m->at.sun_path,
+			   hal_strerror(errno));
+		(void)unlink(early.sun_path);
+	}
+	return err;
+}
+
+/* ---- one who asks ------------------------------------------------------------------ */
+
+/* False: not in time, or the device closes. */
+static bool ready(const struct monitor *m, int fd, short events, uint64_t until_ns)
+{
+	struct pollfd fds[2] = {
+		{.fd = fd, .events = events},
+		{.fd = m->stop_fd, .events = POLLIN},
+	};
+	uint64_t now = monotonic_ns();
+	int ms = now < until_ns ? (int)((until_ns - now) / 1000000) + 1 : 0;
+
+	if (until_ns == FOR_EVER)
+		ms = -1;
+
+	return poll(fds, 2, ms) > 0 && fds[1].revents == 0;
+}
+
+static bool same_user(int fd)
+{
+	struct ucred who;
+	socklen_t size = sizeof(who);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
+	       (who.uid == geteuid() || who.uid == 0);
+}
+
+/* All that is sent; -1: not all came, or it is too much. */
+static int receive(const struct monitor *m, int fd, char *bytes)
+{
+	uint64_t until = monotonic_ns() + PEER_NS;
+	size_t n = 0;
+
+	while (n < REQUEST_BYTES && ready(m, fd, POLLIN, until)) {
+		ssize_t got = recv(fd, bytes + n, REQUEST_BYTES - n, MSG_DONTWAIT);
+
+		if (got == 0)
+			return (int)n;
+		if (got > 0)
+			n += (size_t)got;
+		else if (errno != EAGAIN && errno != EINTR)
+			break;
+	}
+	return -1;
+}
+
+static void answer(const struct monitor *m, int fd, const char *text, size_t size)
+{
+	uint64_t until = monotonic_ns() + PEER_NS;
+	size_t n = 0;
+
+	while (text != NULL && n < size && ready(m, fd, POLLOUT, until)) {
+		ssize_t sent = send(fd, text + n, size - n, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (sent > 0)
+			n += (size_t)sent;
+		else if (errno != EAGAIN && errno != EINTR)
+			return;
+	}
+}
+
+static char *look(struct monitor *m, size_t *size)
+{
+	memset(&m->view, 0, sizeof(m->view));
+	if (engine_call(m->dev, view_take, &m->view) != 0)
+		return monitor_json_error(hal_last_error(), size);
+	return monitor_json(m->dev, &m->view, size);
+}
+
+static char *set_policy(struct monitor *m, const char *const *words, size_t *size)
+{
+	if (!m->control)
+		return monitor_json_error("hal.monitor = read: its policy can be looked "
+					  "at, not set (control)",
+					  size);
+	if (words[0] == NULL)
+		return monitor_json_error("no name of a policy", size);
+	if (hal_device_set_policy(m->dev, words[0], words + 1) != 0)
+		return monitor_json_error(hal_last_error(), size);
+	*size = 2;
+	return strdup("{}");
+}
+
+/* The words of bytes; false: too many, or the last has no end. */
+static bool cut(const char *bytes, size_t size, const char **words)
+{
+	size_t n = 0;
+
+	if (size == 0 || bytes[size - 1] != '\0')
+		return false;
+	for (const char *at = bytes; at < bytes + size; at += strlen(at) + 1) {
+		if (n == WORDS_MAX)
+			return false;
+		words[n++] = at;
+	}
+	words[n] = NULL;
+	return true;
+}
+
+static void serve(struct monitor *m, int fd)
+{
+	const char *words[WORDS_MAX + 1];
+	char bytes[REQUEST_BYTES], *text;
+	size_t size = 0;
+	int n;
+
+	if (!same_user(fd))
+		return;
+	n = receive(m, fd, bytes);
+	if (n < 0)
+		return;
+	if (!cut(bytes, (size_t)n, words))
+		text = monitor_json_error("not a request", &size);
+	else if (strcmp(words[0], "look") == 0 && words[1] == NULL)
+		text = look(m, &size);
+	else if (strcmp(words[0], "set") == 0)
+		text = set_policy(m, words + 1, &size);
+	else
+		text = monitor_json_error("not a request that is known here", &size);
+	answer(m, fd, text, size);
+	free(text);
+}
+
+static void *monitor_main(void *arg)
+{
+	struct monitor *m = arg;
+	struct pollfd stop = {.fd = m->stop_fd, .events = POLLIN};
+
+	while (stop.revents == 0) {
+		int fd;
+
+		if (!ready(m, m->listen_fd, POLLIN, FOR_EVER)) {
+			(void)poll(&stop, 1, 0);
+			continue;
+		}
+		fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0) {
+			serve(m, fd);
+			(void)close(fd);
+		}
+		/* However often somebody asks, the engine has its time; also when no
+		 * file descriptor is left. */
+		(void)poll(&stop, 1, MONITOR_PAUSE_MS);
+	}
+	return NULL;
+}
+
+/* ---- on and off -------------------------------------------------------------------- */
+
+int monitor_open(struct hal_device *dev)
+{
+	struct opened *o = dev->opened;
+	int64_t mode = option_int(o->core_cfg, "monitor");
+	const char *said = option_str(o->core_cfg, "monitor_dir");
+	char dir[256];
+	struct monitor *m;
+	int err;
+
+	if (mode == MONITOR_OFF)
+		return 0;
+	m = calloc(1, sizeof(*m));
+	dev->decisions = calloc(1, sizeof(*dev->decisions));
+	if (m == NULL || dev->decisions == NULL) {
+		free(m);
+		return fail(ENOMEM, "hal.monitor: no memory");
+	}
+	o->monitor = m;
+	m->dev = dev;
+	m->control = mode == MONITOR_CONTROL;
+	m->listen_fd = m->stop_fd = -1;
+	if (said[0] != '\0')
+		format_text(dir, sizeof(dir), "%s", said);
+	else
+		monitor_dir_default(dir, sizeof(dir));
+	err = folder_make(dir);
+	if (err == 0)
+		err = bind_socket(m, dir);
+	if (err == 0)
+		return 0;
+	m->at.sun_path[0] = '\0'; /* it is not ours */
+	monitor_close(dev);
+	/* Nobody chose the default folder: the program runs on unseen, and halctl top
+	 * says why. */
+	return said[0] != '\0' ? err : 0;
+}
+
+void monitor_start(struct hal_device *dev)
+{
+	struct monitor *m = dev->opened->monitor;
+	sigset_t all, old;
+	int err;
+
+	if (m == NULL)
+		return;
+	/* Signals are the application's. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&m->thread, NULL, monitor_main, m);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err != 0) {
+		/* Nobody would answer. */
+		(void)unlink(m->at.sun_path);
+		m->at.sun_path[0] = '\0';
+		return;
+	}
+	(void)pthread_setname_np(m->thread, "hal-monitor");
+	m->running = true;
+}
+
+void monitor_stop(struct hal_device *dev)
+{
+	struct monitor *m = dev->opened->monitor;
+
+	if (m == NULL || !m->running)
+		return;
+	fd_signal(m->stop_fd);
+	(void)pthread_join(m->thread, NULL);
+	m->running = false;
+}
+
+void monitor_close(struct hal_device *dev)
+{
+	struct monitor *m = dev->opened->monitor;
+
+	if (m != NULL) {
+		if (m->at.sun_path[0] != '\0')
+			(void)unlink(m->at.sun_path);
+		if (m->listen_fd >= 0)
+			(void)close(m->listen_fd);
+		if (m->stop_fd >= 0)
+			(void)close(m->stop_fd);
+	}
+	free(m);
+	dev->opened->monitor = NULL;
+	free(dev->decisions);
+	dev->decisions = NULL;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * monitor_json.c - a device that is looked at, as JSON; see monitor.h.
+ *
+ * hal_monitor (MONITOR_VERSION) comes first.  Times are device time in nanoseconds.
+ */
+#include "observe/monitor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <yajl/yajl_gen.h>
+
+#include "api/opened.h"
+#include "api/stats.h"
+#include "lib/utf8.h"
+#include "util/error.h"
+
+/* ---- JSON -------------------------------------------------------------------------- */
+
+/* A generator's error stays in it: the last call tells of all. */
+static void text(yajl_gen g, const char *key, const char *s)
+{
+	char plain[POLICY_TEXT_BYTES];
+
+	if (key != NULL)
+		(void)yajl_gen_string(g, (const unsigned char *)key, strlen(key));
+	utf8_text(plain, sizeof(plain), s, SIZE_MAX);
+	(void)yajl_gen_string(g, (const unsigned char *)plain, strlen(plain));
+}
+
+static void number(yajl_gen g, const char *key, uint64_t n)
+{
+	char digits[24];
+
+	(void)yajl_gen_string(g, (const unsigned char *)key, strlen(key));
+	format_text(digits, sizeof(digits), "%" PRIu64, n);
+	(void)yajl_gen_number(g, digits, strlen(digits));
+}
+
+static void signed_number(yajl_gen g, const char *key, int64_t n)
+{
+	(void)yajl_gen_string(g, (const unsigned char *)key, strlen(key));
+	(void)yajl_gen_integer(g, n);
+}
+
+static void open_list(yajl_gen g, const char *key)
+{
+	(void)yajl_gen_string(g, (const unsigned char *)key, strlen(key));
+	(void)yajl_gen_array_open(g);
+}
+
+/* What g has, which is freed. */
+static char *finish(yajl_gen g, size_t *size)
+{
+	const unsigned char *bytes;
+	char *copy = NULL;
+
+	if (yajl_gen_get_buf(g, &bytes, size) == yajl_gen_status_ok) {
+		copy = malloc(*size);
+		if (copy != NULL)
+			memcpy(copy, bytes, *size);
+	}
+	yajl_gen_free(g);
+	return copy;
+}
+
+/* ---- the device -------------------------------------------------------------------- */
+
+static void stats(yajl_gen g, const struct hal_stats *s)
+{
+	number(g, "busy_ns", s->busy_ns);
+	number(g, "submitted", s->submitted);
+	number(g, "completed", s->completed);
+	number(g, "failed", s->failed);
+	number(g, "dropped", s->dropped);
+	number(g, "deadline_misses", s->deadline_misses);
+	number(g, "suspends", s->suspends);
+	number(g, "suspend_ns", s->suspend_ns);
+	number(g, "replayed", s->replayed);
+	number(g, "requests", s->requests);
+	number(g, "p50_ns", s->request_p50_ns);
+	number(g, "p99_ns", s->request_p99_ns);
+	number(g, "max_ns", s->request_max_ns);
+}
+
+static void partition(yajl_gen g, const struct view_partition *p)
+{
+	(void)yajl_gen_map_open(g);
+	number(g, "index", p->index);
+	text(g, "name", p->name);
+	number(g, "row", p->row);
+	number(g, "col", p->col);
+	number(g, "rows", p->rows);
+	number(g, "cols", p->cols);
+	number(g, "units", p->units);
+	number(g, "floor", p->floor);
+	number(g, "ceiling", p->ceiling);
+	number(g, "moving", p->moving);
+	number(g, "held", p->held);
+	number(g, "running", p->running);
+	number(g, "runnable", p->runnable);
+	number(g, "memory_used", p->memory_used);
+	number(g, "memory_quota", p->memory_quota);
+	stats(g, &p->stats);
+	(void)yajl_gen_map_close(g);
+}
+
+static void guest(yajl_gen g, const struct view_guest *p)
+{
+	(void)yajl_gen_map_open(g);
+	number(g, "index", p->index);
+	number(g, "host", p->host);
+	text(g, "name", p->name);
+	number(g, "queues", p->queues);
+	number(g, "memory_used", p->memory_used);
+	number(g, "memory_quota", p->memory_quota);
+	stats(g, &p->stats);
+	(void)yajl_gen_map_close(g);
+}
+
+static void queue(yajl_gen g, const struct view_queue *q)
+{
+	static const char *const classes[] = {"normal", "latency", "best-effort"};
+	static const char *const states[] = {
+		[VIEW_IDLE] = "idle",         [VIEW_READY] = "ready",
+		[VIEW_RUNNING] = "running",   [VIEW_WAITING] = "waiting",
+		[VIEW_STOPPING] = "stopping", [VIEW_STOPPED] = "stopped",
+		[VIEW_FAILED] = "failed",
+	};
+
+	(void)yajl_gen_map_open(g);
+	number(g, "id", q->id);
+	number(g, "partition", q->partition);
+	if (q->home != q->partition)
+		number(g, "guest", q->home);
+	text(g, "class",
+	     q->service_class < ARRAY_LENGTH(classes) ? classes[q->service_class] : "?");
+	signed_number(g, "priority", q->priority);
+	number(g, "deadline_ns", q->deadline_ns);
+	number(g, "weight", q->weight);
+	text(g, "state", states[q->state]);
+	number(g, "running", q->running);
+	stats(g, &q->stats);
+	(void)yajl_gen_map_close(g);
+}
+
+static void learned(yajl_gen g, const struct view_learned *l)
+{
+	(void)yajl_gen_map_open(g);
+	number(g, l->of < VIEW_QUEUE ? "program" : "queue", l->id);
+	if (l->of == VIEW_PAIR) {
+		number(g, "beside", l->other);
+		number(g, "longer_permille", l->takes);
+	} else {
+		if (l->of == VIEW_KERNEL)
+			text(g, "kernel", l->kernel);
+		if (l->of == VIEW_WORK)
+			number(g, "work", VIEW_WORK_OF);
+		number(g, "units", l->units);
+		number(g, "ns", l->takes);
+	}
+	number(g, "commands", l->commands);
+	number(g, "sure_permille", l->sure_permille);
+	(void)yajl_gen_map_close(g);
+}
+
+/* Nothing where nothing is. */
+static void all_learned(yajl_gen g, const struct view *v)
+{
+	if (v->learned_count == 0)
+		return;
+	number(g, "learned_cut", v->learned_cut);
+	open_list(g, "learned");
+	for (uint32_t i = 0; i < v->learned_count; i++)
+		learned(g, &v->learned[i]);
+	(void)yajl_gen_array_close(g);
+}
+
+static void policy(yajl_gen g, const struct hal_policy_info *p, const char *settings)
+{
+	text(g, "policy", p->name);
+	text(g, "settings", settings);
+	number(g, "gave_up", p->fallback);
+	number(g, "invalid", p->invalid);
+	number(g, "stalls", p->stalls);
+	number(g, "starved", p->starved);
+	number(g, "longest_wait_ns", p->longest_wait_ns);
+	text(g, "reason", p->reason);
+}
+
+static void decision(yajl_gen g, const struct decision *d)
+{
+	char words[DECISION_TEXT];
+
+	decision_text(d, words, sizeof(words));
+	(void)yajl_gen_map_open(g);
+	number(g, "at_ns", d->at_ns);
+	if (d->queue != DECISION_NONE)
+		number(g, "queue", d->queue);
+	if (d->partition != DECISION_NONE)
+		number(g, "partition", d->partition);
+	text(g, "text", words);
+	(void)yajl_gen_map_close(g);
+}
+
+/* Those of both rings, the oldest first. */
+static void decisions(yajl_gen g, const struct decisions *d)
+{
+	uint64_t t = d->turn_count > DECISIONS_KEPT ? d->turn_count - DECISIONS_KEPT : 0;
+	uint64_t o =
+		d->other_count > DECISIONS_KEPT ? d->other_count - DECISIONS_KEPT : 0;
+
+	number(g, "decisions_all", d->turn_count + d->other_count);
+	open_list(g, "decisions");
+	while (t < d->turn_count || o < d->other_count) {
+		const struct decision *a = &d->turns[t % DECISIONS_KEPT];
+		const struct decision *b = &d->others[o % DECISIONS_KEPT];
+		bool turn =
+			o == d->other_count || (t < d->turn_count && a->at_ns < b->at_ns);
+
+		decision(g, turn ? a : b);
+		t += turn;
+		o += !turn;
+	}
+	(void)yajl_gen_array_close(g);
+}
+
+static void device(yajl_gen g, const struct hal_device *dev, const struct view *v)
+{
+	const struct hal_device_info *i = &dev->info;
+
+	number(g, "hal_monitor", MONITOR_VERSION);
+	number(g, "pid", (uint64_t)getpid());
+	text(g, "program", program_invocation_short_name);
+	text(g, "device", dev->name);
+	text(g, "name", i->name);
+	text(g, "clock", dev->virtual_clock ? "virtual" : "real");
+	number(g, "now_ns", v->now_ns);
+	number(g, "grid", (i->caps & HAL_CAP_GRID) != 0);
+	number(g, "rows", i->unit_rows);
+	number(g, "cols", i->unit_cols);
+	number(g, "busy_ns", counter_get(&dev->ran.total));
+	number(g, "memory_bytes", i->memory_bytes);
+	text(g, "lost", v->lost != 0 ? dev->lost_why : "");
+	number(g, "partitions_all", v->partitions_all);
+	number(g, "guests_all", v->guests_all);
+	number(g, "queues_all", v->queues_all);
+}
+
+/* ---- statistics -------------------------------------------------------------------- */
+
+static void partition_stats(struct hal_partition *p, struct view_partition *v,
+			    uint64_t now_ns)
+{
+	struct account sum;
+
+	memset(&sum, 0, sizeof(sum));
+	stats_add_partition(&sum, p);
+	account_export(&v->stats, &sum, counter_get(&p->ran.total), now_ns);
+	v->memory_used = counter_get(&p->memory_used);
+	v->memory_quota = counter_get(&p->quota);
+}
+
+static void guest_stats(struct hal_partition *p, struct view_guest *v, uint64_t now_ns)
+{
+	struct account sum;
+
+	memset(&sum, 0, sizeof(sum));
+	stats_add_partition(&sum, p);
+	account_export(&v->stats, &sum, counter_get(&sum.busy_ns), now_ns);
+	v->memory_used = counter_get(&p->memory_used);
+	v->memory_quota = counter_get(&p->quota);
+}
+
+static void queue_stats(const struct hal_queue *q, struct view_queue *v, uint64_t now_ns)
+{
+	struct account sum;
+
+	memset(&sum, 0, sizeof(sum));
+	stats_add_queue(&sum, q);
+	account_export(&v->stats, &sum, counter_get(&q->account.busy_ns), now_ns);
+}
+
+/* The lists are in the order in which v has seen them; what has come or gone since is
+ * passed over. */
+static void add_stats(struct hal_device *dev, struct view *v)
+{
+	uint32_t at_queue = 0, at_guest = 0;
+
+	hal_list_for_each (p, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		for (uint32_t i = 0; i < v->partition_count; i++)
+			if (v->partitions[i].index == part->desc.index)
+				partition_stats(part, &v->partitions[i], v->now_ns);
+		for (uint32_t i = at_guest; part->host != part && i < v->guest_count;
+		     i++) {
+			if (v->guests[i].index != part->desc.index)
+				continue;
+			guest_stats(part, &v->guests[i], v->now_ns);
+			at_guest = i + 1;
+			break;
+		}
+		hal_list_for_each (it, &part->queues) {
+			const struct hal_queue *q =
+				container_of(it, struct hal_queue, on_partition);
+
+			for (uint32_t i = at_queue; i < v->queue_count; i++) {
+				if (v->queues[i].id != q->obj.id)
+					continue;
+				queue_stats(q, &v->queues[i], v->now_ns);
+				at_queue = i + 1;
+				break;
+			}
+			if (at_queue == v->queue_count)
+				break;
+		}
+	}
+}
+
+char *monitor_json(struct hal_device *dev, struct view *v, size_t *size)
+{
+	yajl_gen g = yajl_gen_alloc(NULL);
+	char settings[POLICY_TEXT_BYTES];
+
+	if (g == NULL)
+		return NULL;
+	/* A policy that is replaced is freed by who has this. */
+	pthread_rwlock_rdlock(&dev->shape);
+	add_stats(dev, v);
+	policy_text(dev->policy, dev->policy_cfg, &dev->limits, settings);
+	pthread_rwlock_unlock(&dev->shape);
+	(void)yajl_gen_map_open(g);
+	device(g, dev, v);
+	policy(g, &v->policy, settings);
+	open_list(g, "partitions");
+	for (uint32_t i = 0; i < v->partition_count; i++)
+		partition(g, &v->partitions[i]);
+	(void)yajl_gen_array_close(g);
+	open_list(g, "guests");
+	for (uint32_t i = 0; i < v->guest_count; i++)
+		guest(g, &v->guests[i]);
+	(void)yajl_gen_array_close(g);
+	open_list(g, "queues");
+	for (uint32_t i = 0; i < v->queue_count; i++)
+		queue(g, &v->queues[i]);
+	(void)yajl_gen_array_close(g);
+	all_learned(g, v);
+	decisions(g, &v->decisions);
+	(void)yajl_gen_map_close(g);
+	return finish(g, size);
+}
+
+char *monitor_json_error(const char *what, size_t *size)
+{
+	yajl_gen g = yajl_gen_alloc(NULL);
+
+	if (g == NULL)
+		return NULL;
+	(void)yajl_gen_map_open(g);
+	text(g, "error", what);
+	(void)yajl_gen_map_close(g);
+	return finish(g, size);
+}

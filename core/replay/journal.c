@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* journal.c - what an engine takes in and what it decides, written down. */
+#include "replay/journal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sched/expect.h"
+#include "util/error.h"
+#include "util/output.h"
+
+#define BUFFER_BYTES (256u << 10)
+/* Behind so much of it a turn does not begin: no line is longer than the rest. */
+#define BUFFER_FULL (BUFFER_BYTES - 4096u)
+#define DIGITS_MAX  20u
+
+struct journal {
+	struct hal_device *dev;
+	/* What stands behind it. */
+	struct hal_bk_hot hot;
+	void *bk;
+	int fd;
+	int err; /* the first failure to write; nothing is written after it */
+	char *path;
+	uint32_t length; /* of .text */
+	/* A turn in which nothing happens is taken back when the next one begins. */
+	uint32_t turn;     /* where it begins, or what follows its look (clock=virtual) */
+	uint64_t turn_now; /* clock=virtual: .now then */
+	bool happened;     /* something did */
+	bool polled;       /* the next time is that after a look */
+	uint64_t now;      /* as last written */
+	char text[BUFFER_BYTES];
+};
+
+/* ---- the file ---------------------------------------------------------------------- */
+
+static void flush(struct journal *j)
+{
+	const char *at = j->text;
+	size_t left = j->length;
+
+	while (left > 0 && j->err == 0) {
+		ssize_t n = write(j->fd, at, left);
+
+		if (n > 0) {
+			at += n;
+			left -= (size_t)n;
+		} else if (errno != EINTR) {
+			j->err = errno;
+		}
+	}
+	j->length = 0;
+	j->turn = 0;
+	j->happened = true;
+}
+
+static void put_number(struct journal *j, uint64_t n)
+{
+	char digits[DIGITS_MAX];
+	uint32_t count = 0;
+
+	do {
+		digits[count++] = (char)('0' + n % 10);
+		n /= 10;
+	} while (n != 0);
+	j->text[j->length++] = ' ';
+	while (count > 0)
+		j->text[j->length++] = digits[--count];
+}
+
+void journal_write(struct journal *j, enum journal_kind kind, const uint64_t *n,
+		   uint32_t count)
+{
+	if (j->length + 2 + count * (DIGITS_MAX + 1) > BUFFER_BYTES)
+		flush(j);
+	j->text[j->length++] = (char)kind;
+	for (uint32_t i = 0; i < count; i++)
+		put_number(j, n[i]);
+	j->text[j->length++] = '\n';
+	if (kind != JOURNAL_NOW && kind != JOURNAL_LOOK &&
+	    !(kind == JOURNAL_POLLED && n[0] == 0))
+		j->happened = true;
+}
+
+void journal_write_text(struct journal *j, enum journal_kind kind, const char *text)
+{
+	size_t length = strlen(text);
+
+	if (j->length + length + 3 > BUFFER_BYTES)
+		flush(j);
+	if (length + 3 > BUFFER_BYTES)
+		return;
+	j->text[j->length++] = (char)kind;
+	j->text[j->length++] = ' ';
+	memcpy(j->text + j->length, text, length);
+	j->length += (uint32_t)length;
+	j->text[j->length++] = '\n';
+	j->happened = true;
+}
+
+static void journal_free(struct journal *j)
+{
+	free(j->path);
+	free(j);
+}
+
+int journal_make(const struct hal_device *dev, const char *path, struct journal **out)
+{
+	struct journal *j = malloc(sizeof(*j));
+
+	if (j == NULL)
+		return fail(ENOMEM, "no memory for a journal of %s", dev->name);
+	memset(j, 0, offsetof(struct journal, text));
+	j->path = strdup(path);
+	if (j->path == NULL) {
+		free(j);
+		return fail(ENOMEM, "no memory for a journal of %s", dev->name);
+	}
+	j->fd = output_open("hal.journal:", path);
+	if (j->fd < 0) {
+		int err = j->fd;
+
+		journal_free(j);
+		return err;
+	}
+	*out = j;
+	return 0;
+}
+
+/* ---- what stands in front of the device -------------------------------------------- */
+
+/* With its time under the real clock, with its look under the virtual one.  If nothing
+ * has come of the last one, and nothing was due in it, it may as well not have been. */
+static void turn_begins(struct journal *j, uint64_t now)
+{
+	const struct hal_device *dev = j->dev;
+
+	if (!j->happened && (!dev->virtual_clock || j->now == j->turn_now))
+		j->length = j->turn;
+	if (j->length > BUFFER_FULL)
+		flush(j);
+	j->turn = j->length;
+	j->turn_now = j->now;
+	j->happened = (dev->work & (WORK_TODO | WORK_BLOCKED | WORK_HELD)) != 0 ||
+		      dev->timer_ns <= now;
+}
+
+static uint64_t journal_now(void *bk)
+{
+	struct journal *j = bk;
+	uint64_t now = j->hot.now(j->bk);
+
+	if (!j->polled && !j->dev->virtual_clock)
+		turn_begins(j, now);
+	if (j->polled || !j->dev->virtual_clock || now != j->now)
+		JOURNAL(j->dev, JOURNAL_NOW, now);
+	j->now = now;
+	j->polled = false;
+	return now;
+}
+
+static int journal_submit(void *bk, void *queue, const struct hal_bk_cmd *cmd)
+{
+	struct journal *j = bk;
+	const struct flight *f =
+		(void *)(uintptr_t)cmd->cookie; /* NOLINT(*-int-to-ptr) */
+	const struct hal_queue *q = f->queue;
+	int err = j->hot.submit(j->bk, queue, cmd);
+
+	JOURNAL(j->dev, JOURNAL_SUBMIT, q->obj.id, q->issue.pos, q->issue.inner,
+		journal_error(err));
+	return err;
+}
+
+static void write_event(struct journal *j, const struct hal_bk_event *ev)
+{
+	if (ev->kind == HAL_BK_DONE) {
+		const struct flight *f =
+			(void *)(uintptr_t)ev->cookie; /* NOLINT(*-int-to-ptr) */
+
+		JOURNAL(j->dev, JOURNAL_DONE, f->queue->obj.id, f->at.pos, f->at.inner,
+			journal_error(ev->status), ev->start_ns, ev->end_ns,
+			ev->bytes_read, ev->bytes_written);
+	} else if ((ev->cookie & COOKIE_PARTITION) != 0) {
+		const struct hal_partition *part =
+			(void *)(uintptr_t)(ev->cookie & ~COOKIE_PARTITION); /* NOLINT */
+
+		JOURNAL(j->dev, JOURNAL_MOVED, part->desc.index,
+			journal_error(ev->status));
+	} else {
+		const struct hal_queue *q =
+			(void *)(uintptr_t)ev->cookie; /* NOLINT(*-int-to-ptr) */
+
+		JOURNAL(j->dev, JOURNAL_QUIET, q->obj.id, journal_error(ev->status),
+			ev->bytes_read, ev->bytes_written, ev->start_ns, ev->end_ns);
+	}
+}
+
+static int journal_poll(void *bk, uint64_t until_ns, struct hal_bk_event *ev,
+			uint32_t max)
+{
+	struct journal *j = bk;
+	int n = j->hot.poll(j->bk, until_ns, ev, max);
+
+	if (n < 0)
+		JOURNAL(j->dev, JOURNAL_LOST, journal_error(n));
+	else
+		JOURNAL(j->dev, JOURNAL_POLLED, (uint64_t)n);
+	for (int i = 0; i < n; i++)
+		write_event(j, &ev[i]);
+	j->polled = true;
+	return n;
+}
+
+static int journal_suspend(void *bk, void *queue, uint32_t mode, uint64_t cookie)
+{
+	struct journal *j = bk;
+	const struct hal_queue *q = (void *)(uintptr_t)cookie; /* NOLINT(*-int-to-ptr) */
+	int err = j->hot.suspend(j->bk, queue, mode, cookie);
+
+	JOURNAL(j->dev, JOURNAL_STOP, q->obj.id, mode, journal_error(err));
+	return err;
+}
+
+static int journal_resume(void *bk, void *queue)
+{
+	struct journal *j = bk;
+	int err = j->hot.resume(j->bk, queue);
+
+	JOURNAL(j->dev, JOURNAL_START, journal_queue_of(j->dev, queue)->obj.id,
+		journal_error(err));
+	return err;
+}
+
+static int journal_resize(void *bk, void *part, const struct hal_bk_partition_desc *d,
+			  uint64_t cookie)
+{
+	struct journal *j = bk;
+	int err = j->hot.resize(j->bk, part, d, cookie);
+
+	JOURNAL(j->dev, JOURNAL_MOVE, d->index, d->row, d->col, d->rows, d->cols,
+		d->units, journal_error(err));
+	return err;
+}
+
+static int journal_limit_to(void *bk, void *part, uint64_t bytes, uint64_t window_ns)
+{
+	struct journal *j = bk;
+	int err = j->hot.limit(j->bk, part, bytes, window_ns);
+
+	JOURNAL(j->dev, JOURNAL_LIMIT, journal_partition_of(j->dev, part)->desc.index,
+		bytes, window_ns, journal_error(err));
+	return err;
+}
+
+static void journal_doorbell(void *bk)
+{
+	struct journal *j = bk;
+
+	j->hot.doorbell(j->bk);
+}
+
+struct hal_partition *journal_partition_of(struct hal_device *dev, const void *bk)
+{
+	hal_list_for_each (it, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(it, struct hal_partition, on_device);
+
+		if (part->bk == bk)
+			return part;
+	}
+	return NULL;
+}
+
+struct hal_queue *journal_queue_of(struct hal_device *dev, const void *bk)
+{
+	hal_list_for_each (p, &dev->partitions) {
+		const struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &part->queues) {
+			struct hal_queue *q =
+				container_of(it, struct hal_queue, on_partition);
+
+			if (q->bk == bk)
+				return q;
+		}
+	}
+	return NULL;
+}
+
+/* ---- what is taken in -------------------------------------------------------------- */
+
+void journal_write_look(struct hal_device *dev, uint64_t until_ns, bool idle)
+{
+	if (dev->virtual_clock)
+		turn_begins(dev->journal, dev->now);
+	/* As far as the device is to run, and with timers that nobody else has. */
+	JOURNAL(dev, JOURNAL_LOOK, until_ns < dev->timer_ns ? until_ns : dev->timer_ns,
+		idle || dev->timer_ns != UINT64_MAX);
+}
+
+/* Into n[0..3). */
+static void name_timeline(const struct hal_timeline *t, uint64_t *n)
+{
+	n[2] = 0;
+	if (t->queue != NULL) {
+		n[0] = t == &t->queue->timeline ? JOURNAL_OF_QUEUE : JOURNAL_OF_SUSPENDS;
+		n[1] = t->queue->obj.id;
+	} else if (t->partition != NULL) {
+		n[0] = JOURNAL_OF_PARTITION;
+		n[1] = t->partition->desc.index;
+		for (const struct hal_timeline *o = t->older; o != NULL; o = o->older)
+			n[2]++;
+	} else {
+		n[0] = JOURNAL_OF_NOBODY;
+		n[1] = t->obj.id;
+	}
+}
+
+void journal_write_raised(const struct hal_timeline *t, uint64_t value, int err)
+{
+	uint64_t n[5] = {0, 0, 0, value, journal_error(err)};
+
+	name_timeline(t, n);
+	journal_write(t->dev->journal, JOURNAL_RAISED, n, ARRAY_LENGTH(n));
+}
+
+static void write_record(struct journal *j, const struct record *r)
+{
+	uint64_t n[3 + 4 * RECORD_POINTS] = {r->cmd.op, r->cmd.flags, r->submit_ns};
+	uint32_t count = 3;
+
+	switch (r->cmd.op) {
+	case HAL_OP_LAUNCH:
+		n[count++] = r->launch.kernel->info.work;
+		if (r->launch.kernel->known != NULL ||
+		    r->launch.kernel->info.engines != 0 ||
+		    r->launch.kernel->info.configuration != 0) {
+			n[count++] =
+				profile_number(j->dev->profile, r->launch.kernel->known) |
+				(uint64_t)r->launch.kernel->program << 32;
+			n[count++] = r->launch.kernel->info.engines |
+				     (uint64_t)r->launch.kernel->info.configuration << 32;
+		}
+		break;
+	case REC_WAIT:
+	case REC_SIGNAL:
+		record_for_each_point(p, r)
+		{
+			name_timeline(p->timeline, &n[count]);
+			n[count + 3] = p->value;
+			count += 4;
+		}
+		break;
+	case REC_HEAD:
+		n[count++] = r->head.not_before_ns;
+		n[count++] = r->head.deadline_ns;
+		n[count++] = r->head.tag;
+		n[count++] = (uint32_t)r->head.priority;
+		n[count++] = r->head.flags;
+		break;
+	case REC_BLOCK:
+		n[count++] = r->block->slots;
+		break;
+	default:
+		break;
+	}
+	journal_write(j, JOURNAL_RECORD, n, count);
+}
+
+static void write_block(struct journal *j, const struct block *b)
+{
+	for (uint32_t i = 0; i < b->slots; i += b->rec[i].slots)
+		write_record(j, &b->rec[i]);
+}
+
+void journal_write_taken(struct hal_queue *q, unsigned int tail)
+{
+	struct journal *j = q->dev->journal;
+	unsigned int pos;
+	uint32_t count = 0;
+
+	for (pos = q->limit; pos != tail; count++)
+		pos += q->slots[pos & q->ring.mask].slots;
+	JOURNAL(q->dev, JOURNAL_TAKEN, q->obj.id, count);
+	for (pos = q->limit; pos != tail;) {
+		struct record *r = &q->slots[pos & q->ring.mask];
+
+		/* Else it would be what it is when it is looked at. */
+		if (r->submit_ns == SUBMIT_ASLEEP)
+			r->submit_ns = q->dev->now;
+		write_record(j, r);
+		if (r->cmd.op == REC_BLOCK)
+			write_block(j, r->block);
+		pos += r->slots;
+	}
+	q->limit = tail;
+	q->limited = q->issue.pos == tail;
+}
+
+void journal_gone(const struct hal_queue *q)
+{
+	const struct account *a = &q->account;
+	const uint64_t n[] = {
+		q->obj.id,
+		counter_get(&a->completed),
+		counter_get(&a->failed),
+		counter_get(&a->dropped),
+		counter_get(&a->busy_ns),
+		counter_get(&a->queueing_ns),
+	};
+
+	if (q->dev->journal != NULL)
+		journal_write(q->dev->journal, JOURNAL_NO_QUEUE, n, ARRAY_LENGTH(n));
+	else if (q->dev->player != NULL)
+		q->dev->player->gone(q->dev, n, ARRAY_LENGTH(n));
+}
+
+/* ---- begin and end ----------------------------------------------------------------- */
+
+static void write_head(struct journal *j)
+{
+	const struct hal_device *dev = j->dev;
+	const struct hal_device_info *i = &dev->info;
+	char head[96];
+
+	format_text(head, sizeof(head), "hal-journal %u %s", JOURNAL_VERSION, dev->name);
+	journal_write_text(j, JOURNAL_HEAD, head);
+	JOURNAL(dev, JOURNAL_DEVICE, dev->virtual_clock, i->unit_rows, i->unit_cols,
+		i->partitions_max, i->caps, dev->bk_suspend_modes, i->compute_isolation,
+		i->preempt, dev->inflight, dev->partition_inflight, dev->queue_slots,
+		dev->limits.starve_ns, dev->now, i->suspend_worst_ns[HAL_SUSPEND_FOLD],
+		i->suspend_worst_ns[HAL_SUSPEND_SAVE],
+		i->suspend_worst_ns[HAL_SUSPEND_KILL], i->guests_max, i->load_ns);
+}
+
+static void write_pairs(struct journal *j, const struct profile *p)
+{
+	JOURNAL(j->dev, JOURNAL_PROGRAMS, p->programs, p->runs);
+	for (uint32_t i = 1; i <= p->programs; i++)
+		for (uint32_t k = 1; k <= p->programs; k++)
+			if (profile_pair(p, i, k)->measured != 0)
+				JOURNAL(j->dev, JOURNAL_BESIDE, i, k,
+					profile_pair(p, i, k)->measured);
+}
+
+/* As it was read: nothing has been learned yet. */
+static void write_profile(struct journal *j)
+{
+	const struct profile *p = j->dev->profile;
+
+	for (uint32_t i = 0; p != NULL && i < p->count; i++) {
+		const struct known *k = &p->kernels[i];
+
+		JOURNAL(j->dev, JOURNAL_KNOWN, (uint64_t)i + 1, k->kind, (uint64_t)k->of,
+			k->error_permille, (uint64_t)(k->bytes / k->of));
+		for (uint32_t u = 0; u < k->by_count; u++)
+			JOURNAL(j->dev, JOURNAL_KNOWN_UNITS, k->by[u].units,
+				(uint64_t)(k->by[u].ns / k->by[u].of));
+		for (uint32_t m = 0; m < STOP_MODES; m++)
+			if (k->stops[m].known)
+				JOURNAL(j->dev, JOURNAL_KNOWN_STOP, m,
+					k->stops[m].quiet_ns, k->stops[m].cost_ns);
+	}
+	if (p != NULL && p->programs != 0)
+		write_pairs(j, p);
+}
+
+void journal_begin(struct hal_device *dev, struct journal *j, const char *policy)
+{
+	dev->work |= WORK_JOURNAL;
+	if (j == NULL)
+		return;
+	j->dev = dev;
+	j->hot = dev->hot;
+	j->bk = dev->hot_bk;
+	dev->journal = j;
+	dev->intake |= INTAKE_JOURNAL;
+	dev->hot.now = journal_now;
+	dev->hot.submit = journal_submit;
+	dev->hot.poll = journal_poll;
+	dev->hot.suspend = journal_suspend;
+	dev->hot.resume = journal_resume;
+	dev->hot.resize = journal_resize;
+	dev->hot.limit = journal_limit_to;
+	if (dev->hot.doorbell != NULL)
+		dev->hot.doorbell = journal_doorbell;
+	dev->hot_bk = j;
+	write_head(j);
+	journal_write_text(j, JOURNAL_POLICY, policy);
+	write_profile(j);
+	j->now = dev->now;
+	j->turn = j->length;
+}
+
+int journal_end(struct hal_device *dev)
+{
+	struct journal *j = dev->journal;
+	int err = 0;
+
+	if (j == NULL)
+		return 0;
+	journal_write(j, JOURNAL_END, NULL, 0);
+	dev->hot = j->hot;
+	dev->hot_bk = j->bk;
+	dev->journal = NULL;
+	flush(j);
+	err = output_close(j->fd);
+	if (err != 0 && j->err == 0)
+		j->err = -err;
+	if (j->err != 0)
+		err = fail(EIO,
+			   "hal.journal: %s could not be written in full: %s; free space "
+			   "or name another file",
+			   j->path, hal_strerror(j->err));
+	journal_free(j);
+	return err;
+}

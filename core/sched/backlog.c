@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backlog.c - what a queue still has, read from its ring without taking anything. */
+#include "sched/backlog.h"
+
+/* What was submitted then, to be done within so much (0: it has no deadline). */
+static uint64_t deadline(const struct hal_queue *q, uint64_t submit_ns, uint64_t within)
+{
+	uint64_t now = q->dev->now;
+
+	if (submit_ns > now)
+		submit_ns = now; /* SUBMIT_ASLEEP */
+	return within != 0 ? hal_bk_after(submit_ns, within) : HAL_POLICY_NEVER;
+}
+
+uint32_t backlog_of(void *device, const struct hal_policy_queue *queue, uint64_t *last_ns)
+{
+	/* Read only to the policy; the ring is the engine's to look into. */
+	const union {
+		const struct hal_policy_queue *theirs;
+		struct hal_policy_queue *ours;
+	} view = {.theirs = queue};
+	struct hal_queue *q = container_of(view.ours, struct hal_queue, view);
+	/* What is not written down yet has not been taken in. */
+	unsigned int tail =
+		(q->stepping & STEP_JOURNAL) != 0 ? q->limit : ring_tail(&q->ring);
+	uint64_t within = q->asked.deadline_ns;
+	unsigned int pos = q->issue.pos;
+	uint32_t count = 0;
+
+	(void)device;
+	*last_ns = HAL_POLICY_NEVER;
+	while (pos != tail && pos - q->issue.pos < HAL_POLICY_BEHIND) {
+		const struct record *r = &q->slots[pos & q->ring.mask];
+
+		pos += r->slots;
+		if (r->cmd.op == REC_HEAD)
+			within = r->head.deadline_ns != 0 ? r->head.deadline_ns
+							  : q->usual.deadline_ns;
+		/* The first may be longer than all that is looked at. */
+		if ((r->own & REC_END) == 0 && count != 0)
+			continue;
+		*last_ns = deadline(q, r->submit_ns, within);
+		if ((r->own & REC_END) == 0)
+			continue;
+		count++;
+		within = q->usual.deadline_ns;
+	}
+	return count != 0 ? count : pos != q->issue.pos;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* decisions.c - the last decisions of an engine, and in words; see decisions.h. */
+#include "sched/decisions.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/error.h"
+
+void decided_turn(struct hal_queue *q, enum decision_kind kind, uint64_t waited_ns)
+{
+	struct decisions *all = q->dev->decisions;
+	struct decision *d = &all->turns[all->turn_count++ % DECISIONS_KEPT];
+
+	if (all->overruled)
+		kind = DECIDED_OLDEST;
+	all->overruled = false;
+	*d = (struct decision){
+		.at_ns = q->dev->now,
+		.kind = kind,
+		.queue = q->obj.id,
+		.partition = q->part->desc.index,
+		.n = {kind == DECIDED_KEY ? q->order.key : 0, q->part->view.runnable + 1,
+		      waited_ns, q->view.service_class, (uint32_t)q->view.head.priority,
+		      q->view.head.deadline_ns},
+	};
+}
+
+void decided_other(struct hal_device *dev, enum decision_kind kind,
+		   const struct hal_partition *part, const struct hal_queue *q,
+		   const char *text, const uint64_t *n, uint32_t count)
+{
+	struct decisions *all = dev->decisions;
+	struct decision *d = &all->others[all->other_count++ % DECISIONS_KEPT];
+
+	if (part == NULL && q != NULL)
+		part = q->part;
+	*d = (struct decision){
+		.at_ns = dev->now,
+		.kind = kind,
+		.queue = q != NULL ? q->obj.id : DECISION_NONE,
+		.partition = part != NULL ? part->desc.index : DECISION_NONE,
+		.text = text,
+	};
+	memcpy(d->n, n, count * sizeof(*n));
+	all->overruled |= kind == DECIDED_OVERRULED;
+}
+
+/* ---- in words ---------------------------------------------------------------------- */
+
+static const char *const classes[] = {"normal", "latency", "best effort"};
+static const char *const modes[] = {"drain", "fold", "save", "kill"};
+
+/* Behind what text has. */
+__attribute__((format(printf, 3, 4))) static void add(char *text, size_t size,
+						      const char *fmt, ...)
+{
+	size_t n = strlen(text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text + n, size - n, fmt, ap);
+	va_end(ap);
+}
+
+static void add_ns(char *text, size_t size, const char *what, uint64_t ns)
+{
+	if (ns == HAL_POLICY_NEVER)
+		add(text, size, "%s for ever", what);
+	else
+		add(text, size, "%s %" PRIu64 ".%03" PRIu64 " us", what, ns / 1000,
+		    ns % 1000);
+}
+
+/* What came of a request. */
+static void add_error(char *text, size_t size, uint64_t error)
+{
+	if (error != 0)
+		add(text, size, "; refused: %s", hal_strerror(-(int)error));
+}
+
+static void turn_text(const struct decision *d, char *text, size_t size)
+{
+	if (d->kind == DECIDED_KEY)
+		add(text, size, "is next: its key %" PRIu64 " is the least", d->n[0]);
+	else if (d->kind == DECIDED_POLICY)
+		add(text, size, "is next: the policy names it");
+	else
+		add(text, size, "is next: it came first, the policy is not followed");
+	add(text, size, ", of %" PRIu64 " runnable", d->n[1]);
+	if (d->n[3] != HAL_CLASS_NORMAL && d->n[3] < ARRAY_LENGTH(classes))
+		add(text, size, "; class %s", classes[d->n[3]]);
+	add(text, size, "; priority %" PRId32, (int32_t)(uint32_t)d->n[4]);
+	if (d->n[5] == HAL_POLICY_NEVER)
+		add(text, size, "; no deadline");
+	else if (d->n[5] >= d->at_ns)
+		add_ns(text, size, "; deadline in", d->n[5] - d->at_ns);
+	else
+		add_ns(text, size, "; deadline missed by", d->at_ns - d->n[5]);
+	add_ns(text, size, "; the oldest waited", d->n[2]);
+}
+
+static void way_text(const struct decision *d, char *text, size_t size)
+{
+	add(text, size, "makes way for queue %" PRIu64 " by %s", d->n[1],
+	    modes[d->n[0] & 3]);
+	add_ns(text, size, ": that waits", d->n[2]);
+	add_ns(text, size, ", work lost", d->n[3]);
+	if (d->n[4] == HAL_POLICY_NEVER)
+		add(text, size, ", no deadline");
+	else
+		add_ns(text, size, ", of its deadline are left", d->n[4]);
+}
+
+void decision_text(const struct decision *d, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (d->queue != DECISION_NONE)
+		add(text, size, "queue %" PRIu32 " ", d->queue);
+	else if (d->partition != DECISION_NONE)
+		add(text, size, "partition %" PRIu32 " ", d->partition);
+	switch ((enum decision_kind)d->kind) {
+	case DECIDED_KEY:
+	case DECIDED_POLICY:
+	case DECIDED_OLDEST:
+		turn_text(d, text, size);
+		break;
+	case DECIDED_NOBODY:
+		if (d->n[0] == HAL_POLICY_NEVER)
+			add(text, size, "serves nobody until something happens");
+		else
+			add_ns(text, size, "serves nobody for",
+			       d->n[0] > d->at_ns ? d->n[0] - d->at_ns : 0);
+		add(text, size, ", of %" PRIu64 " runnable", d->n[1]);
+		break;
+	case DECIDED_OVERRULED:
+		add(text, size, "is served all the same: %s", d->text);
+		break;
+	case DECIDED_FAULT:
+		add(text, size, "fault of the policy: %s", d->text);
+		break;
+	case DECIDED_FALLBACK:
+		add(text, size, "goes on without the policy, by arrival: %s", d->text);
+		break;
+	case DECIDED_STOP:
+		add(text, size, "is stopped by the policy, %s", modes[d->n[0] & 3]);
+		add_error(text, size, d->n[1]);
+		break;
+	case DECIDED_START:
+		add(text, size, "goes on, says the policy");
+		add_error(text, size, d->n[0]);
+		break;
+	case DECIDED_WAY:
+		way_text(d, text, size);
+		break;
+	case DECIDED_GO_ON:
+		add(text, size, "goes on, nothing is left that it made way for");
+		break;
+	case DECIDED_UNITS:
+		add(text, size, "has %" PRIu64 " units, is to have %" PRIu64, d->n[0],
+		    d->n[1]);
+		add_error(text, size, d->n[2]);
+		break;
+	case DECIDED_LIMIT:
+		add(text, size, "may move %" PRIu64 " bytes in", d->n[0]);
+		add_ns(text, size, "", d->n[1]);
+		add_error(text, size, d->n[2]);
+		break;
+	case DECIDED_INSTALL:
+		add(text, size, "the policy is %s", d->text);
+		break;
+	}
+}

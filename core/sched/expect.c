@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* expect.c - what commands will run and move. */
+#include "sched/expect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A submission of more commands is not added up from what is known of these. */
+#define JOB_RECORDS 256u
+#define SEEN_MAX    INT32_MAX /* of by_units.seen */
+
+static const struct known *known_of(const struct record *r)
+{
+	return r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->known : NULL;
+}
+
+/* ---- profiles ---------------------------------------------------------------------- */
+
+struct profile *profile_make(void)
+{
+	return calloc(1, sizeof(struct profile));
+}
+
+struct known *profile_more(struct profile *p)
+{
+	struct known *more = realloc(p->kernels, (p->count + 1) * sizeof(*more));
+
+	if (more == NULL)
+		return NULL;
+	p->kernels = more;
+	more += p->count++;
+	memset(more, 0, sizeof(*more));
+	return more;
+}
+
+void profile_free(struct profile *p)
+{
+	if (p == NULL)
+		return;
+	free(p->kernels);
+	free(p->pairs);
+	free(p);
+}
+
+void profile_measured(struct known *k, uint32_t runs, uint32_t error_permille,
+		      uint64_t bytes)
+{
+	runs = runs < RUNS_COUNTED ? runs : RUNS_COUNTED;
+	k->error_permille = error_permille;
+	k->of = runs;
+	k->bytes = (double)bytes * runs;
+	k->sure.runs = runs;
+	k->sure.error = runs * (error_permille / 1000.0);
+}
+
+bool profile_add(struct known *k, uint32_t units, uint64_t ns)
+{
+	for (uint32_t i = 0; i < k->by_count; i++)
+		if (k->by[i].units == units)
+			return false;
+	if (k->by_count == KNOWN_UNITS)
+		return false;
+	k->by[k->by_count] = (struct by_units){
+		.units = units, .plain = true, .ns = (double)ns * k->of, .of = k->of};
+	k->alone[k->by_count] = k->by[k->by_count];
+	k->by_count++;
+	k->by_next = k->by_count % KNOWN_UNITS;
+	k->alone_next = k->by_next;
+	return true;
+}
+
+bool profile_add_stop(struct known *k, uint32_t mode, uint64_t quiet_ns, uint64_t cost_ns)
+{
+	if (k->stops[mode].known)
+		return false;
+	k->stops[mode] = (struct stop_cost){true, quiet_ns, cost_ns};
+	return true;
+}
+
+static bool same_kernel(const struct hal_bk_kernel_info *a,
+			const struct hal_bk_kernel_info *b)
+{
+	return a->work == b->work && a->arg_count == b->arg_count &&
+	       strcmp(a->name, b->name) == 0 &&
+	       memcmp(a->arg_bytes, b->arg_bytes,
+		      a->arg_count * sizeof(a->arg_bytes[0])) == 0;
+}
+
+struct known *profile_find(const struct profile *p,
+			   const struct hal_bk_kernel_info *kernel)
+{
+	for (uint32_t i = 0; p != NULL && i < p->count; i++)
+		if (same_kernel(&p->kernels[i].kernel, kernel))
+			return &p->kernels[i];
+	return NULL;
+}
+
+uint32_t profile_number(const struct profile *p, const struct known *k)
+{
+	return k != NULL ? (uint32_t)(k - p->kernels) + 1 : 0;
+}
+
+/* ---- who is beside whom -------------------------------------------------------------- */
+
+bool profile_pairs(struct profile *p, uint32_t programs, uint32_t runs)
+{
+	p->pairs = calloc((size_t)programs * programs, sizeof(*p->pairs));
+	if (p->pairs == NULL)
+		return false;
+	p->programs = programs;
+	p->runs = runs < RUNS_COUNTED ? runs : RUNS_COUNTED;
+	return true;
+}
+
+struct pair *profile_pair(const struct profile *p, uint64_t program, uint64_t other)
+{
+	return &p->pairs[(program - 1) * p->programs + other - 1];
+}
+
+/* The kernels, and k[0..known), which are a program's: all that are of one are of the
+ * other. */
+static bool same_program(const struct known *k, uint32_t known,
+			 struct hal_kernel *const *kernels, uint32_t count)
+{
+	uint32_t i, n;
+
+	for (n = 0; n < count; n++) {
+		for (i = 0; i < known && !same_kernel(&k[i].kernel, &kernels[n]->info);)
+			i++;
+		if (i == known)
+			return false;
+	}
+	for (i = 0; i < known; i++) {
+		for (n = 0; n < count && !same_kernel(&k[i].kernel, &kernels[n]->info);)
+			n++;
+		if (n == count)
+			return false;
+	}
+	return true;
+}
+
+uint32_t profile_program(const struct profile *p, struct hal_kernel *const *kernels,
+			 uint32_t count)
+{
+	uint32_t first = 0, last;
+
+	for (; p != NULL && first < p->count; first = last) {
+		const struct known *k = &p->kernels[first];
+
+		for (last = first; last < p->count; last++)
+			if (p->kernels[last].program != k->program)
+				break;
+		if (same_program(k, last - first, kernels, count))
+			return k->program;
+	}
+	return 0;
+}
+
+/* ---- what ran ---------------------------------------------------------------------- */
+
+/* Of a sum of about eight, one goes and another comes. */
+static void learn(double *sum, double value)
+{
+	*sum += value - *sum / RUNS_COUNTED;
+}
+
+/* The submission that was ending has ended. */
+static void job_over(struct hal_queue *q, struct learned *l)
+{
+	if (l->job == q->timeline.seen)
+		return;
+	if (l->part_ns != 0)
+		l->job_ns = l->job_ns != 0 ? l->job_ns - l->job_ns / 8 + l->part_ns / 8
+					   : l->part_ns;
+	l->job = q->timeline.seen;
+	l->part_ns = 0;
+}
+
+/* For one of work, or for one command, on so many units: into by[0..count). */
+static void learn_units(struct by_units *by, uint32_t count, uint32_t *next,
+			uint32_t units, uint64_t work, uint64_t ran_ns)
+{
+	uint32_t i = 0;
+
+	while (i < count && (by[i].units != units || by[i].plain != (work == 0)))
+		i++;
+	if (i == count) {
+		i = *next;
+		*next = (i + 1) % count;
+		by[i] = (struct by_units){.units = units, .plain = work == 0};
+	}
+	learn(&by[i].ns, (double)ran_ns);
+	learn(&by[i].of, work != 0 ? (double)work : 1);
+	if (by[i].seen < SEEN_MAX)
+		by[i].seen++;
+}
+
+void expect_learn_alone(struct known *k, uint32_t units, uint64_t ran_ns)
+{
+	learn_units(k->alone, KNOWN_UNITS, &k->alone_next, units, 0, ran_ns);
+}
+
+/* It was expected to run that. */
+static void learn_error(struct sureness *s, uint64_t expected_ns, uint64_t ran_ns)
+{
+	uint64_t off = expected_ns > ran_ns ? expected_ns - ran_ns : ran_ns - expected_ns;
+
+	learn(&s->runs, 1);
+	/* The first says nothing of the next. */
+	if (expected_ns != HAL_POLICY_NEVER)
+		learn(&s->error, off < ran_ns ? (double)off / (double)ran_ns : 1);
+}
+
+void expect_learn(struct hal_queue *q, const struct flight *f,
+		  const struct hal_policy_end *end, uint64_t ran_ns)
+{
+	struct learned *l = &q->learned;
+	const struct record *r = f->record;
+	struct known *k = r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->known : NULL;
+	bool here = expect_is_here(q, f);
+	uint64_t work = record_work(r);
+	uint32_t units = q->part->desc.units;
+
+	if (here)
+		learn_error(k != NULL ? &k->sure : &l->sure, expect_command(q, r),
+			    ran_ns);
+	if (k != NULL) {
+		learn(&k->bytes, (double)end->bytes);
+		learn(&k->of, 1);
+		if (here) {
+			learn_units(k->by, KNOWN_UNITS, &k->by_next, units, 0, ran_ns);
+			if (!k->noted)
+				note(&q->dev->profile->taught,
+				     (size_t)(k - q->dev->profile->kernels));
+			k->noted = true;
+		}
+	}
+	if (work != 0) {
+		learn(&l->work_ns, (double)ran_ns);
+		learn(&l->work_bytes, (double)end->bytes);
+		learn(&l->work, (double)work);
+	} else {
+		learn(&l->plain_ns, (double)ran_ns);
+		learn(&l->plain_bytes, (double)end->bytes);
+		learn(&l->plain, 1);
+	}
+	if (here)
+		learn_units(l->by, LEARNED_UNITS, &l->by_next, units, work, ran_ns);
+	if ((r->own & REC_WHOLE) != 0)
+		return;
+	job_over(q, l);
+	l->part_ns += ran_ns;
+	l->submit_ns = f->submit_ns;
+}
+
+/* ---- what will --------------------------------------------------------------------- */
+
+static uint64_t whole(double x, uint64_t least)
+{
+	const uint64_t most = UINT64_C(1) << 62;
+
+	if (x < (double)least)
+		return least;
+	return x < (double)most ? (uint64_t)(x + 0.5) : most;
+}
+
+/* On so many units, by what is known of as many, or else of fewer and of more: then the
+ * time is taken to be a + b / units in between.  HAL_POLICY_NEVER: not known. */
+static uint64_t between(const struct by_units *by, uint32_t count, uint64_t work,
+			uint32_t units)
+{
+	const struct by_units *fewer = NULL, *more = NULL;
+	double a, b, at, times = work != 0 ? (double)work : 1;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct by_units *e = &by[i];
+
+		if (e->units == 0 || e->plain != (work == 0))
+			continue;
+		if (e->units <= units && (fewer == NULL || e->units > fewer->units))
+			fewer = e;
+		if (e->units >= units && (more == NULL || e->units < more->units))
+			more = e;
+	}
+	if (fewer == NULL || more == NULL)
+		return HAL_POLICY_NEVER;
+	a = fewer->ns / fewer->of * times;
+	b = more->ns / more->of * times;
+	if (fewer == more)
+		return whole(a, 1);
+	at = (1.0 / units - 1.0 / more->units) / (1.0 / fewer->units - 1.0 / more->units);
+	return whole(b + (a - b) * at, 1);
+}
+
+uint64_t expect_alone(const struct known *k, uint32_t units)
+{
+	return between(k->alone, KNOWN_UNITS, 0, units);
+}
+
+static uint64_t expect_units(const struct hal_queue *q, const struct known *k,
+			     uint64_t work, uint32_t units)
+{
+	uint64_t ns = HAL_POLICY_NEVER;
+
+	if (k != NULL)
+		ns = between(k->by, KNOWN_UNITS, 0, units);
+	return ns != HAL_POLICY_NEVER
+		       ? ns
+		       : between(q->learned.by, LEARNED_UNITS, work, units);
+}
+
+uint64_t expect_on(void *device, const struct hal_policy_queue *queue, uint32_t units)
+{
+	const struct hal_queue *q = container_of(queue, const struct hal_queue, view);
+
+	(void)device;
+	return expect_units(q, q->learned.head, queue->head.work, units);
+}
+
+/* On the units that there are. */
+uint64_t expect_command(const struct hal_queue *q, const struct record *r)
+{
+	const struct learned *l = &q->learned;
+	uint64_t work = record_work(r);
+	uint64_t here = expect_units(q, known_of(r), work, q->part->desc.units);
+
+	if (here != HAL_POLICY_NEVER)
+		return here;
+	if (work != 0 && l->work > 0)
+		return whole(l->work_ns * ((double)work / l->work), 1);
+	if (work == 0 && l->plain > 0)
+		return whole(l->plain_ns / l->plain, 1);
+	return HAL_POLICY_NEVER;
+}
+
+/* Of the submission that begins with q's next command, as its commands are known; 0: one
+ * is not. */
+static uint64_t job_known(const struct hal_queue *q)
+{
+	union cursor at = q->issue;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < JOB_RECORDS; i++) {
+		const struct record *of_ring = &q->slots[at.pos & q->ring.mask];
+		const struct record *r = cursor_record(q, at);
+		unsigned int pos = at.pos;
+		uint64_t ns;
+
+		if (record_for_device(r)) {
+			ns = known_of(r) != NULL ? expect_command(q, r)
+						 : HAL_POLICY_NEVER;
+			if (ns == HAL_POLICY_NEVER)
+				return 0;
+			sum += ns;
+		}
+		cursor_step(q, &at, r);
+		if (at.pos != pos && (of_ring->own & REC_END) != 0)
+			return sum;
+	}
+	return 0;
+}
+
+static void expect_job(struct hal_queue *q, struct hal_policy_command *head)
+{
+	struct learned *l = &q->learned;
+
+	job_over(q, l);
+	if (l->job_ns == 0 && l->head != NULL && l->part_ns == 0)
+		l->job_ns = job_known(q);
+	if (l->job_ns == 0)
+		return;
+	head->whole_ns = l->job_ns;
+	head->rest_ns = l->job_ns;
+	if (head->submit_ns == l->submit_ns)
+		head->rest_ns -= l->part_ns < l->job_ns ? l->part_ns : l->job_ns - 1;
+	if (head->expected_ns != HAL_POLICY_NEVER && head->rest_ns < head->expected_ns)
+		head->rest_ns = head->expected_ns;
+	if (head->whole_ns < head->rest_ns)
+		head->whole_ns = head->rest_ns;
+}
+
+uint16_t expect_sure(const struct sureness *s)
+{
+	double of = s->runs < RUNS_COUNTED ? s->runs / RUNS_COUNTED : 1;
+	double sure = s->runs > 0 ? of - s->error / s->runs : 0;
+
+	return sure > 0.001 ? (uint16_t)(sure * 1000) : 1;
+}
+
+static uint16_t kind_of(const struct known *k, const struct record *r)
+{
+	uint32_t engines;
+
+	if (k != NULL)
+		return (uint16_t)k->kind;
+	if (r->cmd.op == HAL_OP_COPY || r->cmd.op == HAL_OP_FILL)
+		return HAL_POLICY_MEMORY;
+	engines = r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.engines : 0;
+	if ((engines & HAL_BK_ENGINE_ARRAY) != 0)
+		return HAL_POLICY_ARRAY;
+	return (engines & HAL_BK_ENGINE_VECTOR) != 0 ? HAL_POLICY_VECTOR
+						     : HAL_POLICY_UNKNOWN;
+}
+
+static uint64_t expect_bytes(const struct learned *l, uint64_t work)
+{
+	if (l->head != NULL)
+		return whole(l->head->bytes / l->head->of, 0);
+	if (work != 0 && l->work > 0)
+		return whole(l->work_bytes * ((double)work / l->work), 0);
+	if (work == 0 && l->plain > 0)
+		return whole(l->plain_bytes / l->plain, 0);
+	return HAL_POLICY_NEVER;
+}
+
+void expect_head(struct hal_queue *q, const struct record *r)
+{
+	struct learned *l = &q->learned;
+	struct hal_policy_command *head = &q->view.head;
+
+	l->head = known_of(r);
+	head->kind = kind_of(l->head, r);
+	head->configuration =
+		r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.configuration : 0;
+	head->program = r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->program : 0;
+	head->expected_ns = expect_command(q, r);
+	head->expected_bytes = expect_bytes(l, head->work);
+	head->sure_permille = 0;
+	if (head->expected_ns != HAL_POLICY_NEVER)
+		head->sure_permille =
+			expect_sure(l->head != NULL ? &l->head->sure : &l->sure);
+	head->rest_ns = head->expected_ns;
+	head->whole_ns = head->expected_ns;
+	if ((r->own & REC_WHOLE) == 0)
+		expect_job(q, head);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inherit.c - who waits for a queue's point lends it class, priority and deadline.
+ *
+ * Priority inheritance (Sha, Rajkumar, Lehoczky 1990): what a higher one waits for would
+ * else be behind all that is in between, for as long as that lasts.  A queue waits at one
+ * point at a time, so it lends to one queue: the one whose own timeline that is, or who
+ * has submitted the signal of it.  Of what it is lent a queue has the most urgent, each
+ * of rank (class, then priority) and deadline, and lends that on.
+ *
+ * The search looks at the first EACH records of each queue, so that a full queue does not
+ * hide the others; if no signal is there, at the first four times as many, and so on.
+ * Each pass ends after SEARCHED queues and records, in the order in which partitions and
+ * queues were made.
+ *
+ * Not found: who submits a signal after somebody has begun to wait for it, the host,
+ * queues of other devices, and what is beyond all passes.
+ */
+#include "sched/inherit.h"
+
+#include "command/flow.h"
+#include "sched/policy.h"
+#include "sched/preempt.h"
+#include "space/partition.h"
+
+enum { SEARCHED = 256, EACH = 16 };
+
+/* ---- ranks: lower is more urgent ------------------------------------------------------ */
+
+static const uint8_t class_ranks[HAL_CLASSES] = {
+	[HAL_CLASS_LATENCY] = 0,
+	[HAL_CLASS_NORMAL] = 1,
+	[HAL_CLASS_BEST_EFFORT] = 2,
+};
+
+static uint64_t rank_of(uint32_t service_class, int32_t priority)
+{
+	return (uint64_t)class_ranks[service_class] << 32 |
+	       (uint64_t)((int64_t)INT32_MAX - priority);
+}
+
+static uint32_t rank_class(uint64_t rank)
+{
+	if (rank >> 32 == class_ranks[HAL_CLASS_LATENCY])
+		return HAL_CLASS_LATENCY;
+	return rank >> 32 == class_ranks[HAL_CLASS_NORMAL] ? HAL_CLASS_NORMAL
+							   : HAL_CLASS_BEST_EFFORT;
+}
+
+static int32_t rank_priority(uint64_t rank)
+{
+	return (int32_t)(INT32_MAX - (int64_t)(rank & UINT32_MAX));
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t own_rank(const struct hal_queue *q)
+{
+	return rank_of(q->own_class, q->asked.priority);
+}
+
+static uint64_t own_deadline(const struct hal_queue *q)
+{
+	uint64_t at = q->slots[q->issue.pos & q->ring.mask].submit_ns;
+
+	at = least(at, q->dev->now); /* SUBMIT_ASLEEP */
+	return q->asked.deadline_ns != 0 ? hal_bk_after(at, q->asked.deadline_ns)
+					 : UINT64_MAX;
+}
+
+/* ---- who is waited for ---------------------------------------------------------------- */
+
+/* The first value of t from least_value on that x signals with the first most records of
+ * what it has been given and not ended; UINT64_MAX: none.  *left: how many records may
+ * still be looked at.  *cut: set if there are more. */
+static uint64_t signals(struct hal_queue *x, const struct hal_timeline *t,
+			uint64_t least_value, uint32_t most, uint32_t *left, bool *cut)
+{
+	unsigned int end =
+		(x->stepping & STEP_JOURNAL) != 0 ? x->limit : ring_tail(&x->ring);
+	union cursor c = x->retire;
+
+	for (; c.pos != end && *left > 0 && most > 0; most--) {
+		const struct record *r = cursor_record(x, c);
+
+		(*left)--;
+		cursor_step(x, &c, r);
+		if (r->cmd.op != REC_SIGNAL)
+			continue;
+		record_for_each_point(p, r) if (p->timeline == t &&
+						p->value >= least_value) return p->value;
+	}
+	*cut |= c.pos != end;
+	return UINT64_MAX;
+}
+
+/* Find who signals what q waits for, with the first most records of each queue.  Of
+ * several the one with the least value; of those, the eldest.  *cut: set if not all
+ * records were looked at. */
+static struct hal_queue *signaller(const struct hal_queue *q, uint32_t most, bool *cut)
+{
+	const struct hal_timeline *t = q->waiter.timeline;
+	struct hal_queue *best = NULL;
+	uint64_t least_value = UINT64_MAX;
+	uint32_t left = SEARCHED;
+
+	hal_list_for_each (p, &q->dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &part->queues) {
+			struct hal_queue *x =
+				container_of(it, struct hal_queue, on_partition);
+			uint64_t value;
+
+			if (left == 0) {
+				*cut = true;
+				return best;
+			}
+			left--;
+			value = signals(x, t, q->waiter.node.key, most, &left, cut);
+			if (value < least_value) {
+				best = x;
+				least_value = value;
+			}
+		}
+	}
+	return best;
+}
+
+static struct hal_queue *awaited(const struct hal_queue *q)
+{
+	const struct hal_timeline *t = q->waiter.timeline;
+	struct hal_queue *x = NULL;
+	bool cut = true;
+
+	if (t->partition != NULL)
+		return NULL;
+	if (t->queue != NULL)
+		return t == &t->queue->timeline ? t->queue : NULL;
+	/* Deeper only where there is more to see. */
+	for (uint32_t most = EACH; x == NULL && cut && most <= SEARCHED; most *= 4) {
+		cut = false;
+		x = signaller(q, most, &cut);
+	}
+	return x;
+}
+
+/* ---- lending -------------------------------------------------------------------------- */
+
+static void changed(struct hal_queue *x)
+{
+	x->lent.stale = true;
+	queue_todo(x);
+}
+
+static void lend(struct hal_queue *q, struct hal_queue *x)
+{
+	q->lends.to = x;
+	q->lends.rank.key = least(own_rank(q), q->lent.rank);
+	q->lends.deadline.key = least(own_deadline(q), q->lent.deadline_ns);
+	heap_add(&x->lent.ranks, &q->lends.rank);
+	heap_add(&x->lent.deadlines, &q->lends.deadline);
+	changed(x);
+}
+
+void inherit_take_back(struct hal_queue *q)
+{
+	struct hal_queue *x = q->lends.to;
+
+	heap_remove(&x->lent.ranks, &q->lends.rank);
+	heap_remove(&x->lent.deadlines, &q->lends.deadline);
+	q->lends.to = NULL;
+	changed(x);
+}
+
+void inherit_try(struct hal_queue *q)
+{
+	struct hal_queue *x;
+
+	if (!q->dev->limits.inherit || q->waiter.timeline->dev != q->dev)
+		return;
+	x = awaited(q);
+	if (x != NULL && x != q)
+		lend(q, x);
+}
+
+void inherit_leave(struct hal_queue *q)
+{
+	struct heap_node *n;
+
+	inherit_end(q);
+	while ((n = heap_first(&q->lent.ranks)) != NULL)
+		inherit_end(container_of(n, struct hal_queue, lends.rank));
+}
+
+/* ---- having --------------------------------------------------------------------------- */
+
+/* Taken from the policy, so that it comes again as what it is now. */
+static void come_again(struct hal_queue *q, uint32_t service_class)
+{
+	bool runnable = q->runnable;
+
+	queue_withdraw(q, HAL_POLICY_INHERITS);
+	policy_class_now(q, service_class);
+	/* What the device has of it may be behind what makes way. */
+	if (q->preempts && q->flight_count > 0)
+		preempt_wanted(q);
+	if (!runnable)
+		return;
+	q->runnable = true;
+	policy_enqueue(q);
+	partition_runnable(q->part);
+}
+
+void inherit_look(struct hal_queue *q)
+{
+	const struct heap_node *rank = heap_first(&q->lent.ranks);
+	const struct heap_node *deadline = heap_first(&q->lent.deadlines);
+	uint64_t rank_now = rank != NULL ? rank->key : UINT64_MAX;
+	uint64_t deadline_now = deadline != NULL ? deadline->key : UINT64_MAX;
+
+	q->lent.stale = false;
+	if (rank_now == q->lent.rank && deadline_now == q->lent.deadline_ns)
+		return;
+	q->lent.rank = rank_now;
+	q->lent.deadline_ns = deadline_now;
+	come_again(q, rank_class(least(rank_of(q->own_class, INT32_MIN), rank_now)));
+	if (inherits(q) && inherit_is_above(q))
+		preempt_spare(q);
+	/* It lends on what it has now. */
+	if (q->waiter.waiting) {
+		inherit_end(q);
+		inherit_begin(q);
+	}
+}
+
+void inherit_see(struct hal_queue *q)
+{
+	struct hal_policy_command *head = &q->view.head;
+
+	/* A lower class lends no priority. */
+	if (q->lent.rank >> 32 <= class_ranks[q->own_class] &&
+	    rank_priority(q->lent.rank) > head->priority)
+		head->priority = rank_priority(q->lent.rank);
+	head->deadline_ns = least(head->deadline_ns, q->lent.deadline_ns);
+}
+
+bool urgency_above(const struct urgency *a, const struct urgency *b)
+{
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	return a->deadline_ns < b->deadline_ns;
+}
+
+struct urgency inherit_urgency(const struct hal_queue *q)
+{
+	struct urgency next = {own_rank(q), UINT64_MAX}, u;
+
+	/* Else whoever submits may be writing its record. */
+	if (q->runnable)
+		next.deadline_ns = own_deadline(q);
+	u = next;
+	if (q->flight_count > 0) {
+		uint64_t at = q->oldest->submit_ns;
+
+		u.rank = rank_of(q->own_class, q->ending.priority);
+		u.deadline_ns = q->ending.deadline_ns != 0
+					? hal_bk_after(at, q->ending.deadline_ns)
+					: UINT64_MAX;
+		if (q->runnable && urgency_above(&next, &u))
+			u = next;
+	}
+	u.rank = least(u.rank, q->lent.rank);
+	u.deadline_ns = least(u.deadline_ns, q->lent.deadline_ns);
+	return u;
+}
+
+uint64_t inherit_deadline(const struct hal_queue *q)
+{
+	return q->runnable ? least(own_deadline(q), q->lent.deadline_ns)
+			   : inherit_urgency(q).deadline_ns;
+}
+
+bool inherit_is_above(const struct hal_queue *q)
+{
+	return q->lent.rank < own_rank(q);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* limit.c - how much of the memory's bandwidth a partition may take. */
+#include "sched/limit.h"
+
+#include <errno.h>
+
+#include "util/error.h"
+
+#define SECOND 1000000000u
+
+int limit_plan(const struct hal_device *dev, uint64_t bandwidth, uint64_t *bytes,
+	       uint64_t *window_ns)
+{
+	const struct hal_device_info *i = &dev->info;
+
+	if ((i->caps & HAL_CAP_LIMIT) == 0)
+		return fail(ENOTSUP, "bandwidth %llu: %s limits none", U64(bandwidth),
+			    dev->name);
+	if (i->bandwidth != 0 && bandwidth > i->bandwidth)
+		return fail(EINVAL, "bandwidth %llu: %s has %llu bytes a second",
+			    U64(bandwidth), dev->name, U64(i->bandwidth));
+	*bytes = hal_policy_window(i, bandwidth, window_ns);
+	if (*bytes == 0)
+		return fail(EINVAL,
+			    "bandwidth %llu: less than %llu bytes in each %llu ns, the "
+			    "least of %s",
+			    U64(bandwidth), U64(i->limit_bytes), U64(i->limit_window_ns),
+			    dev->name);
+	return 0;
+}
+
+void limit_own(const struct hal_partition *part, uint64_t *bytes, uint64_t *window_ns)
+{
+	/* As shares: bytes / window, without a division. */
+	if (part->limit_bytes == 0 ||
+	    (*bytes != 0 && (double)*bytes * (double)part->limit_window_ns <=
+				    (double)part->limit_bytes * (double)*window_ns))
+		return;
+	*bytes = part->limit_bytes;
+	*window_ns = part->limit_window_ns;
+}
+
+uint64_t limit_of(const struct hal_partition *part)
+{
+	/* Both are far from the ends of what a double has. */
+	return part->limit_bytes == 0 ? 0
+				      : (uint64_t)((double)part->limit_bytes * SECOND /
+						   (double)part->limit_window_ns);
+}

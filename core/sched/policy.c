@@ -1,0 +1,1094 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy.c - the host of a sharing policy.
+ *
+ * A partition's runnable queues are in one list as they came, whatever the policy: that
+ * is what the net serves from.  For a policy of keys they are in a heap as well.
+ *
+ * The policy may ask for something from inside any of its calls, also for the very queue
+ * that it is told of; so a stop only begins when the turn is at its own level again.
+ */
+#include "sched/policy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loop/engine.h"
+#include "sched/backlog.h"
+#include "sched/beside.h"
+#include "sched/decisions.h"
+#include "sched/expect.h"
+#include "sched/inherit.h"
+#include "sched/limit.h"
+#include "sched/preempt.h"
+#include "sched/suspend.h"
+#include "space/plan.h"
+#include "space/resize.h"
+#include "util/error.h"
+
+/* So many faults within so much device time, and it goes on without the policy. */
+#define FAULTS_MAX       16u
+#define FAULTS_WINDOW_NS UINT64_C(1000000000)
+
+static struct hal_queue *queue_of(struct hal_policy_queue *view)
+{
+	return container_of(view, struct hal_queue, view);
+}
+
+static bool in_force(const struct hal_device *dev)
+{
+	return !atomic_load_explicit(&dev->faults.fallback, memory_order_relaxed);
+}
+
+static void for_each_queue(struct hal_device *dev, void (*fn)(struct hal_queue *q))
+{
+	hal_list_for_each (p, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &part->queues)
+			fn(container_of(it, struct hal_queue, on_partition));
+	}
+}
+
+static int start(struct hal_queue *q)
+{
+	if (!q->policy_stops)
+		return fail(EINVAL, "queue %u: the policy has not stopped it", q->obj.id);
+	if (!q->policy_asks)
+		return suspend_end(q); /* which takes it from the policy */
+	q->policy_asks = false;
+	q->policy_stops = false;
+	return 0;
+}
+
+/* err as whoever counts it. */
+static uint64_t errno_of(int err)
+{
+	return err < 0 ? (uint64_t)-err : 0;
+}
+
+static int host_start(void *device, struct hal_policy_queue *queue)
+{
+	struct hal_queue *q = queue_of(queue);
+	int err = start(q);
+
+	(void)device;
+	DECIDED(q->dev, DECIDED_START, NULL, q, NULL, errno_of(err));
+	return err;
+}
+
+/* What it has stopped goes on. */
+static void release(struct hal_queue *q)
+{
+	if (q->policy_stops)
+		(void)start(q);
+}
+
+/* ---- the net ----------------------------------------------------------------------- */
+
+static COLD void fault(struct hal_device *dev, counter *kind, const char *reason)
+{
+	struct policy_faults *f = &dev->faults;
+
+	counter_add(kind, 1);
+	atomic_store(&f->reason, reason);
+	DECIDED(dev, DECIDED_FAULT, NULL, NULL, reason, 0);
+	/* Who only orders cannot answer wrongly: whoever starves there, the configuration
+	 * wants last. */
+	if (dev->policy->key != NULL ||
+	    (kind == &f->starved && (dev->policy->flags & HAL_POLICY_STARVES) != 0))
+		return;
+	if (f->window == 0 || dev->now - f->window_ns > FAULTS_WINDOW_NS) {
+		f->window = 0;
+		f->window_ns = dev->now;
+	}
+	if (++f->window < FAULTS_MAX)
+		return;
+	atomic_store(&f->fallback, true);
+	DECIDED(dev, DECIDED_FALLBACK, NULL, NULL, reason, 0);
+	/* Nobody is left who would start what it has stopped. */
+	for_each_queue(dev, release);
+}
+
+/* What it has stopped it may keep so for as long as it may keep anybody waiting. */
+static void stop_until(struct hal_device *dev, const struct hal_queue *q)
+{
+	uint64_t at_ns = hal_bk_after(q->suspend_asked_ns, dev->limits.starve_ns);
+
+	at_ns = hal_bk_after(at_ns, 1);
+	if (at_ns >= dev->stops_ns)
+		return;
+	dev->stops_ns = at_ns;
+	timer_at(dev, at_ns);
+}
+
+/* q goes on if it has been stopped for too long; and nobody stops it again before a
+ * command of it has been served. */
+static void let_go(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+
+	if (!q->policy_stops || q->policy_asks)
+		return;
+	if (dev->now - q->suspend_asked_ns <= dev->limits.starve_ns) {
+		stop_until(dev, q);
+		return;
+	}
+	if (!queue_empty(q)) {
+		q->spared = counter_get(&q->account.completed) + 1;
+		fault(dev, &dev->faults.starved, "it has stopped a queue for too long");
+	}
+	release(q);
+}
+
+static struct hal_queue *oldest(const struct hal_partition *part)
+{
+	return container_of(part->waiting.next, struct hal_queue, waiting);
+}
+
+/* ---- in and out -------------------------------------------------------------------- */
+
+static ALWAYS_INLINE void see(struct hal_queue *q)
+{
+	struct hal_policy_queue *v = &q->view;
+	const struct record *r = q->next;
+	uint64_t submit_ns = q->slots[q->issue.pos & q->ring.mask].submit_ns;
+	uint64_t now = q->dev->now;
+
+	if (submit_ns > now)
+		submit_ns = now; /* SUBMIT_ASLEEP */
+	v->runnable_ns = now;
+	v->served_ns = counter_get(&q->account.busy_ns);
+	v->completed = counter_get(&q->account.completed);
+	v->running = q->flight_count;
+	v->head.submit_ns = submit_ns;
+	v->head.deadline_ns = HAL_POLICY_NEVER;
+	if (q->asked.deadline_ns != 0 && q->asked.deadline_ns < UINT64_MAX - submit_ns)
+		v->head.deadline_ns = submit_ns + q->asked.deadline_ns;
+	v->head.priority = q->asked.priority;
+	if (UNLIKELY(inherits(q)))
+		inherit_see(q);
+	v->head.op = r->cmd.op;
+	v->head.flags = r->flags & HAL_CMD_REPLAYABLE;
+	v->head.work = record_work(r);
+	if (UNLIKELY((q->slow & SLOW_EXPECTS) != 0))
+		expect_head(q, r);
+}
+
+/* Where its key is, or is to be. */
+static ALWAYS_INLINE struct heap *heap_of(struct hal_queue *q)
+{
+	return &q->part->order[q->view.service_class];
+}
+
+static ALWAYS_INLINE void hand(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+	struct hal_partition *part = q->part;
+	const struct hal_policy *p = dev->policy;
+
+	list_add_before(&part->waiting, &q->waiting);
+	part->enqueued++;
+	part->view.runnable++;
+	part->view.running = part->inflight;
+	q->kept = false;
+	/* Who only orders is always in force. */
+	if (LIKELY(p->key != NULL)) {
+		q->order.key = p->key(dev->policy_state, &part->view, &q->view, dev->now);
+		heap_add(heap_of(q), &q->order);
+	} else if (in_force(dev) && p->enqueue != NULL) {
+		p->enqueue(dev->policy_state, &part->view, &q->view);
+	}
+}
+
+/* Not in its hands any more. */
+static void drop(struct hal_queue *q)
+{
+	struct hal_partition *part = q->part;
+
+	list_take(&q->waiting);
+	part->enqueued--;
+	part->view.runnable--;
+}
+
+/* The one that was alone is so no more. */
+static NOINLINE void hand_sole(struct hal_partition *part)
+{
+	struct hal_queue *sole = part->sole;
+
+	part->sole = NULL;
+	see(sole);
+	hand(sole);
+}
+
+/* Somebody has waited for so long that no lease holds. */
+static bool overdue(const struct hal_partition *part)
+{
+	const struct hal_device *dev = part->dev;
+
+	return part->view.runnable > 0 &&
+	       dev->now - oldest(part)->view.runnable_ns > dev->limits.starve_ns;
+}
+
+void policy_enqueue(struct hal_queue *q)
+{
+	struct hal_partition *part = q->part;
+
+	if (UNLIKELY(q->preempts))
+		preempt_wanted(q);
+	if (UNLIKELY(policy_alone(part))) {
+		part->sole = q;
+		return;
+	}
+	if (UNLIKELY(q->lease > 0 && part->leased == q)) {
+		q->lease--;
+		if (part->sole == NULL && !overdue(part)) {
+			part->sole = q;
+			return;
+		}
+	}
+	if (UNLIKELY(part->sole != NULL))
+		hand_sole(part);
+	see(q);
+	hand(q);
+}
+
+/* Somebody of it is named again, or nobody waits there any more. */
+static NOINLINE void unhold(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+
+	part->held = false;
+	if (--dev->held > 0)
+		return;
+	dev->hold_ns = UINT64_MAX;
+	timer_first(dev);
+}
+
+static void take_back(struct hal_queue *q, enum hal_policy_why why)
+{
+	struct hal_device *dev = q->dev;
+	const struct hal_policy *p = dev->policy;
+
+	if (!in_force(dev))
+		return;
+	if (p->key != NULL)
+		heap_remove(heap_of(q), &q->order);
+	else if (p->dequeue != NULL)
+		p->dequeue(dev->policy_state, &q->part->view, &q->view, why);
+}
+
+/* By deadline or priority anybody does: it depends on the submission. */
+static bool preempts(const struct hal_queue *q)
+{
+	return q->view.service_class == HAL_CLASS_LATENCY ||
+	       q->dev->limits.preempt_for != PREEMPT_FOR_CLASS;
+}
+
+void policy_class_now(struct hal_queue *q, uint32_t service_class)
+{
+	policy_class(q->part, service_class);
+	q->view.service_class = (uint16_t)service_class;
+	q->preempts = preempts(q);
+	if (service_class != HAL_CLASS_NORMAL)
+		q->slow |= SLOW_POLICY | SLOW_EXPECTS;
+}
+
+void policy_dequeue(struct hal_queue *q, enum hal_policy_why why)
+{
+	drop(q);
+	if (q->part->held && q->part->view.runnable == 0)
+		unhold(q->part);
+	take_back(q, why);
+}
+
+void policy_put_back(struct hal_queue *q)
+{
+	struct hal_partition *part = q->part;
+	const struct hal_policy *p = q->dev->policy;
+
+	if (part->sole != NULL)
+		hand_sole(part);
+	if (!in_force(q->dev) || p->key == NULL) {
+		see(q);
+		hand(q);
+		return;
+	}
+	/* With the key and the place it had; it has had its turn. */
+	q->kept = true;
+	list_add_before(part->waiting.next, &q->waiting);
+	part->enqueued++;
+	part->view.runnable++;
+	heap_put_back(heap_of(q), &q->order);
+}
+
+/* ---- whose turn -------------------------------------------------------------------- */
+
+/* Nobody is named until at_ns: no longer than the net holds. */
+static void hold(struct hal_partition *part, uint64_t at_ns)
+{
+	struct hal_device *dev = part->dev;
+	uint64_t since = oldest(part)->view.runnable_ns;
+	uint64_t last = hal_bk_after(since, dev->limits.starve_ns);
+
+	dev->held += !part->held;
+	part->held = true;
+	if (last < at_ns)
+		at_ns = hal_bk_after(last, 1);
+	DECIDED(dev, DECIDED_NOBODY, part, NULL, NULL, at_ns, part->view.runnable);
+	if (at_ns < dev->hold_ns)
+		dev->hold_ns = at_ns;
+	timer_at(dev, at_ns);
+}
+
+/* What the policy says is not done; who came first is served. */
+static COLD struct hal_queue *overrule(struct hal_partition *part, counter *kind,
+				       const char *reason)
+{
+	struct hal_queue *q = oldest(part);
+
+	fault(part->dev, kind, reason);
+	DECIDED(part->dev, DECIDED_OVERRULED, part, q, reason, 0);
+	take_back(q, HAL_POLICY_OVERRULED);
+	return q;
+}
+
+/* Nobody is named, and the device has nothing. */
+static COLD struct hal_queue *nobody_runs(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+
+	/* Others may be what is waited for: those for whom the device had no room, whose
+	 * partition moves or stops (what is pending of the device has an end), and those
+	 * who have not been asked yet. */
+	if (!list_empty(&dev->blocked) || dev->pending > 0) {
+		dev->work |= WORK_HELD;
+		hold(part, HAL_POLICY_NEVER);
+		return NULL;
+	}
+	if (!part->put_off && !list_empty(&dev->runnable)) {
+		part->put_off = true;
+		partition_runnable(part);
+		return NULL;
+	}
+	part->put_off = false;
+	return overrule(part, &dev->faults.stalls,
+			"it names nobody, and no time, while nothing runs");
+}
+
+static NOINLINE struct hal_queue *nobody(struct hal_partition *part, uint64_t until_ns)
+{
+	struct hal_device *dev = part->dev;
+
+	if (until_ns <= dev->now)
+		return overrule(part, &dev->faults.stalls,
+				"it names nobody, until a time that has passed");
+	if (until_ns == HAL_POLICY_NEVER && part->inflight == 0) {
+		if (list_empty(&dev->flights))
+			return nobody_runs(part);
+		part->put_off = false;
+		dev->work |= WORK_HELD;
+	}
+	hold(part, until_ns);
+	return NULL;
+}
+
+/* By what the policy itself keeps; NULL: it names nobody. */
+static NOINLINE struct hal_queue *ask(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+	struct hal_policy_order o = {.until_ns = HAL_POLICY_NEVER};
+	struct hal_policy_queue *v;
+	struct hal_queue *q;
+
+	dev->picking = true;
+	v = dev->policy->pick(dev->policy_state, &part->view, dev->now, &o);
+	dev->picking = false;
+	if (UNLIKELY(!in_force(dev))) /* it has asked for something wrong once too often
+				       */
+		return oldest(part);
+	if (v == NULL)
+		return nobody(part, o.until_ns);
+	q = queue_of(v);
+	/* Memory of queues is not given back: one that is gone can be told, too. */
+	if (!OBJECT_OK(q, OBJECT_QUEUE) || q->part != part || !q->runnable ||
+	    part->sole == q)
+		return overrule(part, &dev->faults.invalid,
+				"it names a queue that is not runnable there");
+	q->lease = o.commands;
+	part->leased = q;
+	return q;
+}
+
+/* It is n's turn.  False: its key is another now. */
+static ALWAYS_INLINE bool turn_of(struct hal_partition *part, struct heap_node *n)
+{
+	struct hal_device *dev = part->dev;
+	struct hal_queue *q = container_of(n, struct hal_queue, order);
+	uint64_t key = dev->policy->turn(dev->policy_state, &part->view, &q->view, n->key,
+					 dev->now);
+
+	if (LIKELY(key <= n->key))
+		return true;
+	heap_take(heap_of(q), n);
+	n->key = key;
+	heap_add(heap_of(q), n);
+	return false;
+}
+
+/* Who is first of order when those have been asked whose turn it is; NULL: nobody before
+ * *held, which is no later than it was. */
+static NOINLINE struct heap_node *ask_turns(struct hal_partition *part,
+					    const struct heap *order, uint64_t *held)
+{
+	const struct hal_policy *p = part->dev->policy;
+	uint64_t now = (p->flags & HAL_POLICY_TIMES) != 0 ? part->dev->now : UINT64_MAX;
+	/* Each may answer twice; after that it goes round in circles. */
+	uint32_t turns = 2 * part->view.runnable;
+
+	for (;;) {
+		struct heap_node *n = heap_first(order);
+
+		if (container_of(n, struct hal_queue, order)->kept)
+			return n;
+		if (n->key > now) {
+			*held = n->key < *held ? n->key : *held;
+			return NULL;
+		}
+		if (p->turn == NULL || turns-- == 0 || turn_of(part, n))
+			return n;
+	}
+}
+
+/* Who is first of one class. */
+static ALWAYS_INLINE struct heap_node *first_of(struct hal_partition *part,
+						const struct heap *order, uint64_t *held)
+{
+	const struct hal_policy *p = part->dev->policy;
+
+	if (p->turn == NULL && (p->flags & HAL_POLICY_TIMES) == 0)
+		return heap_first(order);
+	return ask_turns(part, order, held);
+}
+
+/* Of all classes: a later one while nobody of those before it may be served. */
+static NOINLINE struct heap_node *first_of_classes(struct hal_partition *part,
+						   uint64_t *held)
+{
+	static const uint8_t classes[HAL_CLASSES] = {HAL_CLASS_LATENCY, HAL_CLASS_NORMAL,
+						     HAL_CLASS_BEST_EFFORT};
+	struct heap_node *n = NULL;
+
+	for (size_t i = 0; n == NULL && i < HAL_CLASSES; i++) {
+		const struct heap *order = &part->order[classes[i]];
+
+		if (!heap_empty(order))
+			n = first_of(part, order, held);
+	}
+	return n;
+}
+
+static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
+{
+	uint64_t held = HAL_POLICY_NEVER;
+	struct heap_node *n;
+	struct hal_queue *q;
+
+	if (LIKELY(!part->classes))
+		n = first_of(part, &part->order[HAL_CLASS_NORMAL], &held);
+	else
+		n = first_of_classes(part, &held);
+	if (n == NULL)
+		return nobody(part, held);
+	q = container_of(n, struct hal_queue, order);
+	heap_take(heap_of(q), n);
+	return q;
+}
+
+/* Not by a key, or not as the policy wants. */
+static NOINLINE struct hal_queue *pick_otherwise(struct hal_partition *part,
+						 uint64_t waited)
+{
+	struct hal_device *dev = part->dev;
+
+	if (!in_force(dev))
+		return oldest(part);
+	if (waited > dev->limits.starve_ns)
+		return overrule(part, &dev->faults.starved,
+				"it has passed over a queue for too long");
+	return ask(part);
+}
+
+/* Not only q. */
+static NOINLINE void picked_unusually(struct hal_queue *q, uint64_t waited)
+{
+	struct hal_partition *part = q->part;
+	const struct hal_device *dev = part->dev;
+	enum decision_kind kind = DECIDED_OLDEST;
+
+	part->put_off = false;
+	if (part->held)
+		unhold(part);
+	if (!part->watched)
+		return;
+	if (dev->policy->key != NULL && waited <= dev->limits.starve_ns)
+		kind = DECIDED_KEY;
+	else if (in_force(dev))
+		kind = DECIDED_POLICY;
+	decided_turn(q, kind, waited);
+}
+
+struct hal_queue *policy_pick(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+	struct hal_queue *q;
+	uint64_t waited;
+
+	if (UNLIKELY(part->view.runnable == 0))
+		return NULL;
+	waited = dev->now - oldest(part)->view.runnable_ns;
+	part->view.running = part->inflight;
+	if (LIKELY(dev->policy->key != NULL && waited <= dev->limits.starve_ns))
+		q = by_key(part);
+	else
+		q = pick_otherwise(part, waited);
+	if (q == NULL)
+		return NULL;
+	drop(q);
+	if (UNLIKELY(part->unusual != 0))
+		picked_unusually(q, waited);
+	counter_max(&dev->faults.longest_wait_ns, waited);
+	return q;
+}
+
+/* ---- what came of it --------------------------------------------------------------- */
+
+void policy_ended(struct hal_queue *q, const struct flight *f,
+		  const struct hal_bk_event *ev, uint64_t before_ns)
+{
+	struct hal_device *dev = q->dev;
+	const struct hal_policy_end end = {
+		.ran_ns = ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0,
+		.bytes = ev->bytes_read + ev->bytes_written,
+		.status = ev->status,
+		.now_ns = dev->now,
+	};
+
+	if (dev->profile != NULL && (dev->policy->flags & HAL_POLICY_EXPECTS) != 0)
+		beside_learn(q, f, ev);
+	if ((q->slow & SLOW_EXPECTS) != 0 && ev->status == 0)
+		expect_learn(q, f, &end, end.ran_ns + before_ns);
+	q->part->view.running = q->part->inflight;
+	if (!in_force(dev) || dev->policy->ended == NULL)
+		return;
+	q->view.served_ns = counter_get(&q->account.busy_ns);
+	q->view.completed = counter_get(&q->account.completed);
+	q->view.running = q->flight_count - q->frozen;
+	if (ev->status != -EINTR)
+		q->view.running--; /* f is to be taken out yet */
+	dev->policy->ended(dev->policy_state, &q->part->view, &q->view, &end);
+}
+
+void policy_changed(struct hal_partition *part, struct hal_queue *q)
+{
+	struct hal_device *dev = part->dev;
+
+	part->view.units = part->desc.units;
+	if (in_force(dev) && dev->policy != NULL && dev->policy->changed != NULL)
+		dev->policy->changed(dev->policy_state, &part->view,
+				     q != NULL ? &q->view : NULL);
+	partition_runnable(part);
+}
+
+/* Whoever was held back is asked for again. */
+static void ask_again(struct hal_device *dev)
+{
+	dev->hold_ns = UINT64_MAX;
+	hal_list_for_each (it, &dev->partitions)
+		partition_runnable(container_of(it, struct hal_partition, on_device));
+}
+
+void policy_idle(struct hal_device *dev)
+{
+	dev->work &= (uint8_t)~WORK_HELD;
+	ask_again(dev);
+}
+
+void policy_timers(struct hal_device *dev)
+{
+	if (dev->alarm_ns <= dev->now) {
+		dev->alarm_ns = UINT64_MAX;
+		dev->acted = true;
+		hal_list_for_each (it, &dev->partitions) {
+			struct hal_partition *p =
+				container_of(it, struct hal_partition, on_device);
+
+			p->view.running = p->inflight;
+		}
+		if (in_force(dev) && dev->policy->alarm != NULL)
+			dev->policy->alarm(dev->policy_state, dev->now);
+		ask_again(dev);
+	}
+	if (dev->hold_ns <= dev->now) {
+		dev->acted = true;
+		ask_again(dev);
+	}
+	if (dev->stops_ns <= dev->now) {
+		dev->stops_ns = UINT64_MAX;
+		dev->acted = true;
+		for_each_queue(dev, let_go);
+	}
+}
+
+/* ---- requests ---------------------------------------------------------------------- */
+
+static void host_alarm(void *device, uint64_t at_ns)
+{
+	struct hal_device *dev = device;
+
+	/* What has passed is now; but time goes on. */
+	if (at_ns <= dev->now)
+		at_ns = hal_bk_after(dev->now, 1);
+	dev->alarm_ns = at_ns;
+	timer_at(dev, at_ns);
+}
+
+static int stop(struct hal_queue *q, uint32_t mode)
+{
+	int err;
+
+	if (q->policy_stops)
+		return fail(EBUSY, "queue %u: the policy has stopped it", q->obj.id);
+	if (counter_get(&q->account.completed) < q->spared)
+		return fail(EBUSY,
+			    "queue %u: the policy had stopped it for too long, it is "
+			    "served first",
+			    q->obj.id);
+	if (mode == HAL_SUSPEND_KILL && q->kills >= q->dev->limits.kills)
+		return fail(EPERM,
+			    "queue %u: what it runs has been killed %u times, [policy] "
+			    "kills = %u",
+			    q->obj.id, q->kills, q->dev->limits.kills);
+	if (mode != HAL_SUSPEND_DRAIN &&
+	    (q->sheltered || (q->stuck && suspend_too_long(q))))
+		return fail(EBUSY,
+			    "queue %u: it has been stopped for too long without getting "
+			    "on, by DRAIN alone until a command of it has ended",
+			    q->obj.id);
+	if (inherits(q) && inherit_is_above(q))
+		return fail(EBUSY, "queue %u: one that stands above it waits for it",
+			    q->obj.id);
+	err = suspend_check(q, mode, false);
+	if (err != 0)
+		return err;
+	q->policy_stops = true;
+	q->policy_asks = true;
+	q->suspend_mode = (uint8_t)mode;
+	queue_todo(q);
+	return 0;
+}
+
+static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode)
+{
+	struct hal_queue *q = queue_of(queue);
+	int err = stop(q, mode);
+
+	(void)device;
+	DECIDED(q->dev, DECIDED_STOP, NULL, q, NULL, mode, errno_of(err));
+	return err;
+}
+
+void policy_carry_out(struct hal_queue *q)
+{
+	q->policy_asks = false;
+	/* Though the application may have suspended and resumed it since. */
+	q->policy_stops = true;
+	if (suspend_begin(q, q->suspend_mode, false) == 0) {
+		suspend_for_others(q);
+		stop_until(q->dev, q);
+		return;
+	}
+	/* Somebody else was first, or the device refuses: a start says so. */
+	q->policy_stops = false;
+	policy_changed(q->part, q);
+}
+
+/* A request that is refused, as a wrong answer is. */
+static COLD int wrong(struct hal_device *dev, const char *what, uint32_t value)
+{
+	fault(dev, &dev->faults.invalid, what);
+	return fail(EINVAL, "policy %s: %s (%u)", dev->policy->name, what, value);
+}
+
+static bool limits_check(struct hal_device *dev, const struct hal_policy_partition *part,
+			 uint32_t units)
+{
+	if (units < part->floor)
+		(void)wrong(dev, "it takes a partition below its floor", part->floor);
+	else if (units > part->ceiling)
+		(void)wrong(dev, "it takes a partition above its ceiling", part->ceiling);
+	return units >= part->floor && units <= part->ceiling;
+}
+
+/* Of a device that is lost nothing is asked any more. */
+static int lost_check(const struct hal_device *dev)
+{
+	return atomic_load(&dev->lost) == 0 ? 0 : fail(ENODEV, "%s is lost", dev->name);
+}
+
+/* What a request for units has come to. */
+static int units_asked(struct hal_device *dev, const struct hal_policy_partition *part,
+		       uint32_t had, uint32_t units, int err)
+{
+	if (had != units)
+		DECIDED(dev, DECIDED_UNITS,
+			container_of(part, const struct hal_partition, view), NULL, NULL,
+			had, units, errno_of(err));
+	return err;
+}
+
+static int host_resize(void *device, struct hal_policy_partition *part, uint32_t units)
+{
+	struct hal_partition *p = container_of(part, struct hal_partition, view);
+	uint32_t had = part->units;
+	int err = limits_check(device, part, units) ? lost_check(device) : -EINVAL;
+
+	if (err == 0)
+		err = resize_units(p, units);
+	return units_asked(device, part, had, units, err);
+}
+
+static int host_move(void *device, const struct hal_policy_move *moves, uint32_t count)
+{
+	struct hal_device *dev = device;
+	uint32_t had[HAL_POLICY_MOVES];
+	int err;
+
+	if (count > HAL_POLICY_MOVES)
+		return wrong(dev, "it moves more partitions at once than can be",
+			     HAL_POLICY_MOVES);
+	for (uint32_t i = 0; i < count; i++) {
+		if (!limits_check(dev, moves[i].part, moves[i].units))
+			return -EINVAL;
+		for (uint32_t k = 0; k < i; k++)
+			if (moves[k].part == moves[i].part)
+				return wrong(dev, "it moves a partition twice at once",
+					     moves[i].part->index);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		had[i] = moves[i].part->units;
+	err = lost_check(dev);
+	if (err == 0)
+		err = plan_begin(dev, moves, count);
+	for (uint32_t i = 0; i < count; i++)
+		(void)units_asked(dev, moves[i].part, had[i], moves[i].units, err);
+	return err;
+}
+
+static int host_limit(void *device, struct hal_policy_partition *part, uint64_t bytes,
+		      uint64_t window_ns)
+{
+	struct hal_device *dev = device;
+	struct hal_partition *p = container_of(part, struct hal_partition, view);
+	int err;
+
+	if ((dev->info.caps & HAL_CAP_LIMIT) == 0)
+		return fail(ENOTSUP, "%s limits no bandwidth", dev->name);
+	if (bytes != 0 && (window_ns == 0 || window_ns > dev->info.limit_window_ns))
+		return wrong(dev,
+			     "it limits a partition in a window that is too long or 0",
+			     part->index);
+	if (bytes != 0 && bytes < dev->info.limit_bytes)
+		return wrong(dev, "it limits a partition to less than the least",
+			     part->index);
+	limit_own(p, &bytes, &window_ns);
+	err = lost_check(dev);
+	if (err == 0)
+		err = dev->hot.limit(dev->hot_bk, p->bk, bytes, window_ns);
+	DECIDED(dev, DECIDED_LIMIT, p, NULL, NULL, bytes, window_ns, errno_of(err));
+	return err;
+}
+
+static void host_ask(void *device, struct hal_policy_partition *part)
+{
+	const struct hal_device *dev = device;
+
+	/* Two that ask for each other when they are asked would never end. */
+	if (!dev->picking)
+		partition_runnable(container_of(part, struct hal_partition, view));
+}
+
+/* ---- which policy ------------------------------------------------------------------ */
+
+static bool asks_always(const struct hal_partition *part)
+{
+	return (part->dev->policy->flags & HAL_POLICY_ALWAYS) != 0;
+}
+
+void policy_partition_init(struct hal_partition *part)
+{
+	list_init(&part->waiting);
+	part->watched = part->dev->decisions != NULL;
+	part->classes = part->dev->limits.preempt_for != PREEMPT_FOR_CLASS;
+	part->enqueued = (uint32_t)asks_always(part) + part->classes;
+}
+
+void policy_class(struct hal_partition *part, uint32_t service_class)
+{
+	if (part->classes || service_class == HAL_CLASS_NORMAL)
+		return;
+	part->classes = true;
+	part->enqueued++;
+}
+
+static void own_reset(struct hal_queue *q)
+{
+	q->view.next = NULL;
+	q->view.prev = NULL;
+	for (size_t i = 0; i < ARRAY_LENGTH(q->view.own); i++)
+		q->view.own[i] = 0;
+}
+
+static void view_reset(struct hal_queue *q)
+{
+	const struct hal_policy *p = q->dev->policy;
+
+	q->preempts = preempts(q);
+	q->slow &= ~(SLOW_POLICY | SLOW_EXPECTS);
+	if ((p->flags & HAL_POLICY_EXPECTS) != 0 ||
+	    q->view.service_class != HAL_CLASS_NORMAL || q->preempts)
+		q->slow |= SLOW_POLICY | SLOW_EXPECTS;
+	if (p->ended != NULL)
+		q->slow |= SLOW_POLICY;
+	q->view.head.expected_ns = HAL_POLICY_NEVER;
+	q->view.head.rest_ns = HAL_POLICY_NEVER;
+	q->view.head.whole_ns = HAL_POLICY_NEVER;
+	q->view.head.expected_bytes = HAL_POLICY_NEVER;
+	q->view.head.configuration = 0;
+	q->lease = 0;
+	q->kept = false;
+	q->view.served_ns = counter_get(&q->account.busy_ns);
+	q->view.completed = counter_get(&q->account.completed);
+	q->view.running = q->flight_count - q->frozen;
+}
+
+static int attach(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+	int err = 0;
+
+	view_reset(q);
+	if (!in_force(dev))
+		return 0;
+	if (dev->policy->attach != NULL)
+		err = dev->policy->attach(dev->policy_state, &q->part->view, &q->view);
+	q->admitted = err == 0;
+	return err;
+}
+
+/* What no policy may leave unkept in silence. */
+static int budget_check(const struct hal_queue *q, const struct hal_policy *p)
+{
+	if (q->view.budget_permille == 0 || (p->flags & HAL_POLICY_BUDGETS) != 0)
+		return 0;
+	return fail(ENOTSUP,
+		    "queue %u of partition %u \"%s\" has a budget of %u thousandths%s, "
+		    "and policy %s keeps no budgets (quota does)",
+		    q->obj.id, q->home->desc.index, q->home->name,
+		    q->view.budget_permille,
+		    q->home->usual.budget_permille == q->view.budget_permille
+			    ? " by the partition's section"
+			    : "",
+		    p->name);
+}
+
+int policy_attach(struct hal_queue *q)
+{
+	int err = budget_check(q, q->dev->policy);
+
+	if (err != 0)
+		return err;
+	own_reset(q);
+	return attach(q);
+}
+
+static int budgets_check(const struct hal_device *dev, const struct hal_policy *p)
+{
+	int err = 0;
+
+	hal_list_for_each (it, &dev->partitions) {
+		const struct hal_partition *part =
+			container_of(it, const struct hal_partition, on_device);
+
+		hal_list_for_each (node, &part->queues) {
+			if (err == 0)
+				err = budget_check(container_of(node,
+								const struct hal_queue,
+								on_partition),
+						   p);
+		}
+	}
+	return err;
+}
+
+void policy_detach(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+
+	if (q->part->leased == q)
+		q->part->leased = NULL;
+	/* Even when it is not in force any more: it may have memory of the queue's. */
+	if (q->admitted && dev->policy->detach != NULL)
+		dev->policy->detach(dev->policy_state, &q->part->view, &q->view);
+	q->admitted = false;
+}
+
+static void give_up(struct hal_queue *q)
+{
+	if (q->runnable && q->part->sole != q)
+		take_back(q, HAL_POLICY_REPLACED);
+	policy_detach(q);
+	release(q);
+	q->policy_stops = false; /* the next one is not told when it is quiet */
+}
+
+static void take_over(struct hal_queue *q)
+{
+	(void)attach(q); /* what is there stays, admitted or not */
+	if (q->urgent)
+		queue_todo(q); /* it may not be any more */
+}
+
+static void refill(struct hal_partition *part)
+{
+	struct list runnable;
+
+	/* All of it anew: who is alone need not be enqueued, or has to be. */
+	list_init(&runnable);
+	if (part->sole != NULL)
+		list_add_before(&runnable, &part->sole->waiting);
+	while (!list_empty(&part->waiting)) {
+		struct list *node = part->waiting.next;
+
+		list_take(node);
+		list_add_before(&runnable, node);
+	}
+	part->sole = NULL;
+	part->classes |= part->dev->limits.preempt_for != PREEMPT_FOR_CLASS;
+	part->enqueued = (uint32_t)asks_always(part) + part->classes;
+	part->view.runnable = 0;
+	memset(part->order, 0, sizeof(part->order));
+	while (!list_empty(&runnable)) {
+		struct hal_queue *q =
+			container_of(runnable.next, struct hal_queue, waiting);
+
+		list_take(&q->waiting);
+		if (part->enqueued == 0 && part->sole == NULL)
+			part->sole = q;
+		else
+			policy_enqueue(q);
+	}
+	partition_runnable(part);
+}
+
+/* They were the old policy's. */
+static void faults_forget(struct policy_faults *f)
+{
+	counter_set(&f->invalid, 0);
+	counter_set(&f->stalls, 0);
+	counter_set(&f->starved, 0);
+	counter_set(&f->longest_wait_ns, 0);
+	f->window = 0;
+	atomic_store(&f->reason, NULL);
+	atomic_store(&f->fallback, false);
+}
+
+int policy_install(struct hal_device *dev, const struct hal_policy *p,
+		   struct hal_bk_config *cfg)
+{
+	const struct hal_policy_host host = {
+		.size = sizeof(host),
+		.device = dev,
+		.alarm = host_alarm,
+		.stop = host_stop,
+		.start = host_start,
+		.resize = host_resize,
+		.move = host_move,
+		.expect = expect_on,
+		.beside = beside_expect,
+		.waiting = backlog_of,
+		.limit = host_limit,
+		.ask = host_ask,
+		.info = &dev->info,
+	};
+	bool keeps = p == dev->policy && (p->flags & HAL_POLICY_KEEPS) != 0;
+	uint64_t alarm_ns = dev->alarm_ns;
+	void *state = NULL;
+	int err = budgets_check(dev, p);
+
+	if (err != 0)
+		return err;
+	dev->policy_host = host;
+	dev->alarm_ns = UINT64_MAX;
+	/* The new one first: if it cannot be, all is as it was. */
+	if (p->create != NULL) {
+		err = p->create(dev->services, cfg, &dev->policy_host, &state);
+		if (err != 0) {
+			dev->alarm_ns = alarm_ns;
+			return err;
+		}
+	}
+	if (dev->policy != NULL) {
+		for_each_queue(dev, give_up);
+		if (dev->policy->destroy != NULL)
+			dev->policy->destroy(dev->policy_state);
+	}
+	dev->policy = p;
+	dev->policy_ns = dev->now;
+	dev->policy_state = state;
+	dev->policy_cfg = cfg;
+	DECIDED(dev, DECIDED_INSTALL, NULL, NULL, p->name, 0);
+	dev->hold_ns = UINT64_MAX;
+	dev->stops_ns = UINT64_MAX;
+	faults_forget(&dev->faults);
+	hal_list_for_each (it, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(it, struct hal_partition, on_device);
+
+		for (size_t i = 0; !keeps && i < ARRAY_LENGTH(part->view.own); i++)
+			part->view.own[i] = 0;
+		part->leased = NULL;
+		part->held = false;
+	}
+	dev->held = 0;
+	if (!keeps)
+		for_each_queue(dev, own_reset);
+	for_each_queue(dev, take_over);
+	hal_list_for_each (it, &dev->partitions)
+		refill(container_of(it, struct hal_partition, on_device));
+	return 0;
+}
+
+void policy_info(const struct hal_device *dev, struct hal_policy_info *info)
+{
+	const struct policy_faults *f = &dev->faults;
+	const char *reason = atomic_load(&f->reason);
+
+	info->fallback = atomic_load(&f->fallback);
+	format_text(info->name, sizeof(info->name), "%s", dev->policy->name);
+	info->invalid = counter_get(&f->invalid);
+	info->stalls = counter_get(&f->stalls);
+	info->starved = counter_get(&f->starved);
+	info->longest_wait_ns = counter_get(&f->longest_wait_ns);
+	format_text(info->reason, sizeof(info->reason), "%s",
+		    reason != NULL ? reason : "");
+}
+
+void policy_remove(struct hal_device *dev)
+{
+	if (dev->policy != NULL && dev->policy->destroy != NULL)
+		dev->policy->destroy(dev->policy_state);
+	dev->policy = NULL;
+}

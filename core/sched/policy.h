@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy.h - the host of a sharing policy (hal/policy.h): what it is told, what it is
+ * asked, and the net under it; by the engine.
+ */
+#ifndef HAL_SCHED_POLICY_H
+#define HAL_SCHED_POLICY_H
+
+#include "command/queue.h"
+#include "space/partition.h"
+
+/* Another policy, or the first; the old one and what it keeps goes.  -errno: as before.
+ */
+int policy_install(struct hal_device *dev, const struct hal_policy *p,
+		   struct hal_bk_config *cfg);
+/* Which it is, and its faults; the engine, or while none runs. */
+void policy_info(const struct hal_device *dev, struct hal_policy_info *info);
+/* The device closes. */
+void policy_remove(struct hal_device *dev);
+
+void policy_partition_init(struct hal_partition *part);
+int policy_attach(struct hal_queue *q);
+void policy_detach(struct hal_queue *q);
+
+/* A queue of that class comes. */
+void policy_class(struct hal_partition *part, uint32_t service_class);
+/* q, which the policy has not, is of that class now. */
+void policy_class_now(struct hal_queue *q, uint32_t service_class);
+/* Whoever comes would be alone, and need not be asked about. */
+static inline bool policy_alone(const struct hal_partition *part)
+{
+	return part->sole == NULL && part->enqueued == part->classes;
+}
+/* q is runnable: with the one that was alone so far. */
+void policy_enqueue(struct hal_queue *q);
+/* q was picked, but the device had no room. */
+void policy_put_back(struct hal_queue *q);
+void policy_dequeue(struct hal_queue *q, enum hal_policy_why why);
+/* Whose command is next; NULL: nobody's for now. */
+struct hal_queue *policy_pick(struct hal_partition *part);
+/* ev->status -EINTR: it was stopped inside.  before_ns: so long f had run when it was. */
+void policy_ended(struct hal_queue *q, const struct flight *f,
+		  const struct hal_bk_event *ev, uint64_t before_ns);
+void policy_changed(struct hal_partition *part, struct hal_queue *q);
+/* The device has nothing more to end: who is held for that is asked for again. */
+void policy_idle(struct hal_device *dev);
+/* .alarm_ns, .hold_ns or .stops_ns may have come. */
+void policy_timers(struct hal_device *dev);
+/* The stop of q that it has asked for. */
+void policy_carry_out(struct hal_queue *q) COLD;
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * suspend.c - letting go of a queue and taking it up again.
+ *
+ * After DRAIN the device has nothing of a queue; what KILL has dropped goes back to what
+ * has not been given yet.  What FOLD and SAVE have stopped stays the device's, with its
+ * progress, and is frozen: no unit works on it, it holds no place in its partition and no
+ * event is due for it, until the queue goes on or is destroyed.
+ */
+#include "sched/suspend.h"
+
+#include <errno.h>
+
+#include "command/flow.h"
+#include "memory/bimodal.h"
+#include "observe/trace.h"
+#include "sched/policy.h"
+#include "sched/preempt.h"
+#include "util/error.h"
+
+static const char *const mode_names[] = {"DRAIN", "FOLD", "SAVE", "KILL"};
+
+static void set_state(struct hal_queue *q, enum queue_state state)
+{
+	q->state = (uint8_t)state;
+	q->slow &= ~SLOW_SUSPENDING;
+	if (state == QUEUE_SUSPENDING)
+		q->slow |= SLOW_SUSPENDING;
+}
+
+/* What the device keeps of q, and its progress, is not at work: others have its place.
+ * The oldest had run so long. */
+static void freeze(struct hal_queue *q, uint64_t ran_ns)
+{
+	struct hal_bk_event ev = {.kind = HAL_BK_DONE, .status = -EINTR};
+	struct flight *f = q->oldest;
+
+	ev.end_ns = ran_ns; /* how long it was is what counts */
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next) {
+		if (f->done)
+			continue;
+		list_take(&f->on_device);
+		q->dev->pending--;
+		q->part->inflight--;
+		q->frozen++;
+		policy_ended(q, f, &ev, 0);
+		ev.end_ns = 0;
+	}
+	if (q->frozen == 0)
+		return;
+	if (q->urgent)
+		queue_todo(q);
+	trace_depth(q->dev, q->part, q->dev->now);
+	partition_runnable(q->part);
+}
+
+/* It goes on. */
+static void thaw(struct hal_queue *q)
+{
+	struct flight *f = q->oldest;
+
+	if (q->frozen == 0)
+		return;
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next) {
+		if (f->done)
+			continue;
+		f->issue_ns = q->dev->now;
+		list_add_before(&q->dev->flights, &f->on_device);
+	}
+	q->dev->pending += q->frozen;
+	q->part->inflight += q->frozen;
+	q->frozen = 0;
+	q->view.running = q->flight_count;
+	trace_depth(q->dev, q->part, q->dev->now);
+	if (q->preempts)
+		preempt_wanted(q);
+}
+
+void suspend_thaw_all(struct hal_device *dev)
+{
+	hal_list_for_each (p, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &part->queues)
+			thaw(container_of(it, struct hal_queue, on_partition));
+	}
+}
+
+static uint32_t running(const struct hal_queue *q)
+{
+	const struct flight *f = q->oldest;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+		n += !f->done;
+	return n;
+}
+
+const struct record *suspend_once(const struct hal_queue *q)
+{
+	const struct flight *f = q->oldest;
+
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+		if (!f->done && (f->record->cmd.flags & HAL_CMD_REPLAYABLE) == 0)
+			return f->record;
+	return NULL;
+}
+
+static int kill_check(const struct hal_queue *q)
+{
+	const struct record *once = suspend_once(q);
+
+	return once == NULL
+		       ? 0
+		       : fail(ENOTSUP,
+			      "queue %u: KILL without HAL_SUSPEND_FINAL, but \"%s\" on "
+			      "the device is not HAL_CMD_REPLAYABLE",
+			      q->obj.id, record_name(once));
+}
+
+static int mode_check(const struct hal_queue *q, uint32_t mode, bool final)
+{
+	const struct hal_device *dev = q->dev;
+
+	if (mode > HAL_SUSPEND_KILL)
+		return fail(EINVAL, "%u is not a suspend mode", mode);
+	if ((dev->info.suspend_modes >> mode & 1) == 0)
+		return fail(ENOTSUP, "%s cannot suspend by %s", dev->name,
+			    mode_names[mode]);
+	return mode == HAL_SUSPEND_KILL && !final ? kill_check(q) : 0;
+}
+
+int suspend_check(const struct hal_queue *q, uint32_t mode, bool final)
+{
+	if (mode <= HAL_SUSPEND_KILL && q->state != QUEUE_RUNNING)
+		return fail(EBUSY, "queue %u is suspended already", q->obj.id);
+	return mode_check(q, mode, final);
+}
+
+/* Killed commands go back to what has not been given to the device. */
+static void rewind_killed(struct hal_queue *q)
+{
+	struct flight *f = q->oldest;
+	uint32_t kept = 0;
+
+	for (; kept < q->flight_count && !f->killed; kept++)
+		f = f->next;
+	if (kept == q->flight_count)
+		return;
+	for (struct flight *k = f; kept < q->flight_count; k = k->next, q->flight_count--)
+		k->killed = false;
+	/* It may stand at a wait further on, even for what has just been killed. */
+	queue_unpark(q);
+	q->issue = f->at;
+	q->inside = q->stepping & STEP_INSIDE; /* what came before may have ended */
+	q->limited = false;
+	q->fresh = f;
+	if ((q->slow & SLOW_HEAD) != 0) {
+		q->asked.deadline_ns = q->ending.deadline_ns;
+		q->asked.priority = q->ending.priority;
+		q->stepping |= STEP_ASKED;
+	}
+}
+
+static int resume_now(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+	int err = 0;
+
+	if (q->bk_suspended && atomic_load(&dev->lost) == 0)
+		err = dev->hot.resume(dev->hot_bk, q->bk);
+	if (err != 0)
+		return err;
+	thaw(q);
+	q->bk_suspended = false;
+	q->resume_wanted = false;
+	q->policy_stops = false;
+	list_del(&q->made_way);
+	set_state(q, QUEUE_RUNNING);
+	trace_instant(dev, q, "resume", dev->now);
+	queue_todo(q);
+	return 0;
+}
+
+/* Whoever waits for what it will not do any more need not wait for ever. */
+static void end_if_final(struct hal_queue *q)
+{
+	if (q->final && q->err == 0)
+		queue_end(q);
+}
+
+static void quiet(struct hal_queue *q, uint64_t ran_ns)
+{
+	struct hal_device *dev = q->dev;
+	struct account *a = &q->account;
+	uint64_t took =
+		dev->now > q->suspend_asked_ns ? dev->now - q->suspend_asked_ns : 0;
+
+	counter_add(&a->suspend_ns, took);
+	counter_max(&a->suspend_max_ns, took);
+	counter_max(&a->stop_max_ns[q->suspend_mode], took);
+	trace_span(dev, q, mode_names[q->suspend_mode], q->suspend_asked_ns, dev->now);
+	rewind_killed(q);
+	freeze(q, ran_ns);
+	set_state(q, QUEUE_SUSPENDED);
+	bimodal_look(q->home);
+	timeline_raise(&q->control, q->suspend_count, dev);
+	dev->acted = true;
+	end_if_final(q);
+	if (q->policy_stops && !q->policy_asks)
+		policy_changed(q->part, q);
+	/* A resume that the device refuses leaves the queue suspended: who asked has long
+	 * had its answer, so the queue says why. */
+	if (q->resume_wanted && resume_now(q) != 0)
+		timeline_fail(&q->control, -EIO, hal_last_error(), dev);
+	queue_advance(q);
+}
+
+/* What KILL has dropped had run so long; its oldest goes on behind the first kept_ns of
+ * that, when it is given again. */
+static void count_lost(struct hal_queue *q, uint64_t kept_ns)
+{
+	if (kept_ns > q->killed_ran_ns)
+		kept_ns = q->killed_ran_ns;
+	counter_add(&q->account.replayed_ns, q->killed_ran_ns - kept_ns);
+	q->killed_ran_ns = 0;
+	if (kept_ns == 0)
+		return;
+	q->stopped_ns = kept_ns;
+	q->slow |= SLOW_STOPPED;
+}
+
+void suspend_look(struct hal_queue *q)
+{
+	/* Held back by the core alone: quiet once the device has nothing of it. */
+	if (!q->bk_suspended && q->flight_count == 0)
+		quiet(q, 0);
+}
+
+void suspend_quiet(const struct hal_bk_event *ev)
+{
+	struct hal_queue *q = (void *)(uintptr_t)ev->cookie; /* NOLINT(*-int-to-ptr) */
+
+	uint64_t ran_ns = 0;
+
+	if (q->state != QUEUE_SUSPENDING)
+		return;
+	counter_add(&q->account.saved_bytes, ev->bytes_written);
+	if (ev->end_ns > ev->start_ns)
+		ran_ns = ev->end_ns - ev->start_ns;
+	if (q->suspend_mode == HAL_SUSPEND_KILL) {
+		count_lost(q, ran_ns);
+		ran_ns = 0;
+	} else if (ran_ns > 0 && running(q) > 0) {
+		queue_stopped(q, ev->start_ns, ev->end_ns);
+		q->stuck_ns = q->suspend_asked_ns; /* until then it has got on */
+	} else {
+		ran_ns = 0;
+	}
+	quiet(q, ran_ns);
+}
+
+void suspend_for_others(struct hal_queue *q)
+{
+	if (q->stuck)
+		return;
+	q->stuck = true;
+	q->stuck_ns = q->dev->now;
+	q->slow |= SLOW_KILLED;
+}
+
+bool suspend_too_long(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+	uint64_t since_ns = q->stuck ? q->stuck_ns : q->suspend_asked_ns;
+
+	if (dev->now - since_ns <= dev->limits.starve_ns)
+		return false;
+	q->stuck_ns = dev->now;
+	q->sheltered = true;
+	q->slow |= SLOW_KILLED;
+	return true;
+}
+
+void suspend_lost(struct hal_queue *q)
+{
+	if (q->state == QUEUE_SUSPENDING)
+		quiet(q, 0);
+}
+
+int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
+{
+	struct hal_device *dev = q->dev;
+	int err = suspend_check(q, mode, final);
+
+	if (err != 0)
+		return err;
+	/* Else giving the device nothing more is enough. */
+	if (running(q) > 0 && (dev->bk_suspend_modes >> mode & 1) != 0) {
+		err = dev->hot.suspend(dev->hot_bk, q->bk, mode, (uint64_t)(uintptr_t)q);
+		if (err != 0)
+			return err;
+		q->bk_suspended = true;
+		dev->pending++;
+	}
+	queue_withdraw(q, HAL_POLICY_SUSPENDED);
+	set_state(q, QUEUE_SUSPENDING);
+	q->final = final;
+	q->suspend_mode = (uint8_t)mode;
+	q->suspend_asked_ns = dev->now;
+	q->suspend_count++;
+	counter_add(&q->account.suspends, 1);
+	if (running(q) == 0)
+		quiet(q, 0);
+	return 0;
+}
+
+/* Suspended, but by the policy or to make way for others. */
+static bool is_the_engines(const struct hal_queue *q)
+{
+	return q->state != QUEUE_RUNNING &&
+	       ((q->policy_stops && !q->policy_asks) || !list_empty(&q->made_way));
+}
+
+int suspend_ask(struct hal_queue *q, uint32_t mode, bool final)
+{
+	bool told = q->policy_stops;
+	int err;
+
+	if (!is_the_engines(q)) {
+		err = suspend_begin(q, mode, final);
+		if (err == 0)
+			q->stuck = false; /* it is for itself */
+		return err;
+	}
+	err = mode_check(q, mode, final);
+	if (err != 0)
+		return err;
+	if (q->state == QUEUE_SUSPENDING && mode > q->suspend_mode)
+		return fail(EBUSY,
+			    "queue %u is being stopped by %s for others already: by %s "
+			    "once that is over",
+			    q->obj.id, mode_names[q->suspend_mode], mode_names[mode]);
+	q->final = final;
+	q->stuck = false; /* it is for itself */
+	q->resume_wanted = false;
+	q->policy_stops = false;
+	list_del(&q->made_way);
+	if (q->state == QUEUE_SUSPENDED) {
+		end_if_final(q); /* it has been quiet before */
+		queue_advance(q);
+	}
+	if (told)
+		policy_changed(q->part, q); /* it is not the policy's to start any more */
+	return 0;
+}
+
+int suspend_end(struct hal_queue *q)
+{
+	if (q->state == QUEUE_RUNNING || q->resume_wanted)
+		return fail(EINVAL, "queue %u is not suspended", q->obj.id);
+	if (q->final)
+		return fail(ECANCELED,
+			    "queue %u was suspended for good: it can only be destroyed",
+			    q->obj.id);
+	if (q->state == QUEUE_SUSPENDED)
+		return resume_now(q);
+	q->resume_wanted = true; /* as soon as the device has let go */
+	return 0;
+}

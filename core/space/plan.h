@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.h - several partitions moved as one; by the engine. */
+#ifndef HAL_SPACE_PLAN_H
+#define HAL_SPACE_PLAN_H
+
+#include "loop/device.h"
+#include "space/partition.h"
+
+#define PLAN_ROOM UINT32_MAX /* who holds plan.room: no partition's */
+
+/* 0: begun, or there is nothing to move.  Partitions, their limits and their number have
+ * been looked at. */
+int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,
+	       uint32_t count);
+/* dev->plan.move[0..count), of which .part, .from and .to are there and nobody waits for
+ * himself in a circle, the same. */
+int plan_carry_out(struct hal_device *dev);
+/* -EBUSY: there is one already. */
+int plan_busy(const struct hal_device *dev);
+/* part waits until it can move. */
+bool plan_has(const struct hal_partition *part);
+/* part has moved, or has not, as part of a plan or not. */
+void plan_moved(struct hal_partition *part, bool well);
+/* A point that some partition of the plan reaches; .timeline NULL: there is no plan. */
+struct hal_point plan_point(const struct hal_device *dev);
+/* The same of the whole plan; dev->plan.over is there. */
+struct hal_point plan_over_point(const struct hal_device *dev);
+
+#endif

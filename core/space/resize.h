@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resize.h - which units a partition has, and moving its border; by the engine. */
+#ifndef HAL_SPACE_RESIZE_H
+#define HAL_SPACE_RESIZE_H
+
+#include "loop/device.h"
+#include "space/partition.h"
+
+/* d says where, not only how many. */
+static inline bool names_place(const struct hal_partition_desc *d)
+{
+	return d->rows != 0 || d->cols != 0 || d->row != 0 || d->col != 0;
+}
+
+/* Units for d, of one that has so many (0: none yet). */
+static inline uint32_t resize_wants(const struct hal_partition_desc *d, uint32_t has)
+{
+	if (names_place(d))
+		return (uint32_t)d->rows * d->cols;
+	if (has > d->units_ceiling)
+		has = d->units_ceiling;
+	return has < d->units_floor ? d->units_floor : has;
+}
+
+/* Resolves what d asks for into *out, which is all 0: units, isolation, colours, bytes,
+ * an index; takes nothing. */
+int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
+		   struct hal_bk_partition_desc *out);
+/* The floor and the ceiling that d asks for, with so many units, for when it is there or
+ * has moved; and whether it is to stay where it is. */
+void resize_limits(struct hal_partition *part, const struct hal_partition_desc *d,
+		   uint32_t units);
+/* The same, as they are. */
+void resize_keep_limits(struct hal_partition *part);
+/* p, with .desc planned and .bk made, is there; and is not any more. */
+void partition_enter(struct hal_partition *p);
+void partition_leave(struct hal_partition *p);
+uint32_t partition_isolation(const struct hal_device *dev,
+			     const struct hal_bk_partition_desc *at);
+
+/* part->resize_count is the value that its .control reaches when it has moved. */
+int resize_begin(struct hal_partition *part, const struct hal_partition_desc *d);
+/* To so many units, wherever they are, within the floor and the ceiling that it has. */
+int resize_units(struct hal_partition *part, uint32_t units);
+/* The steps of that for a part of which it is known where it goes. */
+int resize_check(const struct hal_partition *part, const struct hal_partition_desc *d);
+int resize_renew(struct hal_partition *part);
+int resize_move(struct hal_partition *part, const struct hal_bk_partition_desc *to);
+/* The device has moved a partition, or has not (ev->status). */
+void resize_done(const struct hal_bk_event *ev);
+/* It will not any more. */
+void resize_lost(struct hal_partition *part);
+
+/* ---- memory: any thread ------------------------------------------------------------ */
+
+int partition_charge(struct hal_partition *part, uint64_t bytes, const char *what);
+void partition_release(struct hal_partition *part, uint64_t bytes);
+/* A buffer of a partition that evicts, wherever it will be. */
+int limit_charge(struct hal_partition *part, uint64_t bytes);
+void limit_release(struct hal_partition *part, uint64_t bytes);
+/* Bytes that may still be promised to somebody. */
+int memory_promise(struct hal_device *dev, uint64_t bytes);
+void memory_unpromise(struct hal_device *dev, uint64_t bytes);
+uint64_t memory_left(const struct hal_device *dev);
+
+#endif

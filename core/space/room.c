@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* room.c - others make room for a partition that has none in one place. */
+#include "space/room.h"
+
+#include <errno.h>
+
+#include "command/callback.h"
+#include "loop/engine.h"
+#include "replay/journal.h"
+#include "space/compact.h"
+#include "space/plan.h"
+#include "util/error.h"
+#include "util/fd.h"
+
+struct room {
+	const struct hal_partition *part;
+	const struct hal_partition_desc *desc;
+	struct hal_point other; /* when the plan is over; .timeline NULL: there is none */
+};
+
+static int begin(struct hal_device *dev, void *arg)
+{
+	struct room *r = arg;
+	const struct hal_partition_desc *d = r->desc;
+	int err = device_alive(dev);
+
+	if (dev->plan.over == NULL)
+		dev->plan.over = timeline_make(dev);
+	if (dev->plan.over == NULL)
+		return -ENOMEM;
+	if (err != 0)
+		return err;
+	JOURNAL(dev, JOURNAL_COMPACT, r->part != NULL ? r->part->desc.index + 1 : 0,
+		d->units_floor, d->units_ceiling, d->row, d->col, d->rows, d->cols,
+		dev->compact);
+	err = compact_begin(dev, r->part, d, dev->compact);
+	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
+	r->other = plan_over_point(dev);
+	return err;
+}
+
+/* Until the plan is over that is under way, if one is. */
+static void wait_for(const struct hal_point *p)
+{
+	if (p->timeline != NULL)
+		(void)hal_wait(p, 1, 0, HAL_FOREVER);
+}
+
+static int make(struct hal_device *dev, struct room *r)
+{
+	int err = engine_call(dev, begin, r);
+
+	/* The policy moves some; that is waited for once. */
+	if (err == -EBUSY && r->other.timeline != NULL) {
+		wait_for(&r->other);
+		err = engine_call(dev, begin, r);
+	}
+	if (err == 0)
+		wait_for(&r->other);
+	return err;
+}
+
+int room_for(struct hal_device *dev, struct hal_partition *part,
+	     const struct hal_partition_desc *d, int (*ask)(void *arg, bool room),
+	     void *arg)
+{
+	struct room r = {.part = part, .desc = d};
+	int err = ask(arg, false), made, cancel;
+	char text[400];
+
+	/* A callback would wait for work that waits for it. */
+	if (err != -ENOSPC || dev->compact == 0 || callback_inside(dev))
+		return err;
+	format_text(text, sizeof(text), "%s", hal_last_error());
+	cancel = cancel_hold();
+	pthread_mutex_lock(&dev->room);
+	made = make(dev, &r);
+	if (made == 0)
+		err = tried(ask(arg, true));
+	pthread_mutex_unlock(&dev->room);
+	cancel_release(cancel);
+	if (made != 0) {
+		char why[200];
+
+		format_text(why, sizeof(why), "%s", hal_last_error());
+		err = fail(err, "%s; hal.compact = %u: %s", text, dev->compact, why);
+	}
+	return err;
+}
+
+void room_take(struct hal_device *dev)
+{
+	if (dev->plan.room.rows == 0)
+		return;
+	JOURNAL(dev, JOURNAL_ROOM, 0);
+	compact_over(dev);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pack.c - reading a struct hal_pack; the file may lie anywhere, aligned or not. */
+#include "lib/pack.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct hal_pack head_of(const void *image)
+{
+	struct hal_pack head;
+
+	memcpy(&head, image, sizeof(head));
+	return head;
+}
+
+bool pack_is(const void *image, size_t size)
+{
+	uint32_t magic;
+
+	if (size < sizeof(magic))
+		return false;
+	memcpy(&magic, image, sizeof(magic));
+	return magic == HAL_PACK_MAGIC;
+}
+
+uint32_t pack_count(const void *image)
+{
+	return head_of(image).count;
+}
+
+struct hal_pack_entry pack_entry(const void *image, uint32_t index)
+{
+	struct hal_pack_entry entry;
+
+	memcpy(&entry,
+	       (const uint8_t *)image + sizeof(struct hal_pack) + index * sizeof(entry),
+	       sizeof(entry));
+	return entry;
+}
+
+/* An image lies behind the one before it: two entries never name the same bytes. */
+static bool entry_check(const void *image, uint32_t index, uint64_t *end, char *why,
+			size_t why_size)
+{
+	const struct hal_pack head = head_of(image);
+	const struct hal_pack_entry e = pack_entry(image, index);
+
+	if (memchr(e.label, '\0', sizeof(e.label)) == NULL) {
+		snprintf(why, why_size, "the label of image %" PRIu32 " does not end",
+			 index);
+		return false;
+	}
+	if (e.offset % HAL_PACK_ALIGN != 0 || e.offset < *end || e.offset > head.bytes ||
+	    e.bytes > head.bytes - e.offset) {
+		snprintf(why, why_size,
+			 "image %" PRIu32 " is said to be %" PRIu64 " bytes at %" PRIu64
+			 ": not %u-aligned within bytes %" PRIu64 " to %" PRIu64,
+			 index, e.bytes, e.offset, HAL_PACK_ALIGN, *end, head.bytes);
+		return false;
+	}
+	if (e.bytes == 0) {
+		snprintf(why, why_size, "image %" PRIu32 " is empty", index);
+		return false;
+	}
+	if (pack_is((const uint8_t *)image + e.offset, e.bytes)) {
+		snprintf(why, why_size, "image %" PRIu32 " is a pack itself", index);
+		return false;
+	}
+	*end = e.offset + e.bytes;
+	return true;
+}
+
+bool pack_check(const void *image, size_t size, char *why, size_t why_size)
+{
+	struct hal_pack head;
+	uint64_t end;
+
+	if (size < sizeof(head)) {
+		snprintf(why, why_size, "cut in its header: %zu bytes", size);
+		return false;
+	}
+	head = head_of(image);
+	if (head.version != HAL_PACK_VERSION ||
+	    head.entry_size != sizeof(struct hal_pack_entry)) {
+		snprintf(why, why_size,
+			 "version %" PRIu32 " with entries of %" PRIu32
+			 " bytes, %u with %zu are known",
+			 head.version, head.entry_size, HAL_PACK_VERSION,
+			 sizeof(struct hal_pack_entry));
+		return false;
+	}
+	if (head.bytes != size) {
+		snprintf(why, why_size, "it says %" PRIu64 " bytes, there are %zu",
+			 head.bytes, size);
+		return false;
+	}
+	if (head.count == 0 || head.count > HAL_PACK_IMAGES_MAX) {
+		snprintf(why, why_size, "%" PRIu32 " images, 1 to %u are possible",
+			 head.count, HAL_PACK_IMAGES_MAX);
+		return false;
+	}
+	end = sizeof(head) + (uint64_t)head.count * head.entry_size;
+	if (end > size) {
+		snprintf(why, why_size, "cut in its table: %zu bytes, %" PRIu32 " images",
+			 size, head.count);
+		return false;
+	}
+	for (uint32_t i = 0; i < head.count; i++)
+		if (!entry_check(image, i, &end, why, why_size))
+			return false;
+	return true;
+}
