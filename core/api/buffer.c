@@ -11,6 +11,7 @@
 #include "loop/engine.h"
 #include "memory/bimodal.h"
 #include "memory/evict.h"
+#include "memory/quota.h"
 #include "memory/recolor.h"
 #include "observe/trace.h"
 #include "space/resize.h"

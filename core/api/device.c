@@ -9,6 +9,7 @@
 #include "command/callback.h"
 #include "command/flow.h"
 #include "loop/engine.h"
+#include "memory/quota.h"
 #include "observe/trace.h"
 #include "replay/journal.h"
 #include "sched/policy.h"

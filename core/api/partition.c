@@ -8,6 +8,7 @@
 #include "command/callback.h"
 #include "loop/engine.h"
 #include "memory/evict.h"
+#include "memory/quota.h"
 #include "observe/trace.h"
 #include "replay/journal.h"
 #include "sched/limit.h"

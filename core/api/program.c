@@ -9,6 +9,7 @@
 #include "lib/pack.h"
 #include "loop/engine.h"
 #include "memory/evict.h"
+#include "memory/quota.h"
 #include "observe/trace.h"
 #include "sched/expect.h"
 #include "space/resize.h"

@@ -19,25 +19,6 @@
 #include "sched/preempt.h"
 #include "sched/suspend.h"
 
-void queue_describe(const struct hal_queue *q, char *text, size_t size)
-{
-	format_text(text, size, "queue %u of partition %u \"%s\"", q->obj.id,
-		    q->home->obj.id, q->home->name);
-}
-
-const char *record_name(const struct record *r)
-{
-	static const char *const names[] = {
-		[HAL_OP_NOP] = "nop",         [HAL_OP_COPY] = "copy",
-		[HAL_OP_FILL] = "fill",       [HAL_OP_HOST] = "host callback",
-		[HAL_OP_BARRIER] = "barrier", [HAL_OP_TIMESTAMP] = "timestamp",
-	};
-
-	if (r->cmd.op == HAL_OP_LAUNCH)
-		return r->launch.kernel->info.name;
-	return r->cmd.op < ARRAY_LENGTH(names) ? names[r->cmd.op] : "wait or signal";
-}
-
 /* ---- create ------------------------------------------------------------------------ */
 
 /* What d leaves open, its partition's section says. */

@@ -2,7 +2,6 @@
 /* deferred.c - freeing what submitted work may still use. */
 #include "command/deferred.h"
 
-#include "command/flow.h"
 #include "loop/device.h"
 
 /* Anything in q that was submitted before d was destroyed. */

@@ -107,30 +107,6 @@ static ALWAYS_INLINE struct hal_queue *pick(struct hal_partition *part)
 	return q;
 }
 
-void queue_withdraw(struct hal_queue *q, enum hal_policy_why why)
-{
-	if (!q->runnable)
-		return;
-	q->runnable = false;
-	if (q->urgent)
-		queue_todo(q);
-	if (q->part->sole == q)
-		q->part->sole = NULL;
-	else
-		policy_dequeue(q, why);
-}
-
-void queue_unpark(struct hal_queue *q)
-{
-	if (!q->parked)
-		return;
-	q->parked = false;
-	q->recolor_parked = false;
-	timeline_drop_waiter(&q->waiter);
-	inherit_end(q);
-	timer_unset(q->dev, &q->timer);
-}
-
 /* ---- failing ----------------------------------------------------------------------- */
 
 static void keep_fault(struct hal_queue *q, const char *text)
@@ -755,20 +731,6 @@ void queue_called(struct hal_queue *q)
 }
 
 /* ---- taking in --------------------------------------------------------------------- */
-
-/* Submitted while the engine slept: device time is what it was when it woke. */
-void queue_stamp(struct hal_queue *q)
-{
-	unsigned int tail = ring_tail(&q->ring);
-
-	for (unsigned int pos = q->retire.pos; pos != tail;) {
-		struct record *r = &q->slots[pos & q->ring.mask];
-
-		if (r->submit_ns == SUBMIT_ASLEEP)
-			r->submit_ns = q->dev->now;
-		pos += r->slots;
-	}
-}
 
 void queue_letter(struct hal_device *dev, struct letter *l)
 {

@@ -22,12 +22,6 @@ void queue_letter(struct hal_device *dev, struct letter *l);
 void queue_advance(struct hal_queue *q);
 /* The callback at q->issue has returned. */
 void queue_called(struct hal_queue *q);
-/* It is not runnable any more. */
-void queue_withdraw(struct hal_queue *q, enum hal_policy_why why);
-/* It does not wait any more, for a point or a time. */
-void queue_unpark(struct hal_queue *q);
-/* What has been submitted without a time gets the present one. */
-void queue_stamp(struct hal_queue *q) COLD;
 /* Drops all that is in it; the device has nothing of it any more. */
 void queue_abandon(struct hal_queue *q) COLD;
 /* Nothing of it will run any more: its points fail, and what the device does not keep is

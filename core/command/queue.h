@@ -217,7 +217,10 @@ struct hal_queue {
 	struct flight flights[];
 };
 
+/* Write the name of q for an error text. */
 void queue_describe(const struct hal_queue *q, char *text, size_t size);
+/* Give the present time to what has been submitted without one. */
+void queue_stamp(struct hal_queue *q) COLD;
 
 static inline uint64_t queue_commands(const struct hal_queue *q)
 {

@@ -2,9 +2,9 @@
 /* bimodal.c - a partition that is alone has more memory channels. */
 #include "memory/bimodal.h"
 
-#include "command/flow.h"
 #include "observe/trace.h"
 #include "replay/journal.h"
+#include "sched/urgency.h"
 
 static bool is_wide(const struct hal_partition *part)
 {

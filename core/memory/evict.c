@@ -10,8 +10,8 @@
 
 #include "loop/engine.h"
 #include "memory/bimodal.h"
+#include "memory/quota.h"
 #include "memory/recolor.h"
-#include "space/resize.h"
 #include "util/compiler.h"
 #include "util/error.h"
 #include "util/futex.h"

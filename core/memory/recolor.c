@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command/flow.h"
 #include "memory/bimodal.h"
 #include "memory/evict.h"
+#include "memory/quota.h"
 #include "replay/journal.h"
-#include "space/resize.h"
+#include "sched/policy.h"
+#include "sched/urgency.h"
 #include "util/error.h"
 
 /* A command uses memory mem. */

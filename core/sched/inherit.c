@@ -18,58 +18,11 @@
  */
 #include "sched/inherit.h"
 
-#include "command/flow.h"
 #include "sched/policy.h"
 #include "sched/preempt.h"
 #include "space/partition.h"
 
 enum { SEARCHED = 256, EACH = 16 };
-
-/* ---- ranks: lower is more urgent ------------------------------------------------------ */
-
-static const uint8_t class_ranks[HAL_CLASSES] = {
-	[HAL_CLASS_LATENCY] = 0,
-	[HAL_CLASS_NORMAL] = 1,
-	[HAL_CLASS_BEST_EFFORT] = 2,
-};
-
-static uint64_t rank_of(uint32_t service_class, int32_t priority)
-{
-	return (uint64_t)class_ranks[service_class] << 32 |
-	       (uint64_t)((int64_t)INT32_MAX - priority);
-}
-
-static uint32_t rank_class(uint64_t rank)
-{
-	if (rank >> 32 == class_ranks[HAL_CLASS_LATENCY])
-		return HAL_CLASS_LATENCY;
-	return rank >> 32 == class_ranks[HAL_CLASS_NORMAL] ? HAL_CLASS_NORMAL
-							   : HAL_CLASS_BEST_EFFORT;
-}
-
-static int32_t rank_priority(uint64_t rank)
-{
-	return (int32_t)(INT32_MAX - (int64_t)(rank & UINT32_MAX));
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t own_rank(const struct hal_queue *q)
-{
-	return rank_of(q->own_class, q->asked.priority);
-}
-
-static uint64_t own_deadline(const struct hal_queue *q)
-{
-	uint64_t at = q->slots[q->issue.pos & q->ring.mask].submit_ns;
-
-	at = least(at, q->dev->now); /* SUBMIT_ASLEEP */
-	return q->asked.deadline_ns != 0 ? hal_bk_after(at, q->asked.deadline_ns)
-					 : UINT64_MAX;
-}
 
 /* ---- who is waited for ---------------------------------------------------------------- */
 
@@ -151,30 +104,16 @@ static struct hal_queue *awaited(const struct hal_queue *q)
 
 /* ---- lending -------------------------------------------------------------------------- */
 
-static void changed(struct hal_queue *x)
-{
-	x->lent.stale = true;
-	queue_todo(x);
-}
-
 static void lend(struct hal_queue *q, struct hal_queue *x)
 {
+	struct urgency u = urgency_to_lend(q);
+
 	q->lends.to = x;
-	q->lends.rank.key = least(own_rank(q), q->lent.rank);
-	q->lends.deadline.key = least(own_deadline(q), q->lent.deadline_ns);
+	q->lends.rank.key = u.rank;
+	q->lends.deadline.key = u.deadline_ns;
 	heap_add(&x->lent.ranks, &q->lends.rank);
 	heap_add(&x->lent.deadlines, &q->lends.deadline);
-	changed(x);
-}
-
-void inherit_take_back(struct hal_queue *q)
-{
-	struct hal_queue *x = q->lends.to;
-
-	heap_remove(&x->lent.ranks, &q->lends.rank);
-	heap_remove(&x->lent.deadlines, &q->lends.deadline);
-	q->lends.to = NULL;
-	changed(x);
+	inherit_changed(x);
 }
 
 void inherit_try(struct hal_queue *q)
@@ -228,7 +167,7 @@ void inherit_look(struct hal_queue *q)
 		return;
 	q->lent.rank = rank_now;
 	q->lent.deadline_ns = deadline_now;
-	come_again(q, rank_class(least(rank_of(q->own_class, INT32_MIN), rank_now)));
+	come_again(q, urgency_class(q));
 	if (inherits(q) && inherit_is_above(q))
 		preempt_spare(q);
 	/* It lends on what it has now. */
@@ -236,56 +175,4 @@ void inherit_look(struct hal_queue *q)
 		inherit_end(q);
 		inherit_begin(q);
 	}
-}
-
-void inherit_see(struct hal_queue *q)
-{
-	struct hal_policy_command *head = &q->view.head;
-
-	/* A lower class lends no priority. */
-	if (q->lent.rank >> 32 <= class_ranks[q->own_class] &&
-	    rank_priority(q->lent.rank) > head->priority)
-		head->priority = rank_priority(q->lent.rank);
-	head->deadline_ns = least(head->deadline_ns, q->lent.deadline_ns);
-}
-
-bool urgency_above(const struct urgency *a, const struct urgency *b)
-{
-	if (a->rank != b->rank)
-		return a->rank < b->rank;
-	return a->deadline_ns < b->deadline_ns;
-}
-
-struct urgency inherit_urgency(const struct hal_queue *q)
-{
-	struct urgency next = {own_rank(q), UINT64_MAX}, u;
-
-	/* Else whoever submits may be writing its record. */
-	if (q->runnable)
-		next.deadline_ns = own_deadline(q);
-	u = next;
-	if (q->flight_count > 0) {
-		uint64_t at = q->oldest->submit_ns;
-
-		u.rank = rank_of(q->own_class, q->ending.priority);
-		u.deadline_ns = q->ending.deadline_ns != 0
-					? hal_bk_after(at, q->ending.deadline_ns)
-					: UINT64_MAX;
-		if (q->runnable && urgency_above(&next, &u))
-			u = next;
-	}
-	u.rank = least(u.rank, q->lent.rank);
-	u.deadline_ns = least(u.deadline_ns, q->lent.deadline_ns);
-	return u;
-}
-
-uint64_t inherit_deadline(const struct hal_queue *q)
-{
-	return q->runnable ? least(own_deadline(q), q->lent.deadline_ns)
-			   : inherit_urgency(q).deadline_ns;
-}
-
-bool inherit_is_above(const struct hal_queue *q)
-{
-	return q->lent.rank < own_rank(q);
 }

@@ -304,6 +304,19 @@ void policy_dequeue(struct hal_queue *q, enum hal_policy_why why)
 	take_back(q, why);
 }
 
+void queue_withdraw(struct hal_queue *q, enum hal_policy_why why)
+{
+	if (!q->runnable)
+		return;
+	q->runnable = false;
+	if (q->urgent)
+		queue_todo(q);
+	if (q->part->sole == q)
+		q->part->sole = NULL;
+	else
+		policy_dequeue(q, why);
+}
+
 void policy_put_back(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;

@@ -36,6 +36,8 @@ void policy_enqueue(struct hal_queue *q);
 /* q was picked, but the device had no room. */
 void policy_put_back(struct hal_queue *q);
 void policy_dequeue(struct hal_queue *q, enum hal_policy_why why);
+/* Take q from the runnable queues, if it is one of them. */
+void queue_withdraw(struct hal_queue *q, enum hal_policy_why why);
 /* Whose command is next; NULL: nobody's for now. */
 struct hal_queue *policy_pick(struct hal_partition *part);
 /* ev->status -EINTR: it was stopped inside.  before_ns: so long f had run when it was. */

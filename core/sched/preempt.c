@@ -394,15 +394,6 @@ static void make_way(struct hal_queue *q)
 	}
 }
 
-void preempt_wanted(struct hal_queue *q)
-{
-	if (!q->urgent) {
-		q->urgent = true;
-		q->part->urgent++;
-	}
-	queue_todo(q);
-}
-
 void preempt_look(struct hal_queue *q)
 {
 	if (!is_urgent(q)) {

@@ -5,8 +5,6 @@
 
 #include "command/queue.h"
 
-/* q, which others may make way for, is runnable: preempt_look comes. */
-void preempt_wanted(struct hal_queue *q);
 /* What the device does may be in the way of q, or q not have anything any more; at the
  * turn's own level. */
 void preempt_look(struct hal_queue *q);

@@ -15,7 +15,7 @@
 #include "memory/bimodal.h"
 #include "observe/trace.h"
 #include "sched/policy.h"
-#include "sched/preempt.h"
+#include "sched/urgency.h"
 #include "util/error.h"
 
 static const char *const mode_names[] = {"DRAIN", "FOLD", "SAVE", "KILL"};

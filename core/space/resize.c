@@ -6,16 +6,12 @@
 #include <string.h>
 
 #include "memory/evict.h"
+#include "memory/quota.h"
 #include "observe/trace.h"
 #include "sched/policy.h"
 #include "space/place.h"
 #include "space/plan.h"
 #include "util/error.h"
-
-void partition_describe(const struct hal_partition *p, char *text, size_t size)
-{
-	format_text(text, size, "partition %u \"%s\"", p->desc.index, p->name);
-}
 
 static struct hal_partition *partition_at(struct list *node)
 {
@@ -164,94 +160,6 @@ static int plan_units(struct hal_device *dev, const struct hal_partition_desc *d
 	out->cols = (uint16_t)r.cols;
 	out->units = r.rows * r.cols;
 	return 0;
-}
-
-/* ---- memory ------------------------------------------------------------------------ */
-
-uint64_t memory_left(const struct hal_device *dev)
-{
-	uint64_t taken = counter_get(&dev->memory_taken);
-
-	return taken < dev->info.memory_bytes ? dev->info.memory_bytes - taken : 0;
-}
-
-/* bytes more under *used, if that does not go over limit; else false, and what is left.
- */
-static bool charge(counter *used, uint64_t limit, uint64_t bytes, uint64_t *left)
-{
-	uint64_t now = counter_get(used);
-
-	do {
-		*left = now < limit ? limit - now : 0;
-		if (bytes > *left)
-			return false;
-	} while (!atomic_compare_exchange_weak(used, &now, now + bytes));
-	return true;
-}
-
-int memory_promise(struct hal_device *dev, uint64_t bytes)
-{
-	uint64_t limit = dev->info.memory_bytes, left;
-
-	/* A device that does not say how much it has decides by itself. */
-	if (charge(&dev->memory_taken, limit != 0 ? limit : UINT64_MAX, bytes, &left))
-		return 0;
-	return fail(ENOSPC, "%llu bytes of memory asked for, %llu of %llu are left on %s",
-		    U64(bytes), U64(left), U64(limit), dev->name);
-}
-
-void memory_unpromise(struct hal_device *dev, uint64_t bytes)
-{
-	atomic_fetch_sub(&dev->memory_taken, bytes);
-}
-
-static COLD int charge_failed(const struct hal_partition *part, uint64_t bytes,
-			      const char *what, uint64_t left, const char *of)
-{
-	char text[64];
-
-	partition_describe(part, text, sizeof(text));
-	return fail(ENOSPC, "%s of %llu bytes: %llu are left of the %s of %s", what,
-		    U64(bytes), U64(left), of, text);
-}
-
-int partition_charge(struct hal_partition *part, uint64_t bytes, const char *what)
-{
-	struct hal_device *dev = part->dev;
-	uint64_t quota = counter_get(&part->quota);
-	uint64_t limit = dev->info.memory_bytes, left;
-
-	if (quota != 0) {
-		if (!charge(&part->memory_used, quota, bytes, &left))
-			return charge_failed(part, bytes, what, left, "quota");
-		return 0;
-	}
-	if (!charge(&dev->memory_taken, limit != 0 ? limit : UINT64_MAX, bytes, &left))
-		return charge_failed(part, bytes, what, left, "free memory");
-	atomic_fetch_add(&part->memory_used, bytes);
-	return 0;
-}
-
-int limit_charge(struct hal_partition *part, uint64_t bytes)
-{
-	struct evict *e = part->evict;
-	uint64_t left;
-
-	return charge(&e->all, e->limit, bytes, &left)
-		       ? 0
-		       : charge_failed(part, bytes, "a buffer", left, "memory_limit");
-}
-
-void limit_release(struct hal_partition *part, uint64_t bytes)
-{
-	atomic_fetch_sub(&part->evict->all, bytes);
-}
-
-void partition_release(struct hal_partition *part, uint64_t bytes)
-{
-	atomic_fetch_sub(&part->memory_used, bytes);
-	if (counter_get(&part->quota) == 0)
-		memory_unpromise(part->dev, bytes);
 }
 
 /* ---- colours, isolation, index ----------------------------------------------------- */
@@ -499,49 +407,6 @@ int resize_check(const struct hal_partition *p, const struct hal_partition_desc 
 	return 0;
 }
 
-/* What the device has promised the partition goes from what it is to what it will be;
- * 0 for a new quota: as it is. */
-static int requota(struct hal_partition *p, uint64_t to)
-{
-	uint64_t quota = counter_get(&p->quota);
-	uint64_t has = quota != 0 ? quota : counter_get(&p->memory_used);
-
-	if (to == 0 || to == quota)
-		return 0;
-	if (to > has) {
-		int err = memory_promise(p->dev, to - has);
-
-		if (err != 0)
-			return err;
-	} else {
-		memory_unpromise(p->dev, has - to);
-	}
-	counter_set(&p->quota, to);
-	return 0;
-}
-
-/* The partition has not moved after all: what requota has done is undone, as far as
- * others have not taken, or the partition itself used, what was in between. */
-static void requota_undo(struct hal_partition *p)
-{
-	uint64_t quota = counter_get(&p->quota), used = counter_get(&p->memory_used);
-	uint64_t to = p->quota_before, left;
-	uint64_t limit = p->dev->info.memory_bytes;
-
-	if (to == quota)
-		return;
-	if (to > quota) {
-		if (!charge(&p->dev->memory_taken, limit != 0 ? limit : UINT64_MAX,
-			    to - quota, &left))
-			return;
-	} else {
-		if (to != 0 && to < used)
-			to = used;
-		memory_unpromise(p->dev, quota - (to != 0 ? to : used));
-	}
-	counter_set(&p->quota, to);
-}
-
 /* A point that has failed stays so, but the partition may be asked again: that has a
  * timeline of its own. */
 int resize_renew(struct hal_partition *part)
@@ -598,7 +463,7 @@ int resize_begin(struct hal_partition *part, const struct hal_partition_desc *d)
 	if (err != 0)
 		return err;
 	part->quota_before = counter_get(&part->quota);
-	err = requota(part, d->memory_bytes);
+	err = quota_change(part, d->memory_bytes);
 	if (err != 0)
 		return err;
 	if (d->memory_bytes != 0)
@@ -606,7 +471,7 @@ int resize_begin(struct hal_partition *part, const struct hal_partition_desc *d)
 	resize_limits(part, d, to.units);
 	err = resize_move(part, &to);
 	if (err != 0)
-		requota_undo(part);
+		quota_undo(part);
 	return err;
 }
 
@@ -656,7 +521,7 @@ static void moved(struct hal_partition *part, int status, const char *why)
 		part->moved_ns = dev->now;
 	} else {
 		place_settle(&dev->place, &to, &from, partition_holder(part));
-		requota_undo(part);
+		quota_undo(part);
 	}
 	memset(&part->moving, 0, sizeof(part->moving));
 	part->policy_moves = false;

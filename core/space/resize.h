@@ -51,16 +51,4 @@ void resize_done(const struct hal_bk_event *ev);
 /* It will not any more. */
 void resize_lost(struct hal_partition *part);
 
-/* ---- memory: any thread ------------------------------------------------------------ */
-
-int partition_charge(struct hal_partition *part, uint64_t bytes, const char *what);
-void partition_release(struct hal_partition *part, uint64_t bytes);
-/* A buffer of a partition that evicts, wherever it will be. */
-int limit_charge(struct hal_partition *part, uint64_t bytes);
-void limit_release(struct hal_partition *part, uint64_t bytes);
-/* Bytes that may still be promised to somebody. */
-int memory_promise(struct hal_device *dev, uint64_t bytes);
-void memory_unpromise(struct hal_device *dev, uint64_t bytes);
-uint64_t memory_left(const struct hal_device *dev);
-
 #endif

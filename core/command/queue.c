@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queue.c - what a queue and its records are called, and when they were submitted. */
+#include "command/queue.h"
+
+#include "loop/device.h"
+#include "space/partition.h"
+#include "util/error.h"
+
+void queue_describe(const struct hal_queue *q, char *text, size_t size)
+{
+	format_text(text, size, "queue %u of partition %u \"%s\"", q->obj.id,
+		    q->home->obj.id, q->home->name);
+}
+
+const char *record_name(const struct record *r)
+{
+	static const char *const names[] = {
+		[HAL_OP_NOP] = "nop",         [HAL_OP_COPY] = "copy",
+		[HAL_OP_FILL] = "fill",       [HAL_OP_HOST] = "host callback",
+		[HAL_OP_BARRIER] = "barrier", [HAL_OP_TIMESTAMP] = "timestamp",
+	};
+
+	if (r->cmd.op == HAL_OP_LAUNCH)
+		return r->launch.kernel->info.name;
+	return r->cmd.op < ARRAY_LENGTH(names) ? names[r->cmd.op] : "wait or signal";
+}
+
+/* Submitted while the engine slept: device time is what it was when it woke. */
+void queue_stamp(struct hal_queue *q)
+{
+	unsigned int tail = ring_tail(&q->ring);
+
+	for (unsigned int pos = q->retire.pos; pos != tail;) {
+		struct record *r = &q->slots[pos & q->ring.mask];
+
+		if (r->submit_ns == SUBMIT_ASLEEP)
+			r->submit_ns = q->dev->now;
+		pos += r->slots;
+	}
+}

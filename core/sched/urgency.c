@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * urgency.c - how urgent a queue is, by itself and by what it is lent.
+ *
+ * It calls nothing of its room, so that all files of it can ask.
+ */
+#include "sched/urgency.h"
+
+#include "command/timeline.h"
+#include "loop/engine.h"
+#include "space/partition.h"
+
+static const uint8_t class_ranks[HAL_CLASSES] = {
+	[HAL_CLASS_LATENCY] = 0,
+	[HAL_CLASS_NORMAL] = 1,
+	[HAL_CLASS_BEST_EFFORT] = 2,
+};
+
+static uint64_t rank_of(uint32_t service_class, int32_t priority)
+{
+	return (uint64_t)class_ranks[service_class] << 32 |
+	       (uint64_t)((int64_t)INT32_MAX - priority);
+}
+
+static uint32_t rank_class(uint64_t rank)
+{
+	if (rank >> 32 == class_ranks[HAL_CLASS_LATENCY])
+		return HAL_CLASS_LATENCY;
+	return rank >> 32 == class_ranks[HAL_CLASS_NORMAL] ? HAL_CLASS_NORMAL
+							   : HAL_CLASS_BEST_EFFORT;
+}
+
+static int32_t rank_priority(uint64_t rank)
+{
+	return (int32_t)(INT32_MAX - (int64_t)(rank & UINT32_MAX));
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t own_rank(const struct hal_queue *q)
+{
+	return rank_of(q->own_class, q->asked.priority);
+}
+
+static uint64_t own_deadline(const struct hal_queue *q)
+{
+	uint64_t at = q->slots[q->issue.pos & q->ring.mask].submit_ns;
+
+	at = least(at, q->dev->now); /* SUBMIT_ASLEEP */
+	return q->asked.deadline_ns != 0 ? hal_bk_after(at, q->asked.deadline_ns)
+					 : UINT64_MAX;
+}
+
+bool urgency_above(const struct urgency *a, const struct urgency *b)
+{
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	return a->deadline_ns < b->deadline_ns;
+}
+
+struct urgency inherit_urgency(const struct hal_queue *q)
+{
+	struct urgency next = {own_rank(q), UINT64_MAX}, u;
+
+	/* Else whoever submits may be writing its record. */
+	if (q->runnable)
+		next.deadline_ns = own_deadline(q);
+	u = next;
+	if (q->flight_count > 0) {
+		uint64_t at = q->oldest->submit_ns;
+
+		u.rank = rank_of(q->own_class, q->ending.priority);
+		u.deadline_ns = q->ending.deadline_ns != 0
+					? hal_bk_after(at, q->ending.deadline_ns)
+					: UINT64_MAX;
+		if (q->runnable && urgency_above(&next, &u))
+			u = next;
+	}
+	u.rank = least(u.rank, q->lent.rank);
+	u.deadline_ns = least(u.deadline_ns, q->lent.deadline_ns);
+	return u;
+}
+
+struct urgency urgency_to_lend(const struct hal_queue *q)
+{
+	return (struct urgency){least(own_rank(q), q->lent.rank),
+				least(own_deadline(q), q->lent.deadline_ns)};
+}
+
+uint32_t urgency_class(const struct hal_queue *q)
+{
+	return rank_class(least(rank_of(q->own_class, INT32_MIN), q->lent.rank));
+}
+
+uint64_t inherit_deadline(const struct hal_queue *q)
+{
+	return q->runnable ? least(own_deadline(q), q->lent.deadline_ns)
+			   : inherit_urgency(q).deadline_ns;
+}
+
+bool inherit_is_above(const struct hal_queue *q)
+{
+	return q->lent.rank < own_rank(q);
+}
+
+void inherit_see(struct hal_queue *q)
+{
+	struct hal_policy_command *head = &q->view.head;
+
+	/* A lower class lends no priority. */
+	if (q->lent.rank >> 32 <= class_ranks[q->own_class] &&
+	    rank_priority(q->lent.rank) > head->priority)
+		head->priority = rank_priority(q->lent.rank);
+	head->deadline_ns = least(head->deadline_ns, q->lent.deadline_ns);
+}
+
+/* ---- what changes it ----------------------------------------------------------------- */
+
+void preempt_wanted(struct hal_queue *q)
+{
+	if (!q->urgent) {
+		q->urgent = true;
+		q->part->urgent++;
+	}
+	queue_todo(q);
+}
+
+void inherit_changed(struct hal_queue *x)
+{
+	x->lent.stale = true;
+	queue_todo(x);
+}
+
+void inherit_take_back(struct hal_queue *q)
+{
+	struct hal_queue *x = q->lends.to;
+
+	heap_remove(&x->lent.ranks, &q->lends.rank);
+	heap_remove(&x->lent.deadlines, &q->lends.deadline);
+	q->lends.to = NULL;
+	inherit_changed(x);
+}
+
+void queue_unpark(struct hal_queue *q)
+{
+	if (!q->parked)
+		return;
+	q->parked = false;
+	q->recolor_parked = false;
+	timeline_drop_waiter(&q->waiter);
+	inherit_end(q);
+	timer_unset(q->dev, &q->timer);
+}

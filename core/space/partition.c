@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* partition.c - what a partition is called. */
+#include "space/partition.h"
+
+#include "util/error.h"
+
+void partition_describe(const struct hal_partition *p, char *text, size_t size)
+{
+	format_text(text, size, "partition %u \"%s\"", p->desc.index, p->name);
+}
