@@ -13,6 +13,7 @@
 #include "observe/trace.h"
 #include "replay/journal.h"
 #include "sched/policy.h"
+#include "sched/policy_host.h"
 #include "space/resize.h"
 #include "util/error.h"
 #include "util/fd.h"

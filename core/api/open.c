@@ -16,6 +16,8 @@
 #include "replay/journal.h"
 #include "sched/expect.h"
 #include "sched/policy.h"
+#include "sched/policy_host.h"
+#include "sched/turn.h"
 #include "util/error.h"
 #include "util/fd.h"
 #include "util/output.h"
@@ -346,6 +348,7 @@ struct hal_device *device_make(void)
 		return NULL;
 	}
 	dev->services = &core_host;
+	dev->listener = &turn_listener;
 	shape_init(&dev->shape);
 	(void)pthread_mutex_init(&dev->room, NULL);
 	(void)pthread_mutex_init(&dev->trace_start, NULL);

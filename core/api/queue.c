@@ -110,6 +110,7 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->part_word = part->obj.id / 64;
 	q->part_bit = UINT64_C(1) << part->obj.id % 64;
 	q->letter.fn = queue_letter;
+	q->callback.fn = queue_returned;
 	ck_ring_init(&q->ring, q->slot_count);
 	q->ring_limit = q->slot_count;
 	timeline_init(&q->timeline, dev);

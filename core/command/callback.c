@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "command/flow.h"
 #include "loop/engine.h"
 #include "replay/journal.h"
 #include "util/error.h"
@@ -58,14 +57,6 @@ static void call(struct hal_queue *q)
 	frames = &here;
 	r->host.fn(r->host.user);
 	frames = here.outer;
-}
-
-static void returned(struct hal_device *dev, struct letter *l)
-{
-	struct hal_queue *q = container_of(l, struct hal_queue, callback);
-
-	(void)dev;
-	queue_called(q);
 }
 
 /* ---- clock=real -------------------------------------------------------------------- */
@@ -175,13 +166,12 @@ void callback_begin(struct hal_queue *q)
 	int cancel;
 
 	q->in_callback = true;
-	q->callback.fn = returned;
 	atomic_fetch_add(&dev->callbacks_begun, 1);
 	dev->work |= WORK_CALLBACKS;
 	journal_called(q);
 	if (UNLIKELY(dev->player != NULL)) {
 		if (dev->player->call(q))
-			queue_called(q);
+			q->callback.fn(dev, &q->callback);
 		return;
 	}
 	if (!dev->virtual_clock) {
@@ -196,5 +186,5 @@ void callback_begin(struct hal_queue *q)
 	call(q);
 	engine_enter(dev);
 	dev->cancel = cancel;
-	queue_called(q);
+	q->callback.fn(dev, &q->callback);
 }

@@ -14,7 +14,8 @@ void callbacks_init(struct hal_device *dev);
 int callbacks_start(struct hal_device *dev);
 void callbacks_stop(struct hal_device *dev);
 
-/* By the engine: the function at q->issue is called.  clock=virtual: it has returned. */
+/* By the engine: call the function at q->issue, and q->callback.fn when it has returned:
+ * before this returns with clock=virtual, by a message with clock=real. */
 void callback_begin(struct hal_queue *q);
 
 /* True while this thread runs a callback of dev. */

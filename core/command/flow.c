@@ -27,8 +27,6 @@
 #include "replay/journal.h"
 #include "sched/inherit.h"
 #include "sched/policy.h"
-#include "sched/preempt.h"
-#include "sched/suspend.h"
 #include "space/resize.h"
 #include "util/error.h"
 
@@ -690,27 +688,6 @@ void queue_advance(struct hal_queue *q)
 		partition_runnable(q->part);
 }
 
-/* Calls back, if that is what comes next; then advances. */
-static void queue_go_on(struct hal_queue *q)
-{
-	const struct record *r;
-
-	if (UNLIKELY(q->policy_asks))
-		policy_carry_out(q);
-	if (UNLIKELY(q->lent.stale))
-		inherit_look(q);
-	if (UNLIKELY(q->urgent))
-		preempt_look(q);
-	r = queue_next(q);
-	if (r != NULL && r->cmd.op == HAL_OP_HOST && !queue_stands(q) &&
-	    !q->in_callback && cursor_same(q->issue, q->retire)) {
-		callback_begin(q);
-		bimodal_look(q->home);
-		return;
-	}
-	queue_advance(q);
-}
-
 void queue_called(struct hal_queue *q)
 {
 	struct record *r;
@@ -728,6 +705,29 @@ void queue_called(struct hal_queue *q)
 	bimodal_look(q->home);
 	queue_retire(q);
 	queue_advance(q);
+}
+
+/* Calls back, if that is what comes next; then advances. */
+static void queue_go_on(struct hal_queue *q)
+{
+	const struct record *r;
+
+	if (UNLIKELY(q->policy_asks || q->lent.stale || q->urgent))
+		q->dev->listener->todo(q);
+	r = queue_next(q);
+	if (r != NULL && r->cmd.op == HAL_OP_HOST && !queue_stands(q) &&
+	    !q->in_callback && cursor_same(q->issue, q->retire)) {
+		callback_begin(q);
+		bimodal_look(q->home);
+		return;
+	}
+	queue_advance(q);
+}
+
+void queue_returned(struct hal_device *dev, struct letter *l)
+{
+	(void)dev;
+	queue_called(container_of(l, struct hal_queue, callback));
 }
 
 /* ---- taking in --------------------------------------------------------------------- */
@@ -1043,7 +1043,7 @@ static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
 		ended_slowly(q, f, ev);
 	retire(q);
 	if (UNLIKELY((q->slow & SLOW_SUSPENDING) != 0))
-		suspend_look(q);
+		dev->listener->ended(q);
 	(void)advance(q);
 	return part;
 }
@@ -1054,7 +1054,7 @@ static NOINLINE void quiet(struct hal_device *dev, const struct hal_bk_event *ev
 	if ((ev->cookie & COOKIE_PARTITION) != 0)
 		resize_done(ev);
 	else
-		suspend_quiet(ev);
+		dev->listener->quiet(ev);
 }
 
 /* The device does not answer any more: all it has is lost, and so is it. */
@@ -1067,7 +1067,7 @@ static COLD void device_lost(struct hal_device *dev)
 	ev.start_ns = dev->now;
 	ev.end_ns = dev->now;
 	atomic_store_explicit(&dev->lost, -ENODEV, memory_order_release);
-	suspend_thaw_all(dev);
+	dev->listener->thaw_all(dev);
 	while (!list_empty(&dev->flights)) {
 		const struct flight *f =
 			container_of(dev->flights.next, struct flight, on_device);
@@ -1084,7 +1084,7 @@ static COLD void device_lost(struct hal_device *dev)
 			struct hal_queue *q =
 				container_of(it, struct hal_queue, on_partition);
 
-			suspend_lost(q);
+			dev->listener->lost(q);
 			if (q->err == 0) {
 				fail_queue(q, -EIO, ev.fault);
 				q->failing = !queue_empty(q);

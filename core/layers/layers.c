@@ -10,12 +10,6 @@
 #include "util/compiler.h"
 #include "util/error.h"
 
-const char *const layer_op_names[LAYER_OP_COUNT] = {
-#define X(name) #name,
-	LAYER_OPS(X)
-#undef X
-};
-
 /* The first is next to the core. */
 static const struct layer_type *const types[] = {
 	&layer_trace,

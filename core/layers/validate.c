@@ -897,3 +897,10 @@ const struct layer_type layer_validate = {
 	.before = validate_before,
 	.after = validate_after,
 };
+
+void validate_living(const struct layers *l, char *text, size_t size)
+{
+	for (uint32_t i = 0; i < l->count; i++)
+		if (l->at[i].type == &layer_validate)
+			(void)things_living(l->at[i].state, NULL, text, size);
+}

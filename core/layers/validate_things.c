@@ -59,7 +59,7 @@ static void made_at(const struct thing *t, char *text, size_t size)
 	size_t used = 0;
 
 	text[0] = '\0';
-	if (dladdr(&layer_validate, &own) == 0 || dladdr(entry.address, &program) == 0)
+	if (dladdr(layer_op_names, &own) == 0 || dladdr(entry.address, &program) == 0)
 		return;
 	one_file = own.dli_fbase == program.dli_fbase;
 	for (int i = 0; i < t->frame_count && used < size; i++) {
@@ -153,13 +153,6 @@ uint32_t things_living(const struct validate *v, FILE *report, char *text, size_
 		}
 	}
 	return n;
-}
-
-void validate_living(const struct layers *l, char *text, size_t size)
-{
-	for (uint32_t i = 0; i < l->count; i++)
-		if (l->at[i].type == &layer_validate)
-			(void)things_living(l->at[i].state, NULL, text, size);
 }
 
 /* ---- things ----------------------------------------------------------------------- */

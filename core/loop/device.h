@@ -110,6 +110,23 @@ struct policy_limits {
 #define WORK_UNREAD    32u /* a callback has sent what is not read yet (clock=virtual) */
 #define WORK_HELD      64u /* a partition's queues are held while others run */
 
+/* What a turn tells the scheduler, which is above it (core/sched/turn.c). */
+struct turn_listener {
+	/* The policy asks something of q, what q is lent has changed, or q is urgent; at
+	 * the turn's own level. */
+	void (*todo)(struct hal_queue *q);
+	/* The policy is not in force any more, or has kept q stopped for too long. */
+	void (*release)(struct hal_queue *q);
+	/* A command of q, which is being suspended, has ended. */
+	void (*ended)(struct hal_queue *q);
+	/* The device has let go of a queue. */
+	void (*quiet)(const struct hal_bk_event *ev);
+	/* The device is lost, with what it keeps of suspended queues. */
+	void (*thaw_all)(struct hal_device *dev);
+	/* The device will not let go of q any more. */
+	void (*lost)(struct hal_queue *q);
+};
+
 /* hal_device.intake */
 #define INTAKE_SLEPT   1u /* what has no time was submitted while it slept */
 #define INTAKE_JOURNAL 2u /* what is taken in is written down */
@@ -195,6 +212,7 @@ struct hal_device {
 	struct journal *journal;     /* NULL: nothing is written down */
 	const struct player *player; /* NULL: nothing is replayed */
 	struct decisions *decisions; /* NULL: nobody is to look at them */
+	const struct turn_listener *listener;
 	/* policy.h */
 	const struct hal_policy *policy;
 	uint64_t policy_ns; /* since when */

@@ -118,10 +118,8 @@ bool bimodal_lets(struct hal_queue *q)
 	return true;
 }
 
-void bimodal_look(struct hal_partition *part)
+void bimodal_wake(struct hal_partition *part)
 {
-	if (!part->ends_wanted)
-		return;
 	part->ends_wanted = false;
 	hal_list_for_each (it, &part->queues) {
 		struct hal_queue *q = container_of(it, struct hal_queue, on_partition);

@@ -26,8 +26,14 @@
 /* The next command of q, which is watched, may be given to the device.  False: it is the
  * first of its submission, and waits for another placement. */
 bool bimodal_lets(struct hal_queue *q);
+/* Have the queues of part that wait for its placement look again. */
+void bimodal_wake(struct hal_partition *part) COLD;
 /* Something of q's partition has ended, or cannot go on by itself: who waits looks again.
  */
-void bimodal_look(struct hal_partition *part);
+static inline void bimodal_look(struct hal_partition *part)
+{
+	if (UNLIKELY(part->ends_wanted))
+		bimodal_wake(part);
+}
 
 #endif

@@ -18,8 +18,6 @@
  */
 #include "sched/inherit.h"
 
-#include "sched/policy.h"
-#include "sched/preempt.h"
 #include "space/partition.h"
 
 enum { SEARCHED = 256, EACH = 16 };
@@ -134,45 +132,4 @@ void inherit_leave(struct hal_queue *q)
 	inherit_end(q);
 	while ((n = heap_first(&q->lent.ranks)) != NULL)
 		inherit_end(container_of(n, struct hal_queue, lends.rank));
-}
-
-/* ---- having --------------------------------------------------------------------------- */
-
-/* Taken from the policy, so that it comes again as what it is now. */
-static void come_again(struct hal_queue *q, uint32_t service_class)
-{
-	bool runnable = q->runnable;
-
-	queue_withdraw(q, HAL_POLICY_INHERITS);
-	policy_class_now(q, service_class);
-	/* What the device has of it may be behind what makes way. */
-	if (q->preempts && q->flight_count > 0)
-		preempt_wanted(q);
-	if (!runnable)
-		return;
-	q->runnable = true;
-	policy_enqueue(q);
-	partition_runnable(q->part);
-}
-
-void inherit_look(struct hal_queue *q)
-{
-	const struct heap_node *rank = heap_first(&q->lent.ranks);
-	const struct heap_node *deadline = heap_first(&q->lent.deadlines);
-	uint64_t rank_now = rank != NULL ? rank->key : UINT64_MAX;
-	uint64_t deadline_now = deadline != NULL ? deadline->key : UINT64_MAX;
-
-	q->lent.stale = false;
-	if (rank_now == q->lent.rank && deadline_now == q->lent.deadline_ns)
-		return;
-	q->lent.rank = rank_now;
-	q->lent.deadline_ns = deadline_now;
-	come_again(q, urgency_class(q));
-	if (inherits(q) && inherit_is_above(q))
-		preempt_spare(q);
-	/* It lends on what it has now. */
-	if (q->waiter.waiting) {
-		inherit_end(q);
-		inherit_begin(q);
-	}
 }

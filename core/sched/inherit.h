@@ -27,8 +27,6 @@ static inline void inherit_begin(struct hal_queue *q)
 	inherit_try(q);
 }
 
-/* What q is lent has changed; at the turn's own level. */
-void inherit_look(struct hal_queue *q);
 /* q is destroyed. */
 void inherit_leave(struct hal_queue *q);
 

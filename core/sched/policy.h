@@ -9,10 +9,9 @@
 #include "command/queue.h"
 #include "space/partition.h"
 
-/* Another policy, or the first; the old one and what it keeps goes.  -errno: as before.
- */
-int policy_install(struct hal_device *dev, const struct hal_policy *p,
-		   struct hal_bk_config *cfg);
+/* The same as policy_install (policy_host.h), with what the policy may ask. */
+int policy_replace(struct hal_device *dev, const struct hal_policy *p,
+		   struct hal_bk_config *cfg, const struct hal_policy_host *host);
 /* Which it is, and its faults; the engine, or while none runs. */
 void policy_info(const struct hal_device *dev, struct hal_policy_info *info);
 /* The device closes. */
@@ -48,7 +47,11 @@ void policy_changed(struct hal_partition *part, struct hal_queue *q);
 void policy_idle(struct hal_device *dev);
 /* .alarm_ns, .hold_ns or .stops_ns may have come. */
 void policy_timers(struct hal_device *dev);
-/* The stop of q that it has asked for. */
-void policy_carry_out(struct hal_queue *q) COLD;
+/* Count a wrong answer or request of the policy under kind.  After too many, go on
+ * without it. */
+void policy_fault(struct hal_device *dev, counter *kind, const char *reason) COLD;
+/* Wake the engine when q, which the policy has stopped, has been so for as long as it
+ * may. */
+void policy_stop_until(struct hal_device *dev, const struct hal_queue *q);
 
 #endif

@@ -8,7 +8,8 @@ A call is an undefined symbol of one object that another object defines.
 * A room of core/ calls its own files, rooms of its rank, rooms below, and lib/.
 * lib/ calls lib/; a policy calls its own folder; a backend calls its own folder and lib/.
 * core/config alone names the backends and the policies.
-* No files call one another in a circle.
+* No files call one another in a circle; of core/, lib/ and policies/ no more than CIRCLE_MAX do,
+  whatever calls.txt says.
 * tools/, npuc/ and examples/ call the public functions and lib/, and compile no file of core/ or
   backends/ into themselves.
 Exceptions are the lines of calls.txt beside this script, each with its reason.  A line that
@@ -34,6 +35,7 @@ RANKS = [
     ["lib"],
 ]
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
+CIRCLE_MAX = 5
 INSIDE = ("core/", "lib/", "policies/", "backends/")
 USERS = ("tools/", "npuc/", "examples/")
 
@@ -204,6 +206,9 @@ def main():
         problem("these call one another in a circle: %s" % " ".join(files))
     for files in sorted(listed_circles - set(circles)):
         problem("calls.txt: these are no circle any more, or another one: %s" % " ".join(files))
+    for files in circles:
+        if len(files) > CIRCLE_MAX and not files[0].startswith("backends/"):
+            problem("a circle of %d files, at most %d may be one" % (len(files), CIRCLE_MAX))
     largest = max([len(f) for f in circles if not f[0].startswith("backends/")] or [0])
     print("figure house.circle_max %d" % largest)
     return rc

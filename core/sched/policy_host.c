@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy_host.c - what a policy may ask of its host: times, stops, units, bandwidth.
+ *
+ * The policy may ask for something from inside any of its calls, also for the very queue
+ * that it is told of; so a stop only begins when the turn is at its own level again.
+ */
+#include "sched/policy_host.h"
+
+#include <errno.h>
+
+#include "loop/engine.h"
+#include "sched/backlog.h"
+#include "sched/beside.h"
+#include "sched/decisions.h"
+#include "sched/expect.h"
+#include "sched/limit.h"
+#include "sched/policy.h"
+#include "sched/suspend.h"
+#include "sched/urgency.h"
+#include "space/plan.h"
+#include "space/resize.h"
+#include "util/error.h"
+
+static struct hal_queue *queue_of(struct hal_policy_queue *view)
+{
+	return container_of(view, struct hal_queue, view);
+}
+
+/* err as whoever counts it. */
+static uint64_t errno_of(int err)
+{
+	return err < 0 ? (uint64_t)-err : 0;
+}
+
+/* ---- requests ---------------------------------------------------------------------- */
+
+int policy_start_queue(struct hal_queue *q)
+{
+	if (!q->policy_stops)
+		return fail(EINVAL, "queue %u: the policy has not stopped it", q->obj.id);
+	if (!q->policy_asks)
+		return suspend_end(q); /* which takes it from the policy */
+	q->policy_asks = false;
+	q->policy_stops = false;
+	return 0;
+}
+
+static int host_start(void *device, struct hal_policy_queue *queue)
+{
+	struct hal_queue *q = queue_of(queue);
+	int err = policy_start_queue(q);
+
+	(void)device;
+	DECIDED(q->dev, DECIDED_START, NULL, q, NULL, errno_of(err));
+	return err;
+}
+
+static void host_alarm(void *device, uint64_t at_ns)
+{
+	struct hal_device *dev = device;
+
+	/* What has passed is now; but time goes on. */
+	if (at_ns <= dev->now)
+		at_ns = hal_bk_after(dev->now, 1);
+	dev->alarm_ns = at_ns;
+	timer_at(dev, at_ns);
+}
+
+static int stop(struct hal_queue *q, uint32_t mode)
+{
+	int err;
+
+	if (q->policy_stops)
+		return fail(EBUSY, "queue %u: the policy has stopped it", q->obj.id);
+	if (counter_get(&q->account.completed) < q->spared)
+		return fail(EBUSY,
+			    "queue %u: the policy had stopped it for too long, it is "
+			    "served first",
+			    q->obj.id);
+	if (mode == HAL_SUSPEND_KILL && q->kills >= q->dev->limits.kills)
+		return fail(EPERM,
+			    "queue %u: what it runs has been killed %u times, [policy] "
+			    "kills = %u",
+			    q->obj.id, q->kills, q->dev->limits.kills);
+	if (mode != HAL_SUSPEND_DRAIN &&
+	    (q->sheltered || (q->stuck && suspend_too_long(q))))
+		return fail(EBUSY,
+			    "queue %u: it has been stopped for too long without getting "
+			    "on, by DRAIN alone until a command of it has ended",
+			    q->obj.id);
+	if (inherits(q) && inherit_is_above(q))
+		return fail(EBUSY, "queue %u: one that stands above it waits for it",
+			    q->obj.id);
+	err = suspend_check(q, mode, false);
+	if (err != 0)
+		return err;
+	q->policy_stops = true;
+	q->policy_asks = true;
+	q->suspend_mode = (uint8_t)mode;
+	queue_todo(q);
+	return 0;
+}
+
+static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode)
+{
+	struct hal_queue *q = queue_of(queue);
+	int err = stop(q, mode);
+
+	(void)device;
+	DECIDED(q->dev, DECIDED_STOP, NULL, q, NULL, mode, errno_of(err));
+	return err;
+}
+
+void policy_carry_out(struct hal_queue *q)
+{
+	q->policy_asks = false;
+	/* Though the application may have suspended and resumed it since. */
+	q->policy_stops = true;
+	if (suspend_begin(q, q->suspend_mode, false) == 0) {
+		suspend_for_others(q);
+		policy_stop_until(q->dev, q);
+		return;
+	}
+	/* Somebody else was first, or the device refuses: a start says so. */
+	q->policy_stops = false;
+	policy_changed(q->part, q);
+}
+
+/* A request that is refused, as a wrong answer is. */
+static COLD int wrong(struct hal_device *dev, const char *what, uint32_t value)
+{
+	policy_fault(dev, &dev->faults.invalid, what);
+	return fail(EINVAL, "policy %s: %s (%u)", dev->policy->name, what, value);
+}
+
+static bool limits_check(struct hal_device *dev, const struct hal_policy_partition *part,
+			 uint32_t units)
+{
+	if (units < part->floor)
+		(void)wrong(dev, "it takes a partition below its floor", part->floor);
+	else if (units > part->ceiling)
+		(void)wrong(dev, "it takes a partition above its ceiling", part->ceiling);
+	return units >= part->floor && units <= part->ceiling;
+}
+
+/* Of a device that is lost nothing is asked any more. */
+static int lost_check(const struct hal_device *dev)
+{
+	return atomic_load(&dev->lost) == 0 ? 0 : fail(ENODEV, "%s is lost", dev->name);
+}
+
+/* What a request for units has come to. */
+static int units_asked(struct hal_device *dev, const struct hal_policy_partition *part,
+		       uint32_t had, uint32_t units, int err)
+{
+	if (had != units)
+		DECIDED(dev, DECIDED_UNITS,
+			container_of(part, const struct hal_partition, view), NULL, NULL,
+			had, units, errno_of(err));
+	return err;
+}
+
+static int host_resize(void *device, struct hal_policy_partition *part, uint32_t units)
+{
+	struct hal_partition *p = container_of(part, struct hal_partition, view);
+	uint32_t had = part->units;
+	int err = limits_check(device, part, units) ? lost_check(device) : -EINVAL;
+
+	if (err == 0)
+		err = resize_units(p, units);
+	return units_asked(device, part, had, units, err);
+}
+
+static int host_move(void *device, const struct hal_policy_move *moves, uint32_t count)
+{
+	struct hal_device *dev = device;
+	uint32_t had[HAL_POLICY_MOVES];
+	int err;
+
+	if (count > HAL_POLICY_MOVES)
+		return wrong(dev, "it moves more partitions at once than can be",
+			     HAL_POLICY_MOVES);
+	for (uint32_t i = 0; i < count; i++) {
+		if (!limits_check(dev, moves[i].part, moves[i].units))
+			return -EINVAL;
+		for (uint32_t k = 0; k < i; k++)
+			if (moves[k].part == moves[i].part)
+				return wrong(dev, "it moves a partition twice at once",
+					     moves[i].part->index);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		had[i] = moves[i].part->units;
+	err = lost_check(dev);
+	if (err == 0)
+		err = plan_begin(dev, moves, count);
+	for (uint32_t i = 0; i < count; i++)
+		(void)units_asked(dev, moves[i].part, had[i], moves[i].units, err);
+	return err;
+}
+
+static int host_limit(void *device, struct hal_policy_partition *part, uint64_t bytes,
+		      uint64_t window_ns)
+{
+	struct hal_device *dev = device;
+	struct hal_partition *p = container_of(part, struct hal_partition, view);
+	int err;
+
+	if ((dev->info.caps & HAL_CAP_LIMIT) == 0)
+		return fail(ENOTSUP, "%s limits no bandwidth", dev->name);
+	if (bytes != 0 && (window_ns == 0 || window_ns > dev->info.limit_window_ns))
+		return wrong(dev,
+			     "it limits a partition in a window that is too long or 0",
+			     part->index);
+	if (bytes != 0 && bytes < dev->info.limit_bytes)
+		return wrong(dev, "it limits a partition to less than the least",
+			     part->index);
+	limit_own(p, &bytes, &window_ns);
+	err = lost_check(dev);
+	if (err == 0)
+		err = dev->hot.limit(dev->hot_bk, p->bk, bytes, window_ns);
+	DECIDED(dev, DECIDED_LIMIT, p, NULL, NULL, bytes, window_ns, errno_of(err));
+	return err;
+}
+
+static void host_ask(void *device, struct hal_policy_partition *part)
+{
+	const struct hal_device *dev = device;
+
+	/* Two that ask for each other when they are asked would never end. */
+	if (!dev->picking)
+		partition_runnable(container_of(part, struct hal_partition, view));
+}
+
+/* ---- which policy ------------------------------------------------------------------ */
+
+int policy_install(struct hal_device *dev, const struct hal_policy *p,
+		   struct hal_bk_config *cfg)
+{
+	const struct hal_policy_host host = {
+		.size = sizeof(host),
+		.device = dev,
+		.alarm = host_alarm,
+		.stop = host_stop,
+		.start = host_start,
+		.resize = host_resize,
+		.move = host_move,
+		.expect = expect_on,
+		.beside = beside_expect,
+		.waiting = backlog_of,
+		.limit = host_limit,
+		.ask = host_ask,
+		.info = &dev->info,
+	};
+
+	return policy_replace(dev, p, cfg, &host);
+}
