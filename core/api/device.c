@@ -5,15 +5,17 @@
 
 #include "api/handle.h"
 #include "api/opened.h"
-#include "api/stats.h"
 #include "command/callback.h"
 #include "command/flow.h"
+#include "config/policy_section.h"
 #include "loop/engine.h"
 #include "memory/quota.h"
+#include "observe/stats.h"
 #include "observe/trace.h"
 #include "replay/journal.h"
 #include "sched/policy.h"
 #include "sched/policy_host.h"
+#include "sched/policy_text.h"
 #include "space/resize.h"
 #include "util/error.h"
 #include "util/fd.h"
@@ -55,19 +57,6 @@ int hal_device_get_info(const struct hal_device *device, struct hal_device_info 
 }
 
 /* ---- statistics -------------------------------------------------------------------- */
-
-void stats_add_queue(struct account *sum, const struct hal_queue *q)
-{
-	account_add(sum, &q->account);
-	counter_add(&sum->submitted, queue_commands(q));
-}
-
-void stats_add_partition(struct account *sum, struct hal_partition *part)
-{
-	account_add(sum, &part->past);
-	hal_list_for_each (it, &part->queues)
-		stats_add_queue(sum, container_of(it, struct hal_queue, on_partition));
-}
 
 /* From any thread. */
 static uint64_t device_time(struct hal_device *dev)

@@ -9,6 +9,7 @@
 #include "api/target.h"
 #include "command/callback.h"
 #include "config/options.h"
+#include "config/policy_section.h"
 #include "loop/engine.h"
 #include "loop/thread.h"
 #include "observe/monitor.h"
@@ -17,6 +18,7 @@
 #include "sched/expect.h"
 #include "sched/policy.h"
 #include "sched/policy_host.h"
+#include "sched/policy_text.h"
 #include "sched/turn.h"
 #include "util/error.h"
 #include "util/fd.h"
@@ -75,39 +77,6 @@ static int core_values(struct hal_device *dev, const struct hal_bk_config *c)
 		return fail(EINVAL, "hal.queue_depth = %u is not a power of two",
 			    dev->queue_slots);
 	return 0;
-}
-
-int policy_resolve(const struct config *cfg, const struct hal_policy **p,
-		   struct hal_bk_config **out, struct policy_limits *limits)
-{
-	struct hal_bk_config *own = NULL;
-	char text[400];
-	int err =
-		config_resolve(cfg, "policy", policy_options, policy_option_count, &own);
-
-	*out = NULL;
-	if (err != 0)
-		return err;
-	limits->starve_ns = (uint64_t)option_int(own, "timeout_ms") * UINT64_C(1000000);
-	if (limits->starve_ns == 0)
-		limits->starve_ns = UINT64_MAX;
-	limits->kills = (uint32_t)option_int(own, "kills");
-	limits->preempt = (uint32_t)option_int(own, "preempt");
-	limits->preempt_for = (uint32_t)option_int(own, "preempt_for");
-	limits->inherit = option_int(own, "inherit") != 0;
-	limits->unknown_ns = (uint64_t)option_int(own, "preempt_unknown_us") * 1000;
-	*p = policy_find(option_str(own, "name"));
-	if (*p == NULL) {
-		(void)policy_unknown(option_str(own, "name"));
-		format_text(text, sizeof(text), "%s", hal_last_error());
-		err = fail(EINVAL, "%s: policy.name: %s", option_source(own, "name"),
-			   text);
-	} else {
-		err = config_resolve(cfg, "policy", (*p)->options, (*p)->option_count,
-				     out);
-	}
-	config_values_free(own);
-	return err;
 }
 
 static int resolve_all(struct hal_device *dev, struct opened *o)
@@ -255,52 +224,6 @@ static int trace_start(struct hal_device *dev)
 	if (err == 0)
 		trace_begin(dev, t);
 	return err;
-}
-
-/* What is plain stays as it is. */
-static size_t put_escaped(char *to, size_t room, const char *text)
-{
-	size_t n = 0;
-
-	for (; *text != '\0' && n + 4 <= room; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c > ' ' && c < 0x7f && c != '%') {
-			to[n++] = (char)c;
-		} else {
-			format_text(to + n, 4, "%%%02x", c);
-			n += 3;
-		}
-	}
-	return n;
-}
-
-void policy_text(const struct hal_policy *p, const struct hal_bk_config *cfg,
-		 const struct policy_limits *limits, char *text)
-{
-	static const char *const ways[] = {"best", "drain", "fold",
-					   "save", "kill",  "never"};
-	static const char *const whom[] = {"class", "deadline", "priority"};
-	uint64_t starve_ns = limits->starve_ns;
-	size_t n = put_escaped(text, POLICY_TEXT_BYTES - 144, p->name);
-
-	format_text(text + n, 144,
-		    " timeout_ms=%llu kills=%u inherit=%d preempt=%s "
-		    "preempt_for=%s preempt_unknown_us=%llu",
-		    U64(starve_ns != UINT64_MAX ? starve_ns / 1000000 : 0), limits->kills,
-		    limits->inherit, ways[limits->preempt], whom[limits->preempt_for],
-		    U64(limits->unknown_ns / 1000));
-	n += strlen(text + n);
-
-	for (uint32_t i = 0; i < cfg->count && n + 2 < POLICY_TEXT_BYTES; i++) {
-		text[n++] = ' ';
-		n += put_escaped(text + n, POLICY_TEXT_BYTES - 1 - n, cfg->defs[i].key);
-		if (n + 2 < POLICY_TEXT_BYTES)
-			text[n++] = '=';
-		n += put_escaped(text + n, POLICY_TEXT_BYTES - 1 - n,
-				 cfg->values[i].text);
-	}
-	text[n] = '\0';
 }
 
 static int journal_start(struct hal_device *dev)

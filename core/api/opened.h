@@ -21,10 +21,6 @@ struct opened {
 	struct monitor *monitor; /* NULL: nobody may look */
 };
 
-/* The policy of [policy] in cfg, its own options, and what all have.  -EINVAL: there is
- * none. */
-int policy_resolve(const struct config *cfg, const struct hal_policy **p,
-		   struct hal_bk_config **out, struct policy_limits *limits);
 /* That of [policy] becomes dev's. */
 int policy_start(struct hal_device *dev);
 
@@ -34,12 +30,6 @@ int policy_start(struct hal_device *dev);
 int colors_load(struct hal_device *dev);
 /* What hal.profile names becomes dev's.  -EINVAL: it is none, or another device's. */
 int profile_start(struct hal_device *dev);
-
-/* "NAME timeout_ms=N KEY=VALUE ...", for a journal; what is not plain in a value is %XX.
- */
-#define POLICY_TEXT_BYTES 2048u
-void policy_text(const struct hal_policy *p, const struct hal_bk_config *cfg,
-		 const struct policy_limits *limits, char *text);
 
 /* A device that is not open yet (NULL: no memory), and away with one that has no engine
  * (any more): 0, or what layers found wrong. */

@@ -723,36 +723,6 @@ int config_resolve(const struct config *cfg, const char *section,
 	return err;
 }
 
-static const struct option_value *value_find(const struct hal_bk_config *cfg,
-					     const char *key)
-{
-	for (uint32_t i = 0; cfg != NULL && i < cfg->count; i++)
-		if (strcmp(cfg->defs[i].key, key) == 0)
-			return &cfg->values[i];
-	return NULL;
-}
-
-int64_t option_int(const struct hal_bk_config *cfg, const char *key)
-{
-	const struct option_value *v = value_find(cfg, key);
-
-	return v != NULL ? v->number : 0;
-}
-
-const char *option_str(const struct hal_bk_config *cfg, const char *key)
-{
-	const struct option_value *v = value_find(cfg, key);
-
-	return v != NULL ? v->text : NULL;
-}
-
-const char *option_source(const struct hal_bk_config *cfg, const char *key)
-{
-	const struct option_value *v = value_find(cfg, key);
-
-	return v != NULL ? v->source : "";
-}
-
 /* ---- what may be said ------------------------------------------------------------ */
 
 /* NULL: there is none of that key. */
@@ -1140,7 +1110,7 @@ static int config_queues(const struct hal_bk_config *v, const char *name,
 
 static int config_host(const struct hal_bk_config *v, struct config_partition *out)
 {
-	const struct option_value *host = value_find(v, "host");
+	const struct option_value *host = option_find(v, "host");
 
 	if (host == NULL)
 		return 0;
@@ -1154,7 +1124,7 @@ static int config_host(const struct hal_bk_config *v, struct config_partition *o
 /* Who writes a set that is empty gets no channel, which is not what the default means. */
 static int config_colors(const struct hal_bk_config *v, struct config_partition *out)
 {
-	const struct option_value *colors = value_find(v, "colors");
+	const struct option_value *colors = option_find(v, "colors");
 
 	if (colors == NULL)
 		return 0;

@@ -7,6 +7,8 @@
 
 #include <hal/backend.h>
 
+#include "util/option.h"
+
 struct config_entry {
 	struct config_entry *next;
 	char *section, *key, *value;
@@ -19,20 +21,6 @@ struct config {
 	struct config_entry *entries;
 	uint32_t file_count;
 	char *files; /* their names, with commas between; NULL: none was read */
-};
-
-/* Values of one option table, in force. */
-struct option_value {
-	int64_t number;
-	char *text;
-	char source[128];
-};
-
-struct hal_bk_config {
-	const struct hal_option_def *defs;
-	uint32_t count;
-	char section[32];
-	struct option_value *values;
 };
 
 /* What [partition "name"] says. */
@@ -62,10 +50,5 @@ int config_resolve(const struct config *cfg, const char *section,
 void config_values_free(struct hal_bk_config *values);
 int config_partition(const struct config *cfg, const char *name,
 		     struct config_partition *out);
-
-int64_t option_int(const struct hal_bk_config *cfg, const char *key);
-const char *option_str(const struct hal_bk_config *cfg, const char *key);
-/* Where its value came from, as "hal.conf:12". */
-const char *option_source(const struct hal_bk_config *cfg, const char *key);
 
 #endif

@@ -64,6 +64,9 @@ struct plan {
 	/* Plans that are over; NULL: nobody has ever waited for one. */
 	struct hal_timeline *over;
 	uint64_t over_count;
+	/* A partition has moved, or has not, as part of the plan or not; NULL: there has
+	 * been no plan. */
+	void (*moved)(struct hal_partition *part, bool well);
 	struct plan_move {
 		struct hal_partition *part;
 		struct place_rect from, to;

@@ -16,8 +16,9 @@
 #include <yajl/yajl_gen.h>
 
 #include "api/opened.h"
-#include "api/stats.h"
 #include "lib/utf8.h"
+#include "observe/stats.h"
+#include "sched/policy_text.h"
 #include "util/error.h"
 
 /* ---- JSON -------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@
 #include "replay/journal.h"
 #include "sched/expect.h"
 #include "sched/policy.h"
+#include "sched/policy_text.h"
 #include "sched/suspend.h"
 #include "space/compact.h"
 #include "space/resize.h"

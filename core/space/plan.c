@@ -16,8 +16,6 @@
 #include "space/resize.h"
 #include "util/error.h"
 
-enum plan_state { WAITS, MOVES, MOVED, DROPPED };
-
 static bool same(const struct place_rect *a, const struct place_rect *b)
 {
 	return a->row == b->row && a->col == b->col && a->rows == b->rows &&
@@ -64,7 +62,7 @@ static uint32_t wait_for_each_other(struct plan *plan)
 	for (uint32_t i = 0; i < n; i++) {
 		struct plan_move *m = &plan->move[i];
 
-		m->state = WAITS;
+		m->state = PLAN_WAITS;
 		m->waits = 0;
 		for (uint32_t k = 0; k < n; k++)
 			m->waits +=
@@ -79,7 +77,7 @@ static void hold_free(struct hal_device *dev)
 	struct plan *plan = &dev->plan;
 
 	for (uint32_t i = 0; i < plan->count; i++)
-		if (plan->move[i].state == WAITS)
+		if (plan->move[i].state == PLAN_WAITS)
 			place_fill(&dev->place, &plan->move[i].to,
 				   partition_holder(plan->move[i].part));
 	if (plan->room.rows != 0)
@@ -93,10 +91,10 @@ static void give_up(struct hal_device *dev)
 	for (uint32_t i = 0; i < plan->count; i++) {
 		struct plan_move *m = &plan->move[i];
 
-		if (m->state != WAITS)
+		if (m->state != PLAN_WAITS)
 			continue;
 		place_empty(&dev->place, &m->to, &m->from, partition_holder(m->part));
-		m->state = DROPPED;
+		m->state = PLAN_DROPPED;
 		m->part->inflight_max = dev->partition_inflight;
 		plan->open--;
 	}
@@ -113,7 +111,7 @@ static int go(struct plan_move *m)
 	err = resize_move(m->part, &to);
 	m->part->policy_moves = err == 0;
 	if (err == 0)
-		m->state = MOVES;
+		m->state = PLAN_MOVES;
 	return err;
 }
 
@@ -125,7 +123,7 @@ static int go_on(struct hal_device *dev)
 	for (uint32_t i = 0; i < plan->count; i++) {
 		int err;
 
-		if (plan->move[i].state != WAITS || plan->move[i].waits != 0)
+		if (plan->move[i].state != PLAN_WAITS || plan->move[i].waits != 0)
 			continue;
 		err = go(&plan->move[i]);
 		if (err != 0) {
@@ -141,16 +139,72 @@ int plan_busy(const struct hal_device *dev)
 	return fail(EBUSY, "partitions of %s are being moved already", dev->name);
 }
 
+/* m has left what it had. */
+static void left(struct hal_device *dev, const struct plan_move *left)
+{
+	struct plan *plan = &dev->plan;
+	struct place_rect r;
+
+	for (uint32_t i = 0; i < plan->count; i++) {
+		struct plan_move *m = &plan->move[i];
+
+		if (m->state == PLAN_WAITS && place_common(&m->to, &left->from, &r))
+			m->waits--;
+	}
+	hold_free(dev);
+}
+
+/* part has moved, or has not, as part of the plan or not. */
+static void moved(struct hal_partition *part, bool well)
+{
+	struct hal_device *dev = part->dev;
+	struct plan *plan = &dev->plan;
+	struct hal_partition *dropped[HAL_POLICY_MOVES];
+	uint32_t i = 0, n = 0;
+
+	while (i < plan->count &&
+	       (plan->move[i].part != part || plan->move[i].state != PLAN_MOVES))
+		i++;
+	if (plan->open == 0 || i == plan->count)
+		return;
+	plan->move[i].state = PLAN_MOVED;
+	plan->open--;
+	if (well) {
+		left(dev, &plan->move[i]);
+		well = go_on(dev) == 0;
+	} else {
+		plan->move[i].state = PLAN_DROPPED;
+		give_up(dev);
+	}
+	if (plan->open == 0 && plan->over != NULL)
+		timeline_raise(plan->over, ++plan->over_count, dev);
+	if (well)
+		return;
+	/* Who waited in vain hears that it stays; that may begin another plan. */
+	for (i = 0; i < plan->count; i++) {
+		struct plan_move *m = &plan->move[i];
+
+		if (m->state != PLAN_DROPPED)
+			continue;
+		if (m->part != NULL && m->part != part)
+			dropped[n++] = m->part;
+		m->part = NULL; /* told, and perhaps destroyed before the plan is over */
+	}
+	for (i = 0; i < n; i++)
+		policy_changed(dropped[i], NULL);
+}
+
 int plan_carry_out(struct hal_device *dev)
 {
 	struct plan *plan = &dev->plan;
 	int err = 0;
 
+	plan->moved = moved;
 	plan->open = wait_for_each_other(plan);
 	for (uint32_t i = 0; err == 0 && i < plan->count; i++) {
-		plan->move[i].state = DROPPED; /* not in its own way */
+		plan->move[i].state = PLAN_DROPPED; /* not in its own way */
 		err = may_move(dev, &plan->move[i]);
-		plan->move[i].state = WAITS;
+		plan->move[i].state = PLAN_WAITS;
 	}
 	if (err != 0) {
 		plan->open = 0;
@@ -191,22 +245,12 @@ int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,
 	return err != 0 ? err : plan_carry_out(dev);
 }
 
-bool plan_has(const struct hal_partition *part)
-{
-	const struct plan *plan = &part->dev->plan;
-
-	for (uint32_t i = 0; plan->open != 0 && i < plan->count; i++)
-		if (plan->move[i].part == part && plan->move[i].state == WAITS)
-			return true;
-	return false;
-}
-
 struct hal_point plan_point(const struct hal_device *dev)
 {
 	const struct plan *plan = &dev->plan;
 
 	for (uint32_t i = 0; plan->open != 0 && i < plan->count; i++)
-		if (plan->move[i].state == MOVES) {
+		if (plan->move[i].state == PLAN_MOVES) {
 			const struct hal_partition *p = plan->move[i].part;
 
 			return (struct hal_point){p->control, p->resize_count};
@@ -220,58 +264,4 @@ struct hal_point plan_over_point(const struct hal_device *dev)
 
 	return plan->open != 0 ? (struct hal_point){plan->over, plan->over_count + 1}
 			       : (struct hal_point){NULL, 0};
-}
-
-/* m has left what it had. */
-static void left(struct hal_device *dev, const struct plan_move *left)
-{
-	struct plan *plan = &dev->plan;
-	struct place_rect r;
-
-	for (uint32_t i = 0; i < plan->count; i++) {
-		struct plan_move *m = &plan->move[i];
-
-		if (m->state == WAITS && place_common(&m->to, &left->from, &r))
-			m->waits--;
-	}
-	hold_free(dev);
-}
-
-void plan_moved(struct hal_partition *part, bool well)
-{
-	struct hal_device *dev = part->dev;
-	struct plan *plan = &dev->plan;
-	struct hal_partition *dropped[HAL_POLICY_MOVES];
-	uint32_t i = 0, n = 0;
-
-	while (i < plan->count &&
-	       (plan->move[i].part != part || plan->move[i].state != MOVES))
-		i++;
-	if (plan->open == 0 || i == plan->count)
-		return;
-	plan->move[i].state = MOVED;
-	plan->open--;
-	if (well) {
-		left(dev, &plan->move[i]);
-		well = go_on(dev) == 0;
-	} else {
-		plan->move[i].state = DROPPED;
-		give_up(dev);
-	}
-	if (plan->open == 0 && plan->over != NULL)
-		timeline_raise(plan->over, ++plan->over_count, dev);
-	if (well)
-		return;
-	/* Who waited in vain hears that it stays; that may begin another plan. */
-	for (i = 0; i < plan->count; i++) {
-		struct plan_move *m = &plan->move[i];
-
-		if (m->state != DROPPED)
-			continue;
-		if (m->part != NULL && m->part != part)
-			dropped[n++] = m->part;
-		m->part = NULL; /* told, and perhaps destroyed before the plan is over */
-	}
-	for (i = 0; i < n; i++)
-		policy_changed(dropped[i], NULL);
 }

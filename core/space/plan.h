@@ -6,6 +6,8 @@
 #include "loop/device.h"
 #include "space/partition.h"
 
+enum plan_state { PLAN_WAITS, PLAN_MOVES, PLAN_MOVED, PLAN_DROPPED };
+
 #define PLAN_ROOM UINT32_MAX /* who holds plan.room: no partition's */
 
 /* 0: begun, or there is nothing to move.  Partitions, their limits and their number have
@@ -18,9 +20,15 @@ int plan_carry_out(struct hal_device *dev);
 /* -EBUSY: there is one already. */
 int plan_busy(const struct hal_device *dev);
 /* part waits until it can move. */
-bool plan_has(const struct hal_partition *part);
-/* part has moved, or has not, as part of a plan or not. */
-void plan_moved(struct hal_partition *part, bool well);
+static inline bool plan_has(const struct hal_partition *part)
+{
+	const struct plan *plan = &part->dev->plan;
+
+	for (uint32_t i = 0; plan->open != 0 && i < plan->count; i++)
+		if (plan->move[i].part == part && plan->move[i].state == PLAN_WAITS)
+			return true;
+	return false;
+}
 /* A point that some partition of the plan reaches; .timeline NULL: there is no plan. */
 struct hal_point plan_point(const struct hal_device *dev);
 /* The same of the whole plan; dev->plan.over is there. */

@@ -534,7 +534,8 @@ static void moved(struct hal_partition *part, int status, const char *why)
 			    why[0] != '\0' ? ": " : "", why);
 		timeline_fail(part->control, status, text, dev);
 	}
-	plan_moved(part, status == 0);
+	if (dev->plan.moved != NULL)
+		dev->plan.moved(part, status == 0);
 	policy_changed(part, NULL);
 	partition_runnable(part);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stats.h - sums of what is counted, by whoever has dev->shape. */
-#ifndef HAL_API_STATS_H
-#define HAL_API_STATS_H
+#ifndef HAL_OBSERVE_STATS_H
+#define HAL_OBSERVE_STATS_H
 
 #include "command/queue.h"
 #include "space/partition.h"
