@@ -152,9 +152,10 @@ static bool silent(const char *call, bool last, bool by_close)
 	for (i = 0; i < sizeof(at_close) / sizeof(at_close[0]); i++)
 		if (strcmp(call, at_close[i]) == 0 && last)
 			return true;
-	/* With two drivers a loader of 1.20 asks each on its own account, and keeps quiet about
-	 * one that fails. */
-	if (strcmp(call, "zeDriverGet") == 0 && strchr(getenv("ZE_ENABLE_ALT_DRIVERS"), ','))
+	/* With two drivers a loader of 1.20 asks each on its own account, and keeps quiet
+	 * about one that fails. */
+	if (strcmp(call, "zeDriverGet") == 0 &&
+	    strchr(getenv("ZE_ENABLE_ALT_DRIVERS"), ','))
 		return true;
 	/* A device is as good without an address. */
 	return strcmp(call, "zeDevicePciGetPropertiesExt") == 0;

@@ -87,7 +87,7 @@ static void destroy_all(struct all *a)
 /* As REFUSED, for what says nothing itself. */
 #define SILENT(call)                                                                     \
 	do {                                                                             \
-		if ((call) || strstr(hal_last_error(), "made before a fork") == NULL) {              \
+		if ((call) || strstr(hal_last_error(), "made before a fork") == NULL) {  \
 			fprintf(stderr, "in a child: %s: %s\n", #call,                   \
 				hal_last_error());                                       \
 			return 1;                                                        \
