@@ -178,6 +178,7 @@ struct hal_policy_end {
 	int32_t status;
 	uint32_t reserved;
 	uint64_t now_ns; /* device time */
+	uint64_t end_ns; /* when it ended, which the engine may see later; 0: not known */
 };
 
 /* Queues as they came, for a policy that keeps them itself; by .next and .prev. */

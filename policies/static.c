@@ -25,8 +25,8 @@
 
 #define SLOTS_MAX 64
 
-/* hal_policy_queue.own: which; the number of the slot after that in which a command of it
- * was started last; the number of the first slot that it does not leave out. */
+/* hal_policy_queue.own: which; whether a command of it was started; the number of the
+ * first slot that it does not leave out. */
 enum { SLOT, BEGAN, PAID };
 enum {
 	TAKEN,
@@ -141,23 +141,27 @@ static uint64_t turn(void *state, struct hal_policy_partition *part,
 	if (at_ns > now_ns)
 		return at_ns;
 	part->own[STARTED] = start_ns / slots->slot_ns + 1;
-	queue->own[BEGAN] = part->own[STARTED];
+	queue->own[BEGAN] = 1;
 	part->own[END] = hal_bk_after(
 		start_ns, expected != HAL_POLICY_NEVER ? expected : slots->slot_ns);
 	return 0;
 }
 
-/* Count the slots of others that a command ran into. */
+/* Count the slots of others that a command ran into, from its queue's own before. */
 static void ended(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue, const struct hal_policy_end *end)
 {
 	const struct slots *slots = state;
-	uint64_t last = end->now_ns != 0 ? (end->now_ns - 1) / slots->slot_ns : 0;
-	uint64_t began = queue->own[BEGAN];
+	uint64_t last = end->end_ns != 0 ? (end->end_ns - 1) / slots->slot_ns : 0;
+	uint64_t first = (end->end_ns - end->ran_ns) / slots->slot_ns;
+	uint64_t since =
+		(first % slots->count + slots->count - queue->own[SLOT]) % slots->count;
 
 	(void)part;
-	if (began != 0 && last >= began)
-		queue->own[PAID] = began - 1 + (last - began + 2) * slots->count;
+	if (queue->own[BEGAN] == 0 || since > first || last <= first - since)
+		return;
+	first -= since;
+	queue->own[PAID] = first + (last - first + 1) * slots->count;
 }
 
 extern const struct hal_policy hal_policy_static;

@@ -554,6 +554,7 @@ void policy_ended(struct hal_queue *q, const struct flight *f,
 		.bytes = ev->bytes_read + ev->bytes_written,
 		.status = ev->status,
 		.now_ns = dev->now,
+		.end_ns = ev->end_ns,
 	};
 
 	if (dev->profile != NULL && (dev->policy->flags & HAL_POLICY_EXPECTS) != 0)

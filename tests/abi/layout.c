@@ -455,6 +455,7 @@ static void policy_h(void)
 	FIELD(hal_policy_end, status);
 	FIELD(hal_policy_end, reserved);
 	FIELD(hal_policy_end, now_ns);
+	FIELD(hal_policy_end, end_ns);
 	STRUCT(hal_policy_host);
 	FIELD(hal_policy_host, size);
 	FIELD(hal_policy_host, reserved);

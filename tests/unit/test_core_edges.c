@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <hal/policy.h>
+
 static void nothing(void *user)
 {
 	(void)user;
@@ -343,11 +345,59 @@ static void sizes_of_structs(void **state)
 	world_close(&w);
 }
 
+#define MS UINT64_C(1000000)
+
+/* What the policy static is given, by hand: a real clock is not exact. */
+extern const struct hal_policy hal_policy_static;
+
+static int64_t of_static(const struct hal_bk_config *cfg, const char *key)
+{
+	(void)cfg;
+	return strcmp(key, "static_slots") == 0 ? 4 : 1000; /* us */
+}
+
+/* Only what ran into slots of others counts, not how late that is seen, nor what was
+ * given to the device meanwhile. */
+static void slots_left_out(void **state)
+{
+	static const struct hal_host host = {.size = sizeof(host),
+					     .option_int = of_static};
+	const struct hal_policy *p = &hal_policy_static;
+	struct hal_policy_partition part = {.units = 1};
+	struct hal_policy_queue q = {.weight = 1};
+	struct hal_policy_end end = {.ran_ns = MS, .end_ns = 5 * MS, .now_ns = 5 * MS};
+	void *slots;
+
+	(void)state;
+	assert_int_equal(p->create(&host, NULL, NULL, &slots), 0);
+	assert_int_equal(p->attach(slots, &part, &q), 0);
+	/* Its slots begin at 0, 4, 8 ... ms: it fits, but is seen in the next slot. */
+	q.head.expected_ns = MS;
+	assert_int_equal(p->turn(slots, &part, &q, 0, 4 * MS), 0);
+	end.now_ns += 1000;
+	p->ended(slots, &part, &q, &end);
+	assert_int_equal(p->key(slots, &part, &q, 8 * MS), 8 * MS);
+	/* One runs into the next slot while another is given for its next own: that one
+	 * is left out all the same. */
+	q.head.expected_ns = HAL_POLICY_NEVER;
+	assert_int_equal(p->turn(slots, &part, &q, 0, 8 * MS), 0);
+	q.running = part.running = 1;
+	assert_int_equal(p->turn(slots, &part, &q, 0, 12 * MS), 0);
+	end = (struct hal_policy_end){
+		.ran_ns = 2 * MS, .end_ns = 10 * MS, .now_ns = 12 * MS};
+	p->ended(slots, &part, &q, &end);
+	q.running = part.running = 0;
+	assert_int_equal(p->key(slots, &part, &q, 12 * MS), 16 * MS);
+	p->detach(slots, &part, &q);
+	p->destroy(slots);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_of_structs),
 		cmocka_unit_test(at_the_deadline),
+		cmocka_unit_test(slots_left_out),
 		cmocka_unit_test(failed_is_not_missed),
 		cmocka_unit_test(queueing),
 		cmocka_unit_test(made_during_a_trace),
