@@ -347,10 +347,10 @@ static void sizes_of_structs(void **state)
 
 #define MS UINT64_C(1000000)
 
-/* What the policy static is given, by hand: a real clock is not exact. */
+/* What the policies static and slots are given, by hand: a real clock is not exact. */
 extern const struct hal_policy hal_policy_static;
 
-static int64_t of_static(const struct hal_bk_config *cfg, const char *key)
+static int64_t option_of(const struct hal_bk_config *cfg, const char *key)
 {
 	(void)cfg;
 	return strcmp(key, "static_slots") == 0 ? 4 : 1000; /* us */
@@ -361,7 +361,7 @@ static int64_t of_static(const struct hal_bk_config *cfg, const char *key)
 static void slots_left_out(void **state)
 {
 	static const struct hal_host host = {.size = sizeof(host),
-					     .option_int = of_static};
+					     .option_int = option_of};
 	const struct hal_policy *p = &hal_policy_static;
 	struct hal_policy_partition part = {.units = 1};
 	struct hal_policy_queue q = {.weight = 1};
@@ -392,12 +392,39 @@ static void slots_left_out(void **state)
 	p->destroy(slots);
 }
 
+extern const struct hal_policy hal_policy_slots;
+
+/* No time is left until it could wait no longer: it is found all the same. */
+static void at_the_end_of_time(void **state)
+{
+	static const struct hal_host host = {.size = sizeof(host),
+					     .option_int = option_of};
+	const struct hal_policy *p = &hal_policy_slots;
+	struct hal_policy_partition part = {.units = 1};
+	struct hal_policy_queue q = {.weight = 1,
+				     .runnable_ns = UINT64_MAX - 10,
+				     .head = {.submit_ns = UINT64_MAX - 10,
+					      .deadline_ns = HAL_POLICY_NEVER,
+					      .configuration = 1}};
+	struct hal_policy_order order = {0};
+	void *slots;
+
+	(void)state;
+	assert_int_equal(p->create(&host, NULL, NULL, &slots), 0);
+	assert_int_equal(p->attach(slots, &part, &q), 0);
+	p->enqueue(slots, &part, &q);
+	assert_ptr_equal(p->pick(slots, &part, UINT64_MAX - 10, &order), &q);
+	p->detach(slots, &part, &q);
+	p->destroy(slots);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_of_structs),
 		cmocka_unit_test(at_the_deadline),
 		cmocka_unit_test(slots_left_out),
+		cmocka_unit_test(at_the_end_of_time),
 		cmocka_unit_test(failed_is_not_missed),
 		cmocka_unit_test(queueing),
 		cmocka_unit_test(made_during_a_trace),
