@@ -283,10 +283,10 @@ static void fds_of_a_clock_that_stands_still(void **state)
 		OK(hal_completions_create(dev, 8, &qd.completions));
 		OK(hal_queue_create(part, &qd, &q));
 		OK(hal_submit(q, &sd, &p));
-		FAILS(hal_point_fd(&p), -ENOTSUP, "hal_point_fd: ", "virtual clock",
+		FAILS(hal_point_fd(&p), -ENOTSUP, "hal_point_fd: ", "is simulated",
 		      "?clock=real", "hal_device_poll");
 		FAILS(hal_completions_fd(qd.completions), -ENOTSUP,
-		      "hal_completions_fd: ", "virtual clock", "?clock=real",
+		      "hal_completions_fd: ", "is simulated", "?clock=real",
 		      "hal_device_poll");
 		/* A point that is reached keeps nobody waiting. */
 		OK(hal_wait(&p, 1, 0, HAL_FOREVER));
