@@ -11,6 +11,8 @@ install(TARGETS accelhal EXPORT accelhal LIBRARY DESTINATION ${CMAKE_INSTALL_LIB
 	COMPONENT library NAMELINK_COMPONENT dev)
 install(DIRECTORY hal DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
 	FILES_MATCHING PATTERN *.h)
+install(FILES policies/common.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hal RENAME policy_common.h
+	COMPONENT dev)
 install(EXPORT accelhal NAMESPACE accelhal:: DESTINATION ${package_dir}
 	FILE accelhalTargets.cmake COMPONENT dev)
 

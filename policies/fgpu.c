@@ -21,6 +21,8 @@
 
 #include <hal/policy.h>
 
+#include "common.h"
+
 enum colors { OWN, ANY };
 
 struct fgpu {

@@ -21,6 +21,8 @@
 
 #include <hal/policy.h>
 
+#include "common.h"
+
 struct shared {
 	struct hal_policy_shared common;
 	uint64_t deadline_ns; /* the first that it has to keep */

@@ -21,6 +21,8 @@
 
 #include <hal/policy.h>
 
+#include "common.h"
+
 struct shared {
 	struct hal_policy_shared common;
 	struct hal_policy_list list[HAL_POLICY_RANKS];

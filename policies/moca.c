@@ -28,6 +28,8 @@
 
 #include <hal/policy.h>
 
+#include "common.h"
+
 /* Of rest over slack; who is late already. */
 #define URGENCY_MAX 16
 /* Who is held to more of what he wants than that is slower for it, and frees nothing. */

@@ -25,6 +25,8 @@
 
 #include <hal/policy.h>
 
+#include "common.h"
+
 /* By what a command is bound, as far as is known; with HIGH, of high priority. */
 enum kind {
 	COMPUTE = HAL_POLICY_BY_COMPUTE,

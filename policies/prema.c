@@ -24,6 +24,8 @@
 
 #include <hal/policy.h>
 
+#include "common.h"
+
 enum { LENGTHS = 64, CLASSES = 3 };
 /* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
  * shared. */

@@ -23,6 +23,8 @@
 
 #include <hal/policy.h>
 
+#include "common.h"
+
 enum class { REAL_TIME, BEST_EFFORT, CLASSES };
 /* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
  * shared; of queues also the class of the newest command, and how many real-time ones the

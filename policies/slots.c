@@ -24,6 +24,8 @@
 
 #include <hal/policy.h>
 
+#include "common.h"
+
 /* .own of queues, behind the shared: its heap; its key: until when its head can wait. */
 enum { PLACE = HAL_POLICY_SHARED + 1, DUE = HAL_POLICY_KEY };
 

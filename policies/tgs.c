@@ -22,6 +22,8 @@
 
 #include <hal/policy.h>
 
+#include "common.h"
+
 #define WINDOW      5u
 #define BAD_MAX     20u
 #define ONE         1000u /* a command a period, as a limit */

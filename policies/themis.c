@@ -22,6 +22,8 @@
 
 #include <hal/policy.h>
 
+#include "common.h"
+
 enum {
 	QUARTERS = 4,
 	LENGTHS = 64 * QUARTERS, /* of each class */

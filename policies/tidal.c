@@ -19,6 +19,8 @@
 
 #include <hal/policy.h>
 
+#include "common.h"
+
 enum class { EFFORT, CRITICAL, CLASSES };
 /* .own of queues: the newest command's class, and how many the device has of it. */
 enum { CLASS = HAL_POLICY_SHARED + 1, RUNNING };

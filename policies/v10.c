@@ -21,6 +21,8 @@
 
 #include <hal/policy.h>
 
+#include "common.h"
+
 /* What a command needs: the array, or nothing that others could use. */
 enum need { ARRAY, BESIDE, NEEDS };
 /* .own of queues: what the newest command needs, how many the device has, and the class

@@ -22,6 +22,8 @@
 
 #include <hal/policy.h>
 
+#include "common.h"
+
 /* By what a command is bound, as far as is known. */
 enum kind {
 	COMPUTE = HAL_POLICY_BY_COMPUTE,

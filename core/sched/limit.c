@@ -8,6 +8,27 @@
 
 #define SECOND 1000000000u
 
+uint64_t limit_window(const struct hal_device_info *i, uint64_t bandwidth,
+		      uint64_t *window_ns)
+{
+	enum { GRAINS = 16 };
+	const uint64_t second = 1000000000;
+	uint64_t window = i->limit_window_ns, bytes, half;
+
+	/* Windows of up to a second do not overflow. */
+	bytes = bandwidth / second * window + bandwidth % second * window / second;
+	while (window > 1) {
+		half = bandwidth / second * (window / 2) +
+		       bandwidth % second * (window / 2) / second;
+		if (half < GRAINS * i->limit_bytes)
+			break;
+		window /= 2;
+		bytes = half;
+	}
+	*window_ns = window;
+	return i->limit_bytes != 0 ? bytes / i->limit_bytes * i->limit_bytes : 0;
+}
+
 int limit_plan(const struct hal_device *dev, uint64_t bandwidth, uint64_t *bytes,
 	       uint64_t *window_ns)
 {
@@ -19,7 +40,7 @@ int limit_plan(const struct hal_device *dev, uint64_t bandwidth, uint64_t *bytes
 	if (i->bandwidth != 0 && bandwidth > i->bandwidth)
 		return fail(EINVAL, "bandwidth %llu: %s has %llu bytes a second",
 			    U64(bandwidth), dev->name, U64(i->bandwidth));
-	*bytes = hal_policy_window(i, bandwidth, window_ns);
+	*bytes = limit_window(i, bandwidth, window_ns);
 	if (*bytes == 0)
 		return fail(EINVAL,
 			    "bandwidth %llu: less than %llu bytes in each %llu ns, the "

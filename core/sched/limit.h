@@ -14,5 +14,8 @@ int limit_plan(const struct hal_device *dev, uint64_t bandwidth, uint64_t *bytes
 void limit_own(const struct hal_partition *part, uint64_t *bytes, uint64_t *window_ns);
 /* Bytes a second; 0: none. */
 uint64_t limit_of(const struct hal_partition *part);
+/* As hal_policy_host.window. */
+uint64_t limit_window(const struct hal_device_info *i, uint64_t bandwidth,
+		      uint64_t *window_ns);
 
 #endif

@@ -223,6 +223,13 @@ static int host_limit(void *device, struct hal_policy_partition *part, uint64_t 
 	return err;
 }
 
+static uint64_t host_window(void *device, uint64_t bandwidth, uint64_t *window_ns)
+{
+	const struct hal_device *dev = device;
+
+	return limit_window(&dev->info, bandwidth, window_ns);
+}
+
 static void host_ask(void *device, struct hal_policy_partition *part)
 {
 	const struct hal_device *dev = device;
@@ -249,6 +256,7 @@ int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		.beside = beside_expect,
 		.waiting = backlog_of,
 		.limit = host_limit,
+		.window = host_window,
 		.ask = host_ask,
 		.info = &dev->info,
 	};

@@ -3,7 +3,7 @@
 # check_layers.sh SOURCE_DIR: who may include whom.
 #   core -> hal/, lib/ and its own rooms; it names no vendor
 #   lib -> hal/ and itself
-#   policies/X -> hal/policy.h and nothing else of this tree
+#   policies/X -> hal/policy.h and policies/common.h
 #   backends/X -> hal/, npu-rtl (npu), its own files
 #   tools, examples, npuc -> hal/, lib/ and their own files
 # Who calls whom is check_calls.py's to say.
@@ -42,8 +42,8 @@ for folder in backends/*/; do
 done
 refuse "the core includes a backend's header" '^#include [<"](\.\./)*backends/' "${core[@]}"
 for file in "${policies[@]}"; do
-	refuse "a policy sees only hal/policy.h" '^#include "' "$file"
-	refuse "a policy sees only hal/policy.h" '^#include <hal/(hal|backend|npu|ref)\.h>' "$file"
+	refuse "a policy sees only hal/policy.h and common.h" '^#include "([^c]|c[^o]|common[^.])' "$file"
+	refuse "a policy sees only hal/policy.h and common.h" '^#include <hal/(hal|backend|npu|ref)\.h>' "$file"
 done
 refuse "tools, examples and npuc use the public headers and lib/" \
 	'^#include [<"](\.\./)*(core|backends)/' "${users[@]}"

@@ -27,6 +27,16 @@ cmake -S "$scratch/source" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/pre
 	-DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS=-Werror >"$scratch/cmake.log"
 cmake --build "$scratch/build" >>"$scratch/cmake.log"
 
+# Lists, heaps and the rest for other policies: the installed header stands alone.
+if ! "$cc" -std=c11 -Wall -Werror -I"$scratch/prefix/include" -fsyntax-only -x c - <<-'EOF'
+	#include <hal/policy_common.h>
+	struct hal_policy_list list;
+EOF
+then
+	echo "hal/policy_common.h does not compile as it is installed"
+	exit 1
+fi
+
 cd "$scratch"
 export LD_LIBRARY_PATH=$scratch/prefix/$libdir
 if "$scratch/build/order" shortest >"$scratch/order.txt" 2>&1; then

@@ -2,6 +2,7 @@
 /* hostile.c - see hostile.h. */
 #include "hostile.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 

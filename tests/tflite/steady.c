@@ -3,6 +3,9 @@
  * steady.c - a policy that gives each partition so many bytes in so many nanoseconds, no
  * more and for ever: a memory that is slower than the device's, for bench_nets.
  */
+#include <errno.h>
+#include <stdlib.h>
+
 #include <hal/policy.h>
 
 HAL_API const struct hal_policy *hal_policy_entry(const struct hal_host *host);
