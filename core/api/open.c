@@ -8,6 +8,7 @@
 #include "api/opened.h"
 #include "api/target.h"
 #include "command/callback.h"
+#include "command/flow.h"
 #include "config/options.h"
 #include "config/policy_section.h"
 #include "loop/engine.h"
@@ -312,7 +313,7 @@ static int open_device(const char *target, const char *const *options,
 	if (err == 0)
 		err = journal_start(dev);
 	if (err == 0)
-		err = engine_start(dev);
+		err = engine_start(dev, engine_turn);
 	if (err == 0) {
 		monitor_start(dev);
 		*out = dev;
@@ -371,6 +372,7 @@ int hal_close(struct hal_device *dev)
 		return err;
 	cancel = cancel_hold();
 	monitor_stop(dev);
+	callbacks_stop(dev);
 	engine_stop(dev);
 	if (dev->trace != NULL)
 		traced = trace_close(trace_end(dev)) != 0 ? -EIO : 0;

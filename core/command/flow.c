@@ -23,7 +23,6 @@
 #include "loop/engine.h"
 #include "memory/bimodal.h"
 #include "memory/recolor.h"
-#include "observe/trace.h"
 #include "replay/journal.h"
 #include "sched/inherit.h"
 #include "sched/policy.h"
@@ -364,8 +363,7 @@ static void count_other(struct hal_queue *q, const struct record *r, uint64_t su
 	account_latency(&q->account,
 			(r->own & REC_WHOLE) != 0 ? LATENCY_BOTH : LATENCY_COMMAND,
 			now > submit_ns ? now - submit_ns : 0);
-	if (UNLIKELY(dev->trace != NULL))
-		trace_instant(dev, q, record_name(r), now);
+	OBSERVED(dev, instant, q, record_name(r), now);
 }
 
 static ALWAYS_INLINE void points_passed(const struct record *r)
@@ -836,8 +834,7 @@ static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *pa
 	list_add_before(&dev->flights, &f->on_device);
 	dev->pending++;
 	part->inflight++;
-	if (UNLIKELY(dev->trace != NULL))
-		trace_depth(dev, part, dev->now);
+	OBSERVED(dev, depth, part, dev->now);
 	return true;
 }
 
@@ -959,7 +956,7 @@ void queue_stopped(struct hal_queue *q, uint64_t start_ns, uint64_t end_ns)
 		return;
 	count_ran(dev, q->part, &q->account, start_ns, end_ns);
 	count_queueing(&q->account, f, start_ns, end_ns);
-	trace_stretch(dev, f, start_ns, end_ns);
+	OBSERVED(dev, stretch, f, start_ns, end_ns);
 	q->stopped_ns += end_ns - start_ns;
 	q->slow |= SLOW_STOPPED;
 }
@@ -976,7 +973,7 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 		    q->suspend_mode == HAL_SUSPEND_KILL;
 	bool counts = kill && ran_ns > 0;
 
-	trace_depth(dev, q->part, dev->now);
+	OBSERVED(dev, depth, q->part, dev->now);
 	if (counts) {
 		counter_add(&q->account.replayed, 1);
 		q->killed_ran_ns += ran_ns;
@@ -1000,7 +997,7 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 	if (q->urgent)
 		queue_todo(q);
 	if (!kill || last_ns > 0)
-		trace_command(dev, f, ev);
+		OBSERVED(dev, command, f, ev);
 	if ((q->slow & SLOW_POLICY) != 0)
 		policy_ended(q, f, ev, q->stopped_ns);
 	q->stopped_ns = 0;

@@ -31,6 +31,7 @@
 #include "util/pool.h"
 
 struct decisions;
+struct flight;
 struct hal_queue;
 struct journal;
 struct opened;
@@ -112,6 +113,39 @@ struct policy_limits {
 #define WORK_JOURNAL   16u /* what it does is written down, or replayed */
 #define WORK_UNREAD    32u /* a callback has sent what is not read yet (clock=virtual) */
 #define WORK_HELD      64u /* a partition's queues are held while others run */
+
+/* What is told to whoever writes a trace (core/observe/trace.c), in device time. */
+struct observer {
+	/* f has ended. */
+	void (*command)(struct hal_device *dev, const struct flight *f,
+			const struct hal_bk_event *ev);
+	/* f, which has not ended, ran for a while. */
+	void (*stretch)(struct hal_device *dev, const struct flight *f, uint64_t start_ns,
+			uint64_t end_ns);
+	void (*instant)(struct hal_device *dev, const struct hal_queue *queue,
+			const char *name, uint64_t at_ns);
+	void (*span)(struct hal_device *dev, const struct hal_queue *queue,
+		     const char *name, uint64_t start_ns, uint64_t end_ns);
+	/* The number of commands of part on the device may be another. */
+	void (*depth)(struct hal_device *dev, const struct hal_partition *part,
+		      uint64_t at_ns);
+};
+
+/* Tell the observer, if there is one. */
+#define OBSERVED(dev, what, ...)                                                         \
+	do {                                                                             \
+		if (UNLIKELY((dev)->trace != NULL))                                      \
+			(dev)->observer->what((dev), __VA_ARGS__);                       \
+	} while (0)
+
+/* What is told to whoever writes a journal (core/replay/journal.h). */
+struct recorder {
+	void (*write)(struct journal *j, uint32_t kind, const uint64_t *n,
+		      uint32_t count);
+	void (*look)(struct hal_device *dev, uint64_t until_ns, bool idle);
+	void (*raised)(const struct hal_timeline *t, uint64_t value, int err);
+	void (*taken)(struct hal_queue *q, unsigned int tail);
+};
 
 /* What a turn tells the scheduler, which is above it (core/sched/turn.c). */
 struct turn_listener {
@@ -212,9 +246,11 @@ struct hal_device {
 	struct busy ran;
 	struct account past; /* of its destroyed partitions */
 	struct trace *trace;
-	struct journal *journal;     /* NULL: nothing is written down */
-	const struct player *player; /* NULL: nothing is replayed */
-	struct decisions *decisions; /* NULL: nobody is to look at them */
+	const struct observer *observer; /* of .trace */
+	struct journal *journal;         /* NULL: nothing is written down */
+	const struct recorder *recorder; /* of .journal */
+	const struct player *player;     /* NULL: nothing is replayed */
+	struct decisions *decisions;     /* NULL: nobody is to look at them */
 	const struct turn_listener *listener;
 	/* policy.h */
 	const struct hal_policy *policy;
@@ -234,6 +270,7 @@ struct hal_device {
 	/* clock=real */
 	pthread_t thread;
 	bool has_thread;
+	bool (*turn)(struct hal_device *dev, uint64_t until_ns, bool idle);
 	atomic_bool stop;
 	int wake_fd, event_fd;
 	struct callbacks callbacks;

@@ -18,8 +18,7 @@
 
 #include <ck_pr.h>
 
-#include "command/callback.h"
-#include "command/flow.h"
+#include "command/record.h"
 #include "loop/engine.h"
 #include "util/compiler.h"
 #include "util/error.h"
@@ -148,7 +147,7 @@ static void *engine_main(void *arg)
 	/* A device's times are not to be late by the usual 50 us. */
 	(void)prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
 	while (!atomic_load(&dev->stop))
-		if (!engine_turn(dev, 0, false))
+		if (!dev->turn(dev, 0, false))
 			rest(dev, both);
 	engine_read(dev);
 	return NULL;
@@ -161,7 +160,8 @@ static void wake_fd_close(struct hal_device *dev)
 	dev->wake_fd = -1;
 }
 
-int engine_start(struct hal_device *dev)
+int engine_start(struct hal_device *dev,
+		 bool (*turn)(struct hal_device *dev, uint64_t until_ns, bool idle))
 {
 	sigset_t all, old;
 	int err;
@@ -176,6 +176,7 @@ int engine_start(struct hal_device *dev)
 	if (dev->event_fd >= 0 && dev->wake_fd < 0)
 		return fail(errno, "%s: no eventfd: %s", dev->name, hal_strerror(errno));
 	device_now(dev);
+	dev->turn = turn;
 	/* Signals are the application's. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -199,7 +200,6 @@ void engine_stop(struct hal_device *dev)
 {
 	struct letter stop = {.fn = nothing};
 
-	callbacks_stop(dev);
 	if (!dev->has_thread) {
 		engine_read(dev);
 		return;

@@ -5,8 +5,10 @@
 
 #include "loop/device.h"
 
-/* clock=real: the thread.  What is left in the inbox is still read at its stop. */
-int engine_start(struct hal_device *dev);
+/* Start the thread, which takes turns (command/flow.h). */
+int engine_start(struct hal_device *dev,
+		 bool (*turn)(struct hal_device *dev, uint64_t until_ns, bool idle));
+/* Stop it, and read what is left in the inbox. */
 void engine_stop(struct hal_device *dev);
 
 #endif

@@ -690,9 +690,18 @@ int trace_make(const struct hal_device *dev, const char *path, struct trace **ou
 	return 0;
 }
 
+static const struct observer observer = {
+	.command = trace_command,
+	.stretch = trace_stretch,
+	.instant = trace_instant,
+	.span = trace_span,
+	.depth = trace_depth,
+};
+
 void trace_begin(struct hal_device *dev, struct trace *t)
 {
 	dev->trace = t;
+	dev->observer = &observer;
 	queues_traced(dev, true);
 	trace_head(dev);
 	flush_whole(t);

@@ -70,8 +70,8 @@ static void put_number(struct journal *j, uint64_t n)
 		j->text[j->length++] = digits[--count];
 }
 
-void journal_write(struct journal *j, enum journal_kind kind, const uint64_t *n,
-		   uint32_t count)
+static void write_line(struct journal *j, uint32_t kind, const uint64_t *n,
+		       uint32_t count)
 {
 	if (j->length + 2 + count * (DIGITS_MAX + 1) > BUFFER_BYTES)
 		flush(j);
@@ -293,7 +293,7 @@ struct hal_queue *journal_queue_of(struct hal_device *dev, const void *bk)
 
 /* ---- what is taken in -------------------------------------------------------------- */
 
-void journal_write_look(struct hal_device *dev, uint64_t until_ns, bool idle)
+static void write_look(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
 	if (dev->virtual_clock)
 		turn_begins(dev->journal, dev->now);
@@ -320,12 +320,12 @@ static void name_timeline(const struct hal_timeline *t, uint64_t *n)
 	}
 }
 
-void journal_write_raised(const struct hal_timeline *t, uint64_t value, int err)
+static void write_raised(const struct hal_timeline *t, uint64_t value, int err)
 {
 	uint64_t n[5] = {0, 0, 0, value, journal_error(err)};
 
 	name_timeline(t, n);
-	journal_write(t->dev->journal, JOURNAL_RAISED, n, ARRAY_LENGTH(n));
+	write_line(t->dev->journal, JOURNAL_RAISED, n, ARRAY_LENGTH(n));
 }
 
 static void write_record(struct journal *j, const struct record *r)
@@ -368,7 +368,7 @@ static void write_record(struct journal *j, const struct record *r)
 	default:
 		break;
 	}
-	journal_write(j, JOURNAL_RECORD, n, count);
+	write_line(j, JOURNAL_RECORD, n, count);
 }
 
 static void write_block(struct journal *j, const struct block *b)
@@ -377,7 +377,7 @@ static void write_block(struct journal *j, const struct block *b)
 		write_record(j, &b->rec[i]);
 }
 
-void journal_write_taken(struct hal_queue *q, unsigned int tail)
+static void write_taken(struct hal_queue *q, unsigned int tail)
 {
 	struct journal *j = q->dev->journal;
 	unsigned int pos;
@@ -414,7 +414,7 @@ void journal_gone(const struct hal_queue *q)
 	};
 
 	if (q->dev->journal != NULL)
-		journal_write(q->dev->journal, JOURNAL_NO_QUEUE, n, ARRAY_LENGTH(n));
+		write_line(q->dev->journal, JOURNAL_NO_QUEUE, n, ARRAY_LENGTH(n));
 	else if (q->dev->player != NULL)
 		q->dev->player->gone(q->dev, n, ARRAY_LENGTH(n));
 }
@@ -469,6 +469,13 @@ static void write_profile(struct journal *j)
 		write_pairs(j, p);
 }
 
+static const struct recorder recorder = {
+	.write = write_line,
+	.look = write_look,
+	.raised = write_raised,
+	.taken = write_taken,
+};
+
 void journal_begin(struct hal_device *dev, struct journal *j, const char *policy)
 {
 	dev->work |= WORK_JOURNAL;
@@ -478,6 +485,7 @@ void journal_begin(struct hal_device *dev, struct journal *j, const char *policy
 	j->hot = dev->hot;
 	j->bk = dev->hot_bk;
 	dev->journal = j;
+	dev->recorder = &recorder;
 	dev->intake |= INTAKE_JOURNAL;
 	dev->hot.now = journal_now;
 	dev->hot.submit = journal_submit;
@@ -503,7 +511,7 @@ int journal_end(struct hal_device *dev)
 
 	if (j == NULL)
 		return 0;
-	journal_write(j, JOURNAL_END, NULL, 0);
+	write_line(j, JOURNAL_END, NULL, 0);
 	dev->hot = j->hot;
 	dev->hot_bk = j->bk;
 	dev->journal = NULL;

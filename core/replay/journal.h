@@ -120,12 +120,7 @@ struct hal_partition *journal_partition_of(struct hal_device *dev, const void *b
 
 /* ---- by the engine; nothing happens while none is written -------------------------- */
 
-void journal_write(struct journal *j, enum journal_kind kind, const uint64_t *n,
-		   uint32_t count);
 void journal_write_text(struct journal *j, enum journal_kind kind, const char *text);
-void journal_write_look(struct hal_device *dev, uint64_t until_ns, bool idle);
-void journal_write_raised(const struct hal_timeline *t, uint64_t value, int err);
-void journal_write_taken(struct hal_queue *q, unsigned int tail);
 void journal_gone(const struct hal_queue *q);
 
 #define JOURNAL(dev, kind, ...)                                                          \
@@ -133,8 +128,8 @@ void journal_gone(const struct hal_queue *q);
 		if (UNLIKELY((dev)->journal != NULL)) {                                  \
 			const uint64_t journal_n[] = {__VA_ARGS__};                      \
                                                                                          \
-			journal_write((dev)->journal, (kind), journal_n,                 \
-				      (uint32_t)ARRAY_LENGTH(journal_n));                \
+			(dev)->recorder->write((dev)->journal, (kind), journal_n,        \
+					       (uint32_t)ARRAY_LENGTH(journal_n));       \
 		}                                                                        \
 	} while (0)
 
@@ -147,7 +142,7 @@ static inline uint64_t journal_error(int err)
 static inline void journal_look(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
 	if (dev->journal != NULL)
-		journal_write_look(dev, until_ns, idle);
+		dev->recorder->look(dev, until_ns, idle);
 	else
 		dev->player->look(dev, until_ns, idle);
 }
@@ -165,14 +160,14 @@ static inline void journal_returned(const struct hal_queue *q)
 static inline void journal_raised(const struct hal_timeline *t, uint64_t value, int err)
 {
 	if (UNLIKELY(t->dev->journal != NULL))
-		journal_write_raised(t, value, err);
+		t->dev->recorder->raised(t, value, err);
 }
 
 /* What is in q up to tail may be taken. */
 static inline void journal_taken(struct hal_queue *q, unsigned int tail)
 {
 	if (UNLIKELY(q->dev->journal != NULL))
-		journal_write_taken(q, tail);
+		q->dev->recorder->taken(q, tail);
 }
 
 /* A new queue: nothing of it may be taken yet. */

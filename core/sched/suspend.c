@@ -13,7 +13,6 @@
 
 #include "command/flow.h"
 #include "memory/bimodal.h"
-#include "observe/trace.h"
 #include "sched/policy.h"
 #include "sched/urgency.h"
 #include "util/error.h"
@@ -50,7 +49,7 @@ static void freeze(struct hal_queue *q, uint64_t ran_ns)
 		return;
 	if (q->urgent)
 		queue_todo(q);
-	trace_depth(q->dev, q->part, q->dev->now);
+	OBSERVED(q->dev, depth, q->part, q->dev->now);
 	partition_runnable(q->part);
 }
 
@@ -71,7 +70,7 @@ static void thaw(struct hal_queue *q)
 	q->part->inflight += q->frozen;
 	q->frozen = 0;
 	q->view.running = q->flight_count;
-	trace_depth(q->dev, q->part, q->dev->now);
+	OBSERVED(q->dev, depth, q->part, q->dev->now);
 	if (q->preempts)
 		preempt_wanted(q);
 }
@@ -178,7 +177,7 @@ static int resume_now(struct hal_queue *q)
 	q->policy_stops = false;
 	list_del(&q->made_way);
 	set_state(q, QUEUE_RUNNING);
-	trace_instant(dev, q, "resume", dev->now);
+	OBSERVED(dev, instant, q, "resume", dev->now);
 	queue_todo(q);
 	return 0;
 }
@@ -200,7 +199,8 @@ static void quiet(struct hal_queue *q, uint64_t ran_ns)
 	counter_add(&a->suspend_ns, took);
 	counter_max(&a->suspend_max_ns, took);
 	counter_max(&a->stop_max_ns[q->suspend_mode], took);
-	trace_span(dev, q, mode_names[q->suspend_mode], q->suspend_asked_ns, dev->now);
+	OBSERVED(dev, span, q, mode_names[q->suspend_mode], q->suspend_asked_ns,
+		 dev->now);
 	rewind_killed(q);
 	freeze(q, ran_ns);
 	set_state(q, QUEUE_SUSPENDED);
