@@ -34,12 +34,22 @@ function(hal_full)
 	endforeach()
 endfunction()
 
+# NAME.full may take four times as long as NAME: a limit ends what hangs, on any machine.
+function(hal_full_timeout name)
+	get_property(seconds TEST ${name} PROPERTY TIMEOUT)
+	if(seconds)
+		math(EXPR seconds "4 * ${seconds}")
+		set_tests_properties(${name}.full PROPERTIES TIMEOUT ${seconds})
+	endif()
+endfunction()
+
 function(hal_tiers name program)
 	cmake_parse_arguments(PARSE_ARGV 2 T "" "" "QUICK;FULL;PROPERTIES")
 	add_test(NAME ${name} COMMAND ${program} ${T_QUICK})
 	add_test(NAME ${name}.full COMMAND ${program} ${T_FULL})
 	set_tests_properties(${name} ${name}.full PROPERTIES ${T_PROPERTIES})
 	hal_full(${name}.full)
+	hal_full_timeout(${name})
 endfunction()
 
 set(HAL_NO_MODELS
@@ -64,7 +74,7 @@ function(hal_test name)
 	if(NOT T_TIMEOUT)
 		set(T_TIMEOUT 300)
 	endif()
-	if(CMAKE_CROSSCOMPILING) # in an emulator
+	if(CMAKE_CROSSCOMPILING OR HAL_SANITIZE) # an emulator, or as slow
 		math(EXPR T_TIMEOUT "5 * ${T_TIMEOUT}")
 	endif()
 	add_executable(${name} ${T_SOURCES})
@@ -85,7 +95,8 @@ function(hal_test name)
 	if(T_FULL)
 		add_test(NAME ${name}.full COMMAND ${name} ${T_ARGS} full)
 		set_tests_properties(${name}.full PROPERTIES LABELS "${T_LABELS};full"
-			TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 ENVIRONMENT "${T_ENVIRONMENT}")
+			SKIP_RETURN_CODE 77 ENVIRONMENT "${T_ENVIRONMENT}")
+		hal_full_timeout(${name})
 	endif()
 	if(("unit" IN_LIST T_LABELS OR "negative" IN_LIST T_LABELS) AND
 	   NOT "threads" IN_LIST T_LABELS AND NOT T_NO_MEMCHECK)

@@ -401,7 +401,7 @@ static long sleeps(void)
 }
 
 /* Of processors, until a machine that had other things to do has had its fair chance. */
-enum { FAIR_CPU_MS = 2000 };
+enum { FAIR_CPU_MS = 1000 };
 
 /* The time of processors that this process has had. */
 static int64_t cpu_ms(void)
