@@ -13,6 +13,7 @@
 #include "config/policy_section.h"
 #include "loop/engine.h"
 #include "loop/thread.h"
+#include "memory/residency.h"
 #include "observe/monitor.h"
 #include "observe/trace.h"
 #include "replay/journal.h"
@@ -21,6 +22,7 @@
 #include "sched/policy_host.h"
 #include "sched/policy_text.h"
 #include "sched/turn.h"
+#include "space/moves.h"
 #include "util/error.h"
 #include "util/fd.h"
 #include "util/output.h"
@@ -273,6 +275,8 @@ struct hal_device *device_make(void)
 	}
 	dev->services = &core_host;
 	dev->listener = &turn_listener;
+	dev->residency = &memory_residency;
+	dev->moves = &space_moves;
 	shape_init(&dev->shape);
 	(void)pthread_mutex_init(&dev->room, NULL);
 	(void)pthread_mutex_init(&dev->trace_start, NULL);

@@ -22,11 +22,9 @@
 #include "command/deferred.h"
 #include "loop/engine.h"
 #include "memory/bimodal.h"
-#include "memory/recolor.h"
 #include "replay/journal.h"
 #include "sched/inherit.h"
 #include "sched/policy.h"
-#include "space/resize.h"
 #include "util/error.h"
 
 #define EVENTS 16
@@ -160,7 +158,7 @@ static COLD void drop_rest(struct hal_queue *q)
 	if (q->in_callback)
 		return;
 	q->slow |= SLOW_OTHERS;
-	recolor_look(q);
+	q->dev->residency->look(q);
 	while ((r = queue_next(q)) != NULL)
 		step(q, r, outer(q, q->issue, r));
 	queue_retire(q);
@@ -374,7 +372,7 @@ static ALWAYS_INLINE void points_passed(const struct record *r)
 /* The buffer is there, or will not be. */
 static COLD void recolored(struct hal_queue *q, const struct record *r)
 {
-	int err = recolor_end(r->recolor, q->err);
+	int err = q->dev->residency->end(r->recolor, q->err);
 
 	if (err == 0)
 		return;
@@ -398,7 +396,7 @@ static COLD void retire_recolor(struct hal_queue *q, const struct record *r)
 {
 	if (r->cmd.op == REC_RECOLORED)
 		recolored(q, r);
-	recolor_put(r->recolor);
+	q->dev->residency->put(r->recolor);
 }
 
 /* A record that the device has not had. */
@@ -612,7 +610,7 @@ static NOINLINE bool try_pass(struct hal_queue *q, struct record *r)
 			queue_todo(q);
 		return false;
 	} else if (r->cmd.op == REC_RECOLOR) {
-		int may = recolor_begin(r->recolor);
+		int may = q->dev->residency->begin(r->recolor);
 
 		if (may < 0)
 			(void)no_memory_for(q, r, may);
@@ -653,7 +651,7 @@ static ALWAYS_INLINE bool advance_on(struct hal_queue *q, bool watched)
 			if (q->flight_count == q->flight_max)
 				return false;
 			if (watched)
-				may = recolor_lets(q, r);
+				may = q->dev->residency->lets(q, r);
 			if (LIKELY(may > 0)) {
 				runnable(q, r);
 				return true;
@@ -1010,7 +1008,7 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 		keep_fault(q, ev->fault);
 	}
 	if ((q->slow & SLOW_RECOLOR) != 0)
-		recolor_look(q);
+		q->dev->residency->look(q);
 }
 
 /* Returns whose partition has room now. */
@@ -1049,7 +1047,7 @@ static NOINLINE void quiet(struct hal_device *dev, const struct hal_bk_event *ev
 {
 	dev->pending--;
 	if ((ev->cookie & COOKIE_PARTITION) != 0)
-		resize_done(ev);
+		dev->moves->done(ev);
 	else
 		dev->listener->quiet(ev);
 }
@@ -1088,7 +1086,7 @@ static COLD void device_lost(struct hal_device *dev)
 				drop_rest(q);
 			}
 		}
-		resize_lost(part);
+		dev->moves->lost(part);
 	}
 	dev->pending = 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - what a queue and its records are called, and when they were submitted. */
+/* queue.c - what a queue is called, has been given, waits for and lends. */
 #include "command/queue.h"
 
-#include "loop/device.h"
+#include "command/timeline.h"
+#include "loop/engine.h"
 #include "space/partition.h"
 #include "util/error.h"
 
@@ -37,4 +38,32 @@ void queue_stamp(struct hal_queue *q)
 			r->submit_ns = q->dev->now;
 		pos += r->slots;
 	}
+}
+
+void queue_lent_changed(struct hal_queue *x)
+{
+	x->lent.stale = true;
+	queue_todo(x);
+}
+
+void queue_take_back(struct hal_queue *q)
+{
+	struct hal_queue *x = q->lends.to;
+
+	heap_remove(&x->lent.ranks, &q->lends.rank);
+	heap_remove(&x->lent.deadlines, &q->lends.deadline);
+	q->lends.to = NULL;
+	queue_lent_changed(x);
+}
+
+void queue_unpark(struct hal_queue *q)
+{
+	if (!q->parked)
+		return;
+	q->parked = false;
+	q->recolor_parked = false;
+	timeline_drop_waiter(&q->waiter);
+	if (q->lends.to != NULL)
+		queue_take_back(q);
+	timer_unset(q->dev, &q->timer);
 }

@@ -221,6 +221,12 @@ struct hal_queue {
 void queue_describe(const struct hal_queue *q, char *text, size_t size);
 /* Give the present time to what has been submitted without one. */
 void queue_stamp(struct hal_queue *q) COLD;
+/* Stop waiting for a point or a time. */
+void queue_unpark(struct hal_queue *q);
+/* Take back what q lends to the queue that it waited for. */
+void queue_take_back(struct hal_queue *q) COLD;
+/* Have x look at what it is lent. */
+void queue_lent_changed(struct hal_queue *x);
 
 static inline uint64_t queue_commands(const struct hal_queue *q)
 {

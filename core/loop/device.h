@@ -37,6 +37,8 @@ struct journal;
 struct opened;
 struct player;
 struct profile;
+struct record;
+struct recolor;
 struct trace;
 
 /* Called by the engine when device time has reached node.key. */
@@ -147,6 +149,28 @@ struct recorder {
 	void (*taken)(struct hal_queue *q, unsigned int tail);
 };
 
+/* What memory does when a turn or a stop tells it of something (core/memory/residency.c).
+ */
+struct residency {
+	/* As recolor.h and bimodal.h say. */
+	int (*begin)(struct recolor *m);
+	int (*end)(struct recolor *m, int dropped);
+	void (*put)(struct recolor *m);
+	int (*lets)(struct hal_queue *q, const struct record *r);
+	void (*look)(struct hal_queue *q);
+	void (*wake)(struct hal_partition *part);
+};
+
+/* How partitions move, for who is below their places (core/space/moves.c). */
+struct moves {
+	/* As resize.h and plan.h say. */
+	int (*units)(struct hal_partition *part, uint32_t units);
+	int (*plan)(struct hal_device *dev, const struct hal_policy_move *moves,
+		    uint32_t count);
+	void (*done)(const struct hal_bk_event *ev);
+	void (*lost)(struct hal_partition *part);
+};
+
 /* What a turn tells the scheduler, which is above it (core/sched/turn.c). */
 struct turn_listener {
 	/* The policy asks something of q, what q is lent has changed, or q is urgent; at
@@ -154,6 +178,8 @@ struct turn_listener {
 	void (*todo)(struct hal_queue *q);
 	/* The policy is not in force any more, or has kept q stopped for too long. */
 	void (*release)(struct hal_queue *q);
+	/* q has begun to wait for a point, by .waiter. */
+	void (*waits)(struct hal_queue *q);
 	/* A command of q, which is being suspended, has ended. */
 	void (*ended)(struct hal_queue *q);
 	/* The device has let go of a queue. */
@@ -252,6 +278,8 @@ struct hal_device {
 	const struct player *player;     /* NULL: nothing is replayed */
 	struct decisions *decisions;     /* NULL: nobody is to look at them */
 	const struct turn_listener *listener;
+	const struct residency *residency;
+	const struct moves *moves;
 	/* policy.h */
 	const struct hal_policy *policy;
 	uint64_t policy_ns; /* since when */

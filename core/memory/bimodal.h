@@ -33,7 +33,7 @@ void bimodal_wake(struct hal_partition *part) COLD;
 static inline void bimodal_look(struct hal_partition *part)
 {
 	if (UNLIKELY(part->ends_wanted))
-		bimodal_wake(part);
+		part->dev->residency->wake(part);
 }
 
 #endif

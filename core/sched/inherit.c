@@ -111,7 +111,7 @@ static void lend(struct hal_queue *q, struct hal_queue *x)
 	q->lends.deadline.key = u.deadline_ns;
 	heap_add(&x->lent.ranks, &q->lends.rank);
 	heap_add(&x->lent.deadlines, &q->lends.deadline);
-	inherit_changed(x);
+	queue_lent_changed(x);
 }
 
 void inherit_try(struct hal_queue *q)

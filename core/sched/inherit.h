@@ -24,7 +24,7 @@ static inline void inherit_begin(struct hal_queue *q)
 	    (x == NULL || x->dev != q->dev ||
 	     (x->own_class == HAL_CLASS_NORMAL && x->asked.priority >= 0)))
 		return;
-	inherit_try(q);
+	q->dev->listener->waits(q);
 }
 
 /* q is destroyed. */

@@ -18,8 +18,7 @@
 #include "sched/policy.h"
 #include "sched/suspend.h"
 #include "sched/urgency.h"
-#include "space/plan.h"
-#include "space/resize.h"
+#include "space/partition.h"
 #include "util/error.h"
 
 static struct hal_queue *queue_of(struct hal_policy_queue *view)
@@ -168,7 +167,7 @@ static int host_resize(void *device, struct hal_policy_partition *part, uint32_t
 	int err = limits_check(device, part, units) ? lost_check(device) : -EINVAL;
 
 	if (err == 0)
-		err = resize_units(p, units);
+		err = p->dev->moves->units(p, units);
 	return units_asked(device, part, had, units, err);
 }
 
@@ -193,7 +192,7 @@ static int host_move(void *device, const struct hal_policy_move *moves, uint32_t
 		had[i] = moves[i].part->units;
 	err = lost_check(dev);
 	if (err == 0)
-		err = plan_begin(dev, moves, count);
+		err = dev->moves->plan(dev, moves, count);
 	for (uint32_t i = 0; i < count; i++)
 		(void)units_asked(dev, moves[i].part, had[i], moves[i].units, err);
 	return err;

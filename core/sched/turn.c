@@ -67,6 +67,7 @@ static void release(struct hal_queue *q)
 const struct turn_listener turn_listener = {
 	.todo = todo,
 	.release = release,
+	.waits = inherit_try,
 	.ended = suspend_look,
 	.quiet = suspend_quiet,
 	.thaw_all = suspend_thaw_all,

@@ -127,30 +127,3 @@ void preempt_wanted(struct hal_queue *q)
 	}
 	queue_todo(q);
 }
-
-void inherit_changed(struct hal_queue *x)
-{
-	x->lent.stale = true;
-	queue_todo(x);
-}
-
-void inherit_take_back(struct hal_queue *q)
-{
-	struct hal_queue *x = q->lends.to;
-
-	heap_remove(&x->lent.ranks, &q->lends.rank);
-	heap_remove(&x->lent.deadlines, &q->lends.deadline);
-	q->lends.to = NULL;
-	inherit_changed(x);
-}
-
-void queue_unpark(struct hal_queue *q)
-{
-	if (!q->parked)
-		return;
-	q->parked = false;
-	q->recolor_parked = false;
-	timeline_drop_waiter(&q->waiter);
-	inherit_end(q);
-	timer_unset(q->dev, &q->timer);
-}

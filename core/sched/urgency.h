@@ -31,18 +31,11 @@ bool inherit_is_above(const struct hal_queue *q);
 
 /* q, which others may make way for, is runnable: preempt_look comes. */
 void preempt_wanted(struct hal_queue *q);
-/* Have x look at what it is lent. */
-void inherit_changed(struct hal_queue *x);
-/* Take back what q lends, because it no longer waits. */
-void inherit_take_back(struct hal_queue *q) COLD;
-/* The same, if q lends anything. */
+/* Take back what q lends, if it lends anything, because it no longer waits. */
 static inline void inherit_end(struct hal_queue *q)
 {
 	if (UNLIKELY(q->lends.to != NULL))
-		inherit_take_back(q);
+		queue_take_back(q);
 }
-
-/* Stop waiting for a point or a time. */
-void queue_unpark(struct hal_queue *q);
 
 #endif
