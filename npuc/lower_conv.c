@@ -662,15 +662,24 @@ static int mean_dense(struct lowered *l, struct conv *c, uint32_t outer, uint32_
 	return w ? conv_steps(l, c) : -ENOTSUP;
 }
 
-static int mean_pixels(struct lowered *l, struct conv *c, uint32_t outer, uint32_t k,
-		       uint32_t channels);
+/* [outer][k][c] -> [outer][c] by one window of k = h x w pixels. */
+static int mean_window(struct lowered *l, struct conv *c, uint32_t outer, uint32_t h,
+		       uint32_t w, uint32_t channels)
+{
+	c->w.images = outer;
+	c->w.c = c->n = c->groups = channels;
+	c->w.y = (struct axis){h, 1, h, 1, 1, 0};
+	c->w.x = (struct axis){w, 1, w, 1, 1, 0};
+	c->data = ones(l, (uint64_t)h * w * channels);
+	return c->data ? conv_steps(l, c) : -ENOTSUP;
+}
 
 /* The same for some channels after the others, each time as many as the scratchpad has
  * room for: their pixels are copied side by side first. */
-static int mean_parts(struct lowered *l, const struct conv *c, uint32_t outer, uint32_t k,
-		      uint32_t channels)
+static int mean_parts(struct lowered *l, const struct conv *c, uint32_t outer, uint32_t h,
+		      uint32_t w, uint32_t channels)
 {
-	uint32_t most = MEAN_INPUT_MAX / k;
+	uint32_t k = h * w, most = MEAN_INPUT_MAX / k;
 	int rc = 0;
 
 	for (uint32_t at = 0, n; !rc && at < channels; at += n) {
@@ -686,7 +695,7 @@ static int mean_parts(struct lowered *l, const struct conv *c, uint32_t outer, u
 		if (!rc)
 			rc = lower_move(l, c->a, part.a, 1, &m);
 		if (!rc)
-			rc = mean_pixels(l, &part, outer, k, n);
+			rc = mean_window(l, &part, outer, h, w, n);
 	}
 	return rc;
 }
@@ -700,13 +709,8 @@ static int mean_pixels(struct lowered *l, struct conv *c, uint32_t outer, uint32
 	if (!split_kernel(k, &h, &w))
 		return mean_dense(l, c, 1, 1, outer, k, channels);
 	if (!c->wide && k <= MEAN_INPUT_MAX && (uint64_t)k * channels > MEAN_INPUT_MAX)
-		return mean_parts(l, c, outer, k, channels);
-	c->w.images = outer;
-	c->w.c = c->n = c->groups = channels;
-	c->w.y = (struct axis){h, 1, h, 1, 1, 0};
-	c->w.x = (struct axis){w, 1, w, 1, 1, 0};
-	c->data = ones(l, (uint64_t)k * channels);
-	return c->data ? conv_steps(l, c) : -ENOTSUP;
+		return mean_parts(l, c, outer, h, w, channels);
+	return mean_window(l, c, outer, h, w, channels);
 }
 
 /* The same, each channel for itself, with windows of k2 pixels side by side. */

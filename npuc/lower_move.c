@@ -510,14 +510,17 @@ int lower_reshape(struct lowered *l)
 
 	if (!rc)
 		rc = move_pair_of(l, 0, &p);
-	if (!rc)
-		rc = check_reshaped(l, &p);
-	if (!rc && p.x->count != p.y->count)
-		rc = lower_fail(l, EINVAL, "%llu elements become %llu",
-				(unsigned long long)p.x->count,
-				(unsigned long long)p.y->count);
+	if (rc)
+		return rc;
+	rc = check_reshaped(l, &p);
+	if (rc)
+		return rc;
+	if (p.x->count != p.y->count)
+		return lower_fail(l, EINVAL, "%llu elements become %llu",
+				  (unsigned long long)p.x->count,
+				  (unsigned long long)p.y->count);
 	move_add(&m, p.x->count, 1, 1);
-	return rc ? rc : lower_move(l, p.a, p.d, p.element, &m);
+	return lower_move(l, p.a, p.d, p.element, &m);
 }
 
 /* ---- other orders ----------------------------------------------------------------- */

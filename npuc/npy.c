@@ -108,7 +108,7 @@ static bool find_type(const char *name, enum npuc_type *type)
 
 static int take_type(struct text *t, struct npy *npy)
 {
-	char name[16];
+	char name[16] = "";
 	int rc;
 
 	skip_blanks(t);

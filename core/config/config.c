@@ -575,7 +575,7 @@ static int value_read(const struct hal_option_def *d, const char *section,
 static int value_set(struct option_value *v, const struct hal_option_def *d,
 		     const char *section, const char *text, const char *source)
 {
-	int64_t number;
+	int64_t number = 0;
 	int err = value_read(d, section, text, source, &number);
 
 	if (err != 0)

@@ -27,21 +27,27 @@ const char *find_system_folder = "/etc/accelhal";
 static bool is_hosts(const struct stat *st, const char *name)
 {
 	const size_t length = strlen(find_system_folder);
-	unsigned long long owner = 0, count, mapped = 0;
+	unsigned long long owner = 65534, mapped = 0;
+	char line[96], *at;
 	FILE *f;
 
 	if (strncmp(name, find_system_folder, length) != 0 || name[length] != '/')
 		return false;
 	f = fopen("/proc/sys/fs/overflowuid", "re");
-	if (f == NULL || fscanf(f, "%llu", &owner) != 1)
-		owner = 65534;
-	if (f != NULL)
+	if (f != NULL) {
+		if (fgets(line, sizeof(line), f) != NULL)
+			owner = strtoull(line, NULL, 10);
 		(void)fclose(f);
+	}
 	f = fopen("/proc/self/uid_map", "re");
 	if (f == NULL)
 		return false;
-	while (fscanf(f, "%*u %*u %llu", &count) == 1)
-		mapped += count;
+	/* Lines of three numbers: the first here, the first outside, how many. */
+	while (fgets(line, sizeof(line), f) != NULL) {
+		(void)strtoull(line, &at, 10);
+		(void)strtoull(at, &at, 10);
+		mapped += strtoull(at, NULL, 10);
+	}
 	(void)fclose(f);
 	return st->st_uid == owner && mapped < UINT32_MAX;
 }

@@ -296,9 +296,9 @@ struct hal_device {
 	} faults;
 
 	/* clock=real */
+	bool (*turn)(struct hal_device *dev, uint64_t until_ns, bool idle);
 	pthread_t thread;
 	bool has_thread;
-	bool (*turn)(struct hal_device *dev, uint64_t until_ns, bool idle);
 	atomic_bool stop;
 	int wake_fd, event_fd;
 	struct callbacks callbacks;

@@ -279,8 +279,10 @@ static void find_all(const struct halctl *ctl, struct live *l, const char *own,
 	char why[512];
 	struct stat st;
 
+	/* NOLINTBEGIN(concurrency-mt-unsafe): halctl has one thread */
 	(void)glob("/run/user/*/accelhal", GLOB_NOSORT, NULL, &found);
 	(void)glob("/tmp/accelhal-*", GLOB_NOSORT | GLOB_APPEND, NULL, &found);
+	/* NOLINTEND(concurrency-mt-unsafe) */
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		const char *dir = found.gl_pathv[i];
 		/* No user can take the places of all others. */
@@ -296,7 +298,7 @@ static void find_all(const struct halctl *ctl, struct live *l, const char *own,
 
 int live_find(const struct halctl *ctl, struct live *l)
 {
-	char dir[256], why[512];
+	char dir[256] = "", why[512];
 	bool ended = false, said;
 	uid_t user = geteuid();
 	struct stat st;

@@ -436,7 +436,7 @@ static void each_flag(struct waiting *w, uint8_t keep, uint8_t put)
 				*at |= put;
 		}
 	}
-	w->work += 2u * (w->to - w->from + 1);
+	w->work += UINT64_C(2) * (w->to - w->from + 1);
 }
 
 /* Each register that the loop writes is taken to be its OWN at first; what then depends
@@ -521,7 +521,7 @@ static bool retries(struct waiting *w, uint32_t number)
 		    flags_of(w, p->operand[0].first) != guard)
 			continue;
 		/* Dearer than other steps: operands are compared. */
-		w->work += 8u * (w->to - w->from + 1);
+		w->work += UINT64_C(8) * (w->to - w->from + 1);
 		for (j = w->from; j <= w->to; j++) {
 			const struct ptx_statement *c = statement(w, j);
 
@@ -647,10 +647,10 @@ int ptx_wait_find(const struct ptx *m, const struct ptx_flow *flow, uint32_t *at
 	int err = last ? begin(&w, why) : ptx_fail(why, ENOMEM, "no memory for a loop");
 
 	*at = PTX_NOWHERE;
-	for (i = 0; !err && i < flow->f->count; i++)
+	for (i = 0; last && !err && i < flow->f->count; i++)
 		if (flow->target[i] <= i)
 			last[flow->target[i]] = i;
-	for (i = 0; !err && *at == PTX_NOWHERE && i < flow->f->count; i++) {
+	for (i = 0; last && !err && *at == PTX_NOWHERE && i < flow->f->count; i++) {
 		to = flow->target[i];
 		if (to > i)
 			continue;
