@@ -27,8 +27,4 @@ void program_unpin(struct hal_program *prog);
 int program_bind(struct hal_program *prog, struct hal_partition *part);
 void program_unbind_all(struct hal_partition *part); /* by the engine */
 
-/* submit.c: the commands of d as a block, which nobody else has yet. */
-int block_make(const struct hal_queue *q, const struct hal_submit_desc *d,
-	       struct block **out);
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sequence.c - recording sequences and changing their arguments; submit.c submits them.
+ * sequence.c - record sequences, change their arguments, submit them.
  *
  * A block names memory and kernels of the backend, so the buffers and programs behind
  * them are pinned: destroyed ones stay until no block names them, and nothing submitted
@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "api/handle.h"
+#include "api/submit.h"
+#include "command/completions.h"
 #include "loop/engine.h"
 
 /* ---- what a block names ------------------------------------------------------------ */
@@ -51,13 +53,6 @@ static void names_free(struct names *n)
 			program_unpin(n->at[i].program);
 	}
 	free(n);
-}
-
-static const struct hal_cmd *command_at(const struct hal_submit_desc *d, uint32_t i)
-{
-	uint32_t stride = d->cmd_stride != 0 ? d->cmd_stride : sizeof(struct hal_cmd);
-
-	return (const void *)((const char *)d->cmds + (size_t)i * stride);
 }
 
 static void name_command(struct recorded *s, uint32_t i, const struct hal_cmd *c)
@@ -117,6 +112,31 @@ static void mark_recorded(struct block *b)
 	}
 	if (last != NULL)
 		last->cmd.flags |= HAL_BK_CMD_LAST;
+}
+
+/* Write the commands of d to a new block. */
+static int block_make(const struct hal_queue *q, const struct hal_submit_desc *d,
+		      struct block **out)
+{
+	uint32_t slots = 0, largest = 0;
+	struct record_target to;
+	struct block *b;
+	int err = shape_check(q, d);
+
+	if (err == 0)
+		err = count_slots(d, &slots, &largest);
+	if (err != 0)
+		return err;
+	b = block_alloc(slots);
+	if (b == NULL)
+		return -ENOMEM;
+	to = target_block(b);
+	err = write_commands(q, d, &to);
+	if (err != 0)
+		free(b);
+	else
+		*out = b;
+	return err;
 }
 
 /* ---- made and destroyed ------------------------------------------------------------ */
@@ -295,4 +315,89 @@ int hal_sequence_set_args(struct hal_sequence *seq, uint32_t cmd,
 		free(seq->block);
 	seq->block = b;
 	return 0;
+}
+
+/* ---- submitting -------------------------------------------------------------------- */
+
+static uint32_t sequence_slots(const struct hal_submit_desc *d)
+{
+	return 1 + point_slots(d->wait_count) + point_slots(d->signal_count) +
+	       has_head(d);
+}
+
+static NOINLINE int sequence_notified(struct hal_queue *q, struct block *b,
+				      uint32_t commands, const struct hal_submit_desc *d,
+				      struct hal_point *done)
+{
+	struct record_target to = target_ring(q);
+	uint32_t slots = sequence_slots(d);
+	struct record *r;
+
+	if (UNLIKELY(!has_room(q, slots)))
+		return queue_full(q, slots);
+	if (has_head(d))
+		write_asked(d, &to);
+	write_points(d->waits, d->wait_count, REC_WAIT, &to);
+	r = target_next(&to, 1);
+	write_head(r, REC_BLOCK, 0, 1, 0, to.now);
+	r->block = b;
+	write_points(d->signals, d->signal_count, REC_SIGNAL, &to);
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+	return submit_written(q, &to, commands, done);
+}
+
+static int sequence_check(const struct hal_queue *q, const struct hal_sequence *seq)
+{
+	int err = queue_open_check(q);
+
+	if (err != 0)
+		return err;
+	if (!OBJECT_OK(seq, OBJECT_SEQUENCE))
+		return object_bad(seq, OBJECT_SEQUENCE);
+	if (seq->part != q->home)
+		return fail(EPERM,
+			    "the sequence belongs to partition %u \"%s\", the queue to "
+			    "%u \"%s\"",
+			    seq->part->obj.id, seq->part->name, q->home->obj.id,
+			    q->home->name);
+	return 0;
+}
+
+static COLD int sequence_desc_bad(const struct hal_queue *q,
+				  const struct hal_submit_desc *d)
+{
+	if (d->cmd_count != 0)
+		return fail(EINVAL,
+			    "hal_submit_desc.cmd_count %u: the sequence has the commands",
+			    d->cmd_count);
+	return fail(EINVAL,
+		    "%u waits and %u signals take %u slots beside the sequence's: %u "
+		    "is the most",
+		    d->wait_count, d->signal_count, sequence_slots(d) - 1,
+		    q->slot_count / 2 - 1);
+}
+
+int hal_sequence_submit(struct hal_queue *q, struct hal_sequence *seq,
+			const struct hal_submit_desc *desc, struct hal_point *done)
+{
+	static const struct hal_submit_desc plain = HAL_INIT(hal_submit_desc);
+	struct hal_submit_desc d = plain;
+	int err = sequence_check(q, seq);
+
+	if (err == 0 && desc != NULL)
+		err = import_struct(&d, sizeof(d),
+				    offsetof(struct hal_submit_desc, not_before_ns), desc,
+				    "hal_submit_desc");
+	if (err == 0)
+		err = shape_check(q, &d);
+	if (err == 0 && (d.cmd_count != 0 || sequence_slots(&d) > q->slot_count / 2))
+		err = sequence_desc_bad(q, &d);
+	if (err != 0)
+		return err;
+	if (q->completions != NULL && !completions_take(q->completions))
+		return completions_full(q->completions);
+	err = sequence_notified(q, seq->block, seq->commands, &d, done);
+	if (err != 0 && q->completions != NULL)
+		completions_untake(q->completions);
+	return err;
 }
