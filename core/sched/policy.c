@@ -19,100 +19,12 @@
 #include "sched/decisions.h"
 #include "sched/expect.h"
 #include "sched/urgency.h"
+#include "sched/watchdog.h"
 #include "util/error.h"
-
-/* So many faults within so much device time, and it goes on without the policy. */
-#define FAULTS_MAX       16u
-#define FAULTS_WINDOW_NS UINT64_C(1000000000)
 
 static struct hal_queue *queue_of(struct hal_policy_queue *view)
 {
 	return container_of(view, struct hal_queue, view);
-}
-
-static bool in_force(const struct hal_device *dev)
-{
-	return !atomic_load_explicit(&dev->faults.fallback, memory_order_relaxed);
-}
-
-static void for_each_queue(struct hal_device *dev, void (*fn)(struct hal_queue *q))
-{
-	hal_list_for_each (p, &dev->partitions) {
-		struct hal_partition *part =
-			container_of(p, struct hal_partition, on_device);
-
-		hal_list_for_each (it, &part->queues)
-			fn(container_of(it, struct hal_queue, on_partition));
-	}
-}
-
-/* What it has stopped goes on. */
-static void release(struct hal_queue *q)
-{
-	if (q->policy_stops)
-		q->dev->listener->release(q);
-}
-
-/* ---- the net ----------------------------------------------------------------------- */
-
-COLD void policy_fault(struct hal_device *dev, counter *kind, const char *reason)
-{
-	struct policy_faults *f = &dev->faults;
-
-	counter_add(kind, 1);
-	atomic_store(&f->reason, reason);
-	DECIDED(dev, DECIDED_FAULT, NULL, NULL, reason, 0);
-	/* Who only orders cannot answer wrongly: whoever starves there, the configuration
-	 * wants last. */
-	if (dev->policy->key != NULL ||
-	    (kind == &f->starved && (dev->policy->flags & HAL_POLICY_STARVES) != 0))
-		return;
-	if (f->window == 0 || dev->now - f->window_ns > FAULTS_WINDOW_NS) {
-		f->window = 0;
-		f->window_ns = dev->now;
-	}
-	if (++f->window < FAULTS_MAX)
-		return;
-	atomic_store(&f->fallback, true);
-	DECIDED(dev, DECIDED_FALLBACK, NULL, NULL, reason, 0);
-	/* Nobody is left who would start what it has stopped. */
-	for_each_queue(dev, release);
-}
-
-void policy_stop_until(struct hal_device *dev, const struct hal_queue *q)
-{
-	uint64_t at_ns = hal_bk_after(q->suspend_asked_ns, dev->limits.starve_ns);
-
-	at_ns = hal_bk_after(at_ns, 1);
-	if (at_ns >= dev->stops_ns)
-		return;
-	dev->stops_ns = at_ns;
-	timer_at(dev, at_ns);
-}
-
-/* q goes on if it has been stopped for too long; and nobody stops it again before a
- * command of it has been served. */
-static void let_go(struct hal_queue *q)
-{
-	struct hal_device *dev = q->dev;
-
-	if (!q->policy_stops || q->policy_asks)
-		return;
-	if (dev->now - q->suspend_asked_ns <= dev->limits.starve_ns) {
-		policy_stop_until(dev, q);
-		return;
-	}
-	if (!queue_empty(q)) {
-		q->spared = counter_get(&q->account.completed) + 1;
-		policy_fault(dev, &dev->faults.starved,
-			     "it has stopped a queue for too long");
-	}
-	release(q);
-}
-
-static struct hal_queue *oldest(const struct hal_partition *part)
-{
-	return container_of(part->waiting.next, struct hal_queue, waiting);
 }
 
 /* ---- in and out -------------------------------------------------------------------- */
@@ -144,12 +56,6 @@ static ALWAYS_INLINE void see(struct hal_queue *q)
 		expect_head(q, r);
 }
 
-/* Where its key is, or is to be. */
-static ALWAYS_INLINE struct heap *heap_of(struct hal_queue *q)
-{
-	return &q->part->order[q->view.service_class];
-}
-
 static ALWAYS_INLINE void hand(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
@@ -164,8 +70,8 @@ static ALWAYS_INLINE void hand(struct hal_queue *q)
 	/* Who only orders is always in force. */
 	if (LIKELY(p->key != NULL)) {
 		q->order.key = p->key(dev->policy_state, &part->view, &q->view, dev->now);
-		heap_add(heap_of(q), &q->order);
-	} else if (in_force(dev) && p->enqueue != NULL) {
+		heap_add(policy_heap(q), &q->order);
+	} else if (policy_in_force(dev) && p->enqueue != NULL) {
 		p->enqueue(dev->policy_state, &part->view, &q->view);
 	}
 }
@@ -196,7 +102,7 @@ static bool overdue(const struct hal_partition *part)
 	const struct hal_device *dev = part->dev;
 
 	return part->view.runnable > 0 &&
-	       dev->now - oldest(part)->view.runnable_ns > dev->limits.starve_ns;
+	       dev->now - watchdog_oldest(part)->view.runnable_ns > dev->limits.starve_ns;
 }
 
 void policy_enqueue(struct hal_queue *q)
@@ -222,31 +128,6 @@ void policy_enqueue(struct hal_queue *q)
 	hand(q);
 }
 
-/* Somebody of it is named again, or nobody waits there any more. */
-static NOINLINE void unhold(struct hal_partition *part)
-{
-	struct hal_device *dev = part->dev;
-
-	part->held = false;
-	if (--dev->held > 0)
-		return;
-	dev->hold_ns = UINT64_MAX;
-	timer_first(dev);
-}
-
-static void take_back(struct hal_queue *q, enum hal_policy_why why)
-{
-	struct hal_device *dev = q->dev;
-	const struct hal_policy *p = dev->policy;
-
-	if (!in_force(dev))
-		return;
-	if (p->key != NULL)
-		heap_remove(heap_of(q), &q->order);
-	else if (p->dequeue != NULL)
-		p->dequeue(dev->policy_state, &q->part->view, &q->view, why);
-}
-
 /* By deadline or priority anybody does: it depends on the submission. */
 static bool preempts(const struct hal_queue *q)
 {
@@ -267,8 +148,8 @@ void policy_dequeue(struct hal_queue *q, enum hal_policy_why why)
 {
 	drop(q);
 	if (q->part->held && q->part->view.runnable == 0)
-		unhold(q->part);
-	take_back(q, why);
+		watchdog_unhold(q->part);
+	policy_take_back(q, why);
 }
 
 void queue_withdraw(struct hal_queue *q, enum hal_policy_why why)
@@ -291,7 +172,7 @@ void policy_put_back(struct hal_queue *q)
 
 	if (part->sole != NULL)
 		hand_sole(part);
-	if (!in_force(q->dev) || p->key == NULL) {
+	if (!policy_in_force(q->dev) || p->key == NULL) {
 		see(q);
 		hand(q);
 		return;
@@ -301,79 +182,10 @@ void policy_put_back(struct hal_queue *q)
 	list_add_before(part->waiting.next, &q->waiting);
 	part->enqueued++;
 	part->view.runnable++;
-	heap_put_back(heap_of(q), &q->order);
+	heap_put_back(policy_heap(q), &q->order);
 }
 
 /* ---- whose turn -------------------------------------------------------------------- */
-
-/* Nobody is named until at_ns: no longer than the net holds. */
-static void hold(struct hal_partition *part, uint64_t at_ns)
-{
-	struct hal_device *dev = part->dev;
-	uint64_t since = oldest(part)->view.runnable_ns;
-	uint64_t last = hal_bk_after(since, dev->limits.starve_ns);
-
-	dev->held += !part->held;
-	part->held = true;
-	if (last < at_ns)
-		at_ns = hal_bk_after(last, 1);
-	DECIDED(dev, DECIDED_NOBODY, part, NULL, NULL, at_ns, part->view.runnable);
-	if (at_ns < dev->hold_ns)
-		dev->hold_ns = at_ns;
-	timer_at(dev, at_ns);
-}
-
-/* What the policy says is not done; who came first is served. */
-static COLD struct hal_queue *overrule(struct hal_partition *part, counter *kind,
-				       const char *reason)
-{
-	struct hal_queue *q = oldest(part);
-
-	policy_fault(part->dev, kind, reason);
-	DECIDED(part->dev, DECIDED_OVERRULED, part, q, reason, 0);
-	take_back(q, HAL_POLICY_OVERRULED);
-	return q;
-}
-
-/* Nobody is named, and the device has nothing. */
-static COLD struct hal_queue *nobody_runs(struct hal_partition *part)
-{
-	struct hal_device *dev = part->dev;
-
-	/* Others may be what is waited for: those for whom the device had no room, whose
-	 * partition moves or stops (what is pending of the device has an end), and those
-	 * who have not been asked yet. */
-	if (!list_empty(&dev->blocked) || dev->pending > 0) {
-		dev->work |= WORK_HELD;
-		hold(part, HAL_POLICY_NEVER);
-		return NULL;
-	}
-	if (!part->put_off && !list_empty(&dev->runnable)) {
-		part->put_off = true;
-		partition_runnable(part);
-		return NULL;
-	}
-	part->put_off = false;
-	return overrule(part, &dev->faults.stalls,
-			"it names nobody, and no time, while nothing runs");
-}
-
-static NOINLINE struct hal_queue *nobody(struct hal_partition *part, uint64_t until_ns)
-{
-	struct hal_device *dev = part->dev;
-
-	if (until_ns <= dev->now)
-		return overrule(part, &dev->faults.stalls,
-				"it names nobody, until a time that has passed");
-	if (until_ns == HAL_POLICY_NEVER && part->inflight == 0) {
-		if (list_empty(&dev->flights))
-			return nobody_runs(part);
-		part->put_off = false;
-		dev->work |= WORK_HELD;
-	}
-	hold(part, until_ns);
-	return NULL;
-}
 
 /* By what the policy itself keeps; NULL: it names nobody. */
 static NOINLINE struct hal_queue *ask(struct hal_partition *part)
@@ -386,17 +198,18 @@ static NOINLINE struct hal_queue *ask(struct hal_partition *part)
 	dev->picking = true;
 	v = dev->policy->pick(dev->policy_state, &part->view, dev->now, &o);
 	dev->picking = false;
-	if (UNLIKELY(!in_force(dev))) /* it has asked for something wrong once too often
-				       */
-		return oldest(part);
+	if (UNLIKELY(!policy_in_force(
+		    dev))) /* it has asked for something wrong once too often
+			    */
+		return watchdog_oldest(part);
 	if (v == NULL)
-		return nobody(part, o.until_ns);
+		return watchdog_nobody_named(part, o.until_ns);
 	q = queue_of(v);
 	/* Memory of queues is not given back: one that is gone can be told, too. */
 	if (!OBJECT_OK(q, OBJECT_QUEUE) || q->part != part || !q->runnable ||
 	    part->sole == q)
-		return overrule(part, &dev->faults.invalid,
-				"it names a queue that is not runnable there");
+		return watchdog_overrule(part, &dev->faults.invalid,
+					 "it names a queue that is not runnable there");
 	q->lease = o.commands;
 	part->leased = q;
 	return q;
@@ -412,9 +225,9 @@ static ALWAYS_INLINE bool turn_of(struct hal_partition *part, struct heap_node *
 
 	if (LIKELY(key <= n->key))
 		return true;
-	heap_take(heap_of(q), n);
+	heap_take(policy_heap(q), n);
 	n->key = key;
-	heap_add(heap_of(q), n);
+	heap_add(policy_heap(q), n);
 	return false;
 }
 
@@ -481,9 +294,9 @@ static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
 	else
 		n = first_of_classes(part, &held);
 	if (n == NULL)
-		return nobody(part, held);
+		return watchdog_nobody_named(part, held);
 	q = container_of(n, struct hal_queue, order);
-	heap_take(heap_of(q), n);
+	heap_take(policy_heap(q), n);
 	return q;
 }
 
@@ -493,11 +306,11 @@ static NOINLINE struct hal_queue *pick_otherwise(struct hal_partition *part,
 {
 	struct hal_device *dev = part->dev;
 
-	if (!in_force(dev))
-		return oldest(part);
+	if (!policy_in_force(dev))
+		return watchdog_oldest(part);
 	if (waited > dev->limits.starve_ns)
-		return overrule(part, &dev->faults.starved,
-				"it has passed over a queue for too long");
+		return watchdog_overrule(part, &dev->faults.starved,
+					 "it has passed over a queue for too long");
 	return ask(part);
 }
 
@@ -510,12 +323,12 @@ static NOINLINE void picked_unusually(struct hal_queue *q, uint64_t waited)
 
 	part->put_off = false;
 	if (part->held)
-		unhold(part);
+		watchdog_unhold(part);
 	if (!part->watched)
 		return;
 	if (dev->policy->key != NULL && waited <= dev->limits.starve_ns)
 		kind = DECIDED_KEY;
-	else if (in_force(dev))
+	else if (policy_in_force(dev))
 		kind = DECIDED_POLICY;
 	decided_turn(q, kind, waited);
 }
@@ -528,7 +341,7 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 
 	if (UNLIKELY(part->view.runnable == 0))
 		return NULL;
-	waited = dev->now - oldest(part)->view.runnable_ns;
+	waited = dev->now - watchdog_oldest(part)->view.runnable_ns;
 	part->view.running = part->inflight;
 	if (LIKELY(dev->policy->key != NULL && waited <= dev->limits.starve_ns))
 		q = by_key(part);
@@ -562,7 +375,7 @@ void policy_ended(struct hal_queue *q, const struct flight *f,
 	if ((q->slow & SLOW_EXPECTS) != 0 && ev->status == 0)
 		expect_learn(q, f, &end, end.ran_ns + before_ns);
 	q->part->view.running = q->part->inflight;
-	if (!in_force(dev) || dev->policy->ended == NULL)
+	if (!policy_in_force(dev) || dev->policy->ended == NULL)
 		return;
 	q->view.served_ns = counter_get(&q->account.busy_ns);
 	q->view.completed = counter_get(&q->account.completed);
@@ -577,7 +390,7 @@ void policy_changed(struct hal_partition *part, struct hal_queue *q)
 	struct hal_device *dev = part->dev;
 
 	part->view.units = part->desc.units;
-	if (in_force(dev) && dev->policy != NULL && dev->policy->changed != NULL)
+	if (policy_in_force(dev) && dev->policy != NULL && dev->policy->changed != NULL)
 		dev->policy->changed(dev->policy_state, &part->view,
 				     q != NULL ? &q->view : NULL);
 	partition_runnable(part);
@@ -608,7 +421,7 @@ void policy_timers(struct hal_device *dev)
 
 			p->view.running = p->inflight;
 		}
-		if (in_force(dev) && dev->policy->alarm != NULL)
+		if (policy_in_force(dev) && dev->policy->alarm != NULL)
 			dev->policy->alarm(dev->policy_state, dev->now);
 		ask_again(dev);
 	}
@@ -616,11 +429,8 @@ void policy_timers(struct hal_device *dev)
 		dev->acted = true;
 		ask_again(dev);
 	}
-	if (dev->stops_ns <= dev->now) {
-		dev->stops_ns = UINT64_MAX;
-		dev->acted = true;
-		for_each_queue(dev, let_go);
-	}
+	if (dev->stops_ns <= dev->now)
+		watchdog_check_stops(dev);
 }
 
 /* ---- which policy ------------------------------------------------------------------ */
@@ -683,7 +493,7 @@ static int attach(struct hal_queue *q)
 	int err = 0;
 
 	view_reset(q);
-	if (!in_force(dev))
+	if (!policy_in_force(dev))
 		return 0;
 	if (dev->policy->attach != NULL)
 		err = dev->policy->attach(dev->policy_state, &q->part->view, &q->view);
@@ -751,9 +561,9 @@ void policy_detach(struct hal_queue *q)
 static void give_up(struct hal_queue *q)
 {
 	if (q->runnable && q->part->sole != q)
-		take_back(q, HAL_POLICY_REPLACED);
+		policy_take_back(q, HAL_POLICY_REPLACED);
 	policy_detach(q);
-	release(q);
+	watchdog_release(q);
 	q->policy_stops = false; /* the next one is not told when it is quiet */
 }
 
@@ -796,18 +606,6 @@ static void refill(struct hal_partition *part)
 	partition_runnable(part);
 }
 
-/* They were the old policy's. */
-static void faults_forget(struct policy_faults *f)
-{
-	counter_set(&f->invalid, 0);
-	counter_set(&f->stalls, 0);
-	counter_set(&f->starved, 0);
-	counter_set(&f->longest_wait_ns, 0);
-	f->window = 0;
-	atomic_store(&f->reason, NULL);
-	atomic_store(&f->fallback, false);
-}
-
 int policy_replace(struct hal_device *dev, const struct hal_policy *p,
 		   struct hal_bk_config *cfg, const struct hal_policy_host *host)
 {
@@ -829,7 +627,7 @@ int policy_replace(struct hal_device *dev, const struct hal_policy *p,
 		}
 	}
 	if (dev->policy != NULL) {
-		for_each_queue(dev, give_up);
+		policy_for_each_queue(dev, give_up);
 		if (dev->policy->destroy != NULL)
 			dev->policy->destroy(dev->policy_state);
 	}
@@ -840,7 +638,7 @@ int policy_replace(struct hal_device *dev, const struct hal_policy *p,
 	DECIDED(dev, DECIDED_INSTALL, NULL, NULL, p->name, 0);
 	dev->hold_ns = UINT64_MAX;
 	dev->stops_ns = UINT64_MAX;
-	faults_forget(&dev->faults);
+	watchdog_reset(&dev->faults);
 	hal_list_for_each (it, &dev->partitions) {
 		struct hal_partition *part =
 			container_of(it, struct hal_partition, on_device);
@@ -852,8 +650,8 @@ int policy_replace(struct hal_device *dev, const struct hal_policy *p,
 	}
 	dev->held = 0;
 	if (!keeps)
-		for_each_queue(dev, own_reset);
-	for_each_queue(dev, take_over);
+		policy_for_each_queue(dev, own_reset);
+	policy_for_each_queue(dev, take_over);
 	hal_list_for_each (it, &dev->partitions)
 		refill(container_of(it, struct hal_partition, on_device));
 	return 0;

@@ -7,6 +7,7 @@
 #define HAL_SCHED_POLICY_H
 
 #include "command/queue.h"
+#include "loop/device.h"
 #include "space/partition.h"
 
 /* The same as policy_install (policy_host.h), with what the policy may ask. */
@@ -16,6 +17,49 @@ int policy_replace(struct hal_device *dev, const struct hal_policy *p,
 void policy_info(const struct hal_device *dev, struct hal_policy_info *info);
 /* The device closes. */
 void policy_remove(struct hal_device *dev);
+
+/* ---- what policy.c and its watchdog share -------------------------------------------- */
+
+/* Whether the policy is still asked: too many faults put it out of force. */
+static inline bool policy_in_force(const struct hal_device *dev)
+{
+	return !atomic_load_explicit(&dev->faults.fallback, memory_order_relaxed);
+}
+
+/* The heap that has the key of q, or is to have it. */
+static ALWAYS_INLINE struct heap *policy_heap(struct hal_queue *q)
+{
+	return &q->part->order[q->view.service_class];
+}
+
+/* Take q, which is runnable, from the policy. */
+static inline void policy_take_back(struct hal_queue *q, enum hal_policy_why why)
+{
+	struct hal_device *dev = q->dev;
+	const struct hal_policy *p = dev->policy;
+
+	if (!policy_in_force(dev))
+		return;
+	if (p->key != NULL)
+		heap_remove(policy_heap(q), &q->order);
+	else if (p->dequeue != NULL)
+		p->dequeue(dev->policy_state, &q->part->view, &q->view, why);
+}
+
+/* Call fn for every queue of dev. */
+static inline void policy_for_each_queue(struct hal_device *dev,
+					 void (*fn)(struct hal_queue *q))
+{
+	hal_list_for_each (p, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &part->queues)
+			fn(container_of(it, struct hal_queue, on_partition));
+	}
+}
+
+/* ---- partitions, queues and their order ---------------------------------------------- */
 
 void policy_partition_init(struct hal_partition *part);
 int policy_attach(struct hal_queue *q);
@@ -47,11 +91,5 @@ void policy_changed(struct hal_partition *part, struct hal_queue *q);
 void policy_idle(struct hal_device *dev);
 /* .alarm_ns, .hold_ns or .stops_ns may have come. */
 void policy_timers(struct hal_device *dev);
-/* Count a wrong answer or request of the policy under kind.  After too many, go on
- * without it. */
-void policy_fault(struct hal_device *dev, counter *kind, const char *reason) COLD;
-/* Wake the engine when q, which the policy has stopped, has been so for as long as it
- * may. */
-void policy_stop_until(struct hal_device *dev, const struct hal_queue *q);
 
 #endif

@@ -18,6 +18,7 @@
 #include "sched/policy.h"
 #include "sched/suspend.h"
 #include "sched/urgency.h"
+#include "sched/watchdog.h"
 #include "space/partition.h"
 #include "util/error.h"
 
@@ -118,7 +119,7 @@ void policy_carry_out(struct hal_queue *q)
 	q->policy_stops = true;
 	if (suspend_begin(q, q->suspend_mode, false) == 0) {
 		suspend_for_others(q);
-		policy_stop_until(q->dev, q);
+		watchdog_limit_stop(q->dev, q);
 		return;
 	}
 	/* Somebody else was first, or the device refuses: a start says so. */
@@ -129,7 +130,7 @@ void policy_carry_out(struct hal_queue *q)
 /* A request that is refused, as a wrong answer is. */
 static COLD int wrong(struct hal_device *dev, const char *what, uint32_t value)
 {
-	policy_fault(dev, &dev->faults.invalid, what);
+	watchdog_fault(dev, &dev->faults.invalid, what);
 	return fail(EINVAL, "policy %s: %s (%u)", dev->policy->name, what, value);
 }
 

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watchdog.c - overrule a policy that chooses wrongly, stalls or starves queues. */
+#include "sched/watchdog.h"
+
+#include "loop/engine.h"
+#include "sched/decisions.h"
+#include "sched/policy.h"
+
+/* So many faults within so much device time, and it goes on without the policy. */
+#define FAULTS_MAX       16u
+#define FAULTS_WINDOW_NS UINT64_C(1000000000)
+
+void watchdog_release(struct hal_queue *q)
+{
+	if (q->policy_stops)
+		q->dev->listener->release(q);
+}
+
+/* ---- faults ------------------------------------------------------------------------ */
+
+COLD void watchdog_fault(struct hal_device *dev, counter *kind, const char *reason)
+{
+	struct policy_faults *f = &dev->faults;
+
+	counter_add(kind, 1);
+	atomic_store(&f->reason, reason);
+	DECIDED(dev, DECIDED_FAULT, NULL, NULL, reason, 0);
+	/* Who only orders cannot answer wrongly: whoever starves there, the configuration
+	 * wants last. */
+	if (dev->policy->key != NULL ||
+	    (kind == &f->starved && (dev->policy->flags & HAL_POLICY_STARVES) != 0))
+		return;
+	if (f->window == 0 || dev->now - f->window_ns > FAULTS_WINDOW_NS) {
+		f->window = 0;
+		f->window_ns = dev->now;
+	}
+	if (++f->window < FAULTS_MAX)
+		return;
+	atomic_store(&f->fallback, true);
+	DECIDED(dev, DECIDED_FALLBACK, NULL, NULL, reason, 0);
+	/* Nobody is left who would start what it has stopped. */
+	policy_for_each_queue(dev, watchdog_release);
+}
+
+/* They were the old policy's. */
+void watchdog_reset(struct policy_faults *f)
+{
+	counter_set(&f->invalid, 0);
+	counter_set(&f->stalls, 0);
+	counter_set(&f->starved, 0);
+	counter_set(&f->longest_wait_ns, 0);
+	f->window = 0;
+	atomic_store(&f->reason, NULL);
+	atomic_store(&f->fallback, false);
+}
+
+/* ---- stops that last too long ------------------------------------------------------ */
+
+void watchdog_limit_stop(struct hal_device *dev, const struct hal_queue *q)
+{
+	uint64_t at_ns = hal_bk_after(q->suspend_asked_ns, dev->limits.starve_ns);
+
+	at_ns = hal_bk_after(at_ns, 1);
+	if (at_ns >= dev->stops_ns)
+		return;
+	dev->stops_ns = at_ns;
+	timer_at(dev, at_ns);
+}
+
+/* q goes on if it has been stopped for too long; and nobody stops it again before a
+ * command of it has been served. */
+static void end_long_stop(struct hal_queue *q)
+{
+	struct hal_device *dev = q->dev;
+
+	if (!q->policy_stops || q->policy_asks)
+		return;
+	if (dev->now - q->suspend_asked_ns <= dev->limits.starve_ns) {
+		watchdog_limit_stop(dev, q);
+		return;
+	}
+	if (!queue_empty(q)) {
+		q->spared = counter_get(&q->account.completed) + 1;
+		watchdog_fault(dev, &dev->faults.starved,
+			       "it has stopped a queue for too long");
+	}
+	watchdog_release(q);
+}
+
+void watchdog_check_stops(struct hal_device *dev)
+{
+	dev->stops_ns = UINT64_MAX;
+	dev->acted = true;
+	policy_for_each_queue(dev, end_long_stop);
+}
+
+/* ---- wrong choices ----------------------------------------------------------------- */
+
+/* Nobody is named until at_ns: no longer than the net holds. */
+static void hold_partition(struct hal_partition *part, uint64_t at_ns)
+{
+	struct hal_device *dev = part->dev;
+	uint64_t since = watchdog_oldest(part)->view.runnable_ns;
+	uint64_t last = hal_bk_after(since, dev->limits.starve_ns);
+
+	dev->held += !part->held;
+	part->held = true;
+	if (last < at_ns)
+		at_ns = hal_bk_after(last, 1);
+	DECIDED(dev, DECIDED_NOBODY, part, NULL, NULL, at_ns, part->view.runnable);
+	if (at_ns < dev->hold_ns)
+		dev->hold_ns = at_ns;
+	timer_at(dev, at_ns);
+}
+
+/* Somebody of it is named again, or nobody waits there any more. */
+NOINLINE void watchdog_unhold(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+
+	part->held = false;
+	if (--dev->held > 0)
+		return;
+	dev->hold_ns = UINT64_MAX;
+	timer_first(dev);
+}
+
+/* What the policy says is not done; who came first is served. */
+COLD struct hal_queue *watchdog_overrule(struct hal_partition *part, counter *kind,
+					 const char *reason)
+{
+	struct hal_queue *q = watchdog_oldest(part);
+
+	watchdog_fault(part->dev, kind, reason);
+	DECIDED(part->dev, DECIDED_OVERRULED, part, q, reason, 0);
+	policy_take_back(q, HAL_POLICY_OVERRULED);
+	return q;
+}
+
+/* Nobody is named, and the device has nothing. */
+static COLD struct hal_queue *nobody_runs(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+
+	/* Others may be what is waited for: those for whom the device had no room, whose
+	 * partition moves or stops (what is pending of the device has an end), and those
+	 * who have not been asked yet. */
+	if (!list_empty(&dev->blocked) || dev->pending > 0) {
+		dev->work |= WORK_HELD;
+		hold_partition(part, HAL_POLICY_NEVER);
+		return NULL;
+	}
+	if (!part->put_off && !list_empty(&dev->runnable)) {
+		part->put_off = true;
+		partition_runnable(part);
+		return NULL;
+	}
+	part->put_off = false;
+	return watchdog_overrule(part, &dev->faults.stalls,
+				 "it names nobody, and no time, while nothing runs");
+}
+
+NOINLINE struct hal_queue *watchdog_nobody_named(struct hal_partition *part,
+						 uint64_t until_ns)
+{
+	struct hal_device *dev = part->dev;
+
+	if (until_ns <= dev->now)
+		return watchdog_overrule(part, &dev->faults.stalls,
+					 "it names nobody, until a time that has passed");
+	if (until_ns == HAL_POLICY_NEVER && part->inflight == 0) {
+		if (list_empty(&dev->flights))
+			return nobody_runs(part);
+		part->put_off = false;
+		dev->work |= WORK_HELD;
+	}
+	hold_partition(part, until_ns);
+	return NULL;
+}
