@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ini.c - read configuration files into entries. */
+#include "config/ini.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ini.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "config/entry.h"
+#include "util/error.h"
+#include "util/fd.h"
+
+#define NAME_MAX_LENGTH 48 /* inih cuts longer names without a word */
+
+/* inih tells neither line numbers nor sections without keys nor what it cut, so the
+ * reader in front of it keeps count. */
+struct reader {
+	struct config *cfg;
+	FILE *file;
+	const char *name;
+	int line;
+	int err;
+	char section[NAME_MAX_LENGTH + 1];
+};
+
+/* What the file that is being read has said before. */
+static const struct config_entry *said_before(const struct reader *r, const char *key)
+{
+	const struct config_entry *e =
+		config_entry_find(r->cfg, LAYER_FILE, r->section, key);
+
+	return e != NULL && e->file == r->cfg->file_count ? e : NULL;
+}
+
+static void section_begin(struct reader *r, const char *header)
+{
+	const char *end = strchr(header, ']'), *after;
+	char said[NAME_MAX_LENGTH + 1], text[SECTION_BYTES], source[PATH_MAX];
+	const struct config_entry *other;
+	size_t length;
+
+	if (end == NULL) {
+		r->err = fail(EINVAL, "%s:%d: [section] without its ]", r->name, r->line);
+		return;
+	}
+	length = (size_t)(end - header);
+	if (length > NAME_MAX_LENGTH) {
+		r->err = fail(EINVAL, "%s:%d: a section name of more than %d characters",
+			      r->name, r->line, NAME_MAX_LENGTH);
+		return;
+	}
+	memcpy(said, header, length);
+	said[length] = '\0';
+	format_text(r->section, sizeof(r->section), "%s",
+		    config_section_name(said, text));
+	after = end + 1 + strspn(end + 1, " \t\r\n");
+	if (*after != '\0' && *after != ';' && *after != '#') {
+		r->err = fail(EINVAL,
+			      "%s:%d: \"%.*s\" after [%s]: a key has a line of its own",
+			      r->name, r->line, (int)strcspn(after, "\r\n"), after, said);
+		return;
+	}
+	other = said_before(r, "");
+	if (other != NULL) {
+		r->err = fail(EINVAL, "%s:%d: section [%s] again, first at %s", r->name,
+			      r->line, r->section, other->source);
+		return;
+	}
+	/* So that config_check sees sections that are empty. */
+	format_text(source, sizeof(source), "%s:%d", r->name, r->line);
+	r->err = config_entry_add(r->cfg, LAYER_FILE, r->section, "", "", source);
+}
+
+/* -1, or the byte in line that is no text.  A line may end with CR LF. */
+static int control_byte(const char *line, int length)
+{
+	if (length > 0 && line[length - 1] == '\n')
+		length--;
+	if (length > 0 && line[length - 1] == '\r')
+		length--;
+	for (int i = 0; i < length; i++)
+		if ((unsigned char)line[i] < ' ' && line[i] != '\t')
+			return line[i];
+	return -1;
+}
+
+/* Read a line as fgets does, but fail where bytes of it would be lost. */
+static bool get_line(struct reader *r, char *line, int size)
+{
+	int n = 0, c = 0;
+
+	errno = 0;
+	while (n < size - 1 && c != '\n' && (c = getc(r->file)) != EOF)
+		line[n++] = (char)c;
+	line[n] = '\0';
+	r->line += n > 0;
+	if (control_byte(line, n) >= 0)
+		r->err = fail(EINVAL, "%s:%d: byte 0x%02x: a configuration is plain text",
+			      r->name, r->line, (unsigned int)control_byte(line, n));
+	else if (c == EOF && ferror(r->file))
+		r->err = fail(errno != 0 ? errno : EIO,
+			      "configuration %s: cannot read it: %s", r->name,
+			      hal_strerror(errno != 0 ? errno : EIO));
+	else if (n == size - 1 && c != '\n')
+		r->err = fail(EINVAL, "%s:%d: a line of more than %d characters", r->name,
+			      r->line, size - 2);
+	return r->err == 0 && n > 0;
+}
+
+static char *read_line(char *line, int size, void *user)
+{
+	static const char mark[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 with it */
+	struct reader *r = user;
+	size_t blank = 0;
+
+	if (r->err != 0 || !get_line(r, line, size))
+		return NULL;
+	if (r->line == 1 && strncmp(line, mark, strlen(mark)) == 0)
+		blank = strlen(mark);
+	/* No continuation lines: indenting means nothing. */
+	blank += strspn(line + blank, " \t");
+	memmove(line, line + blank, strlen(line + blank) + 1);
+	if (line[0] == '[')
+		section_begin(r, line + 1);
+	return r->err != 0 ? NULL : line;
+}
+
+static int read_pair(void *user, const char *section, const char *name, const char *value)
+{
+	struct reader *r = user;
+	char source[PATH_MAX];
+	const struct config_entry *other;
+
+	(void)section; /* may be cut; ours is not */
+	if (r->err != 0)
+		return 0;
+	if (r->section[0] == '\0') {
+		r->err = fail(EINVAL, "%s:%d: %s stands in no section", r->name, r->line,
+			      name);
+		return 0;
+	}
+	if (name[0] == '\0') {
+		r->err = fail(EINVAL, "%s:%d: no key before =", r->name, r->line);
+		return 0;
+	}
+	if (strcmp(r->section, "hal") == 0 && strcmp(name, "config") == 0) {
+		r->err = fail(
+			EINVAL,
+			"%s:%d: a file names no other file; name it with $HAL_CONFIG "
+			"or the option hal.config",
+			r->name, r->line);
+		return 0;
+	}
+	other = said_before(r, name);
+	if (other != NULL) {
+		r->err = fail(EINVAL, "%s:%d: %s again, first at %s", r->name, r->line,
+			      name, other->source);
+		return 0;
+	}
+	format_text(source, sizeof(source), "%s:%d", r->name, r->line);
+	r->err = config_entry_add(r->cfg, LAYER_FILE, r->section, name, value, source);
+	return r->err == 0;
+}
+
+static int name_add(struct config *cfg, const char *name)
+{
+	size_t size = strlen(name) + 1 +
+		      (cfg->files != NULL ? strlen(cfg->files) + strlen(", ") : 0);
+	char *files = malloc(size);
+
+	if (files == NULL)
+		return fail(ENOMEM, "no memory for the configuration");
+	format_text(files, size, "%s%s%s", cfg->files != NULL ? cfg->files : "",
+		    cfg->files != NULL ? ", " : "", name);
+	free(cfg->files);
+	cfg->files = files;
+	return 0;
+}
+
+/* Read file, and close it. */
+static int stream_load(struct config *cfg, FILE *file, const char *name)
+{
+	struct reader r = {.cfg = cfg, .name = name, .file = file};
+	int bad_line;
+
+	cfg->file_count++;
+	bad_line = ini_parse_stream(read_line, &r, read_pair, &r);
+	if (r.err == 0 && bad_line != 0)
+		r.err = fail(EINVAL, "%s:%d: neither [section] nor key = value", name,
+			     bad_line);
+	(void)fclose(r.file);
+	return r.err == 0 ? name_add(cfg, name) : r.err;
+}
+
+int ini_load_named(struct config *cfg, const char *name)
+{
+	FILE *file = fopen(name, "re");
+	struct stat st;
+
+	if (file == NULL)
+		return fail(errno, "configuration %s: %s", name, hal_strerror(errno));
+	if (fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode)) {
+		(void)fclose(file);
+		return fail(EISDIR, "configuration %s: is a folder; name a file", name);
+	}
+	return stream_load(cfg, file, name);
+}
+
+int ini_load_found(void *user, int fd, const char *name)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	FILE *file = copy >= 0 ? fdopen(copy, "r") : NULL;
+
+	if (file != NULL)
+		return stream_load(user, file, name);
+	if (copy >= 0)
+		fd_close(copy);
+	return fail(errno, "configuration %s: %s", name, hal_strerror(errno));
+}
