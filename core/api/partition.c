@@ -13,6 +13,7 @@
 #include "replay/journal.h"
 #include "sched/limit.h"
 #include "sched/policy.h"
+#include "space/allot.h"
 #include "space/plan.h"
 #include "space/resize.h"
 #include "space/room.h"

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "space/allot.h"
 #include "space/plan.h"
 #include "space/resize.h"
 #include "util/error.h"
@@ -320,7 +321,7 @@ int compact_begin(struct hal_device *dev, const struct hal_partition *part,
 	struct compact c = {
 		.dev = dev,
 		.part = part,
-		.units = resize_wants(d, part != NULL ? part->desc.units : 0),
+		.units = allot_wants(d, part != NULL ? part->desc.units : 0),
 		.most = most < HAL_POLICY_MOVES ? most : HAL_POLICY_MOVES,
 	};
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "sched/policy.h"
+#include "space/allot.h"
 #include "space/layout.h"
 #include "space/resize.h"
 #include "util/error.h"

@@ -6,26 +6,6 @@
 #include "loop/device.h"
 #include "space/partition.h"
 
-/* d says where, not only how many. */
-static inline bool names_place(const struct hal_partition_desc *d)
-{
-	return d->rows != 0 || d->cols != 0 || d->row != 0 || d->col != 0;
-}
-
-/* Units for d, of one that has so many (0: none yet). */
-static inline uint32_t resize_wants(const struct hal_partition_desc *d, uint32_t has)
-{
-	if (names_place(d))
-		return (uint32_t)d->rows * d->cols;
-	if (has > d->units_ceiling)
-		has = d->units_ceiling;
-	return has < d->units_floor ? d->units_floor : has;
-}
-
-/* Resolves what d asks for into *out, which is all 0: units, isolation, colours, bytes,
- * an index; takes nothing. */
-int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
-		   struct hal_bk_partition_desc *out);
 /* The floor and the ceiling that d asks for, with so many units, for when it is there or
  * has moved; and whether it is to stay where it is. */
 void resize_limits(struct hal_partition *part, const struct hal_partition_desc *d,
@@ -35,8 +15,6 @@ void resize_keep_limits(struct hal_partition *part);
 /* p, with .desc planned and .bk made, is there; and is not any more. */
 void partition_enter(struct hal_partition *p);
 void partition_leave(struct hal_partition *p);
-uint32_t partition_isolation(const struct hal_device *dev,
-			     const struct hal_bk_partition_desc *at);
 
 /* part->resize_count is the value that its .control reaches when it has moved. */
 int resize_begin(struct hal_partition *part, const struct hal_partition_desc *d);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* point_fd.c - an fd that is readable once a point is reached. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+#include "api/handle.h"
+#include "command/callback.h"
+#include "loop/engine.h"
+#include "util/fd.h"
+
+struct fd_waiter {
+	struct waiter waiter;
+	struct letter letter;
+	uint64_t value;
+	int fd; /* our own: the caller may close its at any time */
+};
+
+static void fd_notified(struct waiter *w, int err)
+{
+	struct fd_waiter *f = container_of(w, struct fd_waiter, waiter);
+	struct hal_timeline *t = w->timeline;
+
+	(void)err;
+	fd_signal(f->fd);
+	fd_close(f->fd);
+	free(f);
+	atomic_fetch_sub_explicit(&t->fds, 1, memory_order_release);
+}
+
+static void fd_add(struct hal_device *dev, struct letter *l)
+{
+	struct fd_waiter *f = container_of(l, struct fd_waiter, letter);
+	struct hal_timeline *t = f->waiter.timeline;
+
+	(void)dev;
+	f->waiter.fn = fd_notified;
+	if (timeline_test(t, f->value) == 0)
+		timeline_add_waiter(t, &f->waiter, f->value);
+	else
+		fd_notified(&f->waiter, 0);
+}
+
+int hal_point_fd(const struct hal_point *point)
+{
+	struct fd_waiter *f;
+	struct hal_timeline *t;
+	int fd;
+
+	if (point == NULL)
+		return fail(EINVAL, "hal_point_fd: point is NULL");
+	t = point->timeline;
+	if (!OBJECT_OK(t, OBJECT_TIMELINE))
+		return object_bad(t, OBJECT_TIMELINE);
+	if (timeline_test(t, point->value) == 0) {
+		int err = sleep_refuse(t->dev, "hal_point_fd");
+
+		if (err != 0)
+			return err;
+	}
+	f = calloc(1, sizeof(*f));
+	if (f == NULL)
+		return fail(ENOMEM, "no memory for a point's fd");
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	f->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (f->fd < 0) {
+		int err = fail(errno, "hal_point_fd: no fd: %s", hal_strerror(errno));
+
+		if (fd >= 0)
+			fd_close(fd);
+		free(f);
+		return err;
+	}
+	if (timeline_test(t, point->value) != 0) {
+		fd_signal(fd);
+		fd_close(f->fd);
+		free(f);
+		return fd;
+	}
+	f->waiter.timeline = t;
+	f->value = point->value;
+	f->letter.fn = fd_add;
+	atomic_fetch_add_explicit(&t->fds, 1, memory_order_relaxed);
+	engine_post(t->dev, &f->letter);
+	return fd;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* allot.c - which units, colours and index a partition gets. */
+#include "space/allot.h"
+
+#include <errno.h>
+
+#include "space/place.h"
+#include "util/error.h"
+
+/* ---- units ------------------------------------------------------------------------- */
+
+static struct hal_partition *partition_of(struct list *node)
+{
+	return container_of(node, struct hal_partition, on_device);
+}
+
+static const struct hal_partition *partition_number(struct hal_device *dev,
+						    uint32_t index)
+{
+	hal_list_for_each (it, &dev->partitions)
+		if (partition_of(it)->desc.index == index)
+			return partition_of(it);
+	return NULL;
+}
+
+static COLD int units_short(struct hal_device *dev, uint32_t units)
+{
+	uint32_t all = dev->info.unit_rows * dev->info.unit_cols;
+	uint32_t left = place_left(&dev->place);
+	struct place_rect r;
+
+	place_largest(&dev->place, &r);
+	if ((dev->info.caps & HAL_CAP_GRID) != 0)
+		return fail(
+			ENOSPC,
+			"%u units asked for, %u of %u are left on %s, at most %u x %u "
+			"(%u) of them in one rectangle, and a count needs a rectangle "
+			"of exactly that area",
+			units, left, all, dev->name, r.rows, r.cols, r.rows * r.cols);
+	return fail(ENOSPC,
+		    "%u units asked for, %u of %u are left on %s, at most %u of them "
+		    "side by side",
+		    units, left, all, dev->name, r.cols);
+}
+
+static COLD int rect_taken(struct hal_device *dev, const struct place_rect *r,
+			   uint32_t owner)
+{
+	const struct hal_partition *p = partition_number(dev, owner - 1);
+	char text[64] = "room that is made for another";
+	struct place_rect d = dev->plan.room;
+
+	if (p != NULL) {
+		partition_describe(p, text, sizeof(text));
+		d = rect_of(&p->desc);
+	}
+	return fail(ENOSPC,
+		    "rectangle %u x %u at row %u, column %u overlaps %s (%u x %u at "
+		    "row %u, column %u); %u units are left",
+		    r->rows, r->cols, r->row, r->col, text, d.rows, d.cols, d.row, d.col,
+		    place_left(&dev->place));
+}
+
+static int rect_check(struct hal_device *dev, const struct hal_partition_desc *d,
+		      struct place_rect *r, const struct place_rect *except)
+{
+	uint32_t owner;
+
+	*r = (struct place_rect){d->row, d->col, d->rows, d->cols};
+	if (r->rows == 0 || r->cols == 0)
+		return fail(EINVAL, "a partition of %u x %u units has no area", r->rows,
+			    r->cols);
+	if (r->row + r->rows > dev->info.unit_rows ||
+	    r->col + r->cols > dev->info.unit_cols)
+		return fail(
+			EINVAL,
+			"rectangle %u x %u at row %u, column %u reaches past the %u x %u "
+			"units of %s",
+			r->rows, r->cols, r->row, r->col, dev->info.unit_rows,
+			dev->info.unit_cols, dev->name);
+	if (d->units_floor != 0 && d->units_floor != r->rows * r->cols)
+		return fail(EINVAL, "units_floor is %u, the rectangle %u x %u has %u",
+			    d->units_floor, r->rows, r->cols, r->rows * r->cols);
+	owner = place_owner(&dev->place, r, except);
+	return owner != 0 ? rect_taken(dev, r, owner) : 0;
+}
+
+static int ceiling_check(struct hal_device *dev, uint32_t floor, uint32_t ceiling)
+{
+	uint32_t all = dev->info.unit_rows * dev->info.unit_cols;
+
+	if (ceiling == 0 || ceiling == floor)
+		return 0;
+	if (ceiling < floor)
+		return fail(EINVAL, "units_ceiling %u is below the floor of %u", ceiling,
+			    floor);
+	if (ceiling > all)
+		return fail(EINVAL, "units_ceiling %u: %s has %u units", ceiling,
+			    dev->name, all);
+	if ((dev->info.caps & (HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE)) == 0)
+		return fail(ENOTSUP,
+			    "units_ceiling %u above the floor of %u: partitions of %s "
+			    "cannot be resized",
+			    ceiling, floor, dev->name);
+	return 0;
+}
+
+/* A new partition that others' borders are to pass has whole columns of a grid, or a part
+ * of one, so that what it has and what it is given later lies side by side (layout.c). */
+static bool find_columns(struct hal_device *dev, uint32_t units, struct place_rect *out)
+{
+	uint32_t rows = dev->info.unit_rows;
+
+	if (units < rows)
+		return place_find_shape(&dev->place, units, 1, out);
+	return units % rows == 0 &&
+	       place_find_shape(&dev->place, rows, units / rows, out);
+}
+
+int allot_units(struct hal_device *dev, const struct hal_partition_desc *d,
+		struct hal_bk_partition_desc *out, const struct place_rect *except)
+{
+	uint32_t all = dev->info.unit_rows * dev->info.unit_cols;
+	uint32_t units;
+	struct place_rect r;
+	int err;
+
+	if (names_place(d)) {
+		err = rect_check(dev, d, &r, except);
+		if (err == 0)
+			err = ceiling_check(dev, r.rows * r.cols, d->units_ceiling);
+		if (err != 0)
+			return err;
+	} else {
+		if (d->units_floor == 0)
+			return fail(EINVAL,
+				    "a partition of no units: set units_floor, or "
+				    "rows and cols");
+		if (d->units_floor > all)
+			return units_short(dev, d->units_floor);
+		err = ceiling_check(dev, d->units_floor, d->units_ceiling);
+		if (err != 0)
+			return err;
+		units = allot_wants(d, out->units);
+		if (!(except == NULL && d->units_ceiling > d->units_floor &&
+		      find_columns(dev, units, &r)) &&
+		    !place_find(&dev->place, units, except, &r))
+			return units_short(dev, units);
+	}
+	out->row = (uint16_t)r.row;
+	out->col = (uint16_t)r.col;
+	out->rows = (uint16_t)r.rows;
+	out->cols = (uint16_t)r.cols;
+	out->units = r.rows * r.cols;
+	return 0;
+}
+
+/* ---- colours, isolation, index ----------------------------------------------------- */
+
+static int plan_colors(struct hal_device *dev, uint64_t mask, uint64_t *out)
+{
+	uint32_t n = dev->info.colors;
+	uint64_t all = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+	uint64_t owned = 0;
+
+	if (n == 0 && mask != 0)
+		return fail(ENOTSUP,
+			    "colours 0x%llx asked for, but %s knows no memory "
+			    "channels",
+			    U64(mask), dev->name);
+	if ((mask & ~all) != 0)
+		return fail(EINVAL, "colours 0x%llx asked for, %s has 0x%llx", U64(mask),
+			    dev->name, U64(all));
+	hal_list_for_each (it, &dev->partitions) {
+		const struct hal_partition *p = partition_of(it);
+		char text[64];
+
+		if (n == 0)
+			break;
+		if (!p->own_colors)
+			continue;
+		owned |= p->desc.color_mask;
+		if ((mask & p->desc.color_mask) == 0)
+			continue;
+		partition_describe(p, text, sizeof(text));
+		return fail(ENOSPC,
+			    "colours 0x%llx asked for, 0x%llx of them belong to %s",
+			    U64(mask), U64(mask & p->desc.color_mask), text);
+	}
+	*out = mask != 0 ? mask : all & ~owned;
+	if (n != 0 && *out == 0)
+		return fail(ENOSPC, "no colour is left: partitions own all of 0x%llx",
+			    U64(all));
+	return 0;
+}
+
+/* All channels but those that others have named. */
+static int plan_wide(struct hal_device *dev, struct hal_bk_partition_desc *out)
+{
+	uint32_t n = dev->info.colors;
+	uint64_t mask = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+
+	hal_list_for_each (it, &dev->partitions) {
+		const struct hal_partition *p = partition_of(it);
+
+		if (p->own_colors)
+			mask &= ~p->desc.color_mask;
+	}
+	if (mask == out->color_mask)
+		return fail(ENOSPC,
+			    "HAL_PARTITION_BIMODAL: beside colours 0x%llx no other is "
+			    "left that nobody has named",
+			    U64(mask));
+	out->wide_mask = mask;
+	return 0;
+}
+
+static const char *const isolations[] = {"none", "advisory", "enforced"};
+
+uint32_t partition_isolation(const struct hal_device *dev,
+			     const struct hal_bk_partition_desc *at)
+{
+	uint32_t (*ask)(void *, const struct hal_bk_partition_desc *) =
+		dev->table->cold.isolation;
+	uint32_t has = ask != NULL ? ask(dev->bk, at) : dev->info.compute_isolation;
+
+	return has <= HAL_ISOLATION_ENFORCED ? has : HAL_ISOLATION_NONE;
+}
+
+int allot_isolation_check(const struct hal_device *dev,
+			  const struct hal_bk_partition_desc *at, uint32_t min)
+{
+	uint32_t has = partition_isolation(dev, at);
+
+	if (min <= has)
+		return 0;
+	if (dev->table->cold.isolation == NULL)
+		return fail(ENOTSUP, "isolation %s asked for, %s has %s", isolations[min],
+			    dev->name, isolations[has]);
+	return fail(ENOTSUP,
+		    "isolation %s asked for, the %u units at row %u, column %u of %s "
+		    "have %s",
+		    isolations[min], at->units, at->row, at->col, dev->name,
+		    isolations[has]);
+}
+
+/* The first free number of first .. end-1. */
+static int plan_index(struct hal_device *dev, uint32_t first, uint32_t end,
+		      uint32_t *index)
+{
+	for (uint32_t w = first / 64; w < (end + 63) / 64; w++) {
+		uint64_t open = ~dev->partition_map[w];
+
+		if (w == first / 64)
+			open &= UINT64_MAX << first % 64;
+		*index = w * 64 + (open != 0 ? (uint32_t)__builtin_ctzll(open) : 0);
+		if (open != 0 && *index < end)
+			return 0;
+	}
+	return fail(ENOSPC, "all %u %s of %s exist", end - first,
+		    first == 0 ? "partitions" : "guests", dev->name);
+}
+
+/* A guest: units, and channels unless it says which, are its host's. */
+static int plan_guest(struct hal_device *dev, const struct hal_partition_desc *d,
+		      struct hal_bk_partition_desc *out)
+{
+	const struct hal_bk_partition_desc *host = &d->host->desc;
+	uint32_t max = dev->info.partitions_max;
+	int err = allot_isolation_check(dev, host, d->min_isolation);
+
+	if (err != 0)
+		return err;
+	if ((d->color_mask & ~host->color_mask) != 0)
+		return fail(EINVAL,
+			    "colours 0x%llx asked for, the host, partition %u \"%s\", "
+			    "has 0x%llx",
+			    U64(d->color_mask), host->index, host->name,
+			    U64(host->color_mask));
+	out->color_mask = d->color_mask != 0 ? d->color_mask : host->color_mask;
+	out->memory_bytes = d->memory_bytes;
+	out->address_bytes = d->memory_limit;
+	out->host = d->host->bk;
+	return plan_index(dev, max, partition_numbers(dev), &out->index);
+}
+
+int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
+		   struct hal_bk_partition_desc *out)
+{
+	int err;
+
+	if (d->host != NULL)
+		return plan_guest(dev, d, out);
+	err = allot_units(dev, d, out, NULL);
+	if (err == 0)
+		err = allot_isolation_check(dev, out, d->min_isolation);
+	if (err == 0)
+		err = plan_colors(dev, d->color_mask, &out->color_mask);
+	if (err == 0 && (d->flags & HAL_PARTITION_BIMODAL) != 0)
+		err = plan_wide(dev, out);
+	if (err == 0)
+		err = plan_index(dev, 0, dev->info.partitions_max, &out->index);
+	out->memory_bytes = d->memory_bytes;
+	out->address_bytes = d->memory_limit;
+	return err;
+}
