@@ -461,7 +461,7 @@ __attribute__((format(printf, 2, 3))) static int wrong(struct reader *r, const c
 }
 
 /* The next word of the line, single blanks between them; false: there is none. */
-static bool next_word(struct reader *r, const char **word, size_t *size)
+static bool read_word(struct reader *r, const char **word, size_t *size)
 {
 	const char *blank;
 
@@ -482,7 +482,7 @@ static int read_number(struct reader *r, const char *field, uint32_t base, uint6
 	size_t size;
 	uint64_t v = 0;
 
-	if (!next_word(r, &word, &size))
+	if (!read_word(r, &word, &size))
 		return wrong(r, "%s is missing", field);
 	for (size_t i = 0; i < size; i++) {
 		uint32_t digit = word[i] >= '0' && word[i] <= '9'
@@ -522,7 +522,7 @@ static int read_fraction(struct reader *r, const char *field, double *out)
 	size_t size, i = 1;
 	uint64_t v, scale = BILLION;
 
-	if (!next_word(r, &word, &size))
+	if (!read_word(r, &word, &size))
 		return wrong(r, "%s is missing", field);
 	v = size > 0 && word[0] == '1' ? BILLION : 0;
 	if (size == 0 || (word[0] != '0' && word[0] != '1') || size > 11 || size == 2 ||
@@ -548,7 +548,7 @@ static int read_text(struct reader *r, const char *field, char *out, size_t room
 	const char *word;
 	size_t size;
 
-	if (!next_word(r, &word, &size) || size == 0)
+	if (!read_word(r, &word, &size) || size == 0)
 		return wrong(r, "%s is missing", field);
 	if (size >= room)
 		return wrong(r, "%s has %zu characters, more than %zu", field, size,
@@ -589,7 +589,7 @@ static int item_kind(struct reader *r)
 	const char *word;
 	size_t size;
 
-	if (!next_word(r, &word, &size))
+	if (!read_word(r, &word, &size))
 		return wrong(r, "it is missing");
 	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (strlen(kinds[i]) == size && memcmp(kinds[i], word, size) == 0) {
@@ -644,7 +644,7 @@ static int item_table(struct reader *r)
 
 	if (m->channels == 0)
 		return wrong(r, "it stands before channels");
-	if (!next_word(r, &word, &size) || size == 0)
+	if (!read_word(r, &word, &size) || size == 0)
 		return wrong(r, "DIGITS is missing");
 	if (size % wide != 0)
 		return wrong(r, "%zu digits are no granules of %u", size, wide);
@@ -846,7 +846,7 @@ static int read_lines(struct reader *r, const char *bytes)
 	for (;;) {
 		if (!next_line(r))
 			return wrong(r, "it ends without a sum");
-		if (!next_word(r, &word, &size))
+		if (!read_word(r, &word, &size))
 			return wrong(r, "the line is empty");
 		if (size == 3 && memcmp(word, "sum", 3) == 0)
 			break;

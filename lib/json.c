@@ -50,7 +50,7 @@ static int refuse(struct reader *r, const char *what)
 /* ---- values ------------------------------------------------------------------------- */
 
 /* NULL, and it is said. */
-static struct json *add(struct reader *r, enum json_type type)
+static struct json *add_value(struct reader *r, enum json_type type)
 {
 	struct json *v = calloc(1, sizeof(*v)), *in = r->open;
 
@@ -76,7 +76,7 @@ static struct json *add(struct reader *r, enum json_type type)
 	return v;
 }
 
-static char *copy(const unsigned char *text, size_t length)
+static char *copy_text(const unsigned char *text, size_t length)
 {
 	char *s = malloc(length + 1);
 
@@ -89,12 +89,12 @@ static char *copy(const unsigned char *text, size_t length)
 
 static int on_null(void *user)
 {
-	return add(user, JSON_NULL) != NULL;
+	return add_value(user, JSON_NULL) != NULL;
 }
 
 static int on_bool(void *user, int truth)
 {
-	struct json *v = add(user, JSON_BOOL);
+	struct json *v = add_value(user, JSON_BOOL);
 
 	if (v != NULL)
 		v->truth = truth != 0;
@@ -110,7 +110,7 @@ static int on_number(void *user, const char *text, size_t length)
 		return refuse(user, "a number of more than 63 characters");
 	memcpy(digits, text, length);
 	digits[length] = '\0';
-	v = add(user, JSON_NUMBER);
+	v = add_value(user, JSON_NUMBER);
 	if (v != NULL)
 		v->number = strtod(digits, NULL);
 	return v != NULL;
@@ -118,13 +118,13 @@ static int on_number(void *user, const char *text, size_t length)
 
 static int on_text(void *user, const unsigned char *text, size_t length)
 {
-	struct json *v = add(user, JSON_TEXT);
+	struct json *v = add_value(user, JSON_TEXT);
 
 	if (v == NULL)
 		return 0;
 	if (memchr(text, '\0', length) != NULL)
 		return refuse(user, "a text with a NUL in it");
-	v->text = copy(text, length);
+	v->text = copy_text(text, length);
 	return v->text != NULL || refuse(user, "out of memory");
 }
 
@@ -133,7 +133,7 @@ static int on_key(void *user, const unsigned char *text, size_t length)
 	struct reader *r = user;
 	char said[PATH_TEXT];
 
-	r->key = copy(text, length);
+	r->key = copy_text(text, length);
 	if (r->key == NULL)
 		return refuse(r, "out of memory");
 	if (r->open->count == MEMBERS_MAX)
@@ -152,7 +152,7 @@ static int open_value(struct reader *r, enum json_type type)
 
 	if (r->depth == DEPTH_MAX)
 		return refuse(r, "lists and objects 64 deep");
-	v = add(r, type);
+	v = add_value(r, type);
 	if (v == NULL)
 		return 0;
 	r->open = v;
@@ -259,7 +259,7 @@ struct json *json_parse(const char *bytes, size_t size, const char *name,
 	return NULL;
 }
 
-static char *read_all(FILE *f, size_t *size)
+static char *read_stream(FILE *f, size_t *size)
 {
 	char *bytes = NULL, *more;
 	size_t room = 0;
@@ -292,7 +292,7 @@ struct json *json_read(const char *path, char why[JSON_WHY])
 	size_t size = 0;
 
 	if (f != NULL)
-		bytes = read_all(f, &size);
+		bytes = read_stream(f, &size);
 	if (bytes == NULL)
 		snprintf(why, JSON_WHY, "%s: %s", path, strerrordesc_np(errno));
 	else
@@ -335,7 +335,7 @@ const struct json *json_member(const struct json *object, const char *key)
 }
 
 /* As "tasks[3].load": from the root on, as far as there is room. */
-static void path_of(const struct json *v, char *out, size_t room)
+static void value_path(const struct json *v, char *out, size_t room)
 {
 	const struct json *way[DEPTH_MAX + 1];
 	size_t used = 0;
@@ -364,7 +364,7 @@ int json_wrong(const struct json *at, const char *file, char why[JSON_WHY],
 	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	path_of(at, path, sizeof(path));
+	value_path(at, path, sizeof(path));
 	snprintf(why, JSON_WHY, "%.200s:%u: %s%s%s", file, at->line, path,
 		 path[0] != '\0' ? ": " : "", text);
 	return -1;

@@ -86,7 +86,7 @@ struct backlog {
 	double head_left, all_left;
 };
 
-static double left(uint64_t deadline_ns, uint64_t now_ns)
+static double time_left(uint64_t deadline_ns, uint64_t now_ns)
 {
 	return deadline_ns > now_ns ? (double)(deadline_ns - now_ns) : 0;
 }
@@ -111,8 +111,8 @@ static struct backlog backlog_of(const struct fission *f,
 		b.all_ns += (double)(known ? c->whole_ns : f->unknown_ns) * more *
 			    (waiting - 1);
 	b.expected_ns = c->expected_ns != HAL_POLICY_NEVER ? (double)c->expected_ns : 0;
-	b.head_left = left(c->deadline_ns, now_ns);
-	b.all_left = left(last_ns, now_ns);
+	b.head_left = time_left(c->deadline_ns, now_ns);
+	b.all_left = time_left(last_ns, now_ns);
 	return b;
 }
 

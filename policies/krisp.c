@@ -73,7 +73,8 @@ static int attach(void *state, struct hal_policy_partition *part,
 				sizeof(struct shared));
 }
 
-static void count(struct shared *s, struct hal_policy_queue *queue, uint64_t running)
+static void count_running(struct shared *s, struct hal_policy_queue *queue,
+			  uint64_t running)
 {
 	s->running += running - queue->own[RUNNING];
 	queue->own[RUNNING] = running;
@@ -84,7 +85,7 @@ static void detach(void *state, struct hal_policy_partition *part,
 {
 	struct krisp *krisp = state;
 
-	count(hal_policy_shared(queue->own), queue, 0);
+	count_running(hal_policy_shared(queue->own), queue, 0);
 	hal_policy_unshare(&krisp->all, part, queue);
 }
 
@@ -113,7 +114,7 @@ static uint32_t units_for(const struct krisp *krisp,
 	return units == part->units && unsure ? all : units;
 }
 
-static struct hal_policy_queue *first(const struct shared *s)
+static struct hal_policy_queue *first_waiting(const struct shared *s)
 {
 	for (uint32_t rank = 0; rank < HAL_POLICY_RANKS; rank++)
 		if (s->list[rank].first != NULL)
@@ -122,13 +123,13 @@ static struct hal_policy_queue *first(const struct shared *s)
 }
 
 /* The partition is to have so many; true: it will have others, in a moment. */
-static bool wanted(const struct krisp *krisp, struct shared *s, uint32_t units)
+static bool wants_units(const struct krisp *krisp, struct shared *s, uint32_t units)
 {
 	/* Who has no work needs no more than the floor. */
 	for (struct hal_policy_shared *c = krisp->all; c != NULL; c = c->next) {
 		const struct shared *other = (const struct shared *)c; /* the first */
 
-		if (other->running == 0 && first(other) == NULL)
+		if (other->running == 0 && first_waiting(other) == NULL)
 			c->most = 0;
 	}
 	s->common.most = units;
@@ -147,10 +148,10 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	if (queue->running < queue->own[RUNNING])
-		count(s, queue, queue->running); /* the device had no room */
+		count_running(s, queue, queue->running); /* the device had no room */
 	queue->own[RANK] = hal_policy_rank(queue);
 	hal_policy_list_add(&s->list[queue->own[RANK]], queue);
-	if (first(s) == queue)
+	if (first_waiting(s) == queue)
 		s->asked = false;
 }
 
@@ -165,7 +166,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 	hal_policy_list_take(&s->list[queue->own[RANK]], queue);
 	s->asked = false;
 	if (why == HAL_POLICY_OVERRULED)
-		count(s, queue, queue->own[RUNNING] + 1);
+		count_running(s, queue, queue->own[RUNNING] + 1);
 }
 
 static void ended(void *state, struct hal_policy_partition *part,
@@ -175,7 +176,7 @@ static void ended(void *state, struct hal_policy_partition *part,
 
 	(void)state, (void)part, (void)end;
 	if (s != NULL && queue->own[RUNNING] > 0)
-		count(s, queue, queue->own[RUNNING] - 1);
+		count_running(s, queue, queue->own[RUNNING] - 1);
 }
 
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
@@ -183,7 +184,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 {
 	struct krisp *krisp = state;
 	struct shared *s = hal_policy_shared(part->own);
-	struct hal_policy_queue *queue = s != NULL ? first(s) : NULL;
+	struct hal_policy_queue *queue = s != NULL ? first_waiting(s) : NULL;
 	uint32_t units;
 
 	if (queue == NULL)
@@ -194,14 +195,14 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 		if (s->running > 0)
 			return NULL;
 		s->asked = true;
-		if (wanted(krisp, s, units)) {
+		if (wants_units(krisp, s, units)) {
 			order->until_ns = hal_bk_after(now_ns, krisp->wait_ns);
 			return NULL;
 		}
 	}
 	s->asked = false;
 	hal_policy_list_take(&s->list[queue->own[RANK]], queue);
-	count(s, queue, queue->own[RUNNING] + 1);
+	count_running(s, queue, queue->own[RUNNING] + 1);
 	return queue;
 }
 

@@ -135,13 +135,13 @@ static struct shared *next_of(const struct shared *s)
 	return (struct shared *)s->common.next; /* the first member */
 }
 
-static struct shared *first_of(const struct moca *m)
+static struct shared *first_shared(const struct moca *m)
 {
 	return (struct shared *)m->all;
 }
 
 /* What it wants: as it was, while it takes all that it may have. */
-static void look(struct shared *s, uint64_t now_ns)
+static void update_demand(struct shared *s, uint64_t now_ns)
 {
 	double target = (double)s->common.held * 1e-9;
 
@@ -166,9 +166,9 @@ static void share(struct moca *m, bool sure)
 
 		scores = 0;
 		again = false;
-		for (struct shared *s = first_of(m); s != NULL; s = next_of(s))
+		for (struct shared *s = first_shared(m); s != NULL; s = next_of(s))
 			scores += s->served ? 0 : s->score;
-		for (struct shared *s = first_of(m); s != NULL; s = next_of(s)) {
+		for (struct shared *s = first_shared(m); s != NULL; s = next_of(s)) {
 			double part = here * s->score / scores;
 
 			if (s->served || part < s->demand * ENOUGH)
@@ -179,7 +179,7 @@ static void share(struct moca *m, bool sure)
 			again = true;
 		}
 	} while (again);
-	for (struct shared *s = first_of(m); s != NULL; s = next_of(s))
+	for (struct shared *s = first_shared(m); s != NULL; s = next_of(s))
 		if (!s->served)
 			hal_policy_hold(m->device, &s->common,
 					(uint64_t)(left * s->score / scores * 1e9));
@@ -193,14 +193,14 @@ static void alarm_rings(void *state, uint64_t now_ns)
 	bool sure = m->full;
 
 	m->alarmed = false;
-	for (struct shared *s = first_of(m); s != NULL; s = next_of(s)) {
-		look(s, now_ns);
+	for (struct shared *s = first_shared(m); s != NULL; s = next_of(s)) {
+		update_demand(s, now_ns);
 		wanted += s->served ? 0 : s->demand;
 		count += !s->served;
 	}
 	/* Alone he may have it all. */
 	m->full = count > 1 && wanted > m->capacity;
-	for (struct shared *s = first_of(m); s != NULL; s = next_of(s))
+	for (struct shared *s = first_shared(m); s != NULL; s = next_of(s))
 		if (!m->full || s->served)
 			hal_policy_hold(m->device, &s->common, 0);
 	if (m->full)

@@ -99,8 +99,8 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 /* ---- what the device has ------------------------------------------------------------ */
 
 /* So many commands of queue, all of that kind, and program of high priority. */
-static void count(struct orion *o, struct hal_policy_queue *queue, uint64_t as,
-		  uint64_t running)
+static void count_program(struct orion *o, struct hal_policy_queue *queue, uint64_t as,
+			  uint64_t running)
 {
 	struct shared *s = hal_policy_shared(queue->own);
 	uint64_t was = queue->own[AS];
@@ -135,7 +135,7 @@ static void ask_held(struct orion *o)
 static void count_less(struct orion *o, struct hal_policy_queue *queue)
 {
 	if (queue->own[RUNNING] > 0)
-		count(o, queue, queue->own[AS], queue->own[RUNNING] - 1);
+		count_program(o, queue, queue->own[AS], queue->own[RUNNING] - 1);
 	ask_held(o);
 }
 
@@ -162,7 +162,7 @@ static void detach(void *state, struct hal_policy_partition *part,
 {
 	struct orion *o = state;
 
-	count(o, queue, UNKNOWN, 0);
+	count_program(o, queue, UNKNOWN, 0);
 	ask_held(o);
 	hal_policy_unshare(&o->all, part, queue);
 }
@@ -188,8 +188,8 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 		count_less(o, queue); /* the device had no room */
 	if (hal_policy_above(queue, o->priority)) {
 		kind += HIGH;
-		count(o, queue, kind + (uint64_t)PROGRAM * queue->head.program,
-		      (uint64_t)queue->running + 1);
+		count_program(o, queue, kind + (uint64_t)PROGRAM * queue->head.program,
+			      (uint64_t)queue->running + 1);
 	}
 	queue->own[KIND] = kind;
 	hal_policy_list_add(&s->list[kind], queue);
@@ -206,7 +206,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 		return;
 	hal_policy_list_take(&s->list[kind], queue);
 	if (why == HAL_POLICY_OVERRULED && kind < HIGH)
-		count(state, queue, kind, queue->own[RUNNING] + 1);
+		count_program(state, queue, kind, queue->own[RUNNING] + 1);
 	else if (why != HAL_POLICY_OVERRULED && kind >= HIGH)
 		count_less(state, queue);
 }
@@ -239,7 +239,8 @@ static bool admitted(const struct orion *o, const struct shared *s,
 
 /* High priority first; of those that may start, who came first. As long as no program is
  * known, all of a list may or none. */
-static struct hal_policy_queue *first(const struct orion *o, const struct shared *s)
+static struct hal_policy_queue *first_startable(const struct orion *o,
+						const struct shared *s)
 {
 	struct hal_policy_queue *best = NULL;
 
@@ -261,7 +262,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 {
 	struct orion *o = state;
 	struct shared *s = hal_policy_shared(part->own);
-	struct hal_policy_queue *queue = s != NULL ? first(o, s) : NULL;
+	struct hal_policy_queue *queue = s != NULL ? first_startable(o, s) : NULL;
 
 	(void)now_ns, (void)order;
 	if (queue == NULL) {
@@ -278,7 +279,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 		return queue;
 	}
 	o->ns = known(o, queue->head.expected_ns) + (all(o, COMPUTE) > 0 ? o->ns : 0);
-	count(o, queue, queue->own[KIND], queue->own[RUNNING] + 1);
+	count_program(o, queue, queue->own[KIND], queue->own[RUNNING] + 1);
 	return queue;
 }
 

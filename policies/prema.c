@@ -131,7 +131,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	hal_policy_list_add(list_of(s, queue), queue);
 }
 
-static void take(struct shared *s, struct hal_policy_queue *queue)
+static void take_tokens(struct shared *s, struct hal_policy_queue *queue)
 {
 	struct group *g = group_of(s, queue);
 	bool empty = true;
@@ -148,7 +148,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 {
 	(void)state, (void)part, (void)why;
 	if (hal_policy_shared(queue->own) != NULL)
-		take(hal_policy_shared(queue->own), queue);
+		take_tokens(hal_policy_shared(queue->own), queue);
 }
 
 static uint64_t tokens(const struct hal_policy_queue *queue, uint64_t now_ns)
@@ -159,8 +159,8 @@ static uint64_t tokens(const struct hal_policy_queue *queue, uint64_t now_ns)
 }
 
 /* Return the queue of that length that has most tokens; NULL: none waits. */
-static struct hal_policy_queue *first_of(const struct group *g, uint64_t length,
-					 uint64_t now_ns)
+static struct hal_policy_queue *first_of_length(const struct group *g, uint64_t length,
+						uint64_t now_ns)
 {
 	struct hal_policy_queue *best = NULL;
 
@@ -181,7 +181,7 @@ static uint64_t level_of(const struct group *g, uint64_t now_ns)
 
 	for (uint64_t bits = g->waiting; bits != 0; bits &= bits - 1) {
 		const struct hal_policy_queue *q =
-			first_of(g, (uint64_t)__builtin_ctzll(bits), now_ns);
+			first_of_length(g, (uint64_t)__builtin_ctzll(bits), now_ns);
 
 		if (tokens(q, now_ns) > most)
 			most = tokens(q, now_ns);
@@ -198,7 +198,7 @@ static struct hal_policy_queue *shortest(const struct group *g, uint64_t now_ns)
 
 	for (uint64_t bits = g->waiting; bits != 0; bits &= bits - 1) {
 		struct hal_policy_queue *q =
-			first_of(g, (uint64_t)__builtin_ctzll(bits), now_ns);
+			first_of_length(g, (uint64_t)__builtin_ctzll(bits), now_ns);
 
 		if (tokens(q, now_ns) >= level)
 			return q;
@@ -216,7 +216,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	for (int i = 0; s != NULL && queue == NULL && i < GROUPS; i++)
 		queue = shortest(&s->group[i], now_ns);
 	if (queue != NULL)
-		take(s, queue);
+		take_tokens(s, queue);
 	return queue;
 }
 

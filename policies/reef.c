@@ -75,7 +75,7 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 
 /* ---- sets -------------------------------------------------------------------------- */
 
-static void put(struct set *set, struct hal_policy_queue *queue)
+static void set_put(struct set *set, struct hal_policy_queue *queue)
 {
 	for (uint32_t i = 0; i < set->count; i++)
 		if (set->at[i] == queue)
@@ -84,7 +84,7 @@ static void put(struct set *set, struct hal_policy_queue *queue)
 		set->at[set->count++] = queue;
 }
 
-static void leave(struct set *set, const struct hal_policy_queue *queue)
+static void set_remove(struct set *set, const struct hal_policy_queue *queue)
 {
 	for (uint32_t i = 0; i < set->count; i++)
 		if (set->at[i] == queue)
@@ -94,14 +94,15 @@ static void leave(struct set *set, const struct hal_policy_queue *queue)
 /* ---- killed, and again ------------------------------------------------------------- */
 
 /* The device has so many real-time commands of queue. */
-static void count(struct shared *s, struct hal_policy_queue *queue, uint64_t running)
+static void count_realtime(struct shared *s, struct hal_policy_queue *queue,
+			   uint64_t running)
 {
 	s->running += running - queue->own[RUNNING];
 	queue->own[RUNNING] = running;
 }
 
 /* Real-time work has come. */
-static void clear(const struct reef *reef, struct shared *s)
+static void clear_device(const struct reef *reef, struct shared *s)
 {
 	const struct hal_policy_host *h = reef->device;
 	uint32_t kept = 0;
@@ -112,7 +113,7 @@ static void clear(const struct reef *reef, struct shared *s)
 		struct hal_policy_queue *q = s->effort.at[i];
 
 		if (h->stop(h->device, q, HAL_SUSPEND_KILL) == 0)
-			put(&s->killed, q);
+			set_put(&s->killed, q);
 		else
 			s->effort.at[kept++] = q;
 	}
@@ -149,9 +150,9 @@ static void detach(void *state, struct hal_policy_partition *part,
 	struct shared *s = hal_policy_shared(queue->own);
 	struct reef *reef = state;
 
-	count(s, queue, 0);
-	leave(&s->effort, queue);
-	leave(&s->killed, queue);
+	count_realtime(s, queue, 0);
+	set_remove(&s->effort, queue);
+	set_remove(&s->killed, queue);
 	restore(reef, s);
 	hal_policy_unshare(&reef->all, part, queue);
 }
@@ -167,12 +168,12 @@ static void ended(void *state, struct hal_policy_partition *part,
 	s->cleared = false;
 	/* Who kills one kills all that the device has of the queue. */
 	if (queue->running == 0 || end->status == -ECANCELED)
-		leave(&s->effort, queue);
+		set_remove(&s->effort, queue);
 	if (queue->own[RUNNING] > 0)
-		count(s, queue, queue->own[RUNNING] - 1);
+		count_realtime(s, queue, queue->own[RUNNING] - 1);
 	/* Behind one that had to be waited for there may be one that need not. */
 	if (s->running > 0 || s->list[REAL_TIME].first != NULL)
-		clear(state, s);
+		clear_device(state, s);
 	else
 		restore(state, s);
 }
@@ -190,11 +191,11 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	if (queue->running < queue->own[RUNNING])
-		count(s, queue, queue->running); /* the device had no room */
+		count_realtime(s, queue, queue->running); /* the device had no room */
 	queue->own[CLASS] = c;
 	hal_policy_list_add(&s->list[c], queue);
 	if (c == REAL_TIME)
-		clear(reef, s);
+		clear_device(reef, s);
 	else
 		restore(reef, s);
 }
@@ -223,12 +224,12 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 		return NULL;
 	queue = s->list[REAL_TIME].first;
 	if (queue != NULL) {
-		count(s, queue, (uint64_t)queue->running + 1);
+		count_realtime(s, queue, (uint64_t)queue->running + 1);
 	} else {
 		queue = s->running == 0 ? s->list[BEST_EFFORT].first : NULL;
 		if (queue == NULL)
 			return NULL;
-		put(&s->effort, queue);
+		set_put(&s->effort, queue);
 		s->cleared = false;
 	}
 	hal_policy_list_take(&s->list[queue->own[CLASS]], queue);

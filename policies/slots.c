@@ -117,7 +117,7 @@ static uint32_t needs(const struct slots *slots, const struct hal_policy_queue *
 	return slots->load_ns != 0 ? queue->head.configuration : 0;
 }
 
-static uint64_t due(const struct slots *slots, const struct hal_policy_queue *queue)
+static uint64_t due_ns(const struct slots *slots, const struct hal_policy_queue *queue)
 {
 	const struct hal_policy_command *head = &queue->head;
 	uint64_t wait_ns = slots->age_ns, slack_ns, needs_ns;
@@ -138,7 +138,7 @@ static uint64_t due(const struct slots *slots, const struct hal_policy_queue *qu
 }
 
 /* The group of a configuration that somebody waits with, or an empty one; 0: none. */
-static uint64_t group_of(const struct shared *s, uint32_t number, bool empty)
+static uint64_t group_with(const struct shared *s, uint32_t number, bool empty)
 {
 	for (uint64_t i = 1; number != 0 && i < GROUPS && i <= s->used + empty; i++)
 		if (empty ? s->group[i].waiting == 0
@@ -158,14 +158,14 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	(void)part;
 	if (s == NULL)
 		return;
-	i = group_of(s, needs(slots, queue), false);
+	i = group_with(s, needs(slots, queue), false);
 	if (i == 0)
-		i = group_of(s, needs(slots, queue), true);
+		i = group_with(s, needs(slots, queue), true);
 	s->used = i > s->used ? i : s->used;
 	s->group[i].configuration = needs(slots, queue);
 	s->group[i].waiting++;
 	queue->own[PLACE] = i * HEAPS + heap;
-	queue->own[DUE] = due(slots, queue);
+	queue->own[DUE] = due_ns(slots, queue);
 	hal_policy_heap_add(&s->group[i].heap[heap], queue);
 }
 
@@ -185,7 +185,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 /* ---- whose turn it is ---------------------------------------------------------------- */
 
 /* Of the first group and another by class, then by DUE. */
-static struct hal_policy_queue *first_of(const struct shared *s, uint64_t other)
+static struct hal_policy_queue *first_in_groups(const struct shared *s, uint64_t other)
 {
 	struct hal_policy_queue *best = NULL;
 
@@ -198,7 +198,8 @@ static struct hal_policy_queue *first_of(const struct shared *s, uint64_t other)
 	return best;
 }
 
-static bool before(const struct hal_policy_queue *a, const struct hal_policy_queue *b)
+static bool is_served_before(const struct hal_policy_queue *a,
+			     const struct hal_policy_queue *b)
 {
 	if (hal_policy_rank(a) != hal_policy_rank(b))
 		return hal_policy_rank(a) < hal_policy_rank(b);
@@ -228,7 +229,7 @@ static struct hal_policy_queue *first_due(const struct slots *slots,
 			at_ns = hal_bk_after(q->runnable_ns, slots->hold_ns);
 		at_ns = at_ns > now_ns ? at_ns : now_ns;
 		if (best == NULL || at_ns < *until_ns ||
-		    (at_ns == *until_ns && before(q, best))) {
+		    (at_ns == *until_ns && is_served_before(q, best))) {
 			*until_ns = at_ns;
 			best = q;
 		}
@@ -245,7 +246,7 @@ static bool is_wanted(const struct slots *slots)
 	for (const struct hal_policy_shared *c = slots->all; c != NULL; c = c->next) {
 		const struct shared *s = (const struct shared *)c;
 
-		if (group_of(s, slots->loaded, false) != 0 ||
+		if (group_with(s, slots->loaded, false) != 0 ||
 		    c->part->running > c->part->units ||
 		    (s->last != NULL && s->last->head.configuration == slots->loaded &&
 		     slots->device->waiting(slots->device->device, s->last, &ns) != 0))
@@ -267,7 +268,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	if (queue != NULL && is_wanted(slots))
 		queue = first_due(slots, s, true, now_ns, &order->until_ns);
 	if (queue == NULL || (order->until_ns > now_ns && slots->loaded != 0))
-		queue = first_of(s, group_of(s, slots->loaded, false));
+		queue = first_in_groups(s, group_with(s, slots->loaded, false));
 	if (queue == NULL)
 		return NULL;
 	dequeue(state, part, queue, HAL_POLICY_OVERRULED);

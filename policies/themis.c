@@ -110,7 +110,7 @@ static double ns_of(uint64_t length)
 	return (double)((QUARTERS + length % QUARTERS + 1) << (length / QUARTERS - 2));
 }
 
-static void put(struct shared *s, struct hal_policy_queue *queue)
+static void put_waiting(struct shared *s, struct hal_policy_queue *queue)
 {
 	uint64_t length = queue->own[LENGTH];
 
@@ -119,7 +119,7 @@ static void put(struct shared *s, struct hal_policy_queue *queue)
 	s->holder_waits = s->holder_waits || queue == s->holder;
 }
 
-static void take(struct shared *s, struct hal_policy_queue *queue)
+static void take_waiting(struct shared *s, struct hal_policy_queue *queue)
 {
 	uint64_t length = queue->own[LENGTH];
 
@@ -143,7 +143,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	queue->own[LENGTH] = length_of(known ? c->whole_ns : themis->unknown_ns) +
 			     (uint64_t)LENGTHS * hal_policy_rank(queue);
 	queue->own[SINCE] = c->submit_ns - (known ? c->rest_ns : themis->unknown_ns);
-	put(s, queue);
+	put_waiting(s, queue);
 }
 
 static void dequeue(void *state, struct hal_policy_partition *part,
@@ -151,7 +151,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 {
 	(void)state, (void)part, (void)why;
 	if (hal_policy_shared(queue->own) != NULL)
-		take(hal_policy_shared(queue->own), queue);
+		take_waiting(hal_policy_shared(queue->own), queue);
 }
 
 static double rho(const struct hal_policy_queue *queue, uint64_t now_ns)
@@ -204,7 +204,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 		s->holder = highest(s, from, now_ns);
 		s->lease_ends_ns = hal_bk_after(now_ns, themis->lease_ns);
 	}
-	take(s, s->holder);
+	take_waiting(s, s->holder);
 	return s->holder;
 }
 

@@ -174,8 +174,8 @@ static int attach(void *state, struct hal_policy_partition *part,
 }
 
 /* Of its newest command's class, so many on the device. */
-static void count(struct shared *s, struct hal_policy_queue *queue, enum class c,
-		  uint64_t running)
+static void count_class(struct shared *s, struct hal_policy_queue *queue, enum class c,
+			uint64_t running)
 {
 	s->running[queue->own[CLASS]] -= queue->own[RUNNING];
 	s->running[c] += running;
@@ -189,7 +189,7 @@ static void detach(void *state, struct hal_policy_partition *part,
 	struct tidal *t = state;
 	struct shared *s = hal_policy_shared(queue->own);
 
-	count(s, queue, EFFORT, 0);
+	count_class(s, queue, EFFORT, 0);
 	if (s->common.queues == 1)
 		hal_policy_hold(t->device, &s->common, 0);
 	hal_policy_unshare(&t->all, part, queue);
@@ -209,7 +209,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 		return;
 	/* Fewer than it thinks: the device had no room. */
 	running = queue->running < running ? queue->running : running;
-	count(s, queue, c, running);
+	count_class(s, queue, c, running);
 	hal_policy_list_add(&s->list[c], queue);
 	comes = s->rests_ns[c] == 0;
 	s->rests_ns[c] = hal_bk_after(queue->runnable_ns, t->idle_ns);
@@ -238,7 +238,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 		return;
 	hal_policy_list_take(&s->list[c], queue);
 	if (why == HAL_POLICY_OVERRULED)
-		count(s, queue, (enum class)c, queue->own[RUNNING] + 1);
+		count_class(s, queue, (enum class)c, queue->own[RUNNING] + 1);
 	else
 		alarm_at(state, s->rests_ns[c]);
 }
@@ -254,7 +254,7 @@ static void ended(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	if (queue->own[RUNNING] > 0)
-		count(s, queue, c, queue->own[RUNNING] - 1);
+		count_class(s, queue, c, queue->own[RUNNING] - 1);
 	if (has_work(s, c))
 		return;
 	s->rests_ns[c] = hal_bk_after(end->now_ns, t->idle_ns);
@@ -276,7 +276,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	if (queue == NULL)
 		return NULL;
 	hal_policy_list_take(&s->list[c], queue);
-	count(s, queue, c, queue->own[RUNNING] + 1);
+	count_class(s, queue, c, queue->own[RUNNING] + 1);
 	return queue;
 }
 

@@ -73,7 +73,7 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 /* ---- who has the array -------------------------------------------------------------- */
 
 /* Return the first of the highest class; NULL: none waits. */
-static struct hal_policy_queue *first_of(const struct shared *s, enum need need)
+static struct hal_policy_queue *first_with_need(const struct shared *s, enum need need)
 {
 	for (uint32_t rank = 0; rank < HAL_POLICY_RANKS; rank++)
 		if (s->list[need][rank].first != NULL)
@@ -83,7 +83,7 @@ static struct hal_policy_queue *first_of(const struct shared *s, enum need need)
 
 static bool wants(const struct shared *s)
 {
-	return first_of(s, ARRAY) != NULL || s->running[ARRAY] > 0;
+	return first_with_need(s, ARRAY) != NULL || s->running[ARRAY] > 0;
 }
 
 static uint64_t used(const struct shared *s)
@@ -93,14 +93,14 @@ static uint64_t used(const struct shared *s)
 
 /* Whose it is to be: his who has had it least of those that wait for it, when its holder
  * does not want it, or has had it for so much longer. */
-static struct shared *due(const struct v10 *v)
+static struct shared *due_shared(const struct v10 *v)
 {
 	struct shared *next = NULL;
 
 	for (struct hal_policy_shared *c = v->all; c != NULL; c = c->next) {
 		struct shared *s = (struct shared *)c; /* its first member */
 
-		if (first_of(s, ARRAY) != NULL && (!next || used(s) < used(next)))
+		if (first_with_need(s, ARRAY) != NULL && (!next || used(s) < used(next)))
 			next = s;
 	}
 	if (next == NULL || (v->holder != NULL && wants(v->holder) &&
@@ -112,8 +112,8 @@ static struct shared *due(const struct v10 *v)
 /* It may be another's turn. */
 static void pass_on(const struct v10 *v)
 {
-	if (due(v) != NULL)
-		v->device->ask(v->device->device, due(v)->common.part);
+	if (due_shared(v) != NULL)
+		v->device->ask(v->device->device, due_shared(v)->common.part);
 }
 
 /* As many units as it may have for s, as few for all others. */
@@ -135,7 +135,7 @@ static bool give(struct v10 *v, struct shared *s)
 /* s has it, or is given it: between two commands. */
 static bool has_array(struct v10 *v, struct shared *s)
 {
-	if (s != due(v))
+	if (s != due_shared(v))
 		return false;
 	if (s != v->holder &&
 	    ((v->holder != NULL && v->holder->running[ARRAY] > 0) || !give(v, s)))
@@ -156,8 +156,8 @@ static void changed(void *state, struct hal_policy_partition *part,
 /* ---- there and gone ----------------------------------------------------------------- */
 
 /* What its newest command needs, and so many on the device. */
-static void count(struct shared *s, struct hal_policy_queue *queue, enum need need,
-		  uint64_t running)
+static void count_need(struct shared *s, struct hal_policy_queue *queue, enum need need,
+		       uint64_t running)
 {
 	s->running[queue->own[NEED]] -= queue->own[RUNNING];
 	s->running[need] += running;
@@ -174,7 +174,7 @@ static int attach(void *state, struct hal_policy_partition *part,
 	if (err != 0 || queue->running == 0)
 		return err;
 	v->holder = hal_policy_shared(queue->own); /* given to it under another policy */
-	count(v->holder, queue, ARRAY, queue->running);
+	count_need(v->holder, queue, ARRAY, queue->running);
 	return 0;
 }
 
@@ -184,7 +184,7 @@ static void detach(void *state, struct hal_policy_partition *part,
 	struct v10 *v = state;
 	struct shared *s = hal_policy_shared(queue->own);
 
-	count(s, queue, BESIDE, 0);
+	count_need(s, queue, BESIDE, 0);
 	if (s == v->holder && s->common.queues == 1)
 		v->holder = NULL;
 	hal_policy_unshare(&v->all, part, queue);
@@ -225,9 +225,9 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	    used(v->holder) > used(s) + v->slice_ns)
 		part->own[USED] = used(v->holder) - v->slice_ns;
 	/* Fewer than it thinks: the device had no room. */
-	count(s, queue, need,
-	      queue->running < queue->own[RUNNING] ? queue->running
-						   : queue->own[RUNNING]);
+	count_need(s, queue, need,
+		   queue->running < queue->own[RUNNING] ? queue->running
+							: queue->own[RUNNING]);
 	queue->own[RANK] = hal_policy_rank(queue);
 	hal_policy_list_add(&s->list[need][queue->own[RANK]], queue);
 	pass_on(v);
@@ -244,7 +244,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 		return;
 	hal_policy_list_take(&s->list[need][queue->own[RANK]], queue);
 	if (why == HAL_POLICY_OVERRULED)
-		count(s, queue, need, queue->own[RUNNING] + 1);
+		count_need(s, queue, need, queue->own[RUNNING] + 1);
 	else if (why != HAL_POLICY_REPLACED)
 		pass_on(state);
 }
@@ -257,14 +257,15 @@ static void ended(void *state, struct hal_policy_partition *part,
 
 	if (s == NULL || queue->own[RUNNING] == 0)
 		return;
-	count(s, queue, need, queue->own[RUNNING] - 1);
+	count_need(s, queue, need, queue->own[RUNNING] - 1);
 	if (need == ARRAY)
 		part->own[USED] += end->ran_ns / queue->weight;
 	pass_on(state);
 }
 
 /* Return whether a is served before b: by class, then in order of arrival. */
-static bool before(const struct hal_policy_queue *a, const struct hal_policy_queue *b)
+static bool is_served_before(const struct hal_policy_queue *a,
+			     const struct hal_policy_queue *b)
 {
 	if (a->own[RANK] != b->own[RANK])
 		return a->own[RANK] < b->own[RANK];
@@ -282,19 +283,19 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 
 	if (s == NULL)
 		return NULL;
-	queue = first_of(s, BESIDE);
-	first = first_of(s, ARRAY);
+	queue = first_with_need(s, BESIDE);
+	first = first_with_need(s, ARRAY);
 	if (first != NULL && !has_array(v, s) &&
 	    hal_bk_after(first->runnable_ns, v->wait_ns) > now_ns) {
 		order->until_ns = hal_bk_after(first->runnable_ns, v->wait_ns);
 		first = NULL;
 	}
-	if (queue == NULL || (first != NULL && before(first, queue)))
+	if (queue == NULL || (first != NULL && is_served_before(first, queue)))
 		queue = first;
 	if (queue == NULL)
 		return NULL;
 	hal_policy_list_take(&s->list[queue->own[NEED]][queue->own[RANK]], queue);
-	count(s, queue, (enum need)queue->own[NEED], queue->own[RUNNING] + 1);
+	count_need(s, queue, (enum need)queue->own[NEED], queue->own[RUNNING] + 1);
 	return queue;
 }
 

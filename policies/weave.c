@@ -79,8 +79,8 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 
 /* ---- what the device has ------------------------------------------------------------ */
 
-static void count(struct weave *w, struct hal_policy_queue *queue, uint64_t kind,
-		  uint64_t running)
+static void count_kind(struct weave *w, struct hal_policy_queue *queue, uint64_t kind,
+		       uint64_t running)
 {
 	w->running[queue->own[KIND]] -= queue->own[RUNNING];
 	w->running[kind] += running;
@@ -100,7 +100,7 @@ static void ask_held(struct weave *w)
 	}
 }
 
-static void hold(struct weave *w, struct shared *s)
+static void hold_shared(struct weave *w, struct shared *s)
 {
 	if (s->held)
 		return;
@@ -116,7 +116,7 @@ static void ended(void *state, struct hal_policy_partition *part,
 	if (hal_policy_shared(queue->own) == NULL)
 		return;
 	if (queue->own[RUNNING] > 0)
-		count(state, queue, queue->own[KIND], queue->own[RUNNING] - 1);
+		count_kind(state, queue, queue->own[KIND], queue->own[RUNNING] - 1);
 	ask_held(state);
 }
 
@@ -135,7 +135,7 @@ static void detach(void *state, struct hal_policy_partition *part,
 {
 	struct weave *w = state;
 
-	count(w, queue, UNKNOWN, 0);
+	count_kind(w, queue, UNKNOWN, 0);
 	ask_held(w);
 	hal_policy_unshare(&w->all, part, queue);
 }
@@ -152,9 +152,9 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	/* Fewer than it thinks: the device had no room. */
-	count(w, queue, hal_policy_bound(&queue->head, w->memory),
-	      queue->running < queue->own[RUNNING] ? queue->running
-						   : queue->own[RUNNING]);
+	count_kind(w, queue, hal_policy_bound(&queue->head, w->memory),
+		   queue->running < queue->own[RUNNING] ? queue->running
+							: queue->own[RUNNING]);
 	queue->own[RANK] = hal_policy_rank(queue);
 	hal_policy_list_add(&s->list[queue->own[RANK]][queue->own[KIND]], queue);
 }
@@ -169,11 +169,11 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 		return;
 	hal_policy_list_take(&s->list[queue->own[RANK]][queue->own[KIND]], queue);
 	if (why == HAL_POLICY_OVERRULED)
-		count(state, queue, queue->own[KIND], queue->own[RUNNING] + 1);
+		count_kind(state, queue, queue->own[KIND], queue->own[RUNNING] + 1);
 }
 
 /* The kind of which the device has less; of equals, not the last one's. */
-static uint64_t wanted(const struct weave *w, const struct shared *s)
+static uint64_t wanted_kind(const struct weave *w, const struct shared *s)
 {
 	if (w->running[COMPUTE] != w->running[MEMORY])
 		return w->running[COMPUTE] < w->running[MEMORY] ? COMPUTE : MEMORY;
@@ -181,11 +181,12 @@ static uint64_t wanted(const struct weave *w, const struct shared *s)
 }
 
 /* Who is first of those lists; NULL: nobody. */
-static struct hal_policy_queue *first(const struct weave *w, const struct shared *s,
-				      const struct hal_policy_list *list)
+static struct hal_policy_queue *first_of_lists(const struct weave *w,
+					       const struct shared *s,
+					       const struct hal_policy_list *list)
 {
 	struct hal_policy_queue *unknown = list[UNKNOWN].first, *queue;
-	uint64_t kind = wanted(w, s);
+	uint64_t kind = wanted_kind(w, s);
 
 	if (list[kind].first == NULL)
 		kind = unknown != NULL ? UNKNOWN : COMPUTE + MEMORY - kind;
@@ -213,19 +214,19 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	struct shared *s = hal_policy_shared(part->own);
 
 	for (uint64_t rank = 0; s != NULL && rank < HAL_POLICY_RANKS; rank++) {
-		struct hal_policy_queue *queue = first(w, s, s->list[rank]);
+		struct hal_policy_queue *queue = first_of_lists(w, s, s->list[rank]);
 		uint64_t until_ns = queue != NULL ? waits_until(w, queue) : 0;
 
 		if (queue == NULL)
 			continue;
 		if (now_ns < until_ns) {
-			hold(w, s);
+			hold_shared(w, s);
 			if (until_ns < order->until_ns)
 				order->until_ns = until_ns;
 			continue;
 		}
 		hal_policy_list_take(&s->list[rank][queue->own[KIND]], queue);
-		count(w, queue, queue->own[KIND], queue->own[RUNNING] + 1);
+		count_kind(w, queue, queue->own[KIND], queue->own[RUNNING] + 1);
 		s->last = queue->own[KIND];
 		return queue;
 	}

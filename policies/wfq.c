@@ -31,7 +31,7 @@ static int attach(void *state, struct hal_policy_partition *part,
 
 /* What ended since the last time, as far as it was picked: what it was given because
  * nobody else wanted to, it took from nobody. */
-static void charge(struct hal_policy_queue *queue)
+static void charge_ended(struct hal_policy_queue *queue)
 {
 	uint64_t ran = queue->served_ns - queue->own[SERVED];
 	uint64_t commands = queue->completed - queue->own[COMPLETED];
@@ -51,7 +51,7 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
 	(void)state, (void)now_ns;
-	charge(queue);
+	charge_ended(queue);
 	if (queue->running == 0 && queue->own[VIRTUAL] < part->own[0])
 		queue->own[VIRTUAL] = part->own[0];
 	return queue->own[VIRTUAL];

@@ -33,7 +33,7 @@ static int weights_check(const struct hal_device *dev, uint64_t mask,
 			      U64(mask));
 }
 
-static int bimodal_check(const struct hal_partition *part, uint32_t flags)
+static int bimodal_flags_check(const struct hal_partition *part, uint32_t flags)
 {
 	if ((flags & HAL_BUFFER_BIMODAL) == 0)
 		return fail(EINVAL, "HAL_BUFFER_SCRATCH without HAL_BUFFER_BIMODAL");
@@ -59,7 +59,7 @@ static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *
 		return fail(EINVAL, "hal_buffer_desc.flags 0x%x: only 0x%x is known",
 			    d->flags, known);
 	if ((d->flags & known & ~HAL_BUFFER_MAPPABLE) != 0) {
-		int err = bimodal_check(part, d->flags);
+		int err = bimodal_flags_check(part, d->flags);
 
 		if (err != 0)
 			return err;
@@ -152,7 +152,7 @@ static void copy_ends(struct hal_buffer *buf)
 		atomic_fetch_sub(&buf->copies, 1);
 }
 
-static int clear(struct hal_device *dev, void *arg)
+static int clear_buffer(struct hal_device *dev, void *arg)
 {
 	const struct hal_buffer *buf = arg;
 
@@ -170,7 +170,7 @@ static int clean(struct hal_buffer *buf)
 	if (copy_begins(buf) == PLACE_AWAY)
 		memset(buf->evict->bytes, 0, buf->bytes);
 	else
-		err = device_beside(dev, HAL_BK_BESIDE_COPY, clear, buf);
+		err = device_beside(dev, HAL_BK_BESIDE_COPY, clear_buffer, buf);
 	copy_ends(buf);
 	return err;
 }
@@ -305,7 +305,7 @@ struct copy {
 	void *to;
 };
 
-static int copy(struct hal_device *dev, void *arg)
+static int copy_to_buffer(struct hal_device *dev, void *arg)
 {
 	const struct copy *c = arg;
 
@@ -326,7 +326,7 @@ struct settled {
 };
 
 /* Between turns: whoever knows that a move is over, or has failed, finds it so. */
-static int settled(struct hal_device *dev, void *arg)
+static int move_settled(struct hal_device *dev, void *arg)
 {
 	const struct settled *s = arg;
 
@@ -369,9 +369,9 @@ static int copy_bimodal(struct hal_device *dev, const struct copy *c)
 	int err;
 
 	if ((dev->table->beside & HAL_BK_BESIDE_COPY) == 0)
-		return device_beside(dev, 0, copy, c);
+		return device_beside(dev, 0, copy_to_buffer, c);
 	(void)engine_call(dev, bimodal_begins, part);
-	err = device_beside(dev, HAL_BK_BESIDE_COPY, copy, c);
+	err = device_beside(dev, HAL_BK_BESIDE_COPY, copy_to_buffer, c);
 	(void)engine_call(dev, bimodal_ends, part); /* whose text is not this one's */
 	return err;
 }
@@ -397,13 +397,13 @@ static int copy_checked(const struct copy *c, const char *what)
 		return err;
 	place = copy_begins(c->buf);
 	if (atomic_load(&c->buf->recolored))
-		err = engine_call(dev, settled, &(struct settled){c->buf, what});
+		err = engine_call(dev, move_settled, &(struct settled){c->buf, what});
 	if (err == 0 && place == PLACE_AWAY)
 		copy_away(c);
 	else if (err == 0 && (c->buf->flags & HAL_BUFFER_BIMODAL) != 0)
 		err = copy_bimodal(dev, c);
 	else if (err == 0)
-		err = device_beside(dev, HAL_BK_BESIDE_COPY, copy, c);
+		err = device_beside(dev, HAL_BK_BESIDE_COPY, copy_to_buffer, c);
 	copy_ends(c->buf);
 	return err;
 }

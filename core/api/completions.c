@@ -83,7 +83,8 @@ int hal_completions_fd(struct hal_completions *c)
 }
 
 /* How many there were. */
-static uint32_t take(struct hal_completions *c, struct hal_completion *out, uint32_t max)
+static uint32_t take_entries(struct hal_completions *c, struct hal_completion *out,
+			     uint32_t max)
 {
 	uint32_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
 	uint32_t tail = atomic_load_explicit(&c->tail, memory_order_acquire);
@@ -117,7 +118,7 @@ static void wait_noticed(struct hal_completions *c)
 }
 
 /* The fd is silent exactly while nothing is unread. */
-static void settle(struct hal_completions *c)
+static void silence_fd(struct hal_completions *c)
 {
 	if (!empty(c))
 		return;
@@ -148,7 +149,7 @@ static int read_real(struct hal_completions *c, int64_t deadline)
 		if (err < 0 && errno != EINTR)
 			return fail(errno, "hal_completions_read: %s",
 				    hal_strerror(errno));
-		settle(c); /* it may have been readable for what was taken long ago */
+		silence_fd(c); /* it may have been readable for what was taken long ago */
 	}
 	return 0;
 }
@@ -161,7 +162,7 @@ static bool is_past(int64_t deadline)
 	return deadline != HAL_FOREVER && monotonic_ns() >= (uint64_t)deadline;
 }
 
-static uint64_t run_until(const struct hal_device *dev, int64_t deadline)
+static uint64_t turn_limit(const struct hal_device *dev, int64_t deadline)
 {
 	if (deadline == HAL_FOREVER)
 		return UINT64_MAX;
@@ -174,7 +175,7 @@ static bool run(struct hal_completions *c, int64_t deadline)
 	struct hal_device *dev = c->dev;
 
 	for (;;) {
-		uint64_t until = run_until(dev, deadline);
+		uint64_t until = turn_limit(dev, deadline);
 		bool did = engine_turn(dev, until, false);
 
 		if (!empty(c) || (deadline == 0 ? !did : is_past(deadline)))
@@ -232,7 +233,7 @@ int hal_completions_read(struct hal_completions *c, struct hal_completion *out,
 	}
 	if (err != 0)
 		return err;
-	n = take(c, out, max < INT32_MAX ? max : INT32_MAX);
-	settle(c);
+	n = take_entries(c, out, max < INT32_MAX ? max : INT32_MAX);
+	silence_fd(c);
 	return (int)n;
 }

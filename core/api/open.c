@@ -340,7 +340,7 @@ int hal_open(const char *target, const char *const *options, struct hal_device *
 	return tried(err);
 }
 
-static int retire(struct hal_device *dev, void *arg)
+static int retire_device(struct hal_device *dev, void *arg)
 {
 	const struct counted has[] = {
 		{dev->partition_count, "partition"},
@@ -371,7 +371,7 @@ int hal_close(struct hal_device *dev)
 		return object_bad(dev, OBJECT_DEVICE);
 	err = callback_refuse(dev, "hal_close");
 	if (err == 0)
-		err = engine_call(dev, retire, NULL);
+		err = engine_call(dev, retire_device, NULL);
 	if (err != 0)
 		return err;
 	cancel = cancel_hold();

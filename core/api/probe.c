@@ -26,8 +26,8 @@ static int listing_load(struct config *cfg, const char *const *options,
 	return err;
 }
 
-static void describe(const struct config *cfg, const struct backend *backend,
-		     struct hal_backend_info *b)
+static void describe_backend(const struct config *cfg, const struct backend *backend,
+			     struct hal_backend_info *b)
 {
 	struct hal_device_info devices[PROBE_MAX];
 	int n = backend_probe(cfg, backend, devices, PROBE_MAX);
@@ -51,7 +51,7 @@ static int backend_at(uint32_t index, const char *const *options,
 
 	count = registry_count();
 	if (err == 0 && index < count) {
-		describe(&cfg, registry_at(index), b);
+		describe_backend(&cfg, registry_at(index), b);
 	} else if (err == 0) {
 		b->status = registry_fault(option_str(core, "plugins"), index - count,
 					   b->name, sizeof(b->name));

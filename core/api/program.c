@@ -101,7 +101,7 @@ static int load(struct hal_device *dev, void *arg)
 	return err;
 }
 
-static int enter(struct hal_device *dev, void *arg)
+static int enter_program(struct hal_device *dev, void *arg)
 {
 	struct hal_program *prog = arg;
 
@@ -152,7 +152,7 @@ static int load_image(struct hal_device *dev, const void *image, size_t size,
 		return -ENOMEM;
 	err = device_beside(dev, HAL_BK_BESIDE_PROGRAM, load, &l);
 	if (err == 0)
-		err = engine_call(dev, enter, l.prog);
+		err = engine_call(dev, enter_program, l.prog);
 	if (err != 0) {
 		format_text(text, sizeof(text), "%s", hal_last_error());
 		if (l.prog->loaded)
@@ -257,7 +257,7 @@ int hal_program_set_name(struct hal_program *prog, const char *name)
 
 /* ---- placed in partitions ---------------------------------------------------------- */
 
-static bool is_bound(const struct hal_program *prog, uint32_t index)
+static bool program_is_bound(const struct hal_program *prog, uint32_t index)
 {
 	return (atomic_load_explicit(&prog->bound[index / 64], memory_order_relaxed) >>
 			index % 64 &
@@ -309,7 +309,7 @@ static int bind(struct hal_device *dev, void *arg)
 	bool busy = false;
 	int err;
 
-	if (is_bound(prog, i))
+	if (program_is_bound(prog, i))
 		return 0;
 	/* What is cold makes room where it may. */
 	while ((err = place_constants(prog, part, &bytes)) != 0) {
@@ -338,7 +338,7 @@ void program_unbind_all(struct hal_partition *part)
 		struct hal_program *prog =
 			container_of(it, struct hal_program, on_device);
 
-		if (is_bound(prog, part->desc.index))
+		if (program_is_bound(prog, part->desc.index))
 			unbind(prog, part);
 	}
 }
@@ -355,7 +355,7 @@ static void free_program(struct deferred *d)
 		struct hal_partition *p =
 			container_of(it, struct hal_partition, on_device);
 
-		if (is_bound(prog, p->desc.index))
+		if (program_is_bound(prog, p->desc.index))
 			unbind(prog, p);
 	}
 	list_del(&prog->on_device);

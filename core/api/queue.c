@@ -39,7 +39,8 @@ static void desc_complete(const struct hal_partition *part, struct hal_queue_des
 }
 
 /* What is asked of policies, with what the partition's section says. */
-static int asked_check(const struct hal_partition *part, const struct hal_queue_desc *d)
+static int queue_asked_check(const struct hal_partition *part,
+			     const struct hal_queue_desc *d)
 {
 	if (d->service_class >= HAL_CLASSES)
 		return fail(EINVAL, "hal_queue_desc.service_class %u is not a class",
@@ -213,7 +214,7 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 		err = desc_check(dev, &d);
 	if (err == 0) {
 		desc_complete(part, &d);
-		err = asked_check(part, &d);
+		err = queue_asked_check(part, &d);
 	}
 	if (err != 0)
 		return err;

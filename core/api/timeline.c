@@ -7,7 +7,7 @@
 #include "loop/engine.h"
 #include "replay/journal.h"
 
-static int number(struct hal_device *dev, void *arg)
+static int number_timeline(struct hal_device *dev, void *arg)
 {
 	struct hal_timeline *t = arg;
 
@@ -29,7 +29,7 @@ int hal_timeline_create(struct hal_device *dev, struct hal_timeline **timeline)
 	if (t == NULL)
 		return -ENOMEM;
 	t->raiser = dev;
-	err = engine_call(dev, number, t);
+	err = engine_call(dev, number_timeline, t);
 	if (err != 0)
 		return err;
 	atomic_fetch_add(&dev->timelines, 1);

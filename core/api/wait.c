@@ -70,7 +70,7 @@ static int point_failed(const struct hal_point *p, int err)
 }
 
 /* PENDING, or the answer of hal_wait in *out. */
-static int look_all(const struct wait *w, int *out)
+static int test_all_points(const struct wait *w, int *out)
 {
 	const struct hal_point *failed = NULL;
 	int err = 0;
@@ -99,7 +99,7 @@ static int look_all(const struct wait *w, int *out)
 	return 0;
 }
 
-static inline int look(const struct wait *w, int *out)
+static inline int test_points(const struct wait *w, int *out)
 {
 	/* Mostly it is one point. */
 	if (LIKELY(w->count == 1)) {
@@ -109,7 +109,7 @@ static inline int look(const struct wait *w, int *out)
 		if (LIKELY(state >= 0))
 			return state > 0 ? 0 : PENDING;
 	}
-	return look_all(w, out);
+	return test_all_points(w, out);
 }
 
 static const struct hal_point *first_open(const struct wait *w)
@@ -120,7 +120,7 @@ static const struct hal_point *first_open(const struct wait *w)
 	return &w->points[0];
 }
 
-static void describe(const struct hal_timeline *t, char *text, size_t size)
+static void describe_timeline(const struct hal_timeline *t, char *text, size_t size)
 {
 	if (t->queue != NULL)
 		queue_describe(t->queue, text, size);
@@ -135,7 +135,7 @@ static COLD int not_reached(const struct wait *w, int err, const char *why)
 	const struct hal_point *p = first_open(w);
 	char text[96];
 
-	describe(p->timeline, text, sizeof(text));
+	describe_timeline(p->timeline, text, sizeof(text));
 	return fail(err, "point %llu of %s: %s, it is at %llu", U64(p->value), text, why,
 		    U64(atomic_load(&p->timeline->value)));
 }
@@ -148,14 +148,14 @@ static COLD int stuck(const struct wait *w)
 /* ---- being notified -------------------------------------------------------------------- */
 
 /* Its thread sleeps, or will. */
-static void wake(struct wait *w)
+static void wake_waiter(struct wait *w)
 {
 	atomic_store_explicit(&w->woken_ns, monotonic_ns(), memory_order_relaxed);
 	(void)sem_post(&w->sem);
 }
 
 /* The engine's last touch of it. */
-static void let_go(struct wait *w)
+static void sleeper_released(struct wait *w)
 {
 	if (atomic_fetch_sub(&w->busy, 1) == (LEAVING | 1))
 		futex_wake(&w->busy, 1); /* a look at an address, whatever is there */
@@ -170,12 +170,12 @@ static void notified(struct waiter *waiter, int err)
 	atomic_store_explicit(&s->ended, true, memory_order_relaxed);
 	/* Whoever wakes looks himself. */
 	if ((last || w->any || err != 0) && !atomic_exchange(&w->over, true))
-		wake(w);
-	let_go(w);
+		wake_waiter(w);
+	sleeper_released(w);
 }
 
 /* By the engine of its timeline. */
-static void add(struct sleeper *s)
+static void add_sleeper(struct sleeper *s)
 {
 	struct hal_timeline *t = s->waiter.timeline;
 	int state = timeline_test(t, s->value);
@@ -187,18 +187,18 @@ static void add(struct sleeper *s)
 		notified(&s->waiter, state < 0 ? state : 0);
 }
 
-static void drop(struct sleeper *s)
+static void drop_sleeper(struct sleeper *s)
 {
 	if (!s->waiter.waiting)
 		return;
 	timeline_drop_waiter(&s->waiter);
-	let_go(s->wait);
+	sleeper_released(s->wait);
 }
 
 static void read_add(struct hal_device *dev, struct letter *l)
 {
 	(void)dev;
-	add(container_of(l, struct sleeper, add));
+	add_sleeper(container_of(l, struct sleeper, add));
 }
 
 static void read_drop(struct hal_device *dev, struct letter *l)
@@ -207,26 +207,26 @@ static void read_drop(struct hal_device *dev, struct letter *l)
 	struct wait *w = s->wait;
 
 	(void)dev;
-	drop(s);
-	let_go(w);
+	drop_sleeper(s);
+	sleeper_released(w);
 }
 
-static void time_over(struct hal_device *dev, struct timer *t)
+static void deadline_over(struct hal_device *dev, struct timer *t)
 {
 	struct wait *w = container_of(t, struct wait, timer);
 
 	(void)dev;
 	atomic_store(&w->timed_out, true);
 	if (!atomic_exchange(&w->over, true))
-		wake(w);
-	let_go(w);
+		wake_waiter(w);
+	sleeper_released(w);
 }
 
 static void read_timer_add(struct hal_device *dev, struct letter *l)
 {
 	struct wait *w = container_of(l, struct wait, timer_add);
 
-	w->timer.fn = time_over;
+	w->timer.fn = deadline_over;
 	timer_set(dev, &w->timer, (uint64_t)w->deadline);
 }
 
@@ -236,9 +236,9 @@ static void read_timer_drop(struct hal_device *dev, struct letter *l)
 
 	if (w->timer.set) {
 		timer_unset(dev, &w->timer);
-		let_go(w);
+		sleeper_released(w);
 	}
-	let_go(w);
+	sleeper_released(w);
 }
 
 static void sleepers_init(struct wait *w)
@@ -263,21 +263,21 @@ static void sleepers_init(struct wait *w)
 }
 
 /* Of the first so many points. */
-static void release(const struct wait *w, uint32_t count)
+static void release_timelines(const struct wait *w, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
 		timeline_let_go(w->points[i].timeline);
 }
 
 /* Another thread may have destroyed them since they were looked at. */
-static int hold(const struct wait *w)
+static int hold_timelines(const struct wait *w)
 {
 	for (uint32_t i = 0; i < w->count; i++) {
 		struct hal_timeline *t = w->points[i].timeline;
 
 		if (LIKELY(timeline_hold(t)))
 			continue;
-		release(w, i);
+		release_timelines(w, i);
 		return fail(EINVAL, "hal_wait: point %u: the timeline has been destroyed",
 			    i);
 	}
@@ -296,7 +296,7 @@ static bool open_on(const struct wait *w, const struct hal_device *dev)
 }
 
 /* How far dev may run before somebody has to look at a clock. */
-static uint64_t run_until(const struct wait *w, const struct hal_device *dev)
+static uint64_t run_limit(const struct wait *w, const struct hal_device *dev)
 {
 	if (w->deadline == HAL_FOREVER)
 		return UINT64_MAX;
@@ -330,7 +330,7 @@ static bool is_over(struct wait *w)
 	int out;
 
 	return atomic_load_explicit(&w->over, memory_order_relaxed) &&
-	       (atomic_exchange(&w->over, false), look(w, &out) != PENDING);
+	       (atomic_exchange(&w->over, false), test_points(w, &out) != PENDING);
 }
 
 static enum run nothing_left(struct hal_device *dev)
@@ -345,7 +345,7 @@ static enum run run_turns(struct wait *w, struct hal_device *dev)
 	unsigned int turns = 0;
 
 	for (;;) {
-		uint64_t until = run_until(w, dev);
+		uint64_t until = run_limit(w, dev);
 		bool did;
 
 		if (only != NULL ? timeline_test(only->timeline, only->value) != 0
@@ -373,13 +373,13 @@ static enum run run_many(struct wait *w, struct hal_device *dev)
 	for (uint32_t i = 0; i < w->count; i++) {
 		atomic_fetch_add(&w->busy, 1);
 		if (w->points[i].timeline->dev == dev)
-			add(&w->sleepers[i]);
+			add_sleeper(&w->sleepers[i]);
 		else if (timeline_test(w->points[i].timeline, w->points[i].value) != 0)
 			notified(&w->sleepers[i].waiter, 0);
 	}
 	run = run_turns(w, dev);
 	for (uint32_t i = 0; i < w->count; i++)
-		drop(&w->sleepers[i]);
+		drop_sleeper(&w->sleepers[i]);
 	return run;
 }
 
@@ -394,7 +394,7 @@ static int run_device(struct wait *w, struct hal_device *dev, int *out)
 		unsigned int seen = atomic_load(&dev->lend);
 
 		if (!engine_try(dev)) {
-			if ((state = look(w, out)) != PENDING)
+			if ((state = test_points(w, out)) != PENDING)
 				return state;
 			if (w->deadline != HAL_FOREVER && !w->device_time &&
 			    (w->deadline == 0 ||
@@ -408,7 +408,7 @@ static int run_device(struct wait *w, struct hal_device *dev, int *out)
 		}
 		run = w->count == 1 ? run_turns(w, dev) : run_many(w, dev);
 		engine_leave(dev);
-		if ((state = look(w, out)) != PENDING)
+		if ((state = test_points(w, out)) != PENDING)
 			return state;
 		if (run == RUN_TIME || w->deadline == 0) {
 			*out = not_reached(w, ETIMEDOUT,
@@ -453,7 +453,7 @@ static int wait_virtual(struct wait *w, int *out, bool *has_real)
 /* ---- real clock -------------------------------------------------------------------- */
 
 /* What engines still have of w is taken back; nobody knows of it then. */
-static void leave(void *arg)
+static void stop_waiting(void *arg)
 {
 	struct wait *w = arg;
 	unsigned int busy;
@@ -476,7 +476,7 @@ static void leave(void *arg)
 	(void)sem_destroy(&w->sem);
 }
 
-static void enter(struct wait *w)
+static void start_waiting(struct wait *w)
 {
 	sleepers_init(w);
 	atomic_store(&w->busy, w->count + w->device_time);
@@ -490,7 +490,7 @@ static void enter(struct wait *w)
 	}
 }
 
-static int sleep_until(struct wait *w, int *out)
+static int sleep_for_points(struct wait *w, int *out)
 {
 	const struct timespec t = timespec_of((uint64_t)w->deadline);
 
@@ -501,7 +501,7 @@ static int sleep_until(struct wait *w, int *out)
 		 * letters: ours, full barrier, its value; its value, full barrier (E2),
 		 * our letters. */
 		atomic_thread_fence(memory_order_seq_cst);
-		if (look(w, out) != PENDING)
+		if (test_points(w, out) != PENDING)
 			return 0;
 		if (atomic_load(&w->timed_out))
 			return ETIMEDOUT;
@@ -520,13 +520,13 @@ static int sleep_until(struct wait *w, int *out)
  * engine's look is everybody's (hal.spin_us). */
 static _Thread_local struct patience patience = {2 * WAKE_UP_FIRST_NS};
 
-static bool look_for(const struct wait *w, uint64_t from_ns, int *out)
+static bool spin_for_points(const struct wait *w, uint64_t from_ns, int *out)
 {
 	uint64_t now = from_ns;
 
 	while (now < from_ns + patience.ns) {
 		for (int i = 0; i < 16; i++) {
-			if (look(w, out) != PENDING) {
+			if (test_points(w, out) != PENDING) {
 				patience_learn(&patience, monotonic_ns() - from_ns,
 					       2 * wake_up_takes());
 				return true;
@@ -539,7 +539,7 @@ static bool look_for(const struct wait *w, uint64_t from_ns, int *out)
 }
 
 /* After a sleep, or when it came before that. */
-static void learn(const struct wait *w, uint64_t from_ns)
+static void learn_patience(const struct wait *w, uint64_t from_ns)
 {
 	uint64_t came = atomic_load_explicit(&w->woken_ns, memory_order_relaxed);
 	uint64_t now = monotonic_ns();
@@ -560,15 +560,15 @@ static void wait_real(struct wait *w, int *out)
 		return;
 	}
 	from = monotonic_ns();
-	if (look_for(w, from, out))
+	if (spin_for_points(w, from, out))
 		return;
-	enter(w);
-	pthread_cleanup_push(leave, w);
-	err = sleep_until(w, out);
-	learn(w, from);
+	start_waiting(w);
+	pthread_cleanup_push(stop_waiting, w);
+	err = sleep_for_points(w, out);
+	learn_patience(w, from);
 	pthread_cleanup_pop(1);
 	/* The last look, after a time-out too. */
-	if (err == 0 || look(w, out) != PENDING)
+	if (err == 0 || test_points(w, out) != PENDING)
 		return;
 	if (err == ETIMEDOUT)
 		*out = not_reached(w, ETIMEDOUT, "time is up");
@@ -578,7 +578,7 @@ static void wait_real(struct wait *w, int *out)
 
 /* ---- hal_wait ---------------------------------------------------------------------- */
 
-static int points_check(const struct wait *w, uint32_t flags)
+static int wait_check(const struct wait *w, uint32_t flags)
 {
 	const uint32_t known = HAL_WAIT_ANY | HAL_WAIT_DEVICE_TIME;
 
@@ -614,7 +614,7 @@ static int callback_check(const struct wait *w)
 
 /* A point is reached a moment before its fds are readable.  Who has waited for the point
  * may rely on the fd. */
-static int notify(struct hal_device *dev, void *arg)
+static int notify_fds(struct hal_device *dev, void *arg)
 {
 	struct hal_timeline *t = arg;
 
@@ -632,7 +632,7 @@ static void fds_notified(const struct wait *w)
 						memory_order_acquire) == 0) ||
 		    timeline_test(p->timeline, p->value) == 0)
 			continue;
-		(void)engine_call(p->timeline->dev, notify, p->timeline);
+		(void)engine_call(p->timeline->dev, notify_fds, p->timeline);
 	}
 }
 
@@ -644,7 +644,7 @@ static int wait_open(struct wait *w)
 	if (wait_virtual(w, &out, &has_real) != PENDING)
 		return out;
 	if (!has_real)
-		return look(w, &out) != PENDING ? out : stuck(w);
+		return test_points(w, &out) != PENDING ? out : stuck(w);
 	wait_real(w, &out);
 	return out;
 }
@@ -653,7 +653,7 @@ static void uncount(void *arg)
 {
 	struct wait *w = arg;
 
-	release(w, w->count);
+	release_timelines(w, w->count);
 	if (w->count > POINTS_ON_STACK)
 		free(w->sleepers);
 }
@@ -665,7 +665,7 @@ static NOINLINE int wait_held(struct wait *w)
 	int out;
 
 	pthread_cleanup_push(uncount, w);
-	if (look(w, &out) == PENDING && (out = callback_check(w)) == 0) {
+	if (test_points(w, &out) == PENDING && (out = callback_check(w)) == 0) {
 		w->sleepers = on_stack;
 		if (w->count > POINTS_ON_STACK)
 			w->sleepers = malloc(w->count * sizeof(*w->sleepers));
@@ -758,12 +758,12 @@ static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
 	int err;
 
 	if (!held) {
-		err = points_check(&w, flags);
+		err = wait_check(&w, flags);
 		if (UNLIKELY(err != 0 || points == NULL))
 			return err;
 		if (count == 1 && is_reached(points))
 			return 0;
-		err = hold(&w);
+		err = hold_timelines(&w);
 		if (UNLIKELY(err != 0))
 			return err;
 	}

@@ -144,7 +144,7 @@ void callbacks_stop(struct hal_device *dev)
 	(void)pthread_mutex_destroy(&c->start);
 }
 
-static void hand_over(struct hal_queue *q)
+static void hand_to_caller(struct hal_queue *q)
 {
 	struct callbacks *c = &q->dev->callbacks;
 	struct hal_queue *head = atomic_load_explicit(&c->list, memory_order_relaxed);
@@ -175,7 +175,7 @@ void callback_begin(struct hal_queue *q)
 		return;
 	}
 	if (!dev->virtual_clock) {
-		hand_over(q);
+		hand_to_caller(q);
 		return;
 	}
 	/* Who calls back holds nothing: others may be the engine meanwhile, but no time

@@ -5,7 +5,7 @@
 #include "loop/device.h"
 
 /* Anything in q that was submitted before d was destroyed. */
-static bool uses(struct hal_queue *q, const struct deferred *d)
+static bool may_use(struct hal_queue *q, const struct deferred *d)
 {
 	const struct record *r = &q->slots[q->retire.pos & q->ring.mask];
 
@@ -20,7 +20,7 @@ static struct hal_queue *user_from(struct list *it, struct hal_partition *part,
 	for (; it != &part->busy; it = it->next) {
 		struct hal_queue *q = container_of(it, struct hal_queue, busy);
 
-		if (uses(q, d))
+		if (may_use(q, d))
 			return q;
 	}
 	return NULL;
@@ -89,7 +89,7 @@ void deferred_go_on(struct hal_queue *q)
 		struct deferred *d =
 			container_of(q->deferred.next, struct deferred, node);
 
-		if (uses(q, d))
+		if (may_use(q, d))
 			break;
 		list_take(&d->node);
 		list_add_before(&gone, &d->node);

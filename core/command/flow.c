@@ -436,7 +436,7 @@ static NOINLINE void retire_others(struct hal_queue *q)
 }
 
 /* Ends what is done, in order. */
-static ALWAYS_INLINE void retire(struct hal_queue *q)
+static ALWAYS_INLINE void retire_ended(struct hal_queue *q)
 {
 	for (;;) {
 		struct flight *f = q->oldest;
@@ -469,7 +469,7 @@ static ALWAYS_INLINE void retire(struct hal_queue *q)
 /* Ends what is done, in order. */
 static NOINLINE void queue_retire(struct hal_queue *q)
 {
-	retire(q);
+	retire_ended(q);
 }
 
 /* ---- advancing --------------------------------------------------------------------- */
@@ -750,8 +750,8 @@ void queue_letter(struct hal_device *dev, struct letter *l)
 /* ---- giving ------------------------------------------------------------------------ */
 
 /* r has been taken from the queue, for the device or to end in its turn. */
-static ALWAYS_INLINE void take(struct hal_device *dev, struct hal_queue *q,
-			       struct flight *f, struct record *r)
+static ALWAYS_INLINE void add_flight(struct hal_device *dev, struct hal_queue *q,
+				     struct flight *f, struct record *r)
 {
 	struct record *of_ring = outer(q, q->issue, r);
 	uint64_t submit_ns = submitted(q, of_ring);
@@ -775,7 +775,7 @@ static COLD void refused(struct hal_queue *q, struct record *r, int err)
 	struct flight *f = q->fresh;
 
 	/* It ends in its turn, behind those that the device has. */
-	take(dev, q, f, r);
+	add_flight(dev, q, f, r);
 	f->done = true;
 	f->status = err;
 	f->start_ns = dev->now;
@@ -828,7 +828,7 @@ static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *pa
 		refused(q, r, err);
 		return true;
 	}
-	take(dev, q, f, r);
+	add_flight(dev, q, f, r);
 	list_add_before(&dev->flights, &f->on_device);
 	dev->pending++;
 	part->inflight++;
@@ -836,7 +836,8 @@ static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *pa
 	return true;
 }
 
-static ALWAYS_INLINE void serve(struct hal_device *dev, struct hal_partition *part)
+static ALWAYS_INLINE void serve_partition(struct hal_device *dev,
+					  struct hal_partition *part)
 {
 	while (part->inflight < part->inflight_max) {
 		struct hal_queue *q = pick(part);
@@ -859,7 +860,7 @@ static COLD void unblock(struct hal_device *dev)
 }
 
 /* Callbacks, and queues that may go on. */
-static NOINLINE void go_on(struct hal_device *dev)
+static NOINLINE void run_todo(struct hal_device *dev)
 {
 	while (!list_empty(&dev->todo)) {
 		struct list *node = dev->todo.next;
@@ -878,12 +879,12 @@ static ALWAYS_INLINE void act(struct hal_device *dev)
 		struct list *node;
 
 		if (UNLIKELY(!list_empty(&dev->todo)))
-			go_on(dev);
+			run_todo(dev);
 		node = dev->runnable.next;
 		if (node == &dev->runnable)
 			break;
 		list_del(node);
-		serve(dev, container_of(node, struct hal_partition, runnable));
+		serve_partition(dev, container_of(node, struct hal_partition, runnable));
 	}
 	dev->work &= (uint8_t)~WORK_TODO;
 	if (dev->hot.doorbell != NULL &&
@@ -894,7 +895,8 @@ static ALWAYS_INLINE void act(struct hal_device *dev)
 /* ---- ending ------------------------------------------------------------------------ */
 
 /* When the oldest command that the device has of part (NULL: of all) was given to it. */
-static uint64_t settled(const struct hal_device *dev, const struct hal_partition *part)
+static uint64_t oldest_issue_ns(const struct hal_device *dev,
+				const struct hal_partition *part)
 {
 	for (const struct list *it = dev->flights.next; it != &dev->flights;
 	     it = it->next) {
@@ -917,9 +919,9 @@ static NOINLINE void busy_apart(struct hal_device *dev, struct hal_partition *pa
 		a->busy_until_ns = end;
 	}
 	if (!busy_extend(&part->ran, start, end))
-		busy_insert(&part->ran, start, end, settled(dev, part));
+		busy_insert(&part->ran, start, end, oldest_issue_ns(dev, part));
 	if (!busy_extend(&dev->ran, start, end))
-		busy_insert(&dev->ran, start, end, settled(dev, NULL));
+		busy_insert(&dev->ran, start, end, oldest_issue_ns(dev, NULL));
 }
 
 /* What the device did for f. */
@@ -1036,14 +1038,14 @@ static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
 		      (q->slow & (SLOW_TRACE | SLOW_SUSPENDING | SLOW_POLICY |
 				  SLOW_KILLED | SLOW_STOPPED | SLOW_RECOLOR))) != 0))
 		ended_slowly(q, f, ev);
-	retire(q);
+	retire_ended(q);
 	if (UNLIKELY((q->slow & SLOW_SUSPENDING) != 0))
 		dev->listener->ended(q);
 	(void)advance(q);
 	return part;
 }
 
-static NOINLINE void quiet(struct hal_device *dev, const struct hal_bk_event *ev)
+static NOINLINE void device_let_go(struct hal_device *dev, const struct hal_bk_event *ev)
 {
 	dev->pending--;
 	if ((ev->cookie & COOKIE_PARTITION) != 0)
@@ -1140,12 +1142,13 @@ static NOINLINE void events_taken(struct hal_device *dev, const struct hal_bk_ev
 		if (LIKELY(e->kind == HAL_BK_DONE))
 			partition_runnable(command_ended(dev, e));
 		else
-			quiet(dev, e);
+			device_let_go(dev, e);
 	}
 }
 
 /* Runs the device, or looks at it. */
-static ALWAYS_INLINE bool look(struct hal_device *dev, uint64_t until_ns, bool idle)
+static ALWAYS_INLINE bool poll_device(struct hal_device *dev, uint64_t until_ns,
+				      bool idle)
 {
 	struct hal_bk_event ev[EVENTS];
 	const struct hal_bk_event *e = ev;
@@ -1171,7 +1174,7 @@ static ALWAYS_INLINE bool look(struct hal_device *dev, uint64_t until_ns, bool i
 		struct hal_partition *part = command_ended(dev, e);
 
 		if (LIKELY(dev->work == 0))
-			serve(dev, part);
+			serve_partition(dev, part);
 		else
 			partition_runnable(part);
 		return true;
@@ -1202,7 +1205,7 @@ static NOINLINE void prepare(struct hal_device *dev)
 		act(dev);
 }
 
-static ALWAYS_INLINE void begin(struct hal_device *dev)
+static ALWAYS_INLINE void begin_turn(struct hal_device *dev)
 {
 	dev->acted = false;
 	if (UNLIKELY(!dev->virtual_clock))
@@ -1224,8 +1227,8 @@ static ALWAYS_INLINE bool turn(struct hal_device *dev, uint64_t until_ns, bool i
 {
 	bool looked;
 
-	begin(dev);
-	looked = look(dev, until_ns, idle);
+	begin_turn(dev);
+	looked = poll_device(dev, until_ns, idle);
 	if (UNLIKELY((dev->work & WORK_TODO) != 0))
 		act_again(dev);
 	return looked || dev->acted;

@@ -11,7 +11,7 @@
 #include "util/error.h"
 
 /* Tells those who wait for at most value; err tells all. */
-static void notify(struct hal_timeline *t, uint64_t value, int err)
+static void notify_waiters(struct hal_timeline *t, uint64_t value, int err)
 {
 	struct heap_node *n;
 
@@ -28,15 +28,15 @@ static void notify(struct hal_timeline *t, uint64_t value, int err)
 
 void timeline_notify(struct hal_timeline *t, uint64_t value)
 {
-	notify(t, value, 0);
+	notify_waiters(t, value, 0);
 }
 
 static void notify_all(struct hal_timeline *t)
 {
 	/* What was reached before it failed has been reached. */
-	notify(t, t->seen, 0);
+	notify_waiters(t, t->seen, 0);
 	if (t->seen_err != 0)
-		notify(t, 0, t->seen_err);
+		notify_waiters(t, 0, t->seen_err);
 }
 
 void timeline_read(struct hal_timeline *t, uint64_t value, int err)
@@ -90,7 +90,7 @@ void timeline_fini(struct hal_timeline *t)
 	t->user = NULL;
 	t->raiser = NULL;
 	object_retire(&t->obj);
-	notify(t, 0, -ECANCELED);
+	notify_waiters(t, 0, -ECANCELED);
 	s = atomic_exchange(&t->stuck, NULL);
 	if (s != &t->plain)
 		free(s);

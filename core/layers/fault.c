@@ -209,7 +209,8 @@ out:
 
 /* ---- what the device owes --------------------------------------------------------- */
 
-static struct at_device *find(const struct fault *f, enum kind kind, uint64_t key)
+static struct at_device *find_device_object(const struct fault *f, enum kind kind,
+					    uint64_t key)
 {
 	struct handle *h = handles_find(&f->handles, kind, key);
 
@@ -217,16 +218,17 @@ static struct at_device *find(const struct fault *f, enum kind kind, uint64_t ke
 }
 
 /* before() has made room for it. */
-static struct at_device *add(struct fault *f, enum kind kind, uint64_t key)
+static struct at_device *add_device_object(struct fault *f, enum kind kind, uint64_t key)
 {
 	return container_of(handles_add(&f->handles, kind, key), struct at_device, h);
 }
 
 static void begun(struct fault *f, enum kind kind, const struct layer_call *c)
 {
-	struct at_device *a = add(f, kind, kind == COMMAND ? c->cmd->cookie : c->cookie);
+	struct at_device *a =
+		add_device_object(f, kind, kind == COMMAND ? c->cmd->cookie : c->cookie);
 
-	a->queue = find(f, QUEUE, (uintptr_t)c->queue);
+	a->queue = find_device_object(f, QUEUE, (uintptr_t)c->queue);
 	a->queue->commands += kind == COMMAND;
 	f->owed++;
 }
@@ -237,7 +239,7 @@ static void thawed(struct fault *f, struct at_device *queue)
 	queue->frozen = 0;
 }
 
-static void gone(struct at_device *queue)
+static void queue_gone(struct at_device *queue)
 {
 	queue->commands = 0;
 	queue->frozen = 0;
@@ -246,8 +248,8 @@ static void gone(struct at_device *queue)
 
 static void told(struct fault *f, const struct hal_bk_event *ev)
 {
-	struct at_device *a =
-		find(f, ev->kind == HAL_BK_DONE ? COMMAND : STOP, ev->cookie);
+	struct at_device *a = find_device_object(
+		f, ev->kind == HAL_BK_DONE ? COMMAND : STOP, ev->cookie);
 
 	f->owed -= f->owed > 0;
 	if (a == NULL)
@@ -336,10 +338,10 @@ static void happened(struct fault *f, const struct layer_call *c)
 {
 	switch (c->op) {
 	case CALL_queue_create:
-		(void)add(f, QUEUE, (uintptr_t)*c->out);
+		(void)add_device_object(f, QUEUE, (uintptr_t)*c->out);
 		break;
 	case CALL_queue_destroy:
-		gone(find(f, QUEUE, (uintptr_t)c->queue));
+		queue_gone(find_device_object(f, QUEUE, (uintptr_t)c->queue));
 		break;
 	case CALL_submit:
 		begun(f, COMMAND, c);
@@ -348,7 +350,7 @@ static void happened(struct fault *f, const struct layer_call *c)
 		begun(f, STOP, c);
 		break;
 	case CALL_resume:
-		thawed(f, find(f, QUEUE, (uintptr_t)c->queue));
+		thawed(f, find_device_object(f, QUEUE, (uintptr_t)c->queue));
 		break;
 	case CALL_resize:
 		f->owed++;

@@ -39,7 +39,7 @@ void handles_fini(struct handles *t)
 }
 
 /* Fibonacci hashing; Knuth, The Art of Computer Programming, volume 3, 6.4. */
-static uint32_t slot_of(uint32_t kind, uint64_t key, uint32_t slot_count)
+static uint32_t handle_slot(uint32_t kind, uint64_t key, uint32_t slot_count)
 {
 	uint64_t h = (key + kind) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -48,7 +48,7 @@ static uint32_t slot_of(uint32_t kind, uint64_t key, uint32_t slot_count)
 
 struct handle *handles_find(const struct handles *t, uint32_t kind, uint64_t key)
 {
-	struct handle *h = t->slots[slot_of(kind, key, t->slot_count)];
+	struct handle *h = t->slots[handle_slot(kind, key, t->slot_count)];
 
 	while (h != NULL && (h->key != key || h->kind != kind))
 		h = h->next;
@@ -66,7 +66,7 @@ static void grow(struct handles *t)
 	for (uint32_t i = 0; i < t->slot_count; i++) {
 		while (t->slots[i] != NULL) {
 			struct handle *h = t->slots[i];
-			uint32_t at = slot_of(h->kind, h->key, slot_count);
+			uint32_t at = handle_slot(h->kind, h->key, slot_count);
 
 			t->slots[i] = h->next;
 			h->next = slots[at];
@@ -99,7 +99,7 @@ struct handle *handles_add(struct handles *t, uint32_t kind, uint64_t key)
 			return NULL;
 		h = t->spare;
 		t->spare = NULL;
-		at = slot_of(kind, key, t->slot_count);
+		at = handle_slot(kind, key, t->slot_count);
 		h->next = t->slots[at];
 		t->slots[at] = h;
 		t->count++;

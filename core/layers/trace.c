@@ -43,7 +43,7 @@ static void print(void *user, const char *text, size_t length)
 		t->broken = true;
 }
 
-static void put(struct calls *t, yajl_gen_status status)
+static void put_call_status(struct calls *t, yajl_gen_status status)
 {
 	if (status != yajl_gen_status_ok)
 		t->broken = true;
@@ -55,7 +55,8 @@ static void put_text(struct calls *t, const char *text, size_t size)
 	char plain[512];
 
 	utf8_text(plain, sizeof(plain), text, size);
-	put(t, yajl_gen_string(t->gen, (const unsigned char *)plain, strlen(plain)));
+	put_call_status(
+		t, yajl_gen_string(t->gen, (const unsigned char *)plain, strlen(plain)));
 }
 
 static void put_string(struct calls *t, const char *key, const char *text, size_t size)
@@ -70,7 +71,7 @@ static void put_int(struct calls *t, const char *key, int64_t n)
 
 	put_text(t, key, SIZE_MAX);
 	format_text(digits, sizeof(digits), "%" PRId64, n);
-	put(t, yajl_gen_number(t->gen, digits, strlen(digits)));
+	put_call_status(t, yajl_gen_number(t->gen, digits, strlen(digits)));
 }
 
 /* Masks may have the highest bit. */
@@ -89,7 +90,7 @@ static void put_uint(struct calls *t, const char *key, uint64_t n)
 
 	put_text(t, key, SIZE_MAX);
 	format_text(digits, sizeof(digits), "%" PRIu64, n);
-	put(t, yajl_gen_number(t->gen, digits, strlen(digits)));
+	put_call_status(t, yajl_gen_number(t->gen, digits, strlen(digits)));
 }
 
 /* ---- handles ---------------------------------------------------------------------- */
@@ -143,33 +144,33 @@ static void put_desc(struct calls *t, const struct hal_bk_partition_desc *d)
 static void put_place(struct calls *t, const char *key, const void *mem, uint64_t offset)
 {
 	put_text(t, key, SIZE_MAX);
-	put(t, yajl_gen_map_open(t->gen));
+	put_call_status(t, yajl_gen_map_open(t->gen));
 	put_handle(t, MEM, mem);
 	put_uint(t, mem != NULL ? "offset" : "value", offset);
-	put(t, yajl_gen_map_close(t->gen));
+	put_call_status(t, yajl_gen_map_close(t->gen));
 }
 
 static void put_launch(struct calls *t, const struct hal_bk_cmd *cmd)
 {
 	put_int(t, "kernel", number_of(t, KERNEL, cmd->launch.kernel));
 	put_text(t, "groups", SIZE_MAX);
-	put(t, yajl_gen_array_open(t->gen));
+	put_call_status(t, yajl_gen_array_open(t->gen));
 	for (int i = 0; i < 3; i++)
-		put(t, yajl_gen_integer(t->gen, cmd->launch.groups[i]));
-	put(t, yajl_gen_array_close(t->gen));
+		put_call_status(t, yajl_gen_integer(t->gen, cmd->launch.groups[i]));
+	put_call_status(t, yajl_gen_array_close(t->gen));
 	put_text(t, "args", SIZE_MAX);
-	put(t, yajl_gen_array_open(t->gen));
+	put_call_status(t, yajl_gen_array_open(t->gen));
 	for (uint32_t i = 0; i < cmd->launch.arg_count && i < HAL_ARGS_MAX; i++) {
 		const struct hal_bk_arg *a = &cmd->launch.args[i];
 
-		put(t, yajl_gen_map_open(t->gen));
+		put_call_status(t, yajl_gen_map_open(t->gen));
 		put_handle(t, MEM, a->mem);
 		put_uint(t, a->mem != NULL ? "offset" : "value", a->value);
 		if (a->mem != NULL)
 			put_uint(t, "bytes", a->bytes);
-		put(t, yajl_gen_map_close(t->gen));
+		put_call_status(t, yajl_gen_map_close(t->gen));
 	}
-	put(t, yajl_gen_array_close(t->gen));
+	put_call_status(t, yajl_gen_array_close(t->gen));
 }
 
 static void put_command(struct calls *t, const struct hal_bk_cmd *cmd)
@@ -220,12 +221,12 @@ static void put_cookie(struct calls *t, uint32_t kind, const char *key, uint64_t
 static void put_events(struct calls *t, const struct layer_call *c)
 {
 	put_text(t, "events", SIZE_MAX);
-	put(t, yajl_gen_array_open(t->gen));
+	put_call_status(t, yajl_gen_array_open(t->gen));
 	for (int64_t i = 0; i < c->result && i < (int64_t)c->max; i++) {
 		const struct hal_bk_event *e = &c->events[i];
 		bool done = e->kind == HAL_BK_DONE;
 
-		put(t, yajl_gen_map_open(t->gen));
+		put_call_status(t, yajl_gen_map_open(t->gen));
 		put_cookie(t, done ? COMMAND : QUIET, done ? "done" : "quiet", e->cookie,
 			   false);
 		put_int(t, "status", e->status);
@@ -237,9 +238,9 @@ static void put_events(struct calls *t, const struct layer_call *c)
 		}
 		if (e->fault[0] != '\0')
 			put_string(t, "fault", e->fault, sizeof(e->fault));
-		put(t, yajl_gen_map_close(t->gen));
+		put_call_status(t, yajl_gen_map_close(t->gen));
 	}
-	put(t, yajl_gen_array_close(t->gen));
+	put_call_status(t, yajl_gen_array_close(t->gen));
 }
 
 static void put_info(struct calls *t, const struct hal_device_info *i)
@@ -398,7 +399,7 @@ static void calls_after(void *state, struct layer_call *c)
 		t->polls += c->op == CALL_poll;
 		return;
 	}
-	put(t, yajl_gen_map_open(t->gen));
+	put_call_status(t, yajl_gen_map_open(t->gen));
 	put_uint(t, "n", t->number++);
 	if (l->bk != NULL && c->op != CALL_close)
 		put_uint(t, "at", l->real->hot.now(l->bk));
@@ -415,7 +416,7 @@ static void calls_after(void *state, struct layer_call *c)
 		put_uint(t, "nows", t->nows);
 	t->polls = 0;
 	t->nows = 0;
-	put(t, yajl_gen_map_close(t->gen));
+	put_call_status(t, yajl_gen_map_close(t->gen));
 	/* A new document; what comes between them ends the line. */
 	yajl_gen_reset(t->gen, "\n");
 }

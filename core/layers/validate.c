@@ -79,7 +79,7 @@ static int desc_check(struct validate *v, const char *op, const struct thing *se
 }
 
 /* A guest: an index beyond those of units, no units, some of its host's colours. */
-static int guest_check(struct validate *v, const struct layer_call *c)
+static int guest_desc_check(struct validate *v, const struct layer_call *c)
 {
 	const struct hal_bk_partition_desc *d = c->desc;
 	const struct hal_device_info *i = &v->info;
@@ -104,7 +104,7 @@ static int guest_check(struct validate *v, const struct layer_call *c)
 
 static int check_partition_create(struct validate *v, const struct layer_call *c)
 {
-	return c->desc->host != NULL ? guest_check(v, c)
+	return c->desc->host != NULL ? guest_desc_check(v, c)
 				     : desc_check(v, "partition_create", NULL, c->desc);
 }
 
@@ -226,14 +226,16 @@ static int check_mem_alloc(struct validate *v, const struct layer_call *c)
 	return 0;
 }
 
-static int in_use(struct validate *v, const struct layer_call *c, const struct thing *m)
+static int buffer_in_use(struct validate *v, const struct layer_call *c,
+			 const struct thing *m)
 {
 	return CORE(v, "%s: %u commands on the device use buffer %u",
 		    layer_op_names[c->op], m->uses, m->h.id);
 }
 
 /* Buffer m has memory. */
-static int is_in(struct validate *v, const struct layer_call *c, const struct thing *m)
+static int buffer_is_in(struct validate *v, const struct layer_call *c,
+			const struct thing *m)
 {
 	return m->out ? CORE(v, "%s: buffer %u is out", layer_op_names[c->op], m->h.id)
 		      : 0;
@@ -246,7 +248,7 @@ static int check_mem_free(struct validate *v, const struct layer_call *c)
 	if (m == NULL)
 		return -EPROTO;
 	if (m->uses != 0)
-		return in_use(v, c, m);
+		return buffer_in_use(v, c, m);
 	if (m->mapped)
 		return CORE(v, "mem_free: buffer %u is mapped", m->h.id);
 	return 0;
@@ -273,10 +275,10 @@ static int check_mem_swap(struct validate *v, const struct layer_call *c)
 
 	if (o == NULL)
 		return -EPROTO;
-	if (is_in(v, c, m) != 0 || is_in(v, c, o) != 0)
+	if (buffer_is_in(v, c, m) != 0 || buffer_is_in(v, c, o) != 0)
 		return -EPROTO;
 	if (m->uses != 0 || o->uses != 0)
-		return in_use(v, c, m->uses != 0 ? m : o);
+		return buffer_in_use(v, c, m->uses != 0 ? m : o);
 	if (m->mapped || o->mapped)
 		return CORE(v, "mem_swap: buffer %u is mapped",
 			    m->mapped ? m->h.id : o->h.id);
@@ -326,10 +328,10 @@ static int check_mem_out(struct validate *v, const struct layer_call *c)
 {
 	const struct thing *m = thing_need(v, c, MEM, c->mem);
 
-	if (m == NULL || is_in(v, c, m) != 0)
+	if (m == NULL || buffer_is_in(v, c, m) != 0)
 		return -EPROTO;
 	if (m->uses != 0)
-		return in_use(v, c, m);
+		return buffer_in_use(v, c, m);
 	if (m->mapped || m->flagged)
 		return CORE(v, "mem_out: buffer %u %s", m->h.id,
 			    m->mapped ? "is mapped" : "was made with flags");
@@ -358,9 +360,9 @@ static int check_mem_clear(struct validate *v, const struct layer_call *c)
 {
 	const struct thing *m = thing_need(v, c, MEM, c->mem);
 
-	if (m == NULL || is_in(v, c, m) != 0)
+	if (m == NULL || buffer_is_in(v, c, m) != 0)
 		return -EPROTO;
-	return m->uses != 0 ? in_use(v, c, m) : 0;
+	return m->uses != 0 ? buffer_in_use(v, c, m) : 0;
 }
 
 /* mem_map, mem_unmap */
@@ -368,7 +370,7 @@ static int check_mapping(struct validate *v, const struct layer_call *c)
 {
 	const struct thing *m = thing_need(v, c, MEM, c->mem);
 
-	if (m == NULL || is_in(v, c, m) != 0)
+	if (m == NULL || buffer_is_in(v, c, m) != 0)
 		return -EPROTO;
 	if (m->mapped == (c->op == CALL_mem_map))
 		return CORE(v, "%s: buffer %u is%s mapped", layer_op_names[c->op],
@@ -382,7 +384,7 @@ static int check_transfer(struct validate *v, const struct layer_call *c)
 	const char *op = layer_op_names[c->op];
 	const struct thing *m = thing_need(v, c, MEM, c->mem);
 
-	if (m == NULL || is_in(v, c, m) != 0)
+	if (m == NULL || buffer_is_in(v, c, m) != 0)
 		return -EPROTO;
 	if (c->offset > m->bytes || c->bytes > m->bytes - c->offset)
 		return CORE(v, "%s: %llu bytes at %llu of buffer %u of %llu", op,
@@ -709,7 +711,7 @@ static void got_thing(struct validate *v, struct layer_call *c)
 }
 
 /* The core does not ask again, whatever the answer was. */
-static void gone(struct validate *v, struct layer_call *c)
+static void thing_gone(struct validate *v, struct layer_call *c)
 {
 	const void *const handles[] = {
 		[PART] = c->part, [QUEUE] = c->queue, [MEM] = c->mem, [PROG] = c->prog};
@@ -727,7 +729,7 @@ static void gone(struct validate *v, struct layer_call *c)
 static void gone_if_done(struct validate *v, struct layer_call *c)
 {
 	if (c->result == 0)
-		gone(v, c);
+		thing_gone(v, c);
 }
 
 static void got_queue_destroyed(struct validate *v, struct layer_call *c)
@@ -761,14 +763,14 @@ static const struct op ops[LAYER_OP_COUNT] = {
 	[CALL_queue_create] = {check_queue_create, got_thing, MAKES},
 	[CALL_queue_destroy] = {check_queue_destroy, got_queue_destroyed, 0},
 	[CALL_mem_alloc] = {check_mem_alloc, got_thing, MAKES},
-	[CALL_mem_free] = {check_mem_free, gone, 0},
+	[CALL_mem_free] = {check_mem_free, thing_gone, 0},
 	[CALL_mem_write] = {check_transfer, NULL, 0},
 	[CALL_mem_read] = {check_transfer, NULL, 0},
 	[CALL_mem_map] = {check_mapping, got_mapping, 0},
 	[CALL_mem_unmap] = {check_mapping, got_unmapped, 0},
 	[CALL_mem_swap] = {check_mem_swap, NULL, 0},
 	[CALL_program_load] = {check_load, got_thing, MAKES},
-	[CALL_program_unload] = {check_unload, gone, 0},
+	[CALL_program_unload] = {check_unload, thing_gone, 0},
 	[CALL_kernel_get] = {check_kernel_get, got_kernel, MAKES},
 	[CALL_program_bind] = {check_binding, got_bind, MAKES},
 	[CALL_program_unbind] = {check_binding, got_unbind, 0},

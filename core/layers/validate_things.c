@@ -108,7 +108,7 @@ static bool leaks(const struct thing *t)
 	return t->h.kind <= PROG && (t->h.alive || t->end_failed);
 }
 
-static bool before(const struct thing *a, const struct thing *b)
+static bool thing_before(const struct thing *a, const struct thing *b)
 {
 	return a->h.kind != b->h.kind ? a->h.kind < b->h.kind : a->h.id < b->h.id;
 }
@@ -122,8 +122,8 @@ static const struct thing *next_living(const struct validate *v, const struct th
 		for (struct handle *h = v->handles.slots[i]; h != NULL; h = h->next) {
 			const struct thing *t = container_of(h, struct thing, h);
 
-			if (leaks(t) && (last == NULL || before(last, t)) &&
-			    (best == NULL || before(t, best)))
+			if (leaks(t) && (last == NULL || thing_before(last, t)) &&
+			    (best == NULL || thing_before(t, best)))
 				best = t;
 		}
 	}

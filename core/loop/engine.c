@@ -46,7 +46,7 @@ static void nudge(struct hal_device *dev)
 }
 
 /* It sleeps on the word that has just been taken away, or on fds (thread.c). */
-static COLD void wake(struct hal_device *dev)
+static COLD void wake_engine(struct hal_device *dev)
 {
 	atomic_store_explicit(&dev->woken_ns, monotonic_ns(), memory_order_relaxed);
 	if (dev->event_fd < 0)
@@ -62,7 +62,7 @@ void engine_post(struct hal_device *dev, struct letter *l)
 	if (dev->virtual_clock)
 		nudge(dev);
 	else if (UNLIKELY(sleeps))
-		wake(dev);
+		wake_engine(dev);
 }
 
 void engine_post_quietly(struct hal_device *dev, struct letter *l)
@@ -81,7 +81,7 @@ struct call {
 	char text[512];
 };
 
-static void answer(struct hal_device *dev, struct letter *l)
+static void answer_call(struct hal_device *dev, struct letter *l)
 {
 	struct call *c = container_of(l, struct call, letter);
 
@@ -116,7 +116,7 @@ static bool answered(const struct call *c)
 
 int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *), void *arg)
 {
-	struct call c = {.letter = {.fn = answer}, .fn = fn, .arg = arg};
+	struct call c = {.letter = {.fn = answer_call}, .fn = fn, .arg = arg};
 	unsigned int zero = 0;
 
 	if (UNLIKELY(dev->player != NULL))

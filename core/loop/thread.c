@@ -79,7 +79,7 @@ static void sleep_on_fds(struct hal_device *dev, uint64_t host_ns)
 }
 
 /* When somebody woke it, or had come before it slept; if neither, a time before. */
-static uint64_t sleep_until(struct hal_device *dev, uint64_t host_ns)
+static uint64_t sleep_until_woken(struct hal_device *dev, uint64_t host_ns)
 {
 	uint64_t from = monotonic_ns(), woken = from;
 
@@ -99,7 +99,7 @@ static uint64_t sleep_until(struct hal_device *dev, uint64_t host_ns)
 }
 
 /* True: something came within the time. */
-static bool look_for(struct hal_device *dev, uint64_t from_ns, uint64_t until_ns)
+static bool spin_until(struct hal_device *dev, uint64_t from_ns, uint64_t until_ns)
 {
 	uint64_t now = from_ns;
 
@@ -132,10 +132,11 @@ static void rest(struct hal_device *dev, struct patience *both)
 	}
 	if (until <= look) {
 		/* The device is ready before a sleep would have paid. */
-		(void)look_for(dev, now, until);
+		(void)spin_until(dev, now, until);
 		return;
 	}
-	came = look_for(dev, now, look) ? monotonic_ns() : sleep_until(dev, until);
+	came = spin_until(dev, now, look) ? monotonic_ns()
+					  : sleep_until_woken(dev, until);
 	patience_learn(p, came >= now ? came - now : PATIENCE_UNKNOWN, dev->spin_ns);
 }
 

@@ -54,7 +54,7 @@ enum state {
 	STANDS, /* something has, and waits for somebody */
 };
 
-static enum state state_of(const struct hal_queue *q)
+static enum state placement_state(const struct hal_queue *q)
 {
 	const struct flight *f = q->oldest;
 
@@ -72,7 +72,8 @@ static enum state state_of_all(const struct hal_partition *part)
 	enum state all = part->copying != 0 ? STANDS : QUIET;
 
 	hal_list_for_each (it, &part->queues) {
-		enum state s = state_of(container_of(it, struct hal_queue, on_partition));
+		enum state s =
+			placement_state(container_of(it, struct hal_queue, on_partition));
 
 		if (s == WORKS)
 			return WORKS;

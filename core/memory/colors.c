@@ -7,7 +7,7 @@
 #include "lib/color_map.h"
 #include "util/error.h"
 
-static const char *path_of(const struct hal_device *dev)
+static const char *color_map_path(const struct hal_device *dev)
 {
 	return option_str(dev->opened->core_cfg, "color_map");
 }
@@ -31,7 +31,7 @@ static int tell(struct hal_device *dev, const struct color_map *map)
 	}
 	if (err != 0) {
 		format_text(text, sizeof(text), "%s", hal_last_error());
-		return fail(err, "hal.color_map %s: %s", path_of(dev), text);
+		return fail(err, "hal.color_map %s: %s", color_map_path(dev), text);
 	}
 	dev->info.color_source =
 		map->source == COLOR_MAP_PROBE ? HAL_COLOR_PROBE : HAL_COLOR_FILE;
@@ -42,7 +42,7 @@ static int tell(struct hal_device *dev, const struct color_map *map)
 int colors_load(struct hal_device *dev)
 {
 	bool unverified = option_int(dev->opened->core_cfg, "color_map_unverified") != 0;
-	const char *path = path_of(dev);
+	const char *path = color_map_path(dev);
 	char why[COLOR_MAP_WHY];
 	struct color_map *map;
 	int err;

@@ -32,7 +32,7 @@ static enum place_of place_of(const struct evictable *ev)
 	return (enum place_of)atomic_load(&ev->place);
 }
 
-static void settle(struct evictable *ev, enum place_of place)
+static void set_place(struct evictable *ev, enum place_of place)
 {
 	atomic_store(&ev->place, (unsigned int)place);
 	futex_wake(&ev->place, INT32_MAX);
@@ -49,7 +49,7 @@ static void look_again(struct evict *e)
 /* ---- the buffers by handle --------------------------------------------------------- */
 
 /* Fibonacci hashing; Knuth, The Art of Computer Programming, volume 3, 6.4. */
-static struct list *slot_of(const struct evict *e, const void *mem)
+static struct list *evictable_slot(const struct evict *e, const void *mem)
 {
 	uint64_t h = (uint64_t)(uintptr_t)mem * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -58,9 +58,9 @@ static struct list *slot_of(const struct evict *e, const void *mem)
 }
 
 /* NULL: it is none of them. */
-static struct evictable *find(const struct evict *e, const void *mem)
+static struct evictable *find_evictable(const struct evict *e, const void *mem)
 {
-	hal_list_for_each (it, slot_of(e, mem)) {
+	hal_list_for_each (it, evictable_slot(e, mem)) {
 		struct evictable *ev = container_of(it, struct evictable, slot);
 
 		if (ev->buf->bk == mem)
@@ -83,7 +83,7 @@ static uint32_t used_by(const struct evict *e, const struct record *r,
 		all = record_memory(r, mem);
 	}
 	for (uint32_t i = 0; i < all; i++) {
-		struct evictable *ev = find(e, mem[i]);
+		struct evictable *ev = find_evictable(e, mem[i]);
 		uint32_t k = 0;
 
 		while (k < n && out[k] != ev)
@@ -114,7 +114,7 @@ static int copy_piece(struct hal_device *dev, void *arg)
 }
 
 /* By the partition's thread; clock=virtual: by the engine. */
-static void copy(struct evictable *ev)
+static void copy_evictable(struct evictable *ev)
 {
 	struct hal_device *dev = ev->of->dev;
 	uint64_t all = ev->buf->bytes;
@@ -143,7 +143,7 @@ static void *copies_main(void *arg)
 		while (ev != NULL) {
 			struct evictable *next = ev->next;
 
-			copy(ev);
+			copy_evictable(ev);
 			engine_post(e->dev, &ev->letter);
 			ev = next;
 		}
@@ -157,7 +157,7 @@ static void wake_copies(struct evict *e)
 	futex_wake(&e->wake, 1);
 }
 
-static void hand_over(struct evict *e, struct evictable *ev)
+static void hand_to_copier(struct evict *e, struct evictable *ev)
 {
 	struct evictable *head = atomic_load_explicit(&e->next, memory_order_relaxed);
 
@@ -190,14 +190,14 @@ static void went(struct evictable *ev)
 		drop_bytes(ev);
 		ev->stuck = true;
 		ev->err = 0;
-		settle(ev, PLACE_HERE);
+		set_place(ev, PLACE_HERE);
 		return;
 	}
 	partition_release(e->part, buf->charge);
 	counter_add(&e->away, buf->charge);
 	counter_add(&e->evictions, 1);
 	counter_add(&e->evicted_bytes, buf->bytes);
-	settle(ev, PLACE_AWAY);
+	set_place(ev, PLACE_AWAY);
 }
 
 static void came(struct evictable *ev)
@@ -208,17 +208,17 @@ static void came(struct evictable *ev)
 	if (ev->err != 0) {
 		(void)e->dev->table->cold.mem_out(e->dev->bk, buf->bk);
 		partition_release(e->part, buf->charge);
-		settle(ev, PLACE_AWAY);
+		set_place(ev, PLACE_AWAY);
 		return;
 	}
 	drop_bytes(ev);
 	counter_add(&e->away, 0 - buf->charge);
 	counter_add(&e->fetches, 1);
 	counter_add(&e->fetched_bytes, buf->bytes);
-	settle(ev, PLACE_HERE);
+	set_place(ev, PLACE_HERE);
 }
 
-static void moved(struct hal_device *dev, struct letter *l)
+static void read_moved(struct hal_device *dev, struct letter *l)
 {
 	struct evictable *ev = container_of(l, struct evictable, letter);
 	struct hal_buffer *buf = ev->buf;
@@ -244,15 +244,15 @@ static void start(struct evictable *ev, bool out)
 	ev->err = 0;
 	e->moves++;
 	if (e->dev->virtual_clock) {
-		copy(ev);
-		moved(e->dev, &ev->letter);
+		copy_evictable(ev);
+		read_moved(e->dev, &ev->letter);
 	} else {
-		hand_over(e, ev);
+		hand_to_copier(e, ev);
 	}
 }
 
 /* It MOVES from now on, and the host does not copy.  False: that does, it stays. */
-static bool hold(struct evictable *ev)
+static bool hold_evictable(struct evictable *ev)
 {
 	unsigned int was = atomic_load(&ev->place);
 
@@ -263,7 +263,7 @@ static bool hold(struct evictable *ev)
 			return true;
 		}
 		atomic_store(&ev->awaited, true);
-		settle(ev, (enum place_of)was);
+		set_place(ev, (enum place_of)was);
 		if (atomic_load(&ev->buf->copies) != 0)
 			return false;
 	}
@@ -323,7 +323,7 @@ static void mark_used(struct evict *e)
 
 /* The one that has not been used for longest, and MOVES now; NULL: none may go.  *busy:
  * one will; *stuck: so many never do. */
-static struct evictable *choose(struct evict *e, bool *busy, uint32_t *stuck)
+static struct evictable *choose_victim(struct evict *e, bool *busy, uint32_t *stuck)
 {
 	mark_used(e);
 	hal_list_for_each (it, &e->cold) {
@@ -333,7 +333,7 @@ static struct evictable *choose(struct evict *e, bool *busy, uint32_t *stuck)
 		if (ev->stuck || ev->buf->maps != 0 || place_of(ev) == PLACE_AWAY ||
 		    ev->mark == e->marks + WANTED)
 			continue;
-		if (ev->mark != e->marks + USED && !ev->pinned && hold(ev))
+		if (ev->mark != e->marks + USED && !ev->pinned && hold_evictable(ev))
 			return ev;
 		*busy = true;
 	}
@@ -352,7 +352,7 @@ int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy)
 	if (e->moves != 0)
 		return -EAGAIN;
 	format_text(text, sizeof(text), "%s", hal_last_error());
-	ev = choose(e, busy, &stuck);
+	ev = choose_victim(e, busy, &stuck);
 	if (ev == NULL && !*busy && stuck != 0)
 		return fail(ENOSPC,
 			    "%s; nothing is left that could be evicted: the device did "
@@ -364,7 +364,7 @@ int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy)
 				  : "nothing is left that could be evicted");
 	ev->bytes = malloc(ev->buf->bytes);
 	if (ev->bytes == NULL) {
-		settle(ev, PLACE_HERE);
+		set_place(ev, PLACE_HERE);
 		return fail(ENOMEM, "%s; no host memory to evict %llu bytes", text,
 			    U64(ev->buf->bytes));
 	}
@@ -410,7 +410,7 @@ static int bring(struct evictable *ev)
 	struct hal_device *dev = buf->dev;
 	int err;
 
-	if (!hold(ev))
+	if (!hold_evictable(ev))
 		return -EAGAIN;
 	err = partition_charge(buf->part, buf->charge, "an evicted buffer");
 	if (err == 0) {
@@ -420,7 +420,7 @@ static int bring(struct evictable *ev)
 			partition_release(buf->part, buf->charge);
 	}
 	if (err != 0)
-		settle(ev, PLACE_AWAY);
+		set_place(ev, PLACE_AWAY);
 	else
 		start(ev, false);
 	return err;
@@ -461,7 +461,7 @@ void evict_forget(struct hal_queue *q)
 	turn_over(q);
 }
 
-static int park(struct hal_queue *q)
+static int park_for_room(struct hal_queue *q)
 {
 	q->parked = true;
 	q->recolor_parked = true;
@@ -536,10 +536,10 @@ int evict_lets(struct hal_queue *q, const struct record *r)
 		return lets(q, set, n);
 	take_turn(q);
 	if (turn(e) != q)
-		return park(q);
+		return park_for_room(q);
 	err = fetch_all(q, set, n);
 	if (err == -EAGAIN)
-		return park(q);
+		return park_for_room(q);
 	if (err == 0)
 		return lets(q, set, n);
 	turn_over(q);
@@ -554,13 +554,13 @@ int evict_lets_move(struct hal_queue *q, struct recolor *m)
 
 	take_turn(q);
 	if (turn(q->home->evict) != q)
-		return park(q);
+		return park_for_room(q);
 	if (ev != NULL)
 		err = evict_fetch(m->buf, &busy);
 	if (err == 0)
 		err = evict_place(m->buf, &m->colors, &m->to, &busy);
 	if (err == -EAGAIN || (err == -ENOSPC && busy))
-		return park(q);
+		return park_for_room(q);
 	if (err == 0 && ev != NULL)
 		ev->pinned = true;
 	if (err == 0)
@@ -602,7 +602,7 @@ struct evictable *evictable_make(struct hal_buffer *buf, const struct hal_bk_col
 	}
 	ev->buf = buf;
 	ev->of = buf->part->evict;
-	ev->letter.fn = moved;
+	ev->letter.fn = read_moved;
 	evict_recolored(ev, c);
 	return ev;
 }
@@ -622,7 +622,7 @@ void evict_enter(struct hal_buffer *buf)
 	struct evictable *ev = buf->evict;
 
 	list_add_before(&ev->of->cold, &ev->cold);
-	list_add_before(slot_of(ev->of, buf->bk), &ev->slot);
+	list_add_before(evictable_slot(ev->of, buf->bk), &ev->slot);
 }
 
 bool evict_leave(struct hal_buffer *buf)

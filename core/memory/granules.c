@@ -88,7 +88,8 @@ static ALWAYS_INLINE uint64_t any_of(const struct hal_bk_granules *g, uint64_t m
 }
 
 /* The first word of granules from that on with a free one of mask; there is one. */
-static uint64_t next_word(const struct hal_bk_granules *g, uint64_t mask, uint64_t word)
+static uint64_t next_free_word(const struct hal_bk_granules *g, uint64_t mask,
+			       uint64_t word)
 {
 	uint64_t at = word, any;
 	uint32_t l = 1;
@@ -320,7 +321,7 @@ int granules_take(struct hal_bk_granules *g, const struct hal_bk_colors *colors,
 		if (quota[c] == 0)
 			mask &= ~BIT(c);
 	while (count > 0) {
-		word = next_word(g, mask, word);
+		word = next_free_word(g, mask, word);
 		out = whole_word_fits(g, mask, word, count, quota)
 			      ? take_word(g, mask, word, &count, quota, out)
 			      : take_some(g, &mask, word, &count, quota, out);

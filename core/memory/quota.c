@@ -16,7 +16,7 @@ uint64_t memory_left(const struct hal_device *dev)
 
 /* bytes more under *used, if that does not go over limit; else false, and what is left.
  */
-static bool charge(counter *used, uint64_t limit, uint64_t bytes, uint64_t *left)
+static bool charge_under(counter *used, uint64_t limit, uint64_t bytes, uint64_t *left)
 {
 	uint64_t now = counter_get(used);
 
@@ -33,7 +33,8 @@ int memory_promise(struct hal_device *dev, uint64_t bytes)
 	uint64_t limit = dev->info.memory_bytes, left;
 
 	/* A device that does not say how much it has decides by itself. */
-	if (charge(&dev->memory_taken, limit != 0 ? limit : UINT64_MAX, bytes, &left))
+	if (charge_under(&dev->memory_taken, limit != 0 ? limit : UINT64_MAX, bytes,
+			 &left))
 		return 0;
 	return fail(ENOSPC, "%llu bytes of memory asked for, %llu of %llu are left on %s",
 		    U64(bytes), U64(left), U64(limit), dev->name);
@@ -61,11 +62,12 @@ int partition_charge(struct hal_partition *part, uint64_t bytes, const char *wha
 	uint64_t limit = dev->info.memory_bytes, left;
 
 	if (quota != 0) {
-		if (!charge(&part->memory_used, quota, bytes, &left))
+		if (!charge_under(&part->memory_used, quota, bytes, &left))
 			return charge_failed(part, bytes, what, left, "quota");
 		return 0;
 	}
-	if (!charge(&dev->memory_taken, limit != 0 ? limit : UINT64_MAX, bytes, &left))
+	if (!charge_under(&dev->memory_taken, limit != 0 ? limit : UINT64_MAX, bytes,
+			  &left))
 		return charge_failed(part, bytes, what, left, "free memory");
 	atomic_fetch_add(&part->memory_used, bytes);
 	return 0;
@@ -76,7 +78,7 @@ int limit_charge(struct hal_partition *part, uint64_t bytes)
 	struct evict *e = part->evict;
 	uint64_t left;
 
-	return charge(&e->all, e->limit, bytes, &left)
+	return charge_under(&e->all, e->limit, bytes, &left)
 		       ? 0
 		       : charge_failed(part, bytes, "a buffer", left, "memory_limit");
 }
@@ -121,8 +123,8 @@ void quota_undo(struct hal_partition *p)
 	if (to == quota)
 		return;
 	if (to > quota) {
-		if (!charge(&p->dev->memory_taken, limit != 0 ? limit : UINT64_MAX,
-			    to - quota, &left))
+		if (!charge_under(&p->dev->memory_taken, limit != 0 ? limit : UINT64_MAX,
+				  to - quota, &left))
 			return;
 	} else {
 		if (to != 0 && to < used)

@@ -27,8 +27,8 @@ static bool record_uses(const struct record *r, const void *mem)
 }
 
 /* What a journal does not tell otherwise: it has no arguments. */
-static bool uses(const struct recolor *m, const struct hal_queue *q,
-		 const struct record *r)
+static bool record_uses_buffer(const struct recolor *m, const struct hal_queue *q,
+			       const struct record *r)
 {
 	const struct player *player = q->dev->player;
 	bool does = player != NULL ? player->uses(q) : record_uses(r, m->buf->bk);
@@ -59,12 +59,12 @@ static bool queue_uses(const struct recolor *m, const struct hal_queue *q)
 	const struct flight *f = q->oldest;
 
 	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
-		if (!f->done && !f->killed && uses(m, q, f->record))
+		if (!f->done && !f->killed && record_uses_buffer(m, q, f->record))
 			return true;
 	return false;
 }
 
-static bool in_use(const struct recolor *m)
+static bool buffer_in_use(const struct recolor *m)
 {
 	hal_list_for_each (it, &m->queue->home->queues) {
 		const struct hal_queue *q =
@@ -120,7 +120,7 @@ struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *
 
 /* ---- holding others ---------------------------------------------------------------- */
 
-static void park(struct hal_queue *q)
+static void park_queue(struct hal_queue *q)
 {
 	q->parked = true;
 	q->recolor_parked = true;
@@ -168,12 +168,12 @@ void recolor_enter(struct hal_queue *q)
 }
 
 /* What it would be given next uses the buffer. */
-static void hold(struct recolor *m, struct hal_queue *q)
+static void hold_queue(struct recolor *m, struct hal_queue *q)
 {
-	if (!concerns(m, q) || !q->runnable || !uses(m, q, q->next))
+	if (!concerns(m, q) || !q->runnable || !record_uses_buffer(m, q, q->next))
 		return;
 	queue_withdraw(q, HAL_POLICY_HELD);
-	park(q);
+	park_queue(q);
 }
 
 int recolor_lets(struct hal_queue *q, const struct record *r)
@@ -183,11 +183,11 @@ int recolor_lets(struct hal_queue *q, const struct record *r)
 	hal_list_for_each (it, &q->dev->recolors) {
 		const struct recolor *m = container_of(it, struct recolor, on_device);
 
-		if (!concerns(m, q) || !uses(m, q, r))
+		if (!concerns(m, q) || !record_uses_buffer(m, q, r))
 			continue;
 		/* First: it does not look again itself, for which nothing changed. */
 		bimodal_look(q->home);
-		park(q);
+		park_queue(q);
 		return 0;
 	}
 	err = q->home->evict != NULL ? evict_lets(q, r) : 1;
@@ -232,9 +232,9 @@ int recolor_begin(struct recolor *m)
 	if (list_empty(&m->on_device)) {
 		list_add_before(&q->dev->recolors, &m->on_device);
 		for_each_queue(m, watch);
-		for_each_queue(m, hold);
+		for_each_queue(m, hold_queue);
 	}
-	m->waits = in_use(m);
+	m->waits = buffer_in_use(m);
 	q->parked = m->waits;
 	return m->waits ? 0 : 1;
 }

@@ -144,7 +144,7 @@ static int receive(const struct monitor *m, int fd, char *bytes)
 	return -1;
 }
 
-static void answer(const struct monitor *m, int fd, const char *text, size_t size)
+static void send_reply(const struct monitor *m, int fd, const char *text, size_t size)
 {
 	uint64_t until = monotonic_ns() + PEER_NS;
 	size_t n = 0;
@@ -159,7 +159,7 @@ static void answer(const struct monitor *m, int fd, const char *text, size_t siz
 	}
 }
 
-static char *look(struct monitor *m, size_t *size)
+static char *view_text(struct monitor *m, size_t *size)
 {
 	memset(&m->view, 0, sizeof(m->view));
 	if (engine_call(m->dev, view_take, &m->view) != 0)
@@ -197,7 +197,7 @@ static bool cut(const char *bytes, size_t size, const char **words)
 	return true;
 }
 
-static void serve(struct monitor *m, int fd)
+static void serve_client(struct monitor *m, int fd)
 {
 	const char *words[WORDS_MAX + 1];
 	char bytes[REQUEST_BYTES], *text;
@@ -212,12 +212,12 @@ static void serve(struct monitor *m, int fd)
 	if (!cut(bytes, (size_t)n, words))
 		text = monitor_json_error("not a request", &size);
 	else if (strcmp(words[0], "look") == 0 && words[1] == NULL)
-		text = look(m, &size);
+		text = view_text(m, &size);
 	else if (strcmp(words[0], "set") == 0)
 		text = set_policy(m, words + 1, &size);
 	else
 		text = monitor_json_error("not a request that is known here", &size);
-	answer(m, fd, text, size);
+	send_reply(m, fd, text, size);
 	free(text);
 }
 
@@ -235,7 +235,7 @@ static void *monitor_main(void *arg)
 		}
 		fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
-			serve(m, fd);
+			serve_client(m, fd);
 			(void)close(fd);
 		}
 		/* However often somebody asks, the engine has its time; also when no

@@ -34,7 +34,7 @@ static void text(yajl_gen g, const char *key, const char *s)
 	(void)yajl_gen_string(g, (const unsigned char *)plain, strlen(plain));
 }
 
-static void number(yajl_gen g, const char *key, uint64_t n)
+static void put_number(yajl_gen g, const char *key, uint64_t n)
 {
 	char digits[24];
 
@@ -56,7 +56,7 @@ static void open_list(yajl_gen g, const char *key)
 }
 
 /* What g has, which is freed. */
-static char *finish(yajl_gen g, size_t *size)
+static char *finish_json(yajl_gen g, size_t *size)
 {
 	const unsigned char *bytes;
 	char *copy = NULL;
@@ -74,39 +74,39 @@ static char *finish(yajl_gen g, size_t *size)
 
 static void stats(yajl_gen g, const struct hal_stats *s)
 {
-	number(g, "busy_ns", s->busy_ns);
-	number(g, "submitted", s->submitted);
-	number(g, "completed", s->completed);
-	number(g, "failed", s->failed);
-	number(g, "dropped", s->dropped);
-	number(g, "deadline_misses", s->deadline_misses);
-	number(g, "suspends", s->suspends);
-	number(g, "suspend_ns", s->suspend_ns);
-	number(g, "replayed", s->replayed);
-	number(g, "requests", s->requests);
-	number(g, "p50_ns", s->request_p50_ns);
-	number(g, "p99_ns", s->request_p99_ns);
-	number(g, "max_ns", s->request_max_ns);
+	put_number(g, "busy_ns", s->busy_ns);
+	put_number(g, "submitted", s->submitted);
+	put_number(g, "completed", s->completed);
+	put_number(g, "failed", s->failed);
+	put_number(g, "dropped", s->dropped);
+	put_number(g, "deadline_misses", s->deadline_misses);
+	put_number(g, "suspends", s->suspends);
+	put_number(g, "suspend_ns", s->suspend_ns);
+	put_number(g, "replayed", s->replayed);
+	put_number(g, "requests", s->requests);
+	put_number(g, "p50_ns", s->request_p50_ns);
+	put_number(g, "p99_ns", s->request_p99_ns);
+	put_number(g, "max_ns", s->request_max_ns);
 }
 
 static void partition(yajl_gen g, const struct view_partition *p)
 {
 	(void)yajl_gen_map_open(g);
-	number(g, "index", p->index);
+	put_number(g, "index", p->index);
 	text(g, "name", p->name);
-	number(g, "row", p->row);
-	number(g, "col", p->col);
-	number(g, "rows", p->rows);
-	number(g, "cols", p->cols);
-	number(g, "units", p->units);
-	number(g, "floor", p->floor);
-	number(g, "ceiling", p->ceiling);
-	number(g, "moving", p->moving);
-	number(g, "held", p->held);
-	number(g, "running", p->running);
-	number(g, "runnable", p->runnable);
-	number(g, "memory_used", p->memory_used);
-	number(g, "memory_quota", p->memory_quota);
+	put_number(g, "row", p->row);
+	put_number(g, "col", p->col);
+	put_number(g, "rows", p->rows);
+	put_number(g, "cols", p->cols);
+	put_number(g, "units", p->units);
+	put_number(g, "floor", p->floor);
+	put_number(g, "ceiling", p->ceiling);
+	put_number(g, "moving", p->moving);
+	put_number(g, "held", p->held);
+	put_number(g, "running", p->running);
+	put_number(g, "runnable", p->runnable);
+	put_number(g, "memory_used", p->memory_used);
+	put_number(g, "memory_quota", p->memory_quota);
 	stats(g, &p->stats);
 	(void)yajl_gen_map_close(g);
 }
@@ -114,12 +114,12 @@ static void partition(yajl_gen g, const struct view_partition *p)
 static void guest(yajl_gen g, const struct view_guest *p)
 {
 	(void)yajl_gen_map_open(g);
-	number(g, "index", p->index);
-	number(g, "host", p->host);
+	put_number(g, "index", p->index);
+	put_number(g, "host", p->host);
 	text(g, "name", p->name);
-	number(g, "queues", p->queues);
-	number(g, "memory_used", p->memory_used);
-	number(g, "memory_quota", p->memory_quota);
+	put_number(g, "queues", p->queues);
+	put_number(g, "memory_used", p->memory_used);
+	put_number(g, "memory_quota", p->memory_quota);
 	stats(g, &p->stats);
 	(void)yajl_gen_map_close(g);
 }
@@ -135,17 +135,17 @@ static void queue(yajl_gen g, const struct view_queue *q)
 	};
 
 	(void)yajl_gen_map_open(g);
-	number(g, "id", q->id);
-	number(g, "partition", q->partition);
+	put_number(g, "id", q->id);
+	put_number(g, "partition", q->partition);
 	if (q->home != q->partition)
-		number(g, "guest", q->home);
+		put_number(g, "guest", q->home);
 	text(g, "class",
 	     q->service_class < ARRAY_LENGTH(classes) ? classes[q->service_class] : "?");
 	signed_number(g, "priority", q->priority);
-	number(g, "deadline_ns", q->deadline_ns);
-	number(g, "weight", q->weight);
+	put_number(g, "deadline_ns", q->deadline_ns);
+	put_number(g, "weight", q->weight);
 	text(g, "state", states[q->state]);
-	number(g, "running", q->running);
+	put_number(g, "running", q->running);
 	stats(g, &q->stats);
 	(void)yajl_gen_map_close(g);
 }
@@ -153,20 +153,20 @@ static void queue(yajl_gen g, const struct view_queue *q)
 static void learned(yajl_gen g, const struct view_learned *l)
 {
 	(void)yajl_gen_map_open(g);
-	number(g, l->of < VIEW_QUEUE ? "program" : "queue", l->id);
+	put_number(g, l->of < VIEW_QUEUE ? "program" : "queue", l->id);
 	if (l->of == VIEW_PAIR) {
-		number(g, "beside", l->other);
-		number(g, "longer_permille", l->takes);
+		put_number(g, "beside", l->other);
+		put_number(g, "longer_permille", l->takes);
 	} else {
 		if (l->of == VIEW_KERNEL)
 			text(g, "kernel", l->kernel);
 		if (l->of == VIEW_WORK)
-			number(g, "work", VIEW_WORK_OF);
-		number(g, "units", l->units);
-		number(g, "ns", l->takes);
+			put_number(g, "work", VIEW_WORK_OF);
+		put_number(g, "units", l->units);
+		put_number(g, "ns", l->takes);
 	}
-	number(g, "commands", l->commands);
-	number(g, "sure_permille", l->sure_permille);
+	put_number(g, "commands", l->commands);
+	put_number(g, "sure_permille", l->sure_permille);
 	(void)yajl_gen_map_close(g);
 }
 
@@ -175,7 +175,7 @@ static void all_learned(yajl_gen g, const struct view *v)
 {
 	if (v->learned_count == 0)
 		return;
-	number(g, "learned_cut", v->learned_cut);
+	put_number(g, "learned_cut", v->learned_cut);
 	open_list(g, "learned");
 	for (uint32_t i = 0; i < v->learned_count; i++)
 		learned(g, &v->learned[i]);
@@ -186,11 +186,11 @@ static void policy(yajl_gen g, const struct hal_policy_info *p, const char *sett
 {
 	text(g, "policy", p->name);
 	text(g, "settings", settings);
-	number(g, "gave_up", p->fallback);
-	number(g, "invalid", p->invalid);
-	number(g, "stalls", p->stalls);
-	number(g, "starved", p->starved);
-	number(g, "longest_wait_ns", p->longest_wait_ns);
+	put_number(g, "gave_up", p->fallback);
+	put_number(g, "invalid", p->invalid);
+	put_number(g, "stalls", p->stalls);
+	put_number(g, "starved", p->starved);
+	put_number(g, "longest_wait_ns", p->longest_wait_ns);
 	text(g, "reason", p->reason);
 }
 
@@ -200,11 +200,11 @@ static void decision(yajl_gen g, const struct decision *d)
 
 	decision_text(d, words, sizeof(words));
 	(void)yajl_gen_map_open(g);
-	number(g, "at_ns", d->at_ns);
+	put_number(g, "at_ns", d->at_ns);
 	if (d->queue != DECISION_NONE)
-		number(g, "queue", d->queue);
+		put_number(g, "queue", d->queue);
 	if (d->partition != DECISION_NONE)
-		number(g, "partition", d->partition);
+		put_number(g, "partition", d->partition);
 	text(g, "text", words);
 	(void)yajl_gen_map_close(g);
 }
@@ -216,7 +216,7 @@ static void decisions(yajl_gen g, const struct decisions *d)
 	uint64_t o =
 		d->other_count > DECISIONS_KEPT ? d->other_count - DECISIONS_KEPT : 0;
 
-	number(g, "decisions_all", d->turn_count + d->other_count);
+	put_number(g, "decisions_all", d->turn_count + d->other_count);
 	open_list(g, "decisions");
 	while (t < d->turn_count || o < d->other_count) {
 		const struct decision *a = &d->turns[t % DECISIONS_KEPT];
@@ -235,22 +235,22 @@ static void device(yajl_gen g, const struct hal_device *dev, const struct view *
 {
 	const struct hal_device_info *i = &dev->info;
 
-	number(g, "hal_monitor", MONITOR_VERSION);
-	number(g, "pid", (uint64_t)getpid());
+	put_number(g, "hal_monitor", MONITOR_VERSION);
+	put_number(g, "pid", (uint64_t)getpid());
 	text(g, "program", program_invocation_short_name);
 	text(g, "device", dev->name);
 	text(g, "name", i->name);
 	text(g, "clock", dev->virtual_clock ? "virtual" : "real");
-	number(g, "now_ns", v->now_ns);
-	number(g, "grid", (i->caps & HAL_CAP_GRID) != 0);
-	number(g, "rows", i->unit_rows);
-	number(g, "cols", i->unit_cols);
-	number(g, "busy_ns", counter_get(&dev->ran.total));
-	number(g, "memory_bytes", i->memory_bytes);
+	put_number(g, "now_ns", v->now_ns);
+	put_number(g, "grid", (i->caps & HAL_CAP_GRID) != 0);
+	put_number(g, "rows", i->unit_rows);
+	put_number(g, "cols", i->unit_cols);
+	put_number(g, "busy_ns", counter_get(&dev->ran.total));
+	put_number(g, "memory_bytes", i->memory_bytes);
 	text(g, "lost", v->lost != 0 ? dev->lost_why : "");
-	number(g, "partitions_all", v->partitions_all);
-	number(g, "guests_all", v->guests_all);
-	number(g, "queues_all", v->queues_all);
+	put_number(g, "partitions_all", v->partitions_all);
+	put_number(g, "guests_all", v->guests_all);
+	put_number(g, "queues_all", v->queues_all);
 }
 
 /* ---- statistics -------------------------------------------------------------------- */
@@ -355,7 +355,7 @@ char *monitor_json(struct hal_device *dev, struct view *v, size_t *size)
 	all_learned(g, v);
 	decisions(g, &v->decisions);
 	(void)yajl_gen_map_close(g);
-	return finish(g, size);
+	return finish_json(g, size);
 }
 
 char *monitor_json_error(const char *what, size_t *size)
@@ -367,5 +367,5 @@ char *monitor_json_error(const char *what, size_t *size)
 	(void)yajl_gen_map_open(g);
 	text(g, "error", what);
 	(void)yajl_gen_map_close(g);
-	return finish(g, size);
+	return finish_json(g, size);
 }

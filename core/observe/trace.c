@@ -89,7 +89,7 @@ struct trace {
 static const char cut[] = "],\"otherData\":{\"cut\":true}}\n";
 
 /* Take no more, as that failed with err, and end the file where it last could end. */
-static void give_up(struct trace *t, int err)
+static void end_file_early(struct trace *t, int err)
 {
 	const off_t size = (off_t)(t->whole + sizeof(cut) - 1);
 
@@ -112,7 +112,7 @@ static void flush(struct trace *t)
 		if (n >= 0)
 			at += (size_t)n;
 		else if (errno != EINTR)
-			give_up(t, errno);
+			end_file_early(t, errno);
 	}
 	if (t->err != 0)
 		t->lost += t->buffered;
@@ -140,7 +140,7 @@ static void flush_whole(struct trace *t)
 		t->whole = t->written;
 		return;
 	}
-	give_up(t, n < 0 ? errno : ENOSPC);
+	end_file_early(t, n < 0 ? errno : ENOSPC);
 	t->lost += events;
 }
 
@@ -154,7 +154,7 @@ static void print(void *user, const char *text, size_t length)
 	t->used += length;
 }
 
-static void put(struct trace *t, yajl_gen_status status)
+static void put_status(struct trace *t, yajl_gen_status status)
 {
 	if (status != yajl_gen_status_ok)
 		t->broken = true;
@@ -165,7 +165,8 @@ static void put_text(struct trace *t, const char *text)
 	char plain[256];
 
 	utf8_text(plain, sizeof(plain), text, SIZE_MAX);
-	put(t, yajl_gen_string(t->gen, (const unsigned char *)plain, strlen(plain)));
+	put_status(t,
+		   yajl_gen_string(t->gen, (const unsigned char *)plain, strlen(plain)));
 }
 
 static void put_key_text(struct trace *t, const char *key, const char *text)
@@ -180,7 +181,7 @@ static void put_key_number(struct trace *t, const char *key, uint64_t n)
 
 	put_text(t, key);
 	format_text(digits, sizeof(digits), "%" PRIu64, n);
-	put(t, yajl_gen_number(t->gen, digits, strlen(digits)));
+	put_status(t, yajl_gen_number(t->gen, digits, strlen(digits)));
 }
 
 /* Thousandths.  Of times: the format's unit is the microsecond, and the digits behind the
@@ -191,13 +192,13 @@ static void put_key_milli(struct trace *t, const char *key, uint64_t n)
 
 	put_text(t, key);
 	format_text(digits, sizeof(digits), "%" PRIu64 ".%03" PRIu64, n / 1000, n % 1000);
-	put(t, yajl_gen_number(t->gen, digits, strlen(digits)));
+	put_status(t, yajl_gen_number(t->gen, digits, strlen(digits)));
 }
 
-static void begin(struct trace *t, const char *phase, const char *name, uint32_t pid,
-		  uint64_t tid)
+static void begin_event(struct trace *t, const char *phase, const char *name,
+			uint32_t pid, uint64_t tid)
 {
-	put(t, yajl_gen_map_open(t->gen));
+	put_status(t, yajl_gen_map_open(t->gen));
 	put_key_text(t, "ph", phase);
 	put_key_text(t, "name", name);
 	put_key_number(t, "pid", pid);
@@ -206,7 +207,7 @@ static void begin(struct trace *t, const char *phase, const char *name, uint32_t
 
 static void end(struct trace *t)
 {
-	put(t, yajl_gen_map_close(t->gen));
+	put_status(t, yajl_gen_map_close(t->gen));
 	print(t, "\n", 1);
 	t->events++;
 	t->buffered++;
@@ -220,18 +221,18 @@ static void end(struct trace *t)
 static void metadata(struct trace *t, const char *what, uint32_t pid, uint64_t tid,
 		     const char *name)
 {
-	begin(t, "M", what, pid, tid);
+	begin_event(t, "M", what, pid, tid);
 	put_text(t, "args");
-	put(t, yajl_gen_map_open(t->gen));
+	put_status(t, yajl_gen_map_open(t->gen));
 	put_key_text(t, "name", name);
-	put(t, yajl_gen_map_close(t->gen));
+	put_status(t, yajl_gen_map_close(t->gen));
 	end(t);
 }
 
 static void slice(struct trace *t, const char *name, uint32_t pid, uint64_t tid,
 		  uint64_t start, uint64_t stop)
 {
-	begin(t, "X", name, pid, tid);
+	begin_event(t, "X", name, pid, tid);
 	put_key_milli(t, "ts", start);
 	put_key_milli(t, "dur", stop > start ? stop - start : 0);
 }
@@ -241,7 +242,7 @@ static void slice(struct trace *t, const char *name, uint32_t pid, uint64_t tid,
 static void arrow(struct trace *t, const char *phase, uint64_t id, uint32_t pid,
 		  uint64_t tid, uint64_t at)
 {
-	begin(t, phase, "submitted", pid, tid);
+	begin_event(t, phase, "submitted", pid, tid);
 	put_key_text(t, "cat", "submission");
 	put_key_number(t, "id", id);
 	put_key_milli(t, "ts", at);
@@ -251,10 +252,11 @@ static void arrow(struct trace *t, const char *phase, uint64_t id, uint32_t pid,
 }
 
 /* Asynchronous, as it may overlap others: "b" or "e". */
-static void span(struct trace *t, const char *phase, const char *cat, const char *name,
-		 uint64_t id, uint32_t pid, uint64_t tid, uint64_t at)
+static void put_span(struct trace *t, const char *phase, const char *cat,
+		     const char *name, uint64_t id, uint32_t pid, uint64_t tid,
+		     uint64_t at)
 {
-	begin(t, phase, name, pid, tid);
+	begin_event(t, phase, name, pid, tid);
 	put_key_text(t, "cat", cat);
 	put_key_number(t, "id", id);
 	put_key_milli(t, "ts", at);
@@ -273,15 +275,15 @@ static void counter_is(struct trace *t, const struct hal_partition *part,
 		format_text(name, sizeof(name), "%s (%u): %s",
 			    part->name[0] != '\0' ? part->name : "partition",
 			    part->desc.index, what);
-	begin(t, "C", name, PID_UNITS, 0);
+	begin_event(t, "C", name, PID_UNITS, 0);
 	put_key_milli(t, "ts", at);
 	put_text(t, "args");
-	put(t, yajl_gen_map_open(t->gen));
+	put_status(t, yajl_gen_map_open(t->gen));
 	if (milli % 1000 == 0)
 		put_key_number(t, what, milli / 1000);
 	else
 		put_key_milli(t, what, milli);
-	put(t, yajl_gen_map_close(t->gen));
+	put_status(t, yajl_gen_map_close(t->gen));
 	end(t);
 }
 
@@ -386,8 +388,8 @@ static void place_text(const struct hal_device *dev, const struct hal_partition 
 static void leaves_place(struct hal_device *dev, struct holder *h)
 {
 	if (h->span != 0)
-		span(dev->trace, "e", "partition", h->place, h->span, PID_UNITS, 0,
-		     dev->now);
+		put_span(dev->trace, "e", "partition", h->place, h->span, PID_UNITS, 0,
+			 dev->now);
 	h->span = 0;
 }
 
@@ -410,7 +412,7 @@ void trace_partition(struct hal_device *dev, const struct hal_partition *part)
 	leaves_place(dev, h);
 	memcpy(h->place, text, sizeof(text));
 	h->span = ++dev->trace->ids;
-	span(dev->trace, "b", "partition", h->place, h->span, PID_UNITS, 0, dev->now);
+	put_span(dev->trace, "b", "partition", h->place, h->span, PID_UNITS, 0, dev->now);
 	depth(dev, part, dev->now);
 }
 
@@ -477,7 +479,7 @@ void trace_instant(struct hal_device *dev, const struct hal_queue *queue,
 
 	if (t == NULL)
 		return;
-	begin(t, "i", name, PID_QUEUES, run_tid(queue));
+	begin_event(t, "i", name, PID_QUEUES, run_tid(queue));
 	put_key_milli(t, "ts", at_ns);
 	put_key_text(t, "s", "t");
 	end(t);
@@ -492,8 +494,8 @@ void trace_span(struct hal_device *dev, const struct hal_queue *queue, const cha
 	if (t == NULL)
 		return;
 	id = ++t->ids;
-	span(t, "b", "suspend", name, id, PID_QUEUES, run_tid(queue), start_ns);
-	span(t, "e", "suspend", name, id, PID_QUEUES, run_tid(queue), end_ns);
+	put_span(t, "b", "suspend", name, id, PID_QUEUES, run_tid(queue), start_ns);
+	put_span(t, "e", "suspend", name, id, PID_QUEUES, run_tid(queue), end_ns);
 }
 
 /* ---- commands ---------------------------------------------------------------------- */
@@ -562,7 +564,7 @@ static void work(struct hal_device *dev, const struct flight *f,
 	arrow(t, "s", id, PID_QUEUES, submit_tid(q), from);
 	slice(t, name, PID_UNITS, l->tid, f->start_ns, f->end_ns);
 	put_text(t, "args");
-	put(t, yajl_gen_map_open(t->gen));
+	put_status(t, yajl_gen_map_open(t->gen));
 	put_key_number(t, "queue", q->obj.id);
 	put_key_number(t, "submitted_ns", f->submit_ns);
 	put_key_number(t, "ready_ns", f->ready_ns);
@@ -570,7 +572,7 @@ static void work(struct hal_device *dev, const struct flight *f,
 	put_key_number(t, "bytes_written", ev->bytes_written);
 	if (f->status != 0)
 		put_key_text(t, "error", hal_strerror(f->status));
-	put(t, yajl_gen_map_close(t->gen));
+	put_status(t, yajl_gen_map_close(t->gen));
 	end(t);
 	arrow(t, "f", id, PID_UNITS, l->tid, f->start_ns);
 	slice(t, name, PID_QUEUES, run_tid(q), f->start_ns, f->end_ns);
@@ -620,10 +622,10 @@ static void trace_head(struct hal_device *dev)
 	struct trace *t = dev->trace;
 	char text[160];
 
-	put(t, yajl_gen_map_open(t->gen));
+	put_status(t, yajl_gen_map_open(t->gen));
 	put_key_text(t, "displayTimeUnit", "ns");
 	put_text(t, "traceEvents");
-	put(t, yajl_gen_array_open(t->gen));
+	put_status(t, yajl_gen_array_open(t->gen));
 	format_text(text, sizeof(text), "%s units (%s)", dev->name, dev->info.name);
 	metadata(t, "process_name", PID_UNITS, 0, text);
 	format_text(text, sizeof(text), "%s queues (%s)", dev->name, dev->info.name);
@@ -737,12 +739,12 @@ int trace_close(struct trace *t)
 {
 	int err = 0;
 
-	put(t, yajl_gen_array_close(t->gen));
+	put_status(t, yajl_gen_array_close(t->gen));
 	put_text(t, "otherData");
-	put(t, yajl_gen_map_open(t->gen));
+	put_status(t, yajl_gen_map_open(t->gen));
 	put_key_number(t, "commands_unfinished", t->unfinished);
-	put(t, yajl_gen_map_close(t->gen));
-	put(t, yajl_gen_map_close(t->gen));
+	put_status(t, yajl_gen_map_close(t->gen));
+	put_status(t, yajl_gen_map_close(t->gen));
 	print(t, "\n", 1);
 	flush(t);
 	err = output_close(t->fd);

@@ -8,7 +8,7 @@
 #include "sched/expect.h"
 #include "sched/policy.h"
 
-static enum view_state state_of(struct hal_queue *q)
+static enum view_state view_state_of(struct hal_queue *q)
 {
 	if (q->err != 0)
 		return VIEW_FAILED;
@@ -33,7 +33,7 @@ static void take_queue(struct hal_queue *q, struct view_queue *v)
 	v->deadline_ns = q->usual.deadline_ns;
 	v->weight = q->view.weight;
 	v->running = q->flight_count;
-	v->state = state_of(q);
+	v->state = view_state_of(q);
 }
 
 static void take_partition(const struct hal_partition *p, struct view_partition *v)

@@ -371,7 +371,7 @@ static void write_record(struct journal *j, const struct record *r)
 	write_line(j, JOURNAL_RECORD, n, count);
 }
 
-static void write_block(struct journal *j, const struct block *b)
+static void write_block_records(struct journal *j, const struct block *b)
 {
 	for (uint32_t i = 0; i < b->slots; i += b->rec[i].slots)
 		write_record(j, &b->rec[i]);
@@ -394,7 +394,7 @@ static void write_taken(struct hal_queue *q, unsigned int tail)
 			r->submit_ns = q->dev->now;
 		write_record(j, r);
 		if (r->cmd.op == REC_BLOCK)
-			write_block(j, r->block);
+			write_block_records(j, r->block);
 		pos += r->slots;
 	}
 	q->limit = tail;
@@ -421,7 +421,7 @@ void journal_gone(const struct hal_queue *q)
 
 /* ---- begin and end ----------------------------------------------------------------- */
 
-static void write_head(struct journal *j)
+static void write_first_line(struct journal *j)
 {
 	const struct hal_device *dev = j->dev;
 	const struct hal_device_info *i = &dev->info;
@@ -497,7 +497,7 @@ void journal_begin(struct hal_device *dev, struct journal *j, const char *policy
 	if (dev->hot.doorbell != NULL)
 		dev->hot.doorbell = journal_doorbell;
 	dev->hot_bk = j;
-	write_head(j);
+	write_first_line(j);
 	journal_write_text(j, JOURNAL_POLICY, policy);
 	write_profile(j);
 	j->now = dev->now;

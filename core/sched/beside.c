@@ -62,7 +62,7 @@ static void ran(struct hal_partition *part, uint32_t program, uint64_t start_ns,
 }
 
 /* What part runs now; NULL: nothing. */
-static const struct flight *running(const struct hal_partition *part)
+static const struct flight *running_flight(const struct hal_partition *part)
 {
 	const struct list *flights = &part->dev->flights;
 
@@ -81,7 +81,7 @@ static uint32_t did(const struct hal_partition *part, uint64_t start_ns, uint64_
 {
 	const struct stretch *s = &part->stretch;
 	struct company c = {s->program, s->since_ns, s->until_ns};
-	const struct flight *now = running(part);
+	const struct flight *now = running_flight(part);
 	uint64_t begun_ns, from_ns = hal_bk_after(start_ns, slack_ns);
 
 	if (now != NULL) {

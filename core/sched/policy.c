@@ -77,7 +77,7 @@ static ALWAYS_INLINE void hand(struct hal_queue *q)
 }
 
 /* Not in its hands any more. */
-static void drop(struct hal_queue *q)
+static void policy_drop(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;
 
@@ -146,7 +146,7 @@ void policy_class_now(struct hal_queue *q, uint32_t service_class)
 
 void policy_dequeue(struct hal_queue *q, enum hal_policy_why why)
 {
-	drop(q);
+	policy_drop(q);
 	if (q->part->held && q->part->view.runnable == 0)
 		watchdog_unhold(q->part);
 	policy_take_back(q, why);
@@ -256,8 +256,8 @@ static NOINLINE struct heap_node *ask_turns(struct hal_partition *part,
 }
 
 /* Who is first of one class. */
-static ALWAYS_INLINE struct heap_node *first_of(struct hal_partition *part,
-						const struct heap *order, uint64_t *held)
+static ALWAYS_INLINE struct heap_node *
+first_of_class(struct hal_partition *part, const struct heap *order, uint64_t *held)
 {
 	const struct hal_policy *p = part->dev->policy;
 
@@ -278,7 +278,7 @@ static NOINLINE struct heap_node *first_of_classes(struct hal_partition *part,
 		const struct heap *order = &part->order[classes[i]];
 
 		if (!heap_empty(order))
-			n = first_of(part, order, held);
+			n = first_of_class(part, order, held);
 	}
 	return n;
 }
@@ -290,7 +290,7 @@ static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
 	struct hal_queue *q;
 
 	if (LIKELY(!part->classes))
-		n = first_of(part, &part->order[HAL_CLASS_NORMAL], &held);
+		n = first_of_class(part, &part->order[HAL_CLASS_NORMAL], &held);
 	else
 		n = first_of_classes(part, &held);
 	if (n == NULL)
@@ -349,7 +349,7 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 		q = pick_otherwise(part, waited);
 	if (q == NULL)
 		return NULL;
-	drop(q);
+	policy_drop(q);
 	if (UNLIKELY(part->unusual != 0))
 		picked_unusually(q, waited);
 	counter_max(&dev->faults.longest_wait_ns, waited);
@@ -558,7 +558,7 @@ void policy_detach(struct hal_queue *q)
 	q->admitted = false;
 }
 
-static void give_up(struct hal_queue *q)
+static void leave_policy(struct hal_queue *q)
 {
 	if (q->runnable && q->part->sole != q)
 		policy_take_back(q, HAL_POLICY_REPLACED);
@@ -627,7 +627,7 @@ int policy_replace(struct hal_device *dev, const struct hal_policy *p,
 		}
 	}
 	if (dev->policy != NULL) {
-		policy_for_each_queue(dev, give_up);
+		policy_for_each_queue(dev, leave_policy);
 		if (dev->policy->destroy != NULL)
 			dev->policy->destroy(dev->policy_state);
 	}

@@ -67,7 +67,7 @@ static void host_alarm(void *device, uint64_t at_ns)
 	timer_at(dev, at_ns);
 }
 
-static int stop(struct hal_queue *q, uint32_t mode)
+static int ask_stop(struct hal_queue *q, uint32_t mode)
 {
 	int err;
 
@@ -105,7 +105,7 @@ static int stop(struct hal_queue *q, uint32_t mode)
 static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode)
 {
 	struct hal_queue *q = queue_of(queue);
-	int err = stop(q, mode);
+	int err = ask_stop(q, mode);
 
 	(void)device;
 	DECIDED(q->dev, DECIDED_STOP, NULL, q, NULL, mode, errno_of(err));

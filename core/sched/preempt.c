@@ -40,7 +40,7 @@ struct at_work {
 	const struct record *now; /* what is stopped inside; NULL: nothing has begun */
 };
 
-static void go_on(struct hal_queue *v)
+static void resume_preempted(struct hal_queue *v)
 {
 	list_del(&v->made_way);
 	if (v->state == QUEUE_RUNNING || v->resume_wanted)
@@ -114,7 +114,7 @@ static void let_go_on(struct hal_partition *part)
 		if (is_outranked(v))
 			continue;
 		DECIDED(part->dev, DECIDED_GO_ON, part, v, NULL, 0);
-		go_on(v);
+		resume_preempted(v);
 	}
 }
 
@@ -143,7 +143,7 @@ static void relieve(struct hal_partition *part)
 		struct hal_queue *v = container_of(it, struct hal_queue, made_way);
 
 		if (too_long(v))
-			go_on(v);
+			resume_preempted(v);
 	}
 }
 
@@ -250,8 +250,8 @@ static bool better(const struct way *a, const struct way *b, uint64_t slack_ns)
 }
 
 /* The mode in which v is stopped for something that can wait for slack_ns. */
-static uint32_t choose(const struct hal_queue *v, const struct at_work *w,
-		       uint64_t slack_ns)
+static uint32_t choose_mode(const struct hal_queue *v, const struct at_work *w,
+			    uint64_t slack_ns)
 {
 	const struct hal_device *dev = v->dev;
 	struct way best = way_of(dev, HAL_SUSPEND_DRAIN, w);
@@ -274,8 +274,8 @@ static uint32_t choose(const struct hal_queue *v, const struct at_work *w,
 }
 
 /* v makes way for q. */
-static void stop(const struct hal_queue *q, struct hal_queue *v, uint32_t mode,
-		 const struct at_work *w, uint64_t slack_ns)
+static void stop_for(const struct hal_queue *q, struct hal_queue *v, uint32_t mode,
+		     const struct at_work *w, uint64_t slack_ns)
 {
 	struct way way;
 	int err;
@@ -339,7 +339,7 @@ static bool runs_on(const struct hal_queue *q, const struct hal_queue *v)
 }
 
 /* What is in the way of q's next command and runs on whatever is chosen. */
-static uint64_t before(const struct hal_queue *q)
+static uint64_t ns_before(const struct hal_queue *q)
 {
 	const struct list *flights = &q->dev->flights;
 	const struct flight *first = NULL;
@@ -369,7 +369,7 @@ static void make_way(struct hal_queue *q)
 	const struct flight *first = NULL;
 
 	if (slack_ns != HAL_POLICY_NEVER)
-		rest_ns = less(rest_ns, before(q));
+		rest_ns = less(rest_ns, ns_before(q));
 	for (struct list *it = dev->flights.next; it != &dev->flights; it = it->next) {
 		const struct flight *f = container_of(it, struct flight, on_device);
 		struct hal_queue *v = f->queue;
@@ -387,10 +387,10 @@ static void make_way(struct hal_queue *q)
 		if (v->stuck)
 			(void)too_long(v);
 		w = at_work(v, first);
-		mode = choose(v, &w, rest_ns);
+		mode = choose_mode(v, &w, rest_ns);
 		if (mode == HAL_SUSPEND_DRAIN && possible_inside(v))
 			rest_ns = less(rest_ns, w.left_ns);
-		stop(q, v, mode, &w, slack_ns);
+		stop_for(q, v, mode, &w, slack_ns);
 	}
 }
 
@@ -410,7 +410,7 @@ void preempt_look(struct hal_queue *q)
 void preempt_spare(struct hal_queue *q)
 {
 	if (!list_empty(&q->made_way))
-		go_on(q);
+		resume_preempted(q);
 }
 
 void preempt_leave(struct hal_queue *q)

@@ -86,7 +86,7 @@ void suspend_thaw_all(struct hal_device *dev)
 	}
 }
 
-static uint32_t running(const struct hal_queue *q)
+static uint32_t count_running(const struct hal_queue *q)
 {
 	const struct flight *f = q->oldest;
 	uint32_t n = 0;
@@ -189,7 +189,7 @@ static void end_if_final(struct hal_queue *q)
 		queue_end(q);
 }
 
-static void quiet(struct hal_queue *q, uint64_t ran_ns)
+static void queue_quiet(struct hal_queue *q, uint64_t ran_ns)
 {
 	struct hal_device *dev = q->dev;
 	struct account *a = &q->account;
@@ -235,7 +235,7 @@ void suspend_look(struct hal_queue *q)
 {
 	/* Held back by the core alone: quiet once the device has nothing of it. */
 	if (!q->bk_suspended && q->flight_count == 0)
-		quiet(q, 0);
+		queue_quiet(q, 0);
 }
 
 void suspend_quiet(const struct hal_bk_event *ev)
@@ -252,13 +252,13 @@ void suspend_quiet(const struct hal_bk_event *ev)
 	if (q->suspend_mode == HAL_SUSPEND_KILL) {
 		count_lost(q, ran_ns);
 		ran_ns = 0;
-	} else if (ran_ns > 0 && running(q) > 0) {
+	} else if (ran_ns > 0 && count_running(q) > 0) {
 		queue_stopped(q, ev->start_ns, ev->end_ns);
 		q->stuck_ns = q->suspend_asked_ns; /* until then it has got on */
 	} else {
 		ran_ns = 0;
 	}
-	quiet(q, ran_ns);
+	queue_quiet(q, ran_ns);
 }
 
 void suspend_for_others(struct hal_queue *q)
@@ -286,7 +286,7 @@ bool suspend_too_long(struct hal_queue *q)
 void suspend_lost(struct hal_queue *q)
 {
 	if (q->state == QUEUE_SUSPENDING)
-		quiet(q, 0);
+		queue_quiet(q, 0);
 }
 
 int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
@@ -297,7 +297,7 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 	if (err != 0)
 		return err;
 	/* Else giving the device nothing more is enough. */
-	if (running(q) > 0 && (dev->bk_suspend_modes >> mode & 1) != 0) {
+	if (count_running(q) > 0 && (dev->bk_suspend_modes >> mode & 1) != 0) {
 		err = dev->hot.suspend(dev->hot_bk, q->bk, mode, (uint64_t)(uintptr_t)q);
 		if (err != 0)
 			return err;
@@ -311,8 +311,8 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 	q->suspend_asked_ns = dev->now;
 	q->suspend_count++;
 	counter_add(&q->account.suspends, 1);
-	if (running(q) == 0)
-		quiet(q, 0);
+	if (count_running(q) == 0)
+		queue_quiet(q, 0);
 	return 0;
 }
 

@@ -59,14 +59,14 @@ static void todo(struct hal_queue *q)
 		preempt_look(q);
 }
 
-static void release(struct hal_queue *q)
+static void release_stopped(struct hal_queue *q)
 {
 	(void)policy_start_queue(q);
 }
 
 const struct turn_listener turn_listener = {
 	.todo = todo,
-	.release = release,
+	.release = release_stopped,
 	.waits = inherit_try,
 	.ended = suspend_look,
 	.quiet = suspend_quiet,

@@ -182,7 +182,7 @@ static void movers(const struct compact *c, const struct place_rect *r)
 	}
 }
 
-static bool find(struct place *place, struct plan_move *m)
+static bool find_place(struct place *place, struct plan_move *m)
 {
 	return place_find_shape(place, m->from.rows, m->from.cols, &m->to) ||
 	       place_find(place, m->part->desc.units, NULL, &m->to);
@@ -206,7 +206,7 @@ static bool place_movers(const struct compact *c, const struct place_rect *r)
 	/* It has that until it moves itself. */
 	if (c->part != NULL)
 		place_fill(place, &own, PLAN_ROOM);
-	for (n = 0; n < plan->count && find(place, &plan->move[n]); n++)
+	for (n = 0; n < plan->count && find_place(place, &plan->move[n]); n++)
 		place_take(place, &plan->move[n].to,
 			   partition_holder(plan->move[n].part));
 	for (uint32_t i = 0; i < n; i++)
@@ -284,7 +284,7 @@ static bool is_there(struct compact *c, const struct hal_partition_desc *d)
 			      : place_find(&c->dev->place, c->units, except, &r);
 }
 
-static int look(struct compact *c, const struct hal_partition_desc *d)
+static int check_compact(struct compact *c, const struct hal_partition_desc *d)
 {
 	struct hal_device *dev = c->dev;
 	uint32_t left =
@@ -325,7 +325,7 @@ int compact_begin(struct hal_device *dev, const struct hal_partition *part,
 		.most = most < HAL_POLICY_MOVES ? most : HAL_POLICY_MOVES,
 	};
 
-	return look(&c, d);
+	return check_compact(&c, d);
 }
 
 void compact_over(struct hal_device *dev)

@@ -110,7 +110,7 @@ static bool place_freely(struct hal_device *dev, const struct hal_policy_move *m
 	return i == plan->count;
 }
 
-static bool before(const struct place_rect *a, const struct place_rect *b)
+static bool is_before(const struct place_rect *a, const struct place_rect *b)
 {
 	return a->col != b->col ? a->col < b->col : a->row < b->row;
 }
@@ -122,7 +122,7 @@ static void sort_from(struct plan *plan)
 		struct plan_move m = plan->move[i];
 		uint32_t k = i;
 
-		for (; k > 0 && before(&m.from, &plan->move[k - 1].from); k--)
+		for (; k > 0 && is_before(&m.from, &plan->move[k - 1].from); k--)
 			plan->move[k] = plan->move[k - 1];
 		plan->move[k] = m;
 	}

@@ -201,7 +201,7 @@ static uint32_t first_owner(const struct place *p, const struct place_rect *r)
 	return 0;
 }
 
-static bool is_in(const struct place_rect *r, uint32_t row, uint32_t col)
+static bool is_in_rect(const struct place_rect *r, uint32_t row, uint32_t col)
 {
 	return row >= r->row && row < r->row + r->rows && col >= r->col &&
 	       col < r->col + r->cols;
@@ -216,7 +216,7 @@ void place_empty(struct place *p, const struct place_rect *r,
 		for (unit.col = r->col; unit.col < r->col + r->cols; unit.col++)
 			if (is_held(p, unit.row, unit.col) &&
 			    unit_owner(p, unit.row, unit.col) == owner &&
-			    !is_in(except, unit.row, unit.col))
+			    !is_in_rect(except, unit.row, unit.col))
 				place_release(p, &unit);
 }
 

@@ -95,7 +95,8 @@ struct search {
 };
 
 /* False: no more need be looked at. */
-static bool look(const struct place *p, struct search *s, const struct place_rect *r)
+static bool weigh_place(const struct place *p, struct search *s,
+			const struct place_rect *r)
 {
 	uint32_t n = touches(p, r);
 
@@ -120,10 +121,10 @@ static bool look_in_row(struct place *p, struct search *s, struct place_rect r)
 		if (run < r.cols)
 			continue;
 		r.col = col;
-		if (!look(p, s, &r))
+		if (!weigh_place(p, s, &r))
 			return false;
 		r.col = col + run - r.cols;
-		if (run > r.cols && !look(p, s, &r))
+		if (run > r.cols && !weigh_place(p, s, &r))
 			return false;
 	}
 	return true;

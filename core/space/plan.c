@@ -25,7 +25,7 @@ static bool same(const struct place_rect *a, const struct place_rect *b)
 
 /* ---- how they get there ------------------------------------------------------------ */
 
-static void describe(const struct plan_move *m, struct hal_bk_partition_desc *out)
+static void describe_move(const struct plan_move *m, struct hal_bk_partition_desc *out)
 {
 	*out = m->part->desc;
 	out->row = (uint16_t)m->to.row;
@@ -43,7 +43,7 @@ static int may_move(struct hal_device *dev, struct plan_move *m)
 
 	if (err != 0)
 		return err;
-	describe(m, &to);
+	describe_move(m, &to);
 	if (partition_isolation(dev, &to) < partition_isolation(dev, &m->part->desc))
 		return fail(ENOTSUP, "partition %u would be less isolated there",
 			    m->part->desc.index);
@@ -85,7 +85,7 @@ static void hold_free(struct hal_device *dev)
 		place_fill(&dev->place, &plan->room, PLAN_ROOM);
 }
 
-static void give_up(struct hal_device *dev)
+static void drop_waiting(struct hal_device *dev)
 {
 	struct plan *plan = &dev->plan;
 
@@ -106,7 +106,7 @@ static int go(struct plan_move *m)
 	struct hal_bk_partition_desc to;
 	int err;
 
-	describe(m, &to);
+	describe_move(m, &to);
 	resize_keep_limits(m->part);
 	m->part->quota_before = counter_get(&m->part->quota);
 	err = resize_move(m->part, &to);
@@ -117,7 +117,7 @@ static int go(struct plan_move *m)
 }
 
 /* All that wait for nobody; err: one could not, and nobody waits any more. */
-static int go_on(struct hal_device *dev)
+static int move_free(struct hal_device *dev)
 {
 	struct plan *plan = &dev->plan;
 
@@ -128,7 +128,7 @@ static int go_on(struct hal_device *dev)
 			continue;
 		err = go(&plan->move[i]);
 		if (err != 0) {
-			give_up(dev);
+			drop_waiting(dev);
 			return err;
 		}
 	}
@@ -141,7 +141,7 @@ int plan_busy(const struct hal_device *dev)
 }
 
 /* m has left what it had. */
-static void left(struct hal_device *dev, const struct plan_move *left)
+static void place_left_by(struct hal_device *dev, const struct plan_move *left)
 {
 	struct plan *plan = &dev->plan;
 	struct place_rect r;
@@ -156,7 +156,7 @@ static void left(struct hal_device *dev, const struct plan_move *left)
 }
 
 /* part has moved, or has not, as part of the plan or not. */
-static void moved(struct hal_partition *part, bool well)
+static void plan_moved(struct hal_partition *part, bool well)
 {
 	struct hal_device *dev = part->dev;
 	struct plan *plan = &dev->plan;
@@ -171,11 +171,11 @@ static void moved(struct hal_partition *part, bool well)
 	plan->move[i].state = PLAN_MOVED;
 	plan->open--;
 	if (well) {
-		left(dev, &plan->move[i]);
-		well = go_on(dev) == 0;
+		place_left_by(dev, &plan->move[i]);
+		well = move_free(dev) == 0;
 	} else {
 		plan->move[i].state = PLAN_DROPPED;
-		give_up(dev);
+		drop_waiting(dev);
 	}
 	if (plan->open == 0 && plan->over != NULL)
 		timeline_raise(plan->over, ++plan->over_count, dev);
@@ -200,7 +200,7 @@ int plan_carry_out(struct hal_device *dev)
 	struct plan *plan = &dev->plan;
 	int err = 0;
 
-	plan->moved = moved;
+	plan->moved = plan_moved;
 	plan->open = wait_for_each_other(plan);
 	for (uint32_t i = 0; err == 0 && i < plan->count; i++) {
 		plan->move[i].state = PLAN_DROPPED; /* not in its own way */
@@ -215,7 +215,7 @@ int plan_carry_out(struct hal_device *dev)
 		for (uint32_t i = 0; i < plan->count; i++)
 			plan->move[i].part->inflight_max = 0; /* until it has moved */
 	hold_free(dev);
-	return go_on(dev);
+	return move_free(dev);
 }
 
 int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,

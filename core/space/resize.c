@@ -201,7 +201,7 @@ int resize_units(struct hal_partition *part, uint32_t units)
 	return err;
 }
 
-static void moved(struct hal_partition *part, int status, const char *why)
+static void end_resize(struct hal_partition *part, int status, const char *why)
 {
 	struct hal_device *dev = part->dev;
 	const struct place_rect from = rect_of(&part->desc);
@@ -248,11 +248,11 @@ void resize_done(const struct hal_bk_event *ev)
 		(void *)(uintptr_t)(ev->cookie & ~COOKIE_PARTITION); /* NOLINT */
 
 	if (part->moving.units != 0)
-		moved(part, ev->status, ev->fault);
+		end_resize(part, ev->status, ev->fault);
 }
 
 void resize_lost(struct hal_partition *part)
 {
 	if (part->moving.units != 0)
-		moved(part, -EIO, "the device is lost");
+		end_resize(part, -EIO, "the device is lost");
 }

@@ -18,7 +18,7 @@ struct room {
 	struct hal_point other; /* when the plan is over; .timeline NULL: there is none */
 };
 
-static int begin(struct hal_device *dev, void *arg)
+static int begin_room(struct hal_device *dev, void *arg)
 {
 	struct room *r = arg;
 	const struct hal_partition_desc *d = r->desc;
@@ -48,12 +48,12 @@ static void wait_for(const struct hal_point *p)
 
 static int make(struct hal_device *dev, struct room *r)
 {
-	int err = engine_call(dev, begin, r);
+	int err = engine_call(dev, begin_room, r);
 
 	/* The policy moves some; that is waited for once. */
 	if (err == -EBUSY && r->other.timeline != NULL) {
 		wait_for(&r->other);
-		err = engine_call(dev, begin, r);
+		err = engine_call(dev, begin_room, r);
 	}
 	if (err == 0)
 		wait_for(&r->other);

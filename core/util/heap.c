@@ -49,7 +49,7 @@ static struct heap_node *pair(struct heap_node *n)
 	return root;
 }
 
-static void settle(struct heap *h, struct heap_node *root)
+static void set_root(struct heap *h, struct heap_node *root)
 {
 	h->root = root;
 	if (root != NULL) {
@@ -63,7 +63,7 @@ void heap_add_out_of_order(struct heap *h, struct heap_node *n)
 	n->child = NULL;
 	n->next = NULL;
 	n->prev = NULL;
-	settle(h, meld(h->root, n));
+	set_root(h, meld(h->root, n));
 }
 
 void heap_remove(struct heap *h, struct heap_node *n)
@@ -83,7 +83,7 @@ void heap_remove(struct heap *h, struct heap_node *n)
 	}
 	rest = pair(n->child);
 	if (n == h->root) {
-		settle(h, rest);
+		set_root(h, rest);
 		return;
 	}
 	/* Out of its parent's children. */
@@ -97,5 +97,5 @@ void heap_remove(struct heap *h, struct heap_node *n)
 		rest->next = NULL;
 		rest->prev = NULL;
 	}
-	settle(h, meld(h->root, rest));
+	set_root(h, meld(h->root, rest));
 }
