@@ -37,7 +37,7 @@ static int bimodal_flags_check(const struct hal_partition *part, uint32_t flags)
 {
 	if ((flags & HAL_BUFFER_BIMODAL) == 0)
 		return fail(EINVAL, "HAL_BUFFER_SCRATCH without HAL_BUFFER_BIMODAL");
-	if (!part->bimodal)
+	if (!part->memory.bimodal)
 		return fail(EINVAL,
 			    "HAL_BUFFER_BIMODAL: partition %u \"%s\" is not "
 			    "HAL_PARTITION_BIMODAL",
@@ -113,7 +113,7 @@ static int alloc(struct hal_device *dev, void *arg)
 		return err;
 	if (buf->evict != NULL)
 		evict_enter(buf);
-	counter_add(&buf->part->buffer_count, 1);
+	counter_add(&buf->part->memory.buffer_count, 1);
 	trace_memory(dev, buf->part);
 	return 0;
 }
@@ -207,11 +207,11 @@ int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *
 	buf->flags = d.flags;
 	atomic_init(&buf->pins, 1);
 	a = (struct alloc){buf, &d};
-	if (part->evict != NULL)
+	if (part->memory.evict != NULL)
 		err = make_evictable(buf, &d);
 	if (err == 0) {
-		err = evict_call(part->dev, part->evict, alloc, &a);
-		if (err != 0 && part->evict != NULL)
+		err = evict_call(part->dev, part->memory.evict, alloc, &a);
+		if (err != 0 && part->memory.evict != NULL)
 			limit_release(part, buf->charge);
 	}
 	if (err != 0) {
@@ -238,11 +238,11 @@ static void free_buffer(struct deferred *d)
 	if (buf->evict != NULL && !evict_leave(buf))
 		return; /* until it has moved */
 	(void)dev->table->cold.mem_free(dev->bk, buf->bk);
-	if (buf->part->evict != NULL)
+	if (buf->part->memory.evict != NULL)
 		limit_release(buf->part, buf->charge);
 	if (buf->evict == NULL)
 		partition_release(buf->part, buf->charge);
-	counter_add(&buf->part->buffer_count, UINT64_MAX);
+	counter_add(&buf->part->memory.buffer_count, UINT64_MAX);
 	trace_memory(dev, buf->part);
 	object_free(OBJECT_BUFFER, buf);
 }
@@ -272,7 +272,8 @@ void buffer_pin(struct hal_buffer *buf)
 void buffer_unpin(struct hal_buffer *buf)
 {
 	if (atomic_fetch_sub(&buf->pins, 1) == 1)
-		(void)evict_call(buf->dev, buf->part->evict, free_when_unused, buf);
+		(void)evict_call(buf->dev, buf->part->memory.evict, free_when_unused,
+				 buf);
 }
 
 int hal_buffer_destroy(struct hal_buffer *buf)
@@ -348,7 +349,7 @@ static void copy_away(const struct copy *c)
 static int bimodal_begins(struct hal_device *dev, void *arg)
 {
 	(void)dev;
-	((struct hal_partition *)arg)->copying++;
+	((struct hal_partition *)arg)->memory.copying++;
 	return 0;
 }
 
@@ -357,7 +358,7 @@ static int bimodal_ends(struct hal_device *dev, void *arg)
 	struct hal_partition *part = arg;
 
 	(void)dev;
-	part->copying--;
+	part->memory.copying--;
 	bimodal_look(part);
 	return 0;
 }
@@ -457,7 +458,7 @@ int hal_buffer_map(struct hal_buffer *buf, void **address)
 		return fail(ENOTSUP, "hal_buffer_map: the buffer is bimodal");
 	err = device_alive(buf->dev);
 	if (err == 0)
-		err = evict_call(buf->dev, buf->part->evict, map, buf);
+		err = evict_call(buf->dev, buf->part->memory.evict, map, buf);
 	if (err == 0)
 		*address = buf->address;
 	return err;
@@ -492,10 +493,10 @@ struct move {
 static int place_move(struct move *m)
 {
 	struct hal_buffer *buf = m->buf;
-	uint64_t quota = counter_get(&buf->part->quota);
+	uint64_t quota = counter_get(&buf->part->memory.quota);
 	bool busy = false;
 
-	if (buf->part->evict == NULL)
+	if (buf->part->memory.evict == NULL)
 		return evict_place(buf, m->colors, &m->to, &busy);
 	if (buf->charge <= quota / 2)
 		return 0;
@@ -547,7 +548,7 @@ static int move(struct hal_buffer *buf, struct hal_queue *queue,
 	const struct hal_bk_colors colors = {.mask = d->color_mask,
 					     .weights = d->color_weights};
 	struct move m = {buf, &colors, NULL};
-	int err = evict_call(buf->dev, buf->part->evict, begin_move, &m);
+	int err = evict_call(buf->dev, buf->part->memory.evict, begin_move, &m);
 	struct recolor *r;
 
 	if (err != 0)

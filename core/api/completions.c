@@ -180,8 +180,8 @@ static bool run(struct hal_completions *c, int64_t deadline)
 
 		if (!empty(c) || (deadline == 0 ? !did : is_past(deadline)))
 			return true;
-		if (!did &&
-		    (deadline == HAL_FOREVER || dev->pending == 0 || dev->now < until))
+		if (!did && (deadline == HAL_FOREVER || dev->command.pending == 0 ||
+			     dev->now < until))
 			return false;
 	}
 }
@@ -201,7 +201,7 @@ static int read_virtual(struct hal_completions *c, int64_t deadline)
 			return fail(ETIMEDOUT, "no submission has ended yet");
 		if (busy)
 			continue;
-		if (atomic_load(&dev->callbacks_begun) == 0)
+		if (atomic_load(&dev->command.callbacks_begun) == 0)
 			return fail(EDEADLK, "no work is left that could end");
 		engine_callback_sleep(dev);
 	}

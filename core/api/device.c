@@ -90,12 +90,12 @@ int hal_device_get_stats(struct hal_device *dev, struct hal_stats *stats)
 		return object_bad(dev, OBJECT_DEVICE);
 	memset(&sum, 0, sizeof(sum));
 	pthread_rwlock_rdlock(&dev->shape);
-	account_add(&sum, &dev->past);
-	hal_list_for_each (p, &dev->partitions)
+	account_add(&sum, &dev->observe.past);
+	hal_list_for_each (p, &dev->space.partitions)
 		stats_add_partition(&sum,
 				    container_of(p, struct hal_partition, on_device));
 	pthread_rwlock_unlock(&dev->shape);
-	return stats_out(dev, &sum, counter_get(&dev->ran.total), stats);
+	return stats_out(dev, &sum, counter_get(&dev->observe.ran.total), stats);
 }
 
 int hal_partition_get_stats(struct hal_partition *part, struct hal_stats *stats)
@@ -111,7 +111,7 @@ int hal_partition_get_stats(struct hal_partition *part, struct hal_stats *stats)
 	/* A host's units work for its guests, too; a guest's commands run one at a time.
 	 */
 	return stats_out(part->dev, &sum,
-			 part->host == part ? counter_get(&part->ran.total)
+			 part->host == part ? counter_get(&part->observe.ran.total)
 					    : counter_get(&sum.busy_ns),
 			 stats);
 }
@@ -126,7 +126,7 @@ int hal_queue_get_stats(struct hal_queue *q, struct hal_stats *stats)
 	pthread_rwlock_rdlock(&q->dev->shape);
 	stats_add_queue(&sum, q);
 	pthread_rwlock_unlock(&q->dev->shape);
-	return stats_out(q->dev, &sum, counter_get(&q->account.busy_ns), stats);
+	return stats_out(q->dev, &sum, counter_get(&q->observe.account.busy_ns), stats);
 }
 
 /* ---- time -------------------------------------------------------------------------- */
@@ -145,11 +145,11 @@ static int poll_virtual(struct hal_device *dev, uint64_t ns)
 	uint64_t before, until, ended;
 
 	engine_enter(dev);
-	before = counter_get(&dev->ended);
+	before = counter_get(&dev->command.ended);
 	until = hal_bk_after(dev->now, ns);
 	while (engine_turn(dev, until, true))
 		;
-	ended = counter_get(&dev->ended) - before;
+	ended = counter_get(&dev->command.ended) - before;
 	engine_leave(dev);
 	return ended > INT32_MAX ? INT32_MAX : (int)ended;
 }
@@ -172,7 +172,7 @@ int hal_device_poll(struct hal_device *dev, uint64_t ns)
 	 * calls at once report adds up. */
 	reported = atomic_load(&dev->ended_reported);
 	do
-		ended = counter_get(&dev->ended);
+		ended = counter_get(&dev->command.ended);
 	while (!atomic_compare_exchange_weak(&dev->ended_reported, &reported, ended));
 	return (int)((ended - reported) & INT32_MAX);
 }
@@ -227,7 +227,7 @@ void *hal_device_native(struct hal_device *dev)
 
 static int begin_trace(struct hal_device *dev, void *arg)
 {
-	if (dev->trace != NULL)
+	if (dev->observe.trace != NULL)
 		return fail(EBUSY, TRACED, dev->name);
 	trace_begin(dev, arg);
 	return 0;
@@ -236,7 +236,7 @@ static int begin_trace(struct hal_device *dev, void *arg)
 static int tracing(struct hal_device *dev, void *arg)
 {
 	(void)arg;
-	return dev->trace != NULL ? fail(EBUSY, TRACED, dev->name) : 0;
+	return dev->observe.trace != NULL ? fail(EBUSY, TRACED, dev->name) : 0;
 }
 
 int hal_trace_start(struct hal_device *dev, const char *path)
@@ -251,14 +251,14 @@ int hal_trace_start(struct hal_device *dev, const char *path)
 	cancel = cancel_hold();
 	/* Whoever opens a file may wait for it: nobody but another start waits for that.
 	 */
-	pthread_mutex_lock(&dev->trace_start);
+	pthread_mutex_lock(&dev->observe.trace_start);
 	/* Before the file, which it may be, is made anew. */
 	err = engine_call(dev, tracing, NULL);
 	if (err == 0)
 		err = trace_make(dev, path, &t);
 	if (err == 0)
 		err = engine_call(dev, begin_trace, t);
-	pthread_mutex_unlock(&dev->trace_start);
+	pthread_mutex_unlock(&dev->observe.trace_start);
 	cancel_release(cancel);
 	return err;
 }
@@ -267,7 +267,7 @@ static int end_trace(struct hal_device *dev, void *arg)
 {
 	struct trace **t = arg;
 
-	if (dev->trace == NULL)
+	if (dev->observe.trace == NULL)
 		return fail(EINVAL, "no trace of %s is being written", dev->name);
 	*t = trace_end(dev);
 	return 0;
@@ -301,20 +301,20 @@ struct install {
 static int install(struct hal_device *dev, void *arg)
 {
 	struct install *i = arg;
-	struct hal_bk_config *old = dev->policy_cfg;
-	const struct policy_limits limits = dev->limits;
+	struct hal_bk_config *old = dev->sched.policy_cfg;
+	const struct policy_limits limits = dev->sched.limits;
 	char text[POLICY_TEXT_BYTES];
 	int err;
 
-	if (dev->journal != NULL) {
+	if (dev->replay.journal != NULL) {
 		policy_text(i->policy, i->cfg, &i->limits, text);
-		journal_write_text(dev->journal, JOURNAL_POLICY, text);
+		journal_write_text(dev->replay.journal, JOURNAL_POLICY, text);
 	}
-	dev->limits = i->limits;
+	dev->sched.limits = i->limits;
 	err = policy_install(dev, i->policy, i->cfg);
 	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
 	if (err != 0)
-		dev->limits = limits;
+		dev->sched.limits = limits;
 	else
 		i->cfg = old;
 	return err;

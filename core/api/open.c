@@ -74,8 +74,8 @@ static int core_values(struct hal_device *dev, const struct hal_bk_config *c)
 	dev->inflight = (uint32_t)option_int(c, "inflight");
 	dev->partition_inflight = (uint32_t)option_int(c, "partition_inflight");
 	dev->spin_ns = (uint64_t)option_int(c, "spin_us") * 1000;
-	dev->compact = (uint32_t)option_int(c, "compact");
-	dev->oversubscribe = option_int(c, "oversubscribe") != 0;
+	dev->space.compact = (uint32_t)option_int(c, "compact");
+	dev->space.oversubscribe = option_int(c, "oversubscribe") != 0;
 	if ((dev->queue_slots & (dev->queue_slots - 1)) != 0)
 		return fail(EINVAL, "hal.queue_depth = %u is not a power of two",
 			    dev->queue_slots);
@@ -121,7 +121,7 @@ static int info_check(struct hal_device *dev)
 		return fail(EPROTO, "backend %s describes %u x %u units: more than %u",
 			    i->backend, i->unit_rows, i->unit_cols, UNITS_MAX);
 	/* Whatever the device: the engine can hold back what it has not been given. */
-	dev->bk_suspend_modes = i->suspend_modes;
+	dev->sched.bk_suspend_modes = i->suspend_modes;
 	i->suspend_modes |= 1u << HAL_SUSPEND_DRAIN;
 	if (i->preempt < HAL_PREEMPT_BETWEEN)
 		i->preempt = HAL_PREEMPT_BETWEEN;
@@ -141,22 +141,22 @@ int device_free(struct hal_device *dev)
 		dev->table->cold.close(dev->bk);
 	if (o->layers != NULL)
 		err = layers_close(o->layers);
-	config_values_free(dev->policy_cfg);
+	config_values_free(dev->sched.policy_cfg);
 	config_values_free(o->core_cfg);
 	config_values_free(o->bk_cfg);
 	config_values_free(o->policy_cfg);
 	config_free(&o->cfg);
 	free(o);
-	if (dev->plan.over != NULL) {
-		timeline_fini(dev->plan.over);
-		object_free(OBJECT_TIMELINE, dev->plan.over);
+	if (dev->space.plan.over != NULL) {
+		timeline_fini(dev->space.plan.over);
+		object_free(OBJECT_TIMELINE, dev->space.plan.over);
 	}
-	profile_free(dev->profile);
-	free(dev->partition_map);
-	place_fini(&dev->place);
-	account_fini(&dev->past);
-	pthread_mutex_destroy(&dev->room);
-	pthread_mutex_destroy(&dev->trace_start);
+	profile_free(dev->observe.profile);
+	free(dev->space.partition_map);
+	place_fini(&dev->space.place);
+	account_fini(&dev->observe.past);
+	pthread_mutex_destroy(&dev->space.room);
+	pthread_mutex_destroy(&dev->observe.trace_start);
 	pthread_rwlock_destroy(&dev->shape);
 	object_free(OBJECT_DEVICE, dev);
 	return err;
@@ -190,10 +190,11 @@ int device_prepare(struct hal_device *dev)
 
 	if (err != 0)
 		return err;
-	dev->served_at_once = dev->hot.doorbell == NULL ? 1 : -1;
-	dev->partition_map = calloc((partition_numbers(dev) + 63) / 64, sizeof(uint64_t));
-	if (dev->partition_map == NULL ||
-	    place_init(&dev->place, dev->info.unit_rows, dev->info.unit_cols) != 0)
+	dev->command.served_at_once = dev->hot.doorbell == NULL ? 1 : -1;
+	dev->space.partition_map =
+		calloc((partition_numbers(dev) + 63) / 64, sizeof(uint64_t));
+	if (dev->space.partition_map == NULL ||
+	    place_init(&dev->space.place, dev->info.unit_rows, dev->info.unit_cols) != 0)
 		return fail(ENOMEM, "no memory for %s", dev->name);
 	device_now(dev);
 	return 0;
@@ -203,7 +204,7 @@ int policy_start(struct hal_device *dev)
 {
 	const struct hal_policy *p;
 	struct hal_bk_config *cfg;
-	int err = policy_resolve(&dev->opened->cfg, &p, &cfg, &dev->limits);
+	int err = policy_resolve(&dev->opened->cfg, &p, &cfg, &dev->sched.limits);
 
 	if (err == 0)
 		err = policy_install(dev, p, cfg);
@@ -243,7 +244,7 @@ static int journal_start(struct hal_device *dev)
 		err = journal_make(dev, path, &j);
 	if (err != 0)
 		return err;
-	policy_text(dev->policy, dev->policy_cfg, &dev->limits, policy);
+	policy_text(dev->sched.policy, dev->sched.policy_cfg, &dev->sched.limits, policy);
 	journal_begin(dev, j, policy);
 	return 0;
 }
@@ -273,13 +274,13 @@ struct hal_device *device_make(void)
 		(void)fail(ENOMEM, "no memory for a device");
 		return NULL;
 	}
-	dev->services = &core_host;
-	dev->listener = &turn_listener;
-	dev->residency = &memory_residency;
-	dev->moves = &space_moves;
+	dev->sched.services = &core_host;
+	dev->sched.listener = &turn_listener;
+	dev->memory.residency = &memory_residency;
+	dev->space.moves = &space_moves;
 	shape_init(&dev->shape);
-	(void)pthread_mutex_init(&dev->room, NULL);
-	(void)pthread_mutex_init(&dev->trace_start, NULL);
+	(void)pthread_mutex_init(&dev->space.room, NULL);
+	(void)pthread_mutex_init(&dev->observe.trace_start, NULL);
 	engine_init(dev);
 	callbacks_init(dev);
 	return dev;
@@ -324,7 +325,7 @@ static int open_device(const char *target, const char *const *options,
 		return 0;
 	}
 	callbacks_stop(dev);
-	if (dev->trace != NULL)
+	if (dev->observe.trace != NULL)
 		(void)trace_close(trace_end(dev));
 	(void)journal_end(dev);
 	(void)device_free(dev);
@@ -343,7 +344,7 @@ int hal_open(const char *target, const char *const *options, struct hal_device *
 static int retire_device(struct hal_device *dev, void *arg)
 {
 	const struct counted has[] = {
-		{dev->partition_count, "partition"},
+		{dev->space.partition_count, "partition"},
 		{atomic_load(&dev->programs), "program"},
 		{atomic_load(&dev->timelines), "timeline"},
 		{atomic_load(&dev->rings), "completion ring"},
@@ -378,7 +379,7 @@ int hal_close(struct hal_device *dev)
 	monitor_stop(dev);
 	callbacks_stop(dev);
 	engine_stop(dev);
-	if (dev->trace != NULL)
+	if (dev->observe.trace != NULL)
 		traced = trace_close(trace_end(dev)) != 0 ? -EIO : 0;
 	journaled = journal_end(dev);
 	err = device_free(dev);

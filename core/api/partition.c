@@ -112,12 +112,12 @@ static int limit_check(const struct hal_device *dev, const struct hal_partition_
 			    "hal_partition_desc.memory_limit %llu above memory_bytes "
 			    "%llu: %s cannot evict buffers",
 			    U64(d->memory_limit), U64(d->memory_bytes), dev->name);
-	if (!dev->oversubscribe)
+	if (!dev->space.oversubscribe)
 		return fail(ENOTSUP,
 			    "hal_partition_desc.memory_limit %llu above memory_bytes "
 			    "%llu: hal.oversubscribe is off",
 			    U64(d->memory_limit), U64(d->memory_bytes));
-	if (dev->journal != NULL)
+	if (dev->replay.journal != NULL)
 		return fail(ENOTSUP,
 			    "hal_partition_desc.memory_limit %llu above memory_bytes "
 			    "%llu: a journal (hal.journal) does not know memory",
@@ -136,18 +136,20 @@ struct create {
 static int set_limit(struct hal_partition *p, uint64_t bandwidth)
 {
 	struct hal_device *dev = p->dev;
-	int err = limit_plan(dev, bandwidth, &p->limit_bytes, &p->limit_window_ns);
+	int err = limit_plan(dev, bandwidth, &p->sched.limit_bytes,
+			     &p->sched.limit_window_ns);
 
 	/* It is no decision of the engine's: no journal has it among those. */
 	return err != 0 ? err
-			: dev->table->hot.limit(dev->bk, p->bk, p->limit_bytes,
-						p->limit_window_ns);
+			: dev->table->hot.limit(dev->bk, p->bk, p->sched.limit_bytes,
+						p->sched.limit_window_ns);
 }
 
 /* Of JOURNAL_PARTITION. */
 static uint64_t tells(const struct hal_partition *p)
 {
-	return (p->pinned ? JOURNAL_PINNED : 0) | (p->bimodal ? JOURNAL_BIMODAL : 0);
+	return (p->pinned ? JOURNAL_PINNED : 0) |
+	       (p->memory.bimodal ? JOURNAL_BIMODAL : 0);
 }
 
 static int create(struct hal_device *dev, void *arg)
@@ -166,7 +168,7 @@ static int create(struct hal_device *dev, void *arg)
 		return err;
 	if (p->host == p)
 		resize_limits(p, c->desc, p->desc.units);
-	counter_set(&p->quota, p->desc.memory_bytes);
+	counter_set(&p->memory.quota, p->desc.memory_bytes);
 	err = dev->table->cold.partition_create(dev->bk, &p->desc, &p->bk);
 	if (err == 0 && c->desc->bandwidth != 0) {
 		err = set_limit(p, c->desc->bandwidth);
@@ -179,13 +181,14 @@ static int create(struct hal_device *dev, void *arg)
 	}
 	policy_partition_init(p);
 	partition_enter(p);
-	if (p->limit_bytes != 0)
+	if (p->sched.limit_bytes != 0)
 		JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, p->desc.row, p->desc.col,
-			p->desc.rows, p->desc.cols, p->view.ceiling, tells(p), 0,
-			p->limit_bytes, p->limit_window_ns);
+			p->desc.rows, p->desc.cols, p->sched.policy_view.ceiling,
+			tells(p), 0, p->sched.limit_bytes, p->sched.limit_window_ns);
 	else if (p->host == p)
 		JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, p->desc.row, p->desc.col,
-			p->desc.rows, p->desc.cols, p->view.ceiling, tells(p));
+			p->desc.rows, p->desc.cols, p->sched.policy_view.ceiling,
+			tells(p));
 	else
 		JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, 0, 0, 0, 0, 0, 0,
 			p->host->desc.index);
@@ -209,14 +212,14 @@ static struct hal_partition *partition_make(struct hal_device *dev,
 	p->host = d->host != NULL ? d->host : p;
 	list_init(&p->on_device);
 	list_init(&p->queues);
-	list_init(&p->runnable);
-	list_init(&p->busy);
-	list_init(&p->made_way);
-	busy_init(&p->ran);
-	p->inflight_max = dev->partition_inflight;
-	p->bandwidth = d->bandwidth;
-	p->own_colors = d->color_mask != 0 && d->host == NULL;
-	p->bimodal = (d->flags & HAL_PARTITION_BIMODAL) != 0;
+	list_init(&p->command.runnable);
+	list_init(&p->command.busy);
+	list_init(&p->sched.preempted);
+	busy_init(&p->observe.ran);
+	p->command.inflight_max = dev->partition_inflight;
+	p->sched.bandwidth = d->bandwidth;
+	p->memory.own_colors = d->color_mask != 0 && d->host == NULL;
+	p->memory.bimodal = (d->flags & HAL_PARTITION_BIMODAL) != 0;
 	memcpy(p->name, d->name, sizeof(p->name));
 	p->desc.name = p->name;
 	return p;
@@ -284,7 +287,7 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 		*out = p;
 		return 0;
 	}
-	evict_close(p->evict);
+	evict_close(p->memory.evict);
 	partition_free(p);
 	return err;
 }
@@ -297,7 +300,7 @@ static struct hal_partition *host_named(struct hal_device *dev, const char *name
 	uint32_t count = 0;
 
 	pthread_rwlock_rdlock(&dev->shape);
-	hal_list_for_each (it, &dev->partitions) {
+	hal_list_for_each (it, &dev->space.partitions) {
 		struct hal_partition *p =
 			container_of(it, struct hal_partition, on_device);
 
@@ -335,7 +338,7 @@ int hal_partition_create_named(struct hal_device *dev, const char *name,
 	if (err == 0)
 		err = hal_partition_create(dev, &c.desc, out);
 	if (err == 0) {
-		(*out)->usual = c.queues;
+		(*out)->queue_defaults = c.queues;
 	} else {
 		/* The line that asked for it says more than the call that tried. */
 		format_text(text, sizeof(text), "%s", hal_last_error());
@@ -466,7 +469,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	const struct counted has[] = {
 		{part->guest_count, "guest"},
 		{part->queue_count, "queue"},
-		{counter_get(&part->buffer_count), "buffer"},
+		{counter_get(&part->memory.buffer_count), "buffer"},
 		{counter_get(&part->sequences), "sequence"},
 	};
 	char living[128];
@@ -496,7 +499,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	}
 	JOURNAL(dev, JOURNAL_NO_PARTITION, part->desc.index);
 	partition_leave(part);
-	memory_unpromise(dev, counter_get(&part->quota));
+	memory_unpromise(dev, counter_get(&part->memory.quota));
 	partition_free(part);
 	return 0;
 }
@@ -528,7 +531,7 @@ int hal_partition_destroy(struct hal_partition *part)
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
 		return object_bad(part, OBJECT_PARTITION);
 	dev = part->dev;
-	evict = part->evict;
+	evict = part->memory.evict;
 	do {
 		if (evict != NULL)
 			ended = evict_ended(evict);
@@ -553,8 +556,8 @@ static int get_info(struct hal_device *dev, void *arg)
 	const struct hal_partition *part = a->part;
 	const struct hal_bk_partition_desc *units = &part->host->desc;
 	struct hal_partition_info *i = a->info;
-	uint64_t quota = counter_get(&part->quota);
-	uint64_t used = counter_get(&part->memory_used);
+	uint64_t quota = counter_get(&part->memory.quota);
+	uint64_t used = counter_get(&part->memory.used);
 
 	i->index = part->desc.index;
 	memcpy(i->name, part->name, sizeof(i->name));
@@ -569,7 +572,7 @@ static int get_info(struct hal_device *dev, void *arg)
 	i->color_mask = part->desc.color_mask;
 	i->bandwidth = limit_of(part->host);
 	i->wide_mask = part->desc.wide_mask;
-	i->switches = counter_get(&part->switches);
+	i->switches = counter_get(&part->memory.switches);
 	evict_tell(part, i);
 	return 0;
 }

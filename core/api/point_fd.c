@@ -12,7 +12,7 @@
 
 struct fd_waiter {
 	struct waiter waiter;
-	struct letter letter;
+	struct message message;
 	uint64_t value;
 	int fd; /* our own: the caller may close its at any time */
 };
@@ -29,9 +29,9 @@ static void fd_notified(struct waiter *w, int err)
 	atomic_fetch_sub_explicit(&t->fds, 1, memory_order_release);
 }
 
-static void fd_add(struct hal_device *dev, struct letter *l)
+static void fd_add(struct hal_device *dev, struct message *l)
 {
-	struct fd_waiter *f = container_of(l, struct fd_waiter, letter);
+	struct fd_waiter *f = container_of(l, struct fd_waiter, message);
 	struct hal_timeline *t = f->waiter.timeline;
 
 	(void)dev;
@@ -80,8 +80,8 @@ int hal_point_fd(const struct hal_point *point)
 	}
 	f->waiter.timeline = t;
 	f->value = point->value;
-	f->letter.fn = fd_add;
+	f->message.fn = fd_add;
 	atomic_fetch_add_explicit(&t->fds, 1, memory_order_relaxed);
-	engine_post(t->dev, &f->letter);
+	engine_post(t->dev, &f->message);
 	return fd;
 }

@@ -57,7 +57,7 @@ static int kernel_add(struct hal_program *prog, const struct hal_bk_kernel_info 
 	k->slots = launch_slots(info->arg_count);
 	k->flags = record_flags(0, k->slots, REC_END | REC_WHOLE);
 	k->info.name[sizeof(k->info.name) - 1] = '\0';
-	k->known = profile_find(prog->dev->profile, &k->info);
+	k->known = profile_find(prog->dev->observe.profile, &k->info);
 	prog->kernels[prog->kernel_count++] = k;
 	return 0;
 }
@@ -69,8 +69,8 @@ struct load {
 
 static void name_program(struct hal_program *prog)
 {
-	uint32_t number =
-		profile_program(prog->dev->profile, prog->kernels, prog->kernel_count);
+	uint32_t number = profile_program(prog->dev->observe.profile, prog->kernels,
+					  prog->kernel_count);
 
 	for (uint32_t i = 0; i < prog->kernel_count; i++)
 		prog->kernels[i]->program = number;
@@ -329,7 +329,7 @@ int program_bind(struct hal_program *prog, struct hal_partition *part)
 {
 	struct bind b = {prog, part};
 
-	return evict_call(prog->dev, part->evict, bind, &b);
+	return evict_call(prog->dev, part->memory.evict, bind, &b);
 }
 
 void program_unbind_all(struct hal_partition *part)
@@ -351,7 +351,7 @@ static void free_program(struct deferred *d)
 	struct hal_program *prog = container_of(d, struct hal_program, deferred);
 	struct hal_device *dev = prog->dev;
 
-	hal_list_for_each (it, &dev->partitions) {
+	hal_list_for_each (it, &dev->space.partitions) {
 		struct hal_partition *p =
 			container_of(it, struct hal_partition, on_device);
 

@@ -24,7 +24,7 @@
 /* What d leaves open, its partition's section says. */
 static void desc_complete(const struct hal_partition *part, struct hal_queue_desc *d)
 {
-	const struct hal_queue_desc *all = &part->usual;
+	const struct hal_queue_desc *all = &part->queue_defaults;
 
 	if (d->priority == 0)
 		d->priority = all->priority;
@@ -56,11 +56,11 @@ static int queue_asked_check(const struct hal_partition *part,
 		    "a queue of partition %u \"%s\": best effort%s, which has no "
 		    "deadlines, with deadline_ns %llu%s",
 		    part->obj.id, part->name,
-		    part->usual.service_class == d->service_class
+		    part->queue_defaults.service_class == d->service_class
 			    ? " by the partition's section"
 			    : "",
 		    U64(d->deadline_ns),
-		    part->usual.deadline_ns == d->deadline_ns
+		    part->queue_defaults.deadline_ns == d->deadline_ns
 			    ? " by the partition's section"
 			    : "");
 }
@@ -100,42 +100,42 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->part = part->host;
 	q->home = part;
 	q->slot_count = dev->queue_slots;
-	q->flight_max = dev->inflight;
-	q->usual.deadline_ns = d->deadline_ns;
-	q->usual.priority = d->priority;
-	q->asked = q->usual;
-	q->ending = q->usual;
+	q->inflight_max = dev->inflight;
+	q->default_terms.deadline_ns = d->deadline_ns;
+	q->default_terms.priority = d->priority;
+	q->issue_terms = q->default_terms;
+	q->retire_terms = q->default_terms;
 	q->completions = d->completions;
 	q->slow = (d->deadline_ns != 0 ? SLOW_DEADLINE : 0) |
 		  (d->completions != NULL ? SLOW_NOTIFIES : 0);
 	q->part_word = part->obj.id / 64;
 	q->part_bit = UINT64_C(1) << part->obj.id % 64;
-	q->letter.fn = queue_letter;
+	q->message.fn = queue_message;
 	q->callback.fn = queue_returned;
 	ck_ring_init(&q->ring, q->slot_count);
 	q->ring_limit = q->slot_count;
 	timeline_init(&q->timeline, dev);
-	timeline_init(&q->control, dev);
+	timeline_init(&q->sched.control, dev);
 	q->timeline.queue = q;
-	q->control.queue = q;
+	q->sched.control.queue = q;
 	list_init(&q->on_partition);
 	list_init(&q->todo);
 	list_init(&q->busy);
 	list_init(&q->deferred);
-	list_init(&q->made_way);
-	list_init(&q->evict_turn);
-	for (uint32_t i = 0; i < q->flight_max; i++) {
-		q->flights[i].queue = q;
-		q->flights[i].next = &q->flights[i + 1 < q->flight_max ? i + 1 : 0];
+	list_init(&q->sched.preempted);
+	list_init(&q->memory.evict_turn);
+	for (uint32_t i = 0; i < q->inflight_max; i++) {
+		q->inflight[i].queue = q;
+		q->inflight[i].next = &q->inflight[i + 1 < q->inflight_max ? i + 1 : 0];
 	}
-	q->oldest = q->flights;
-	q->fresh = q->flights;
-	q->view.weight = d->weight;
-	q->view.service_class = d->service_class;
-	q->own_class = d->service_class;
-	q->lent.rank = UINT64_MAX;
-	q->lent.deadline_ns = UINT64_MAX;
-	q->view.budget_permille = d->budget_permille;
+	q->oldest = q->inflight;
+	q->unused = q->inflight;
+	q->sched.policy_view.weight = d->weight;
+	q->sched.policy_view.service_class = d->service_class;
+	q->sched.own_class = d->service_class;
+	q->sched.inherited.rank = UINT64_MAX;
+	q->sched.inherited.deadline_ns = UINT64_MAX;
+	q->sched.policy_view.budget_permille = d->budget_permille;
 	/* A record that starts in the last slot runs on behind it. */
 	q->slots = malloc((q->slot_count + RECORD_SLOTS_MAX - 1) * sizeof(struct record));
 	if (q->slots == NULL)
@@ -145,7 +145,7 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 
 static void queue_free(struct hal_queue *q)
 {
-	account_fini(&q->account);
+	account_fini(&q->observe.account);
 	free(q->slots);
 	q->slots = NULL;
 	free(q->fault);
@@ -161,24 +161,26 @@ static int create(struct hal_device *dev, void *arg)
 	if (err != 0)
 		return err;
 	q->obj.id = dev->next_queue_id;
-	q->view.id = q->obj.id;
+	q->sched.policy_view.id = q->obj.id;
 	err = policy_attach(q);
 	if (err != 0)
 		return err;
-	err = dev->table->cold.queue_create(dev->bk, part->bk, q->usual.priority, &q->bk);
+	err = dev->table->cold.queue_create(dev->bk, part->bk, q->default_terms.priority,
+					    &q->bk);
 	if (err != 0) {
 		policy_detach(q);
 		return err;
 	}
 	dev->next_queue_id++;
 	JOURNAL(dev, JOURNAL_QUEUE, q->obj.id, part->desc.index,
-		(uint32_t)q->usual.priority, q->usual.deadline_ns, q->view.weight,
-		q->own_class, q->view.budget_permille);
+		(uint32_t)q->default_terms.priority, q->default_terms.deadline_ns,
+		q->sched.policy_view.weight, q->sched.own_class,
+		q->sched.policy_view.budget_permille);
 	journal_limit(q);
 	atomic_store(&q->open, q->completions != NULL ? QUEUE_OPEN_TELLS : QUEUE_OPEN);
-	q->slow |= dev->trace != NULL ? SLOW_TRACE : 0;
+	q->slow |= dev->observe.trace != NULL ? SLOW_TRACE : 0;
 	list_add_before(&part->queues, &q->on_partition);
-	policy_class(q->part, q->view.service_class);
+	policy_class(q->part, q->sched.policy_view.service_class);
 	part->queue_count++;
 	recolor_enter(q);
 	trace_queue(dev, q);
@@ -192,7 +194,7 @@ static void forked(void *object)
 
 	atomic_store(&q->open, 0);
 	object_forked(&q->timeline.obj);
-	object_forked(&q->control.obj);
+	object_forked(&q->sched.control.obj);
 }
 
 int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *desc,
@@ -220,7 +222,7 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 		return err;
 	object_on_fork(OBJECT_QUEUE, forked);
 	q = object_alloc(OBJECT_QUEUE,
-			 sizeof(*q) + dev->inflight * sizeof(q->flights[0]));
+			 sizeof(*q) + dev->inflight * sizeof(q->inflight[0]));
 	if (q == NULL)
 		return -ENOMEM;
 	err = queue_init(q, part, &d);
@@ -245,8 +247,8 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
  * the device keeps.  That is how one gets rid of a program that does not end. */
 static bool may_be_dropped(const struct hal_queue *q)
 {
-	return q->state == QUEUE_SUSPENDED && !q->policy_stops &&
-	       list_empty(&q->made_way) && !q->in_callback;
+	return q->state == QUEUE_SUSPENDED && !q->sched.policy_stops &&
+	       list_empty(&q->sched.preempted) && !q->in_callback;
 }
 
 /* Points of its own that work in it waits for, which goes with it. */
@@ -262,7 +264,7 @@ static unsigned int own_pending(struct hal_queue *q)
 		if (r->cmd.op != REC_WAIT)
 			continue;
 		record_for_each_point(p, r) n +=
-			p->timeline == &q->timeline || p->timeline == &q->control;
+			p->timeline == &q->timeline || p->timeline == &q->sched.control;
 	}
 	return n;
 }
@@ -278,12 +280,12 @@ static int destroy_check(struct hal_queue *q)
 			    U64(counter_get(&q->submissions)));
 	if (q->state == QUEUE_SUSPENDING)
 		return fail(EBUSY, "%s is being suspended", text);
-	if (atomic_load(&q->timeline.pending) + atomic_load(&q->control.pending) !=
+	if (atomic_load(&q->timeline.pending) + atomic_load(&q->sched.control.pending) !=
 	    own_pending(q))
 		return fail(EBUSY, "%s: submitted work waits for points of it", text);
 	if (!timeline_close(&q->timeline))
 		return fail(EBUSY, "%s: a thread waits for a point of it", text);
-	if (!timeline_close(&q->control)) {
+	if (!timeline_close(&q->sched.control)) {
 		timeline_reopen(&q->timeline);
 		return fail(EBUSY, "%s: a thread waits for a point of it", text);
 	}
@@ -301,7 +303,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	err = dev->table->cold.queue_destroy(dev->bk, q->bk);
 	if (err != 0) {
 		timeline_reopen(&q->timeline);
-		timeline_reopen(&q->control);
+		timeline_reopen(&q->sched.control);
 		return err;
 	}
 	if (!queue_empty(q))
@@ -315,10 +317,10 @@ static int destroy(struct hal_device *dev, void *arg)
 	atomic_store(&q->open, 0);
 	list_del(&q->todo);
 	list_del(&q->busy);
-	counter_set(&q->account.submitted, queue_commands(q));
-	account_add(&part->past, &q->account);
+	counter_set(&q->observe.account.submitted, queue_commands(q));
+	account_add(&part->observe.past, &q->observe.account);
 	timeline_fini(&q->timeline);
-	timeline_fini(&q->control);
+	timeline_fini(&q->sched.control);
 	object_retire(&q->obj);
 	list_del(&q->on_partition);
 	part->queue_count--;
@@ -365,7 +367,7 @@ static int suspend(struct hal_device *dev, void *arg)
 	err = suspend_ask(s->queue, s->mode & ~HAL_SUSPEND_FINAL,
 			  (s->mode & HAL_SUSPEND_FINAL) != 0);
 	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
-	s->count = s->queue->suspend_count;
+	s->count = s->queue->sched.suspend_count;
 	return err;
 }
 
@@ -378,7 +380,7 @@ int hal_queue_suspend(struct hal_queue *q, uint32_t mode, struct hal_point *quie
 		return object_bad(q, OBJECT_QUEUE);
 	err = engine_call(q->dev, suspend, &s);
 	if (err == 0 && quiet != NULL)
-		*quiet = (struct hal_point){&q->control, s.count};
+		*quiet = (struct hal_point){&q->sched.control, s.count};
 	return err;
 }
 

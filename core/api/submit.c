@@ -24,10 +24,10 @@ NOINLINE int queue_announce(struct hal_queue *q)
 
 	if (dev->virtual_clock) {
 		/* Whoever waits is the engine, and reads it then. */
-		(void)inbox_put(&dev->inbox, &q->letter);
+		(void)inbox_put(&dev->inbox, &q->message);
 		return 0;
 	}
-	engine_post(dev, &q->letter);
+	engine_post(dev, &q->message);
 	return 0;
 }
 
@@ -117,10 +117,10 @@ NOINLINE int submit_times_check(const struct hal_queue *q,
 				const struct hal_submit_desc *d)
 {
 	uint64_t deadline_ns =
-		d->deadline_ns != 0 ? d->deadline_ns : q->usual.deadline_ns;
+		d->deadline_ns != 0 ? d->deadline_ns : q->default_terms.deadline_ns;
 	uint64_t now;
 
-	if (d->deadline_ns != 0 && q->own_class == HAL_CLASS_BEST_EFFORT)
+	if (d->deadline_ns != 0 && q->sched.own_class == HAL_CLASS_BEST_EFFORT)
 		return fail(EINVAL,
 			    "hal_submit_desc.deadline_ns %llu: queue %u is best effort, "
 			    "which has no deadlines",

@@ -66,7 +66,7 @@ int hal_timeline_destroy(struct hal_timeline *timeline)
 			    "the timeline belongs to a queue or partition and goes "
 			    "with it");
 	/* Who has seen its value may destroy it though the call that raised it has not
-	 * returned yet: that has only to post a letter. */
+	 * returned yet: that has only to post a message. */
 	while (atomic_load(&timeline->signallers) != 0)
 		(void)sched_yield();
 	err = engine_call(timeline->dev, destroy, timeline);

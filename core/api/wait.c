@@ -20,7 +20,7 @@
 #include "command/flow.h"
 #include "loop/engine.h"
 #include "util/futex.h"
-#include "util/patience.h"
+#include "util/spin.h"
 
 /* Device time a simulated device runs between two looks at the host's clock. */
 #define SLICE_NS        UINT64_C(4096)
@@ -37,7 +37,7 @@ struct wait;
 
 struct sleeper {
 	struct waiter waiter;
-	struct letter add, drop;
+	struct message add, drop;
 	struct wait *wait;
 	uint64_t value;
 	atomic_bool ended; /* the engine has let go of it */
@@ -58,7 +58,7 @@ struct wait {
 	uint64_t asleep_ns;        /* since then */
 	atomic_uint busy; /* futex: what engines still have of this, and LEAVING */
 	struct timer timer;
-	struct letter timer_add, timer_drop;
+	struct message timer_add, timer_drop;
 	atomic_bool timed_out;
 };
 
@@ -195,13 +195,13 @@ static void drop_sleeper(struct sleeper *s)
 	sleeper_released(s->wait);
 }
 
-static void read_add(struct hal_device *dev, struct letter *l)
+static void read_add(struct hal_device *dev, struct message *l)
 {
 	(void)dev;
 	add_sleeper(container_of(l, struct sleeper, add));
 }
 
-static void read_drop(struct hal_device *dev, struct letter *l)
+static void read_drop(struct hal_device *dev, struct message *l)
 {
 	struct sleeper *s = container_of(l, struct sleeper, drop);
 	struct wait *w = s->wait;
@@ -222,7 +222,7 @@ static void deadline_over(struct hal_device *dev, struct timer *t)
 	sleeper_released(w);
 }
 
-static void read_timer_add(struct hal_device *dev, struct letter *l)
+static void read_timer_add(struct hal_device *dev, struct message *l)
 {
 	struct wait *w = container_of(l, struct wait, timer_add);
 
@@ -230,7 +230,7 @@ static void read_timer_add(struct hal_device *dev, struct letter *l)
 	timer_set(dev, &w->timer, (uint64_t)w->deadline);
 }
 
-static void read_timer_drop(struct hal_device *dev, struct letter *l)
+static void read_timer_drop(struct hal_device *dev, struct message *l)
 {
 	struct wait *w = container_of(l, struct wait, timer_drop);
 
@@ -335,7 +335,7 @@ static bool is_over(struct wait *w)
 
 static enum run nothing_left(struct hal_device *dev)
 {
-	return atomic_load(&dev->callbacks_begun) != 0 ? RUN_CALLBACK : RUN_STUCK;
+	return atomic_load(&dev->command.callbacks_begun) != 0 ? RUN_CALLBACK : RUN_STUCK;
 }
 
 /* By the engine: takes turns until the wait is over. */
@@ -354,13 +354,13 @@ static enum run run_turns(struct wait *w, struct hal_device *dev)
 		did = engine_turn(dev, until, w->device_time);
 		if (UNLIKELY(w->deadline != HAL_FOREVER) && time_is_up(w, dev, did))
 			return RUN_TIME;
-		if (UNLIKELY(!did) &&
-		    (w->deadline == HAL_FOREVER || dev->pending == 0 || dev->now < until))
+		if (UNLIKELY(!did) && (w->deadline == HAL_FOREVER ||
+				       dev->command.pending == 0 || dev->now < until))
 			return nothing_left(dev);
-		if (UNLIKELY(atomic_load_explicit(&dev->lenders, memory_order_relaxed) !=
-			     0) &&
+		if (UNLIKELY(atomic_load_explicit(&dev->lock_waiters,
+						  memory_order_relaxed) != 0) &&
 		    ++turns % LEND_TURNS == 0)
-			engine_notify_lenders(dev);
+			engine_lock_notify(dev);
 	}
 }
 
@@ -391,7 +391,7 @@ static int run_device(struct wait *w, struct hal_device *dev, int *out)
 	int state;
 
 	for (;;) {
-		unsigned int seen = atomic_load(&dev->lend);
+		unsigned int seen = atomic_load(&dev->lock_futex);
 
 		if (!engine_try(dev)) {
 			if ((state = test_points(w, out)) != PENDING)
@@ -402,7 +402,7 @@ static int run_device(struct wait *w, struct hal_device *dev, int *out)
 				*out = not_reached(w, ETIMEDOUT, "time is up");
 				return 0;
 			}
-			engine_lend_sleep(dev, seen);
+			engine_lock_sleep(dev, seen);
 			pthread_testcancel();
 			continue;
 		}
@@ -498,8 +498,8 @@ static int sleep_for_points(struct wait *w, int *out)
 		int err;
 
 		/* The engine may have gone to sleep between the look before and our
-		 * letters: ours, full barrier, its value; its value, full barrier (E2),
-		 * our letters. */
+		 * messages: ours, full barrier, its value; its value, full barrier (E2),
+		 * our messages. */
 		atomic_thread_fence(memory_order_seq_cst);
 		if (test_points(w, out) != PENDING)
 			return 0;
@@ -518,17 +518,17 @@ static int sleep_for_points(struct wait *w, int *out)
 /* This one's look may take two wake-ups: of two sides that each wait for the other's, one
  * has to look for longer than that takes, or they sleep in turn for ever; and the
  * engine's look is everybody's (hal.spin_us). */
-static _Thread_local struct patience patience = {2 * WAKE_UP_FIRST_NS};
+static _Thread_local struct spin spin = {2 * WAKE_UP_FIRST_NS};
 
 static bool spin_for_points(const struct wait *w, uint64_t from_ns, int *out)
 {
 	uint64_t now = from_ns;
 
-	while (now < from_ns + patience.ns) {
+	while (now < from_ns + spin.ns) {
 		for (int i = 0; i < 16; i++) {
 			if (test_points(w, out) != PENDING) {
-				patience_learn(&patience, monotonic_ns() - from_ns,
-					       2 * wake_up_takes());
+				spin_learn(&spin, monotonic_ns() - from_ns,
+					   2 * wake_up_takes());
 				return true;
 			}
 			ck_pr_stall();
@@ -546,8 +546,7 @@ static void learn_patience(const struct wait *w, uint64_t from_ns)
 
 	if (came > w->asleep_ns)
 		wake_up_took(now - came);
-	patience_learn(&patience, (came != 0 ? came : now) - from_ns,
-		       2 * wake_up_takes());
+	spin_learn(&spin, (came != 0 ? came : now) - from_ns, 2 * wake_up_takes());
 }
 
 static void wait_real(struct wait *w, int *out)
@@ -706,8 +705,8 @@ static enum each wait_each(const struct hal_point *points, uint32_t count)
 		return EACH_NOT;
 	dev = first->dev;
 	if (!dev->virtual_clock ||
-	    (UNLIKELY(atomic_load_explicit(&dev->callbacks_begun, memory_order_relaxed) !=
-		      0) &&
+	    (UNLIKELY(atomic_load_explicit(&dev->command.callbacks_begun,
+					   memory_order_relaxed) != 0) &&
 	     callback_inside(dev)) ||
 	    !engine_try(dev)) {
 		timeline_let_go(first);

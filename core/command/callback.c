@@ -78,7 +78,7 @@ static struct hal_queue *take_all(struct callbacks *c)
 static void *callbacks_main(void *arg)
 {
 	struct hal_device *dev = arg;
-	struct callbacks *c = &dev->callbacks;
+	struct callbacks *c = &dev->command.callbacks;
 
 	while (!atomic_load(&c->stop)) {
 		unsigned int look = atomic_load(&c->wake);
@@ -101,12 +101,12 @@ static void *callbacks_main(void *arg)
 
 void callbacks_init(struct hal_device *dev)
 {
-	(void)pthread_mutex_init(&dev->callbacks.start, NULL);
+	(void)pthread_mutex_init(&dev->command.callbacks.start, NULL);
 }
 
 int callbacks_start(struct hal_device *dev)
 {
-	struct callbacks *c = &dev->callbacks;
+	struct callbacks *c = &dev->command.callbacks;
 	sigset_t all, old;
 	int err = 0;
 
@@ -132,7 +132,7 @@ int callbacks_start(struct hal_device *dev)
 
 void callbacks_stop(struct hal_device *dev)
 {
-	struct callbacks *c = &dev->callbacks;
+	struct callbacks *c = &dev->command.callbacks;
 
 	if (atomic_load(&c->running)) {
 		atomic_store(&c->stop, true);
@@ -146,7 +146,7 @@ void callbacks_stop(struct hal_device *dev)
 
 static void hand_to_caller(struct hal_queue *q)
 {
-	struct callbacks *c = &q->dev->callbacks;
+	struct callbacks *c = &q->dev->command.callbacks;
 	struct hal_queue *head = atomic_load_explicit(&c->list, memory_order_relaxed);
 
 	do
@@ -166,11 +166,11 @@ void callback_begin(struct hal_queue *q)
 	int cancel;
 
 	q->in_callback = true;
-	atomic_fetch_add(&dev->callbacks_begun, 1);
+	atomic_fetch_add(&dev->command.callbacks_begun, 1);
 	dev->work |= WORK_CALLBACKS;
 	journal_called(q);
-	if (UNLIKELY(dev->player != NULL)) {
-		if (dev->player->call(q))
+	if (UNLIKELY(dev->replay.player != NULL)) {
+		if (dev->replay.player->call(q))
 			q->callback.fn(dev, &q->callback);
 		return;
 	}
@@ -180,11 +180,11 @@ void callback_begin(struct hal_queue *q)
 	}
 	/* Who calls back holds nothing: others may be the engine meanwhile, but no time
 	 * passes.  Its thread is needed afterwards. */
-	cancel = dev->cancel;
-	dev->cancel = PTHREAD_CANCEL_DISABLE;
+	cancel = dev->cancel_state;
+	dev->cancel_state = PTHREAD_CANCEL_DISABLE;
 	engine_leave(dev);
 	call(q);
 	engine_enter(dev);
-	dev->cancel = cancel;
+	dev->cancel_state = cancel;
 	q->callback.fn(dev, &q->callback);
 }

@@ -20,7 +20,7 @@ void completions_add(struct hal_queue *q, int status, uint64_t submit_ns, uint64
 
 	e->queue = q;
 	e->value = ++q->notified;
-	e->tag = q->ending.tag;
+	e->tag = q->retire_terms.tag;
 	e->status = status;
 	e->reserved = 0;
 	e->submit_ns = submit_ns;

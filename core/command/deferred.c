@@ -17,7 +17,7 @@ static bool may_use(struct hal_queue *q, const struct deferred *d)
 static struct hal_queue *user_from(struct list *it, struct hal_partition *part,
 				   const struct deferred *d)
 {
-	for (; it != &part->busy; it = it->next) {
+	for (; it != &part->command.busy; it = it->next) {
 		struct hal_queue *q = container_of(it, struct hal_queue, busy);
 
 		if (may_use(q, d))
@@ -31,11 +31,11 @@ static struct hal_queue *next_user(const struct deferred *d, struct list *partit
 {
 	struct hal_device *dev = d->dev;
 
-	for (; partition != &dev->partitions; partition = partition->next) {
+	for (; partition != &dev->space.partitions; partition = partition->next) {
 		struct hal_partition *p =
 			container_of(partition, struct hal_partition, on_device);
 		struct hal_queue *q =
-			user_from(queue != NULL ? queue : p->busy.next, p, d);
+			user_from(queue != NULL ? queue : p->command.busy.next, p, d);
 
 		if (q != NULL || d->home != NULL)
 			return q;
@@ -54,17 +54,17 @@ static void wait_at(struct deferred *d, struct hal_queue *q)
 	q->slow |= SLOW_DEFERRED;
 }
 
-/* Who submits reads the time of an engine that sleeps, and may be slow: its letter comes
+/* Who submits reads the time of an engine that sleeps, and may be slow: its message comes
  * long after that has woken, and what has no time yet would get one after d's. */
 static void stamp_all(const struct deferred *d)
 {
-	hal_list_for_each (p, &d->dev->partitions) {
+	hal_list_for_each (p, &d->dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
 		if (d->home != NULL && d->home->host != part)
 			continue;
-		hal_list_for_each (it, &part->busy)
+		hal_list_for_each (it, &part->command.busy)
 			queue_stamp(container_of(it, struct hal_queue, busy));
 	}
 }
@@ -76,7 +76,7 @@ void deferred_free(struct deferred *d)
 	d->at_ns = d->dev->now;
 	wait_at(d, next_user(d,
 			     d->home != NULL ? &d->home->host->on_device
-					     : d->dev->partitions.next,
+					     : d->dev->space.partitions.next,
 			     NULL));
 }
 

@@ -3,9 +3,9 @@
  * flow.c - what every command goes through: from its queue's ring to the policy, to the
  * device, to its end.
  *
- *   queue_letter -> queue_advance -> runnable -> serve -> issue -> (device)
+ *   queue_message -> queue_advance -> runnable -> serve -> issue -> (device)
  *                                                                     |
- *   submission_over <- retire_flight <- queue_retire <- command_ended <-
+ *   submission_over <- retire_inflight <- queue_retire <- command_ended <-
  *
  * There is one way, and what is rare in it is behind a flag of the queue (SLOW_).  All of
  * it is in one file so that the compiler makes one function of a turn; the figures
@@ -57,12 +57,12 @@ static NOINLINE void stepped(struct hal_queue *q, const struct record *r,
 	if (q->issue.inner != 0)
 		return;
 	if ((q->stepping & STEP_JOURNAL) != 0)
-		q->limited = q->issue.pos == q->limit;
+		q->journal_limited = q->issue.pos == q->replay.limit;
 	/* What a submission asked for ends with its last record. */
-	if ((q->stepping & STEP_ASKED) == 0 || (of_ring->own & REC_END) == 0)
+	if ((q->stepping & STEP_TERMS) == 0 || (of_ring->own & REC_END) == 0)
 		return;
-	q->asked = q->usual;
-	q->stepping &= (uint8_t)~STEP_ASKED;
+	q->issue_terms = q->default_terms;
+	q->stepping &= (uint8_t)~STEP_TERMS;
 }
 
 /* Past r, which lies in, or is, of_ring. */
@@ -83,8 +83,8 @@ static ALWAYS_INLINE void runnable(struct hal_queue *q, struct record *r)
 
 	q->next = r;
 	q->runnable = true;
-	if (LIKELY(part->enqueued == 0 && part->sole == NULL))
-		part->sole = q;
+	if (LIKELY(part->sched.enqueued == 0 && part->sched.sole == NULL))
+		part->sched.sole = q;
 	else
 		policy_enqueue(q);
 }
@@ -92,11 +92,11 @@ static ALWAYS_INLINE void runnable(struct hal_queue *q, struct record *r)
 /* Whose command is next; NULL: nobody's. */
 static ALWAYS_INLINE struct hal_queue *pick(struct hal_partition *part)
 {
-	struct hal_queue *q = part->sole;
+	struct hal_queue *q = part->sched.sole;
 
 	if (LIKELY(q != NULL))
-		part->sole = NULL;
-	else if (part->enqueued == 0 || (q = policy_pick(part)) == NULL)
+		part->sched.sole = NULL;
+	else if (part->sched.enqueued == 0 || (q = policy_pick(part)) == NULL)
 		return NULL;
 	q->runnable = false;
 	return q;
@@ -123,7 +123,7 @@ static COLD void fail_queue(struct hal_queue *q, int err, const char *text)
 	q->halted = false;
 	queue_withdraw(q, HAL_POLICY_FAILED);
 	queue_unpark(q);
-	if (q->urgent)
+	if (q->sched.urgent)
 		queue_todo(q);
 	timeline_fail(&q->timeline, err, full, q->dev);
 	atomic_store_explicit(&q->open, 0, memory_order_release);
@@ -148,17 +148,17 @@ static void queue_retire(struct hal_queue *q);
 /* After a failure: everything that the device does not have. */
 static COLD void drop_rest(struct hal_queue *q)
 {
-	const struct flight *f = q->oldest;
+	const struct inflight *f = q->oldest;
 	struct record *r;
 
 	/* Those it has come first, so that ends are told in order. */
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		if (!f->done)
 			return;
 	if (q->in_callback)
 		return;
 	q->slow |= SLOW_OTHERS;
-	q->dev->residency->look(q);
+	q->dev->memory.residency->look(q);
 	while ((r = queue_next(q)) != NULL)
 		step(q, r, outer(q, q->issue, r));
 	queue_retire(q);
@@ -166,18 +166,18 @@ static COLD void drop_rest(struct hal_queue *q)
 
 void queue_abandon(struct hal_queue *q)
 {
-	struct flight *f = q->oldest;
+	struct inflight *f = q->oldest;
 
 	fail_queue(q, -ECANCELED, "destroyed while it was suspended");
 	/* What the device kept of it went with its queue there. */
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next) {
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next) {
 		if (f->done)
 			continue;
 		f->done = true;
 		f->status = -ECANCELED;
 		f->start_ns = f->end_ns = q->dev->now;
 	}
-	q->frozen = 0;
+	q->sched.frozen = 0;
 	drop_rest(q);
 }
 
@@ -199,15 +199,16 @@ static NOINLINE void over_slowly(struct hal_queue *q, int status, uint64_t submi
 
 	/* Who finds the point reached finds it counted; who reads of the end finds the
 	 * point reached. */
-	if (status == 0 && q->ending.deadline_ns != 0 && took > q->ending.deadline_ns)
-		counter_add(&q->account.deadline_misses, 1);
+	if (status == 0 && q->retire_terms.deadline_ns != 0 &&
+	    took > q->retire_terms.deadline_ns)
+		counter_add(&q->observe.account.deadline_misses, 1);
 	atomic_store_explicit(&q->timeline.value, q->timeline.seen, memory_order_release);
 	if ((q->slow & SLOW_NOTIFIES) != 0)
 		completions_add(q, status, submit_ns, end_ns);
 	if ((q->slow & SLOW_HEAD) != 0) {
-		q->ending = q->usual;
+		q->retire_terms = q->default_terms;
 		q->slow &= ~SLOW_HEAD;
-		if (q->usual.deadline_ns == 0)
+		if (q->default_terms.deadline_ns == 0)
 			q->slow &= ~SLOW_DEADLINE;
 	}
 }
@@ -222,7 +223,7 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
 		uint64_t value = ++q->timeline.seen;
 
 		if (UNLIKELY((own & REC_WHOLE) == 0))
-			account_latency(&q->account, LATENCY_SUBMISSION,
+			account_latency(&q->observe.account, LATENCY_SUBMISSION,
 					end_ns > submit_ns ? end_ns - submit_ns : 0);
 		if (UNLIKELY((q->slow & (SLOW_DEADLINE | SLOW_NOTIFIES | SLOW_HEAD)) !=
 			     0))
@@ -268,17 +269,18 @@ static ALWAYS_INLINE uint32_t pop(struct hal_queue *q, const struct record *r)
 	return own;
 }
 
-static COLD void flight_failed(struct hal_queue *q, const struct flight *f)
+static COLD void inflight_failed(struct hal_queue *q, const struct inflight *f)
 {
 	const struct record *r = f->record;
 	char text[320];
 
 	/* What the device did behind a failure was for nothing. */
 	if (q->err != 0) {
-		counter_add(&q->account.dropped, 1);
+		counter_add(&q->observe.account.dropped, 1);
 		return;
 	}
-	counter_add(f->status == -ECANCELED ? &q->account.dropped : &q->account.failed,
+	counter_add(f->status == -ECANCELED ? &q->observe.account.dropped
+					    : &q->observe.account.failed,
 		    1);
 	format_text(text, sizeof(text), "%s \"%s\": %s",
 		    r->cmd.op == HAL_OP_LAUNCH ? "launch" : "command", record_name(r),
@@ -287,7 +289,7 @@ static COLD void flight_failed(struct hal_queue *q, const struct flight *f)
 }
 
 /* f was ready, and ran from start_ns to end_ns. */
-static ALWAYS_INLINE void count_queueing(struct account *a, const struct flight *f,
+static ALWAYS_INLINE void count_queueing(struct account *a, const struct inflight *f,
 					 uint64_t start_ns, uint64_t end_ns)
 {
 	uint64_t ready_ns = f->ready_ns;
@@ -303,7 +305,7 @@ static ALWAYS_INLINE void count_queueing(struct account *a, const struct flight 
 }
 
 /* Times of a command that ended well. */
-static ALWAYS_INLINE void count_completed(struct account *a, const struct flight *f)
+static ALWAYS_INLINE void count_completed(struct account *a, const struct inflight *f)
 {
 	uint64_t took;
 
@@ -317,17 +319,17 @@ static ALWAYS_INLINE void count_completed(struct account *a, const struct flight
 }
 
 /* The oldest that the device has had ends. */
-static ALWAYS_INLINE void retire_flight(struct hal_queue *q, struct flight *f)
+static ALWAYS_INLINE void retire_inflight(struct hal_queue *q, struct inflight *f)
 {
 	uint32_t own;
 
-	counter_add(&q->dev->ended, 1);
+	counter_add(&q->dev->command.ended, 1);
 	q->oldest = f->next;
-	q->flight_count--;
+	q->inflight_count--;
 	if (LIKELY((f->status | q->err) == 0))
-		count_completed(&q->account, f);
+		count_completed(&q->observe.account, f);
 	else
-		flight_failed(q, f);
+		inflight_failed(q, f);
 	own = pop(q, f->record);
 	if ((own & REC_END) != 0)
 		submission_over(q, own, f->submit_ns, f->end_ns);
@@ -335,14 +337,15 @@ static ALWAYS_INLINE void retire_flight(struct hal_queue *q, struct flight *f)
 
 static void head_ends(struct hal_queue *q, const struct record *r)
 {
-	q->ending.deadline_ns =
-		r->head.deadline_ns != 0 ? r->head.deadline_ns : q->usual.deadline_ns;
-	q->ending.priority = (r->head.flags & HAL_SUBMIT_PRIORITY) != 0
-				     ? r->head.priority
-				     : q->usual.priority;
-	q->ending.tag = r->head.tag;
+	q->retire_terms.deadline_ns = r->head.deadline_ns != 0
+					      ? r->head.deadline_ns
+					      : q->default_terms.deadline_ns;
+	q->retire_terms.priority = (r->head.flags & HAL_SUBMIT_PRIORITY) != 0
+					   ? r->head.priority
+					   : q->default_terms.priority;
+	q->retire_terms.tag = r->head.tag;
 	q->slow |= SLOW_HEAD;
-	if (q->ending.deadline_ns != 0)
+	if (q->retire_terms.deadline_ns != 0)
 		q->slow |= SLOW_DEADLINE;
 }
 
@@ -352,13 +355,13 @@ static void count_other(struct hal_queue *q, const struct record *r, uint64_t su
 	struct hal_device *dev = q->dev;
 	uint64_t now = dev->now;
 
-	counter_add(&dev->ended, 1);
+	counter_add(&dev->command.ended, 1);
 	if (q->err != 0) {
-		counter_add(&q->account.dropped, 1);
+		counter_add(&q->observe.account.dropped, 1);
 		return;
 	}
-	counter_add(&q->account.completed, 1);
-	account_latency(&q->account,
+	counter_add(&q->observe.account.completed, 1);
+	account_latency(&q->observe.account,
 			(r->own & REC_WHOLE) != 0 ? LATENCY_BOTH : LATENCY_COMMAND,
 			now > submit_ns ? now - submit_ns : 0);
 	OBSERVED(dev, instant, q, record_name(r), now);
@@ -372,7 +375,7 @@ static ALWAYS_INLINE void points_passed(const struct record *r)
 /* The buffer is there, or will not be. */
 static COLD void recolored(struct hal_queue *q, const struct record *r)
 {
-	int err = q->dev->residency->end(r->recolor, q->err);
+	int err = q->dev->memory.residency->end(r->recolor, q->err);
 
 	if (err == 0)
 		return;
@@ -396,7 +399,7 @@ static COLD void retire_recolor(struct hal_queue *q, const struct record *r)
 {
 	if (r->cmd.op == REC_RECOLORED)
 		recolored(q, r);
-	q->dev->residency->put(r->recolor);
+	q->dev->memory.residency->put(r->recolor);
 }
 
 /* A record that the device has not had. */
@@ -427,24 +430,24 @@ static NOINLINE void retire_others(struct hal_queue *q)
 
 	dev->acted = true;
 	/* Its own signals need not tell it to go on: it does. */
-	dev->retiring = q;
+	dev->command.retiring = q;
 	do
 		retire_other(q, cursor_record(q, q->retire));
 	while (!cursor_same(q->retire, q->issue) &&
-	       !(q->flight_count > 0 && cursor_same(q->oldest->at, q->retire)));
-	dev->retiring = NULL;
+	       !(q->inflight_count > 0 && cursor_same(q->oldest->at, q->retire)));
+	dev->command.retiring = NULL;
 }
 
 /* Ends what is done, in order. */
 static ALWAYS_INLINE void retire_ended(struct hal_queue *q)
 {
 	for (;;) {
-		struct flight *f = q->oldest;
+		struct inflight *f = q->oldest;
 
-		if (q->flight_count > 0 && cursor_same(f->at, q->retire)) {
+		if (q->inflight_count > 0 && cursor_same(f->at, q->retire)) {
 			if (!f->done)
 				return;
-			retire_flight(q, f);
+			retire_inflight(q, f);
 		} else if (UNLIKELY(!cursor_same(q->retire, q->issue))) {
 			retire_others(q);
 		} else {
@@ -454,7 +457,7 @@ static ALWAYS_INLINE void retire_ended(struct hal_queue *q)
 		if (UNLIKELY((q->slow & (SLOW_DEFERRED | SLOW_OTHERS)) != 0)) {
 			if ((q->slow & SLOW_DEFERRED) != 0)
 				deferred_go_on(q);
-		} else if (q->flight_count > 0) {
+		} else if (q->inflight_count > 0) {
 			/* Nothing but what the device has is in between. */
 			if (!q->oldest->done)
 				return;
@@ -481,7 +484,7 @@ static void wait_over(struct waiter *w, int err)
 	(void)err; /* looked up again when the queue advances */
 	q->parked = false;
 	inherit_end(q);
-	if (q->dev->retiring != q)
+	if (q->dev->command.retiring != q)
 		queue_todo(q);
 }
 
@@ -544,8 +547,8 @@ static ALWAYS_INLINE bool wait_passed(struct hal_queue *q, const struct record *
 		inherit_begin(q);
 		return false;
 	}
-	if (q->dev->now > q->gate_ns)
-		q->gate_ns = q->dev->now;
+	if (q->dev->now > q->unparked_ns)
+		q->unparked_ns = q->dev->now;
 	return true;
 }
 
@@ -553,15 +556,16 @@ static bool head_passed(struct hal_queue *q, const struct record *r)
 {
 	struct hal_device *dev = q->dev;
 
-	q->asked.deadline_ns =
-		r->head.deadline_ns != 0 ? r->head.deadline_ns : q->usual.deadline_ns;
-	q->asked.priority = (r->head.flags & HAL_SUBMIT_PRIORITY) != 0
-				    ? r->head.priority
-				    : q->usual.priority;
-	q->stepping |= STEP_ASKED;
+	q->issue_terms.deadline_ns = r->head.deadline_ns != 0
+					     ? r->head.deadline_ns
+					     : q->default_terms.deadline_ns;
+	q->issue_terms.priority = (r->head.flags & HAL_SUBMIT_PRIORITY) != 0
+					  ? r->head.priority
+					  : q->default_terms.priority;
+	q->stepping |= STEP_TERMS;
 	if (r->head.not_before_ns <= dev->now) {
-		if (r->head.not_before_ns > q->gate_ns)
-			q->gate_ns = r->head.not_before_ns;
+		if (r->head.not_before_ns > q->unparked_ns)
+			q->unparked_ns = r->head.not_before_ns;
 		return true;
 	}
 	q->parked = true;
@@ -610,7 +614,7 @@ static NOINLINE bool try_pass(struct hal_queue *q, struct record *r)
 			queue_todo(q);
 		return false;
 	} else if (r->cmd.op == REC_RECOLOR) {
-		int may = q->dev->residency->begin(r->recolor);
+		int may = q->dev->memory.residency->begin(r->recolor);
 
 		if (may < 0)
 			(void)no_memory_for(q, r, may);
@@ -637,8 +641,8 @@ static ALWAYS_INLINE bool advance_on(struct hal_queue *q, bool watched)
 		struct record *r;
 		int may = 1;
 
-		if (UNLIKELY(watched ? queue_stands(q) : q->held != 0)) {
-			if (!watched && q->watched)
+		if (UNLIKELY(watched ? queue_is_blocked(q) : q->blockers != 0)) {
+			if (!watched && q->memory_watched)
 				return advance_watched(q);
 			if (q->err != 0)
 				drop_rest(q);
@@ -648,10 +652,10 @@ static ALWAYS_INLINE bool advance_on(struct hal_queue *q, bool watched)
 			return false;
 		r = cursor_record(q, q->issue);
 		if (LIKELY(record_for_device(r))) {
-			if (q->flight_count == q->flight_max)
+			if (q->inflight_count == q->inflight_max)
 				return false;
 			if (watched)
-				may = q->dev->residency->lets(q, r);
+				may = q->dev->memory.residency->lets(q, r);
 			if (LIKELY(may > 0)) {
 				runnable(q, r);
 				return true;
@@ -690,7 +694,7 @@ void queue_called(struct hal_queue *q)
 
 	journal_returned(q);
 	q->in_callback = false;
-	if (atomic_fetch_sub(&q->dev->callbacks_begun, 1) == 1)
+	if (atomic_fetch_sub(&q->dev->command.callbacks_begun, 1) == 1)
 		q->dev->work &= (uint8_t)~WORK_CALLBACKS;
 	q->dev->acted = true;
 	if (q->dev->virtual_clock && !inbox_empty(&q->dev->inbox))
@@ -708,10 +712,10 @@ static void queue_go_on(struct hal_queue *q)
 {
 	const struct record *r;
 
-	if (UNLIKELY(q->policy_asks || q->lent.stale || q->urgent))
-		q->dev->listener->todo(q);
+	if (UNLIKELY(q->sched.policy_asks || q->sched.inherited.stale || q->sched.urgent))
+		q->dev->sched.listener->todo(q);
 	r = queue_next(q);
-	if (r != NULL && r->cmd.op == HAL_OP_HOST && !queue_stands(q) &&
+	if (r != NULL && r->cmd.op == HAL_OP_HOST && !queue_is_blocked(q) &&
 	    !q->in_callback && cursor_same(q->issue, q->retire)) {
 		callback_begin(q);
 		bimodal_look(q->home);
@@ -720,7 +724,7 @@ static void queue_go_on(struct hal_queue *q)
 	queue_advance(q);
 }
 
-void queue_returned(struct hal_device *dev, struct letter *l)
+void queue_returned(struct hal_device *dev, struct message *l)
 {
 	(void)dev;
 	queue_called(container_of(l, struct hal_queue, callback));
@@ -728,11 +732,11 @@ void queue_returned(struct hal_device *dev, struct letter *l)
 
 /* ---- taking in --------------------------------------------------------------------- */
 
-void queue_letter(struct hal_device *dev, struct letter *l)
+void queue_message(struct hal_device *dev, struct message *l)
 {
-	struct hal_queue *q = container_of(l, struct hal_queue, letter);
+	struct hal_queue *q = container_of(l, struct hal_queue, message);
 
-	/* From here on a submission sends the letter again; what came before is seen
+	/* From here on a submission sends the message again; what came before is seen
 	 * below. */
 	announce_again(&q->announced);
 	dev->acted = true;
@@ -742,7 +746,7 @@ void queue_letter(struct hal_device *dev, struct letter *l)
 		journal_taken(q, ring_tail(&q->ring));
 	}
 	if (list_empty(&q->busy) && !queue_empty(q))
-		list_add_before(&q->part->busy, &q->busy);
+		list_add_before(&q->part->command.busy, &q->busy);
 	if (advance(q))
 		partition_runnable(q->part);
 }
@@ -751,7 +755,7 @@ void queue_letter(struct hal_device *dev, struct letter *l)
 
 /* r has been taken from the queue, for the device or to end in its turn. */
 static ALWAYS_INLINE void add_flight(struct hal_device *dev, struct hal_queue *q,
-				     struct flight *f, struct record *r)
+				     struct inflight *f, struct record *r)
 {
 	struct record *of_ring = outer(q, q->issue, r);
 	uint64_t submit_ns = submitted(q, of_ring);
@@ -760,10 +764,10 @@ static ALWAYS_INLINE void add_flight(struct hal_device *dev, struct hal_queue *q
 	f->at = q->issue;
 	f->submit_ns = submit_ns;
 	f->issue_ns = dev->now;
-	f->ready_ns = submit_ns > q->gate_ns ? submit_ns : q->gate_ns;
+	f->ready_ns = submit_ns > q->unparked_ns ? submit_ns : q->unparked_ns;
 	f->done = false;
-	q->fresh = f->next;
-	q->flight_count++;
+	q->unused = f->next;
+	q->inflight_count++;
 	step(q, r, of_ring);
 	dev->acted = true;
 }
@@ -772,7 +776,7 @@ static ALWAYS_INLINE void add_flight(struct hal_device *dev, struct hal_queue *q
 static COLD void refused(struct hal_queue *q, struct record *r, int err)
 {
 	struct hal_device *dev = q->dev;
-	struct flight *f = q->fresh;
+	struct inflight *f = q->unused;
 
 	/* It ends in its turn, behind those that the device has. */
 	add_flight(dev, q, f, r);
@@ -797,11 +801,11 @@ static COLD void block(struct hal_device *dev, struct hal_partition *part,
 {
 	q->runnable = true;
 	if (policy_alone(part))
-		part->sole = q;
+		part->sched.sole = q;
 	else
 		policy_put_back(q);
-	list_del(&part->runnable);
-	list_add_before(&dev->blocked, &part->runnable);
+	list_del(&part->command.runnable);
+	list_add_before(&dev->command.blocked, &part->command.runnable);
 	dev->work |= WORK_BLOCKED;
 }
 
@@ -810,7 +814,7 @@ static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *pa
 				struct hal_queue *q)
 {
 	struct record *r = q->next;
-	struct flight *f = q->fresh;
+	struct inflight *f = q->unused;
 	struct hal_bk_cmd *cmd = &r->cmd;
 	int err;
 
@@ -829,9 +833,9 @@ static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *pa
 		return true;
 	}
 	add_flight(dev, q, f, r);
-	list_add_before(&dev->flights, &f->on_device);
-	dev->pending++;
-	part->inflight++;
+	list_add_before(&dev->command.inflight_list, &f->on_device);
+	dev->command.pending++;
+	part->command.inflight++;
 	OBSERVED(dev, depth, part, dev->now);
 	return true;
 }
@@ -839,7 +843,7 @@ static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *pa
 static ALWAYS_INLINE void serve_partition(struct hal_device *dev,
 					  struct hal_partition *part)
 {
-	while (part->inflight < part->inflight_max) {
+	while (part->command.inflight < part->command.inflight_max) {
 		struct hal_queue *q = pick(part);
 
 		if (q == NULL || !issue(dev, part, q))
@@ -851,19 +855,19 @@ static ALWAYS_INLINE void serve_partition(struct hal_device *dev,
 static COLD void unblock(struct hal_device *dev)
 {
 	dev->work = (dev->work & (uint8_t)~WORK_BLOCKED) | WORK_TODO;
-	while (!list_empty(&dev->blocked)) {
-		struct list *node = dev->blocked.next;
+	while (!list_empty(&dev->command.blocked)) {
+		struct list *node = dev->command.blocked.next;
 
 		list_del(node);
-		list_add_before(&dev->runnable, node);
+		list_add_before(&dev->command.runnable, node);
 	}
 }
 
 /* Callbacks, and queues that may go on. */
 static NOINLINE void run_todo(struct hal_device *dev)
 {
-	while (!list_empty(&dev->todo)) {
-		struct list *node = dev->todo.next;
+	while (!list_empty(&dev->command.todo)) {
+		struct list *node = dev->command.todo.next;
 
 		list_del(node);
 		dev->acted = true;
@@ -878,13 +882,14 @@ static ALWAYS_INLINE void act(struct hal_device *dev)
 	for (;;) {
 		struct list *node;
 
-		if (UNLIKELY(!list_empty(&dev->todo)))
+		if (UNLIKELY(!list_empty(&dev->command.todo)))
 			run_todo(dev);
-		node = dev->runnable.next;
-		if (node == &dev->runnable)
+		node = dev->command.runnable.next;
+		if (node == &dev->command.runnable)
 			break;
 		list_del(node);
-		serve_partition(dev, container_of(node, struct hal_partition, runnable));
+		serve_partition(
+			dev, container_of(node, struct hal_partition, command.runnable));
 	}
 	dev->work &= (uint8_t)~WORK_TODO;
 	if (dev->hot.doorbell != NULL &&
@@ -898,9 +903,9 @@ static ALWAYS_INLINE void act(struct hal_device *dev)
 static uint64_t oldest_issue_ns(const struct hal_device *dev,
 				const struct hal_partition *part)
 {
-	for (const struct list *it = dev->flights.next; it != &dev->flights;
-	     it = it->next) {
-		const struct flight *f = container_of(it, struct flight, on_device);
+	for (const struct list *it = dev->command.inflight_list.next;
+	     it != &dev->command.inflight_list; it = it->next) {
+		const struct inflight *f = container_of(it, struct inflight, on_device);
 
 		if (part == NULL || f->queue->part == part)
 			return f->issue_ns;
@@ -918,10 +923,10 @@ static NOINLINE void busy_apart(struct hal_device *dev, struct hal_partition *pa
 		counter_add(&a->busy_ns, end - from);
 		a->busy_until_ns = end;
 	}
-	if (!busy_extend(&part->ran, start, end))
-		busy_insert(&part->ran, start, end, oldest_issue_ns(dev, part));
-	if (!busy_extend(&dev->ran, start, end))
-		busy_insert(&dev->ran, start, end, oldest_issue_ns(dev, NULL));
+	if (!busy_extend(&part->observe.ran, start, end))
+		busy_insert(&part->observe.ran, start, end, oldest_issue_ns(dev, part));
+	if (!busy_extend(&dev->observe.ran, start, end))
+		busy_insert(&dev->observe.ran, start, end, oldest_issue_ns(dev, NULL));
 }
 
 /* What the device did for f. */
@@ -930,16 +935,16 @@ static ALWAYS_INLINE void count_ran(struct hal_device *dev, struct hal_partition
 {
 	/* Mostly it began when its partition, which includes its queue, and the device
 	 * had ended another. */
-	if (LIKELY(end >= start && start == part->ran.at[0].end &&
-		   start == dev->ran.at[0].end)) {
+	if (LIKELY(end >= start && start == part->observe.ran.at[0].end &&
+		   start == dev->observe.ran.at[0].end)) {
 		uint64_t ran = end - start;
 
 		counter_add(&a->busy_ns, ran);
 		a->busy_until_ns = end;
-		counter_add(&part->ran.total, ran);
-		part->ran.at[0].end = end;
-		counter_add(&dev->ran.total, ran);
-		dev->ran.at[0].end = end;
+		counter_add(&part->observe.ran.total, ran);
+		part->observe.ran.at[0].end = end;
+		counter_add(&dev->observe.ran.total, ran);
+		dev->observe.ran.at[0].end = end;
 	} else {
 		busy_apart(dev, part, a, start, end);
 	}
@@ -948,59 +953,59 @@ static ALWAYS_INLINE void count_ran(struct hal_device *dev, struct hal_partition
 void queue_stopped(struct hal_queue *q, uint64_t start_ns, uint64_t end_ns)
 {
 	struct hal_device *dev = q->dev;
-	const struct flight *f = q->oldest;
+	const struct inflight *f = q->oldest;
 
 	while (f->done)
 		f = f->next;
 	if (end_ns <= start_ns)
 		return;
-	count_ran(dev, q->part, &q->account, start_ns, end_ns);
-	count_queueing(&q->account, f, start_ns, end_ns);
+	count_ran(dev, q->part, &q->observe.account, start_ns, end_ns);
+	count_queueing(&q->observe.account, f, start_ns, end_ns);
 	OBSERVED(dev, stretch, f, start_ns, end_ns);
-	q->stopped_ns += end_ns - start_ns;
+	q->sched.stopped_ns += end_ns - start_ns;
 	q->slow |= SLOW_STOPPED;
 }
 
 /* A command ended that was stopped or killed, or has failed, or of whose end others want
  * to know. */
-static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
+static NOINLINE void ended_slowly(struct hal_queue *q, struct inflight *f,
 				  const struct hal_bk_event *ev)
 {
 	struct hal_device *dev = q->dev;
 	uint64_t last_ns = f->end_ns > f->start_ns ? f->end_ns - f->start_ns : 0;
-	uint64_t ran_ns = last_ns + (f == q->oldest ? q->stopped_ns : 0);
+	uint64_t ran_ns = last_ns + (f == q->oldest ? q->sched.stopped_ns : 0);
 	bool kill = q->state == QUEUE_SUSPENDING && ev->status == -ECANCELED &&
-		    q->suspend_mode == HAL_SUSPEND_KILL;
+		    q->sched.suspend_mode == HAL_SUSPEND_KILL;
 	bool counts = kill && ran_ns > 0;
 
 	OBSERVED(dev, depth, q->part, dev->now);
 	if (counts) {
-		counter_add(&q->account.replayed, 1);
-		q->killed_ran_ns += ran_ns;
+		counter_add(&q->observe.account.replayed, 1);
+		q->sched.killed_ran_ns += ran_ns;
 	}
 	/* Or one is given and killed for ever, and never begins. */
 	if (kill && f == q->oldest) {
-		counts = counts || q->killed;
-		q->killed = true;
+		counts = counts || q->sched.killed;
+		q->sched.killed = true;
 		q->slow |= SLOW_KILLED;
 	}
 	if (counts) {
-		q->kills++;
+		q->sched.kills++;
 		q->slow |= SLOW_KILLED;
 	} else if (ev->status == 0) {
-		q->kills = 0;
-		q->killed = false;
-		q->stuck = false;
-		q->sheltered = false;
+		q->sched.kills = 0;
+		q->sched.killed = false;
+		q->sched.starving = false;
+		q->sched.no_preempt = false;
 		q->slow &= ~SLOW_KILLED;
 	}
-	if (q->urgent)
+	if (q->sched.urgent)
 		queue_todo(q);
 	if (!kill || last_ns > 0)
 		OBSERVED(dev, command, f, ev);
 	if ((q->slow & SLOW_POLICY) != 0)
-		policy_ended(q, f, ev, q->stopped_ns);
-	q->stopped_ns = 0;
+		policy_ended(q, f, ev, q->sched.stopped_ns);
+	q->sched.stopped_ns = 0;
 	q->slow &= ~SLOW_STOPPED;
 	if (kill) {
 		f->killed = true; /* to be given again */
@@ -1010,17 +1015,17 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct flight *f,
 		keep_fault(q, ev->fault);
 	}
 	if ((q->slow & SLOW_RECOLOR) != 0)
-		q->dev->residency->look(q);
+		q->dev->memory.residency->look(q);
 }
 
 /* Returns whose partition has room now. */
 static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
 							 const struct hal_bk_event *ev)
 {
-	struct flight *f = (void *)(uintptr_t)ev->cookie; /* NOLINT(*-no-int-to-ptr) */
+	struct inflight *f = (void *)(uintptr_t)ev->cookie; /* NOLINT(*-no-int-to-ptr) */
 	struct hal_queue *q = f->queue;
 	struct hal_partition *part = q->part;
-	struct account *a = &q->account;
+	struct account *a = &q->observe.account;
 
 	count_ran(dev, part, a, ev->start_ns, ev->end_ns);
 	if ((ev->bytes_read | ev->bytes_written) != 0) {
@@ -1028,8 +1033,8 @@ static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
 		counter_add(&a->bytes_written, ev->bytes_written);
 	}
 	list_take(&f->on_device);
-	dev->pending--;
-	part->inflight--;
+	dev->command.pending--;
+	part->command.inflight--;
 	f->start_ns = ev->start_ns;
 	f->end_ns = ev->end_ns;
 	f->status = ev->status;
@@ -1040,18 +1045,18 @@ static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
 		ended_slowly(q, f, ev);
 	retire_ended(q);
 	if (UNLIKELY((q->slow & SLOW_SUSPENDING) != 0))
-		dev->listener->ended(q);
+		dev->sched.listener->ended(q);
 	(void)advance(q);
 	return part;
 }
 
 static NOINLINE void device_let_go(struct hal_device *dev, const struct hal_bk_event *ev)
 {
-	dev->pending--;
+	dev->command.pending--;
 	if ((ev->cookie & COOKIE_PARTITION) != 0)
-		dev->moves->done(ev);
+		dev->space.moves->done(ev);
 	else
-		dev->listener->quiet(ev);
+		dev->sched.listener->quiet(ev);
 }
 
 /* The device does not answer any more: all it has is lost, and so is it. */
@@ -1064,16 +1069,16 @@ static COLD void device_lost(struct hal_device *dev)
 	ev.start_ns = dev->now;
 	ev.end_ns = dev->now;
 	atomic_store_explicit(&dev->lost, -ENODEV, memory_order_release);
-	dev->listener->thaw_all(dev);
-	while (!list_empty(&dev->flights)) {
-		const struct flight *f =
-			container_of(dev->flights.next, struct flight, on_device);
+	dev->sched.listener->thaw_all(dev);
+	while (!list_empty(&dev->command.inflight_list)) {
+		const struct inflight *f = container_of(dev->command.inflight_list.next,
+							struct inflight, on_device);
 
 		ev.cookie = (uint64_t)(uintptr_t)f;
 		f->queue->halted = false;
 		partition_runnable(command_ended(dev, &ev));
 	}
-	hal_list_for_each (p, &dev->partitions) {
+	hal_list_for_each (p, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
@@ -1081,16 +1086,16 @@ static COLD void device_lost(struct hal_device *dev)
 			struct hal_queue *q =
 				container_of(it, struct hal_queue, on_partition);
 
-			dev->listener->lost(q);
+			dev->sched.listener->lost(q);
 			if (q->err == 0) {
 				fail_queue(q, -EIO, ev.fault);
 				q->failing = !queue_empty(q);
 				drop_rest(q);
 			}
 		}
-		dev->moves->lost(part);
+		dev->space.moves->lost(part);
 	}
-	dev->pending = 0;
+	dev->command.pending = 0;
 }
 
 /* ---- a turn ------------------------------------------------------------------------ */
@@ -1163,14 +1168,14 @@ static ALWAYS_INLINE bool poll_device(struct hal_device *dev, uint64_t until_ns,
 		if (dev->timer_ns < until_ns)
 			until_ns = dev->timer_ns;
 	}
-	if (UNLIKELY(dev->pending == 0) && !may_idle(dev, until_ns, idle))
+	if (UNLIKELY(dev->command.pending == 0) && !may_idle(dev, until_ns, idle))
 		return false;
 	n = dev->hot.poll(dev->hot_bk, until_ns, ev, EVENTS);
 	device_now(dev);
 	if (UNLIKELY(n <= 0))
 		return no_events(dev, n, until_ns, before);
 	/* All that has come is taken in before anything is decided; mostly it is one. */
-	if (LIKELY(n == dev->served_at_once && e->kind == HAL_BK_DONE)) {
+	if (LIKELY(n == dev->command.served_at_once && e->kind == HAL_BK_DONE)) {
 		struct hal_partition *part = command_ended(dev, e);
 
 		if (LIKELY(dev->work == 0))
@@ -1189,7 +1194,7 @@ static COLD void take_up(struct hal_device *dev)
 	/* One that had no room is asked once a turn. */
 	if ((dev->work & WORK_BLOCKED) != 0)
 		unblock(dev);
-	if ((dev->work & WORK_HELD) != 0 && list_empty(&dev->flights))
+	if ((dev->work & WORK_HELD) != 0 && list_empty(&dev->command.inflight_list))
 		policy_idle(dev);
 }
 
@@ -1243,8 +1248,8 @@ bool engine_turns(struct hal_device *dev, const struct hal_timeline *t, uint64_t
 {
 	while (atomic_load_explicit(&t->value, memory_order_relaxed) < value &&
 	       timeline_error(t) == 0) {
-		if (UNLIKELY(atomic_load_explicit(&dev->lenders, memory_order_relaxed) !=
-			     0))
+		if (UNLIKELY(atomic_load_explicit(&dev->lock_waiters,
+						  memory_order_relaxed) != 0))
 			return true;
 		if (!turn(dev, UINT64_MAX, false))
 			return false;

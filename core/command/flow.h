@@ -16,12 +16,12 @@ bool engine_turn(struct hal_device *dev, uint64_t until_ns, bool idle);
  * until nothing happens. */
 bool engine_turns(struct hal_device *dev, const struct hal_timeline *t, uint64_t value);
 
-/* The letter of a queue: its ring has more. */
-void queue_letter(struct hal_device *dev, struct letter *l);
+/* The message of a queue: its ring has more. */
+void queue_message(struct hal_device *dev, struct message *l);
 /* Goes over what needs no device; makes the queue runnable when its next command does. */
 void queue_advance(struct hal_queue *q);
 /* The message that says so of a queue's callback. */
-void queue_returned(struct hal_device *dev, struct letter *l);
+void queue_returned(struct hal_device *dev, struct message *l);
 /* The callback at q->issue has returned. */
 void queue_called(struct hal_queue *q);
 /* Drops all that is in it; the device has nothing of it any more. */

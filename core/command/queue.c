@@ -40,20 +40,20 @@ void queue_stamp(struct hal_queue *q)
 	}
 }
 
-void queue_lent_changed(struct hal_queue *x)
+void queue_inherited_changed(struct hal_queue *x)
 {
-	x->lent.stale = true;
+	x->sched.inherited.stale = true;
 	queue_todo(x);
 }
 
-void queue_take_back(struct hal_queue *q)
+void queue_withdraw_urgency(struct hal_queue *q)
 {
-	struct hal_queue *x = q->lends.to;
+	struct hal_queue *x = q->sched.donates.to;
 
-	heap_remove(&x->lent.ranks, &q->lends.rank);
-	heap_remove(&x->lent.deadlines, &q->lends.deadline);
-	q->lends.to = NULL;
-	queue_lent_changed(x);
+	heap_remove(&x->sched.inherited.ranks, &q->sched.donates.rank);
+	heap_remove(&x->sched.inherited.deadlines, &q->sched.donates.deadline);
+	q->sched.donates.to = NULL;
+	queue_inherited_changed(x);
 }
 
 void queue_unpark(struct hal_queue *q)
@@ -61,9 +61,9 @@ void queue_unpark(struct hal_queue *q)
 	if (!q->parked)
 		return;
 	q->parked = false;
-	q->recolor_parked = false;
+	q->memory.parked = false;
 	timeline_drop_waiter(&q->waiter);
-	if (q->lends.to != NULL)
-		queue_take_back(q);
+	if (q->sched.donates.to != NULL)
+		queue_withdraw_urgency(q);
 	timer_unset(q->dev, &q->timer);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.h - a queue: its ring's producer side, and what the engine knows of it. */
+/* queue.h - a queue: the producer side of its ring, and its state in the engine. */
 #ifndef HAL_COMMAND_QUEUE_H
 #define HAL_COMMAND_QUEUE_H
 
@@ -13,221 +13,253 @@
 
 struct hal_completions;
 
-/* A command that the device has. */
-struct flight {
+/* An in-flight command: submitted to the device and not retired yet. */
+struct inflight {
 	struct hal_queue *queue;
-	struct flight *next;   /* of the queue; all of them form a circle */
-	struct record *record; /* what the cursor at stands for */
+	struct inflight *next; /* in the queue's circle of such entries */
+	struct record *record; /* the command's record, at .at */
 	union cursor at;
-	struct list on_device; /* in order of issue */
+	struct list on_device; /* in device.command.inflight_list, in order of issue */
 	uint64_t submit_ns, issue_ns, ready_ns;
 	uint64_t start_ns, end_ns;
 	int32_t status;
-	bool done;             /* ended; waits for its turn to be told */
-	bool killed;           /* dropped by a suspend, to be given again */
-	struct hal_bk_cmd own; /* of a record in a block, which others may share */
+	bool done;             /* completed by the device; earlier commands have not */
+	bool killed;           /* dropped by a suspend, to be submitted again */
+	struct hal_bk_cmd own; /* a copy, for a record in a block that queues share */
 };
 
-/* hal_queue.slow: what makes the end of a command, or of a submission, more than usual */
+/* hal_queue.slow: each bit sends the end of a command or submission down the slow path.
+ */
 #define SLOW_TRACE      1u
 #define SLOW_SUSPENDING 2u
 #define SLOW_DEADLINE   4u
-#define SLOW_NOTIFIES   8u  /* into a ring of completions */
-#define SLOW_DEFERRED   16u /* something waits to be freed until it has gone on */
-#define SLOW_POLICY     32u /* the policy wants to know of ends */
-#define SLOW_HEAD       64u /* .ending is not .usual */
-/* Between the cursors there is, or has been since they met, what the device has not. */
-#define SLOW_OTHERS  128u
-#define SLOW_EXPECTS 256u  /* somebody wants to know what commands will run */
-#define SLOW_KILLED  512u  /* .kills is not 0, or .killed, .stuck or .sheltered */
-#define SLOW_STOPPED 1024u /* .stopped_ns is not 0 */
-#define SLOW_RECOLOR 2048u /* .watched */
+#define SLOW_NOTIFIES   8u   /* completions go into a ring (completions.h) */
+#define SLOW_DEFERRED   16u  /* objects wait in .deferred to be freed */
+#define SLOW_POLICY     32u  /* the policy has a hook for completions */
+#define SLOW_HEAD       64u  /* .retire_terms differ from .default_terms */
+#define SLOW_OTHERS     128u /* records that the engine executes lie between the cursors */
+#define SLOW_EXPECTS    256u  /* run times are predicted for the policy or a profile */
+#define SLOW_KILLED     512u  /* .sched.kills, .killed, .starving or .no_preempt is set */
+#define SLOW_STOPPED    1024u /* .sched.stopped_ns is not 0 */
+#define SLOW_RECOLOR    2048u /* .memory_watched is set */
 
-/* hal_queue.open */
+/* Values of hal_queue.open. */
 #define QUEUE_OPEN       UINT32_C(0x4f50454e)
-#define QUEUE_OPEN_TELLS UINT32_C(0x4f50454f) /* and has a ring of completions */
+#define QUEUE_OPEN_TELLS UINT32_C(0x4f50454f) /* open, with a ring of completions */
 
-/* hal_queue.stepping: what makes a step of .issue more than usual */
-#define STEP_ASKED   1u /* .asked is not .usual */
-#define STEP_JOURNAL 2u /* it goes no further than .limit */
-#define STEP_INSIDE  4u /* .inside is kept */
+/* hal_queue.stepping: each bit sends a step of .issue down the slow path. */
+#define STEP_TERMS   1u /* .issue_terms differ from .default_terms */
+#define STEP_JOURNAL 2u /* .replay.limit ends what may be issued */
+#define STEP_INSIDE  4u /* .inside must be kept up to date */
 
 enum queue_state {
 	QUEUE_RUNNING,
-	QUEUE_SUSPENDING, /* asked, the device has not let go yet */
+	QUEUE_SUSPENDING, /* suspend requested; the device has not released it yet */
 	QUEUE_SUSPENDED,
 };
 
-/* What the submission at a cursor asks for. */
-struct asked {
-	uint64_t deadline_ns; /* relative; 0: none */
+/* The terms of a submission: when it is due, and what identifies and ranks it. */
+struct terms {
+	uint64_t deadline_ns; /* relative to its submit; 0: none */
 	uint64_t tag;
 	int32_t priority;
 };
 
-/* The less the more urgent: class and priority; when it has to be done, UINT64_MAX: at
- * any time. */
+/* How urgent a queue is; smaller is more urgent. */
 struct urgency {
-	uint64_t rank, deadline_ns;
+	uint64_t rank;        /* of class and priority */
+	uint64_t deadline_ns; /* absolute; UINT64_MAX: none */
 };
 
 enum { LEARNED_UNITS = 8 };
 
-/* By how many units commands had. */
+/* Run times observed with one number of units. */
 struct by_units {
-	uint32_t units; /* 0: nothing yet */
-	/* Learned here, of so many commands; what a profile says is none. */
-	uint32_t plain : 1, seen : 31;
-	double ns, of; /* of so much work, or so many commands */
+	uint32_t units;     /* 0: entry is unused */
+	uint32_t plain : 1; /* the commands' work was unknown */
+	uint32_t seen : 31; /* commands observed; a profile's are not counted */
+	double ns, of; /* ns taken in total, for .of bytes or operations, or commands */
 };
 
-/* How near what was expected has come: of so many, the shares they were off, added up.
- */
+/* How far predictions were off: the relative errors of N runs, added up. */
 struct sureness {
 	double runs, error;
 };
 
-/* What its commands ran, as far as policies want to know: sums in which the last eight
- * or so count most. */
+/* Run times of a queue's commands, for policies.  All sums decay: about the last eight
+ * commands dominate. */
 struct learned {
-	double work_ns, work_bytes, work;    /* those whose work is known */
-	double plain_ns, plain_bytes, plain; /* those of which it is not, and how many */
-	uint64_t job_ns;       /* a submission of several commands; 0: not known */
-	uint64_t job, part_ns; /* which one is ending, what it had */
+	double work_ns, work_bytes, work; /* commands of known work */
+	double plain_ns, plain_bytes,
+		plain;   /* commands of unknown work, and their count */
+	uint64_t job_ns; /* run time of a submission of several commands; 0: unknown */
+	uint64_t job, part_ns; /* submission that is ending, and its run time so far */
 	uint64_t submit_ns;    /* when that was submitted */
 	struct by_units by[LEARNED_UNITS];
 	uint32_t by_next;
 	struct sureness sure;
-	const struct known *head; /* the next command's kernel; NULL: not known by itself
-				   */
+	const struct known *head; /* profile of the next command's kernel; NULL: none */
 };
 
+/* Fields are grouped by the module that owns them.  Those outside of a group belong to
+ * core/command.  docs/state.md lists the states and which of them exclude each other. */
 struct hal_queue {
 	struct object obj;
 
-	/* The submitting thread's; constant but for what follows .ring. */
-	atomic_uint open; /* QUEUE_OPEN* while it takes work: alive and not failed */
+	/* The submitting thread's.  Constant, except those after .ring. */
+	atomic_uint open; /* QUEUE_OPEN* while it accepts work, 0 after a failure */
 	uint32_t slot_count;
 	struct hal_device *dev;
-	struct hal_partition *part; /* on whose units it takes its turn */
-	struct hal_partition *home; /* that it is of: .part, or a guest of that */
+	struct hal_partition
+		*part; /* whose units it uses: the host, if .home is a guest */
+	struct hal_partition *home; /* the partition it was created in */
 	struct record *slots;
 	struct hal_completions *completions;
-	uint32_t part_word;      /* of its partition in hal_program.bound */
-	unsigned int ring_limit; /* a tail that is known to be possible */
+	uint32_t part_word;      /* index of its partition's bit in hal_program.bound */
+	unsigned int ring_limit; /* a ring tail up to which there is known to be space */
 	uint64_t part_bit;
 	counter submissions;
-	counter more_commands; /* than submissions; wraps when fewer */
+	counter more_commands; /* commands minus submissions; may wrap below 0 */
 	struct ck_ring ring;
 
-	/* To the engine: the ring has more. */
-	struct letter letter;
+	/* Any thread's, to notify the engine of new records. */
+	struct message message;
 	atomic_uint announced;
 
 	/* Constant. */
-	uint32_t flight_max;
-	struct asked usual; /* without a REC_HEAD */
+	uint32_t inflight_max;
+	struct terms default_terms; /* of a submission without REC_HEAD */
 
-	/* The engine's. */
+	/* The engine's, from here on. */
 	struct hal_timeline timeline;
-	struct hal_timeline control; /* suspends that became quiet */
 	struct list on_partition;
-	struct list todo;       /* on engine.todo: has a callback to run, or may go on */
-	struct list busy;       /* on partition.busy while anything is in it */
-	struct list deferred;   /* what is freed once it has gone on */
-	struct list waiting;    /* on partition.waiting while the policy has it */
-	struct list evict_turn; /* on evict.turns: its next command needs something */
-	uint64_t evict_ns;      /* since then */
+	struct list
+		todo; /* on device.command.todo: may issue, or has a callback to run */
+	struct list busy;     /* on partition.command.busy while it is not empty */
+	struct list deferred; /* objects to free when it has passed their last use */
 	void *bk;
 	union cursor issue, retire;
-	struct record *next; /* the one at issue; while .runnable */
+	struct record *next; /* the record at .issue; valid while .runnable */
 	uint32_t slow;       /* SLOW_* */
-	uint32_t flight_count;
-	struct flight *oldest, *fresh; /* that the device has, and that is free */
-	uint32_t frozen;     /* of those: not at work, it keeps them until q goes on */
-	uint64_t stopped_ns; /* that the oldest had run when it was stopped inside */
-	uint64_t notified;   /* submissions, into .completions */
-	struct asked asked, ending; /* at issue, at retire */
-	uint8_t stepping;           /* STEP_* */
-	unsigned int limit; /* of what is written down: nothing behind it is taken yet */
+	uint32_t inflight_count;
+	struct inflight *oldest, *unused; /* in the circle: first in flight, first free */
+	uint64_t notified;                /* submissions reported to .completions */
+	struct terms issue_terms, retire_terms; /* of the submissions at the cursors */
+	uint8_t stepping;                       /* STEP_* */
+	/* Reasons not to issue its next command (or to go a slower way). */
 	union {
 		struct {
-			bool parked : 1;  /* at a wait, or for a time */
-			bool watched : 1; /* its commands are looked at (recolor.h,
-					     bimodal.h, evict.h) */
-			bool limited : 1; /* at .limit */
-			bool runnable; /* in the policy's hands, or alone in its partition
-					*/
-			bool halted;   /* a command has failed and waits to be told */
+			bool parked : 1; /* waits for a point, for a time, or for memory
+					  */
+			bool memory_watched : 1;  /* core/memory inspects each command */
+			bool journal_limited : 1; /* has reached .replay.limit */
+			bool runnable; /* the policy may pick it, or it is its partition's
+					  only one */
+			bool halted;   /* a command has failed and is not retired yet */
 			uint8_t state; /* enum queue_state */
-			int err;       /* the first failure; nothing runs after it */
+			int err;       /* first failure; nothing is issued after it */
 		};
-		uint64_t held; /* 0: nothing of all this is so */
+		uint64_t blockers; /* all of the above; 0: none is set */
 	};
-	bool failing;        /* the submission that failed is being dropped */
-	bool recolor_parked; /* .parked: what its next command uses moves (recolor.h,
-				evict.h) or is to (bimodal.h) */
-	bool inside;         /* the device has had a command of the submission at issue */
-	bool in_callback;    /* somebody runs the callback at issue */
-	bool bk_suspended;   /* through the backend, not by holding back alone */
-	bool resume_wanted;
-	bool final;        /* suspended for good */
-	bool policy_stops; /* suspended by the policy, or going to be */
-	bool policy_asks;  /* going to be, by .suspend_mode */
-	bool admitted;     /* by the policy */
-	bool kept;         /* picked, but the device had no room: has its key still */
-	uint8_t suspend_mode;
-	/* What those lend that wait for a point of it, and whose point it waits for. */
-	struct lent {
-		struct heap ranks, deadlines;
-		uint64_t rank, deadline_ns; /* in force: the first of each */
-		bool stale;
-	} lent;
-	struct lends {
-		struct hal_queue *to; /* NULL: nobody */
-		struct heap_node rank, deadline;
-	} lends;
-	uint16_t own_class;
-	bool preempts;          /* others may make way for it */
-	bool urgent;            /* they may now, and it is counted in its partition */
-	uint32_t kills;         /* of the command at .retire */
-	bool killed;            /* that one has been, begun or not */
-	uint64_t killed_ran_ns; /* what those had run that the KILL under way drops */
-	/* Stopped for others, once or often, since .stuck_ns, and has not run since. */
-	bool stuck;
-	bool sheltered; /* that was too long: nobody stops it inside again */
-	uint64_t stuck_ns;
-	struct list made_way; /* on partition.made_way: stopped for urgent ones */
-	struct urgency was;   /* when it was */
-	uint32_t lease;       /* commands the policy has granted beyond the one picked */
-	struct hal_policy_queue view;
-	struct learned learned;
-	struct heap_node order; /* under a policy that gives keys */
+	bool failing;     /* the rest of the failed submission is being dropped */
+	bool inside;      /* a command of the submission at .issue has been issued */
+	bool in_callback; /* the host function at .issue is running */
 	struct waiter waiter;
-	struct timer timer; /* parked for a time */
-	char *fault;        /* text of the command that has failed */
-	uint64_t gate_ns;   /* when its last wait was satisfied */
-	uint64_t suspend_asked_ns;
-	uint64_t spared;    /* the policy stops it only when so many have completed */
-	uint64_t traced_ns; /* submissions before that are in the trace */
-	uint64_t suspend_count;
-	struct letter callback; /* that has returned */
+	struct timer timer;      /* ends .parked at a time */
+	char *fault;             /* error text of the command that has failed */
+	uint64_t unparked_ns;    /* when its last wait ended */
+	struct message callback; /* the host function has returned */
 	struct hal_queue *callback_next;
-	struct account account;
-	struct flight flights[];
+
+	struct {
+		struct hal_policy_queue policy_view;
+		struct list
+			waiting; /* on partition.sched.waiting while the policy has it */
+		struct heap_node order; /* under a policy that orders by keys */
+		bool admitted;          /* policy.attach accepted it */
+		bool key_kept;  /* was picked while the device was full; keeps its key */
+		uint32_t lease; /* commands it may issue without asking the policy */
+		uint16_t own_class;
+		struct learned learned;
+
+		/* Suspension (suspend.c). */
+		struct hal_timeline control; /* counts completed suspends */
+		uint64_t suspend_count;
+		uint64_t suspend_asked_ns;
+		uint8_t suspend_mode;
+		bool bk_suspended;  /* by the backend, not only by issuing nothing */
+		bool resume_wanted; /* resume it once the suspend under way has ended */
+		bool final;         /* never to be resumed */
+		bool policy_stops;  /* suspended by the policy, or about to be */
+		bool policy_asks;   /* about to be, with .suspend_mode */
+		uint32_t frozen; /* in-flight commands that the device keeps but does not
+				    run */
+		uint64_t stopped_ns; /* run time of the oldest before it was stopped
+					inside */
+
+		/* Preemption (preempt.c). */
+		bool preempts;  /* less urgent queues may be preempted for it */
+		bool urgent;    /* that is so now, and partition.sched.urgent counts it */
+		uint32_t kills; /* times the command at .retire has been killed */
+		bool killed;    /* that command has been killed, started or not */
+		uint64_t killed_ran_ns; /* run time lost by the kill under way */
+		bool starving; /* was preempted at .starving_ns, and has run nothing since
+				*/
+		bool no_preempt; /* starved for too long: not stopped inside a command
+				    again */
+		uint64_t starving_ns;
+		struct list preempted;            /* on partition.sched.preempted */
+		struct urgency preempted_urgency; /* its urgency at that time */
+		uint64_t protected_until; /* completed commands before the policy may stop
+					     it */
+
+		/* Urgency inherited from queues that wait for a point of this one
+		 * (inherit.c). */
+		struct inherited {
+			struct heap ranks, deadlines;
+			uint64_t rank, deadline_ns; /* in force: the first of each heap */
+			bool stale;
+		} inherited;
+		/* The queue whose point it waits for, which inherits its urgency. */
+		struct donates {
+			struct hal_queue *to; /* NULL: none */
+			struct heap_node rank, deadline;
+		} donates;
+	} sched;
+
+	struct {
+		struct list evict_turn; /* on evict.turns: its next command needs a buffer
+					   that is not on the device */
+		uint64_t evict_ns;      /* since when */
+		bool parked; /* .parked is because of memory (recolor.h, evict.h,
+			      * bimodal.h)
+			      */
+	} memory;
+
+	struct {
+		struct account account;
+		uint64_t traced_ns; /* the trace has its submissions up to this time */
+	} observe;
+
+	struct {
+		unsigned int limit; /* ring tail of what the journal has */
+	} replay;
+
+	struct inflight inflight[];
 };
 
-/* Write the name of q for an error text. */
+/* Write the name of q into text, for an error message. */
 void queue_describe(const struct hal_queue *q, char *text, size_t size);
-/* Give the present time to what has been submitted without one. */
+/* Give records that were submitted while the engine slept the current time. */
 void queue_stamp(struct hal_queue *q) COLD;
 /* Stop waiting for a point or a time. */
 void queue_unpark(struct hal_queue *q);
-/* Take back what q lends to the queue that it waited for. */
-void queue_take_back(struct hal_queue *q) COLD;
-/* Have x look at what it is lent. */
-void queue_lent_changed(struct hal_queue *x);
+/* Withdraw the urgency that q donates to the queue whose point it waited for. */
+void queue_withdraw_urgency(struct hal_queue *q) COLD;
+/* Have the scheduler re-evaluate the urgency that x inherits. */
+void queue_inherited_changed(struct hal_queue *x);
 
+/* Return the number of commands submitted to q. */
 static inline uint64_t queue_commands(const struct hal_queue *q)
 {
 	return counter_get(&q->submissions) + counter_get(&q->more_commands);
@@ -240,7 +272,7 @@ static inline struct record *cursor_record(const struct hal_queue *q, union curs
 	return LIKELY(r->cmd.op != REC_BLOCK) ? r : &r->block->rec[c.inner];
 }
 
-/* Past r, which c stands for. */
+/* Advance c past r, the record at c. */
 static inline void cursor_step(const struct hal_queue *q, union cursor *c,
 			       const struct record *r)
 {
@@ -255,30 +287,31 @@ static inline void cursor_step(const struct hal_queue *q, union cursor *c,
 	}
 }
 
-/* The next record that has not been given to the device; NULL: there is none. */
+/* Return the next record to issue; NULL if there is none. */
 static inline struct record *queue_next(struct hal_queue *q)
 {
 	union cursor c = q->issue;
 
-	return q->limited || c.pos == ring_tail(&q->ring) ? NULL : cursor_record(q, c);
+	return q->journal_limited || c.pos == ring_tail(&q->ring) ? NULL
+								  : cursor_record(q, c);
 }
 
-/* q may go on, or has a callback to run. */
+/* Have the engine look at q in this turn: it may issue, or has a callback to run. */
 static inline void queue_todo(struct hal_queue *q)
 {
 	if (list_empty(&q->todo))
-		list_add_before(&q->dev->todo, &q->todo);
+		list_add_before(&q->dev->command.todo, &q->todo);
 	q->dev->work |= WORK_TODO;
 }
 
-/* Something keeps it from going on. */
-static inline bool queue_stands(const struct hal_queue *q)
+/* Return whether a state of q keeps it from issuing. */
+static inline bool queue_is_blocked(const struct hal_queue *q)
 {
-	return q->parked || q->limited || q->runnable || q->halted || q->state != 0 ||
-	       q->err != 0;
+	return q->parked || q->journal_limited || q->runnable || q->halted ||
+	       q->state != 0 || q->err != 0;
 }
 
-/* Nothing is in it that has not ended. */
+/* Return whether every record of q has been retired. */
 static inline bool queue_empty(struct hal_queue *q)
 {
 	return q->retire.pos == ring_tail(&q->ring);

@@ -48,9 +48,9 @@ void timeline_read(struct hal_timeline *t, uint64_t value, int err)
 	notify_all(t);
 }
 
-static void raised(struct hal_device *dev, struct letter *l)
+static void raised(struct hal_device *dev, struct message *l)
 {
-	struct hal_timeline *t = container_of(l, struct hal_timeline, letter);
+	struct hal_timeline *t = container_of(l, struct hal_timeline, message);
 
 	int err;
 	uint64_t value;
@@ -71,7 +71,7 @@ void timeline_init(struct hal_timeline *t, struct hal_device *dev)
 	t->obj.magic = OBJECT_MAGIC(OBJECT_TIMELINE);
 	t->dev = dev;
 	t->user = dev;
-	t->letter.fn = raised;
+	t->message.fn = raised;
 }
 
 struct hal_timeline *timeline_make(struct hal_device *dev)
@@ -99,10 +99,10 @@ void timeline_fini(struct hal_timeline *t)
 /* The engine that t belongs to is to look at it. */
 void timeline_announce(struct hal_timeline *t)
 {
-	/* The letter is in it until it is read: it counts as pending. */
+	/* The message is in it until it is read: it counts as pending. */
 	atomic_fetch_add(&t->pending, 1);
 	if (announce_first(&t->announced))
-		engine_post(t->dev, &t->letter);
+		engine_post(t->dev, &t->message);
 	else
 		atomic_fetch_sub(&t->pending, 1);
 }
@@ -147,7 +147,7 @@ void timeline_raise(struct hal_timeline *t, uint64_t value, struct hal_device *h
 	bool raised_it = show_value(t, value);
 
 	if (t->dev == here) {
-		/* Whatever others have raised it to: their letter comes in its turn. */
+		/* Whatever others have raised it to: their message comes in its turn. */
 		if (t->seen_err == 0 && value > t->seen) {
 			t->seen = value;
 			if (!heap_empty(&t->waiters))

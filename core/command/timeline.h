@@ -3,7 +3,7 @@
  * timeline.h - counters that work waits on and signals; the first error sticks.
  *
  * Any thread reads and raises the counter; who waits for it is the business of the
- * engine of its device alone, to which a letter goes when another raises it.
+ * engine of its device alone, to which a message goes when another raises it.
  */
 #ifndef HAL_COMMAND_TIMELINE_H
 #define HAL_COMMAND_TIMELINE_H
@@ -56,11 +56,11 @@ struct hal_timeline {
 	struct hal_partition *partition; /* whose resizes it tells */
 	struct hal_timeline *older;      /* one before it, which has failed */
 	/* To the engine: it has been raised, or has failed, from elsewhere. */
-	struct letter letter;
+	struct message message;
 	atomic_uint announced;
 	/* The engine's: what it knows of .value and .stuck, and goes by.  Of what others
-	 * raise it knows once it has read their letter: what it decides follows from what
-	 * it reads, in that order. */
+	 * raise it knows once it has read their message: what it decides follows from
+	 * what it reads, in that order. */
 	uint64_t seen;
 	int seen_err;
 	struct heap waiters;

@@ -204,7 +204,7 @@ static int variable_check(const struct config *cfg, struct variable *v)
 		    source);
 }
 
-/* Whether a is b but for one letter changed, left out, put in, or two changed places. */
+/* Whether a is b but for one message changed, left out, put in, or two changed places. */
 static bool one_off(const char *a, size_t a_length, const char *b)
 {
 	size_t b_length = strlen(b), same = 0, ends = 0;
@@ -270,7 +270,7 @@ static int environment_check(const struct config *cfg)
 			continue;
 		exact = length == strlen(sections[i]) &&
 			memcmp(word, sections[i], length) == 0;
-		/* Three letters are near to much that is somebody else's. */
+		/* Three messages are near to much that is somebody else's. */
 		if (i == 0 && !exact)
 			continue;
 		format_text(v.name, sizeof(v.name), "HAL_%.*s", (int)strcspn(word, "="),

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.h - an open device: what any thread may look at, and what its engine owns.
+ * device.h - an open device: the state that any thread may read, and the engine's own.
  *
- *   application threads                   engine (one a device)
- *     submit ---- ring of the queue ---->  turn: take in, decide, act
- *     anything else ---- letters ------->
- *     values, statistics <--- atomics ---
+ *   application threads                     engine (one per device)
+ *     hal_submit --- ring of the queue --->  engine turn: read, decide, act, poll
+ *     other calls --- messages ----------->
+ *     values, statistics <--- atomics -----
  *
- * The engine of clock=real is a thread.  Under clock=virtual whoever has the baton is the
- * engine: threads that wait lend themselves, others take it for a moment to have a letter
- * read.  A thread only ever tries to get it, so nobody waits for a baton while he has
- * one.
+ * With clock=real the engine is a thread.  With clock=virtual the thread that holds the
+ * engine lock is the engine: a thread in hal_wait or hal_device_poll runs turns while it
+ * holds the lock, and a thread that sends a message takes it for a moment to have the
+ * message read.  Threads only try to take the lock, so none waits for it while holding
+ * it.
  */
 #ifndef HAL_LOOP_DEVICE_H
 #define HAL_LOOP_DEVICE_H
@@ -31,7 +32,7 @@
 #include "util/pool.h"
 
 struct decisions;
-struct flight;
+struct inflight;
 struct hal_queue;
 struct journal;
 struct opened;
@@ -41,16 +42,16 @@ struct record;
 struct recolor;
 struct trace;
 
-/* Called by the engine when device time has reached node.key. */
+/* Calls fn from the engine when device time has reached node.key. */
 struct timer {
 	struct heap_node node;
 	void (*fn)(struct hal_device *dev, struct timer *t);
 	bool set;
 };
 
-/* The callbacks of clock=real: a thread of their own, made for the first of them. */
+/* Host functions of clock=real run on a thread of their own, started with the first. */
 struct callbacks {
-	pthread_mutex_t start; /* of .thread, by those who submit the first */
+	pthread_mutex_t start; /* guards .thread while the first ones are submitted */
 	pthread_t thread;
 	atomic_bool running;
 	_Atomic(struct hal_queue *) list; /* pushed by the engine */
@@ -58,31 +59,32 @@ struct callbacks {
 	atomic_bool stop;
 };
 
-/* Partitions that are moved as one (plan.c): for the policy, or to make room (compact.c).
- */
+/* A plan: partitions that are moved together, for the policy (plan.c) or to free a
+ * rectangle for another partition (compact.c). */
 struct plan {
 	uint32_t count;
-	uint32_t open;          /* that have not moved yet; 0: there is no plan */
-	struct place_rect room; /* that is made; held until somebody has come for it */
-	/* Plans that are over; NULL: nobody has ever waited for one. */
+	uint32_t open;          /* members that have not moved yet; 0: there is no plan */
+	struct place_rect room; /* rectangle to free; reserved until it has been taken */
+	/* Counts finished plans; NULL: no thread has ever waited for one. */
 	struct hal_timeline *over;
 	uint64_t over_count;
-	/* A partition has moved, or has not, as part of the plan or not; NULL: there has
-	 * been no plan. */
+	/* Called when any partition has moved, or has failed to, in a plan or not; NULL:
+	 * there has been no plan. */
 	void (*moved)(struct hal_partition *part, bool well);
 	struct plan_move {
 		struct hal_partition *part;
 		struct place_rect from, to;
-		uint32_t waits; /* for so many of the others */
+		uint32_t waits; /* members that must move before this one */
 		uint32_t state; /* enum plan_state */
 	} move[HAL_POLICY_MOVES];
 };
 
 enum { HAL_CLASSES = HAL_CLASS_BEST_EFFORT + 1 };
 
-/* How one makes way for another; the first is chosen each time. */
+/* How a less urgent queue is preempted. */
 enum preempt {
-	PREEMPT_BEST,
+	PREEMPT_BEST, /* the first of those below that keeps the promise, chosen each time
+		       */
 	PREEMPT_DRAIN,
 	PREEMPT_FOLD,
 	PREEMPT_SAVE,
@@ -90,57 +92,57 @@ enum preempt {
 	PREEMPT_NEVER,
 };
 
-/* Who makes way for whom; each is more than those before it. */
+/* Which queues are preempted for which; each includes the ones before it. */
 enum preempt_for {
-	PREEMPT_FOR_CLASS,    /* best effort for latency-critical work */
-	PREEMPT_FOR_DEADLINE, /* whoever is less urgent, for what has a deadline */
-	PREEMPT_FOR_PRIORITY, /* and a lower priority for a higher one */
+	PREEMPT_FOR_CLASS,    /* best effort for latency-critical */
+	PREEMPT_FOR_DEADLINE, /* any less urgent queue for one with a deadline */
+	PREEMPT_FOR_PRIORITY, /* lower priority for higher */
 };
 
-/* What [policy] says for all policies. */
+/* Options of section [policy] that hold under every policy. */
 struct policy_limits {
-	uint64_t starve_ns;   /* a runnable queue waits no longer */
-	uint64_t unknown_ns;  /* a command is taken to run, if nothing is known */
-	uint32_t kills;       /* of a command; then it runs to its end */
+	uint64_t starve_ns;   /* longest wait of a runnable queue */
+	uint64_t unknown_ns;  /* assumed run time of a command without history */
+	uint32_t kills;       /* kills of one command; after that it runs to its end */
 	uint32_t preempt;     /* enum preempt */
 	uint32_t preempt_for; /* enum preempt_for */
-	bool inherit;         /* who is waited for has what who waits has */
+	bool inherit;         /* a queue inherits the urgency of its waiters */
 };
 
-/* hal_device.work */
-#define WORK_TODO      1u  /* perhaps something on todo or runnable */
-#define WORK_BLOCKED   2u  /* something on blocked */
+/* hal_device.work: what the next engine turn has to look at. */
+#define WORK_TODO      1u  /* .command.todo or .runnable may not be empty */
+#define WORK_BLOCKED   2u  /* .command.blocked is not empty */
 #define WORK_TIMERS    4u  /* .timer_ns is set */
-#define WORK_CALLBACKS 8u  /* .callbacks_begun is not 0 */
-#define WORK_JOURNAL   16u /* what it does is written down, or replayed */
-#define WORK_UNREAD    32u /* a callback has sent what is not read yet (clock=virtual) */
-#define WORK_HELD      64u /* a partition's queues are held while others run */
+#define WORK_CALLBACKS 8u  /* .command.callbacks_begun is not 0 */
+#define WORK_JOURNAL   16u /* the run is recorded or replayed */
+#define WORK_UNREAD    32u /* a callback has sent an unread message (clock=virtual) */
+#define WORK_HELD      64u /* the policy names no queue of a partition for now */
 
-/* What is told to whoever writes a trace (core/observe/trace.c), in device time. */
+/* Receives what a trace shows (core/observe/trace.c), with device times. */
 struct observer {
-	/* f has ended. */
-	void (*command)(struct hal_device *dev, const struct flight *f,
+	/* In-flight command f has completed. */
+	void (*command)(struct hal_device *dev, const struct inflight *f,
 			const struct hal_bk_event *ev);
-	/* f, which has not ended, ran for a while. */
-	void (*stretch)(struct hal_device *dev, const struct flight *f, uint64_t start_ns,
-			uint64_t end_ns);
+	/* f, which has not completed, ran from start_ns to end_ns. */
+	void (*stretch)(struct hal_device *dev, const struct inflight *f,
+			uint64_t start_ns, uint64_t end_ns);
 	void (*instant)(struct hal_device *dev, const struct hal_queue *queue,
 			const char *name, uint64_t at_ns);
 	void (*span)(struct hal_device *dev, const struct hal_queue *queue,
 		     const char *name, uint64_t start_ns, uint64_t end_ns);
-	/* The number of commands of part on the device may be another. */
+	/* The number of part's in-flight commands may have changed. */
 	void (*depth)(struct hal_device *dev, const struct hal_partition *part,
 		      uint64_t at_ns);
 };
 
-/* Tell the observer, if there is one. */
+/* Notify the observer, if a trace is being written. */
 #define OBSERVED(dev, what, ...)                                                         \
 	do {                                                                             \
-		if (UNLIKELY((dev)->trace != NULL))                                      \
-			(dev)->observer->what((dev), __VA_ARGS__);                       \
+		if (UNLIKELY((dev)->observe.trace != NULL))                              \
+			(dev)->observe.observer->what((dev), __VA_ARGS__);               \
 	} while (0)
 
-/* What is told to whoever writes a journal (core/replay/journal.h). */
+/* Receives what a journal records (core/replay/journal.h). */
 struct recorder {
 	void (*write)(struct journal *j, uint32_t kind, const uint64_t *n,
 		      uint32_t count);
@@ -149,10 +151,10 @@ struct recorder {
 	void (*taken)(struct hal_queue *q, unsigned int tail);
 };
 
-/* What memory does when a turn or a stop tells it of something (core/memory/residency.c).
- */
+/* Calls from core/command and core/sched to core/memory, which is above them
+ * (core/memory/residency.c). */
 struct residency {
-	/* As recolor.h and bimodal.h say. */
+	/* See recolor.h and bimodal.h. */
 	int (*begin)(struct recolor *m);
 	int (*end)(struct recolor *m, int dropped);
 	void (*put)(struct recolor *m);
@@ -161,9 +163,9 @@ struct residency {
 	void (*wake)(struct hal_partition *part);
 };
 
-/* How partitions move, for who is below their places (core/space/moves.c). */
+/* Calls from lower modules to core/space, which moves partitions (core/space/moves.c). */
 struct moves {
-	/* As resize.h and plan.h say. */
+	/* See resize.h and plan.h. */
 	int (*units)(struct hal_partition *part, uint32_t units);
 	int (*plan)(struct hal_device *dev, const struct hal_policy_move *moves,
 		    uint32_t count);
@@ -171,129 +173,78 @@ struct moves {
 	void (*lost)(struct hal_partition *part);
 };
 
-/* What a turn tells the scheduler, which is above it (core/sched/turn.c). */
+/* Calls from core/command to core/sched, which is above it (core/sched/turn.c). */
 struct turn_listener {
-	/* The policy asks something of q, what q is lent has changed, or q is urgent; at
-	 * the turn's own level. */
+	/* Carry out what is pending for q: a request of the policy, a change of its
+	 * inherited urgency, or preemption for it.  Top level of a turn only. */
 	void (*todo)(struct hal_queue *q);
-	/* The policy is not in force any more, or has kept q stopped for too long. */
+	/* The policy was replaced, or has kept q suspended for too long: resume q. */
 	void (*release)(struct hal_queue *q);
-	/* q has begun to wait for a point, by .waiter. */
+	/* q has begun to wait for the point in its .waiter. */
 	void (*waits)(struct hal_queue *q);
-	/* A command of q, which is being suspended, has ended. */
+	/* A command of q, whose suspend is under way, has completed. */
 	void (*ended)(struct hal_queue *q);
-	/* The device has let go of a queue. */
+	/* The device reports that a suspended queue is quiet. */
 	void (*quiet)(const struct hal_bk_event *ev);
-	/* The device is lost, with what it keeps of suspended queues. */
+	/* The device is lost, with the state it kept of suspended queues. */
 	void (*thaw_all)(struct hal_device *dev);
-	/* The device will not let go of q any more. */
+	/* The device will never finish the suspend of q. */
 	void (*lost)(struct hal_queue *q);
 };
 
 /* hal_device.intake */
-#define INTAKE_SLEPT   1u /* what has no time was submitted while it slept */
-#define INTAKE_JOURNAL 2u /* what is taken in is written down */
+#define INTAKE_SLEPT   1u /* records without a time were submitted while it slept */
+#define INTAKE_JOURNAL 2u /* accepted submissions are recorded */
 
+/* Fields are grouped by the module that owns them.  Those outside of a group belong to
+ * core/loop, or are constant and read by all. */
 struct hal_device {
 	struct object obj;
 
 	/* Constant once it is open. */
-	const struct hal_backend *table; /* the backend's, or of the layers before it */
-	struct hal_bk_hot hot;           /* a copy: a step less to each */
+	const struct hal_backend *table; /* the backend's, or that of a layer above it */
+	struct hal_bk_hot hot; /* a copy of its hot operations, to save one load a call */
 	void *bk;
-	void *hot_bk; /* what .hot is handed: .bk, or what writes it down or replays it */
-	/* So many events of a poll, if it is a command that has ended, are served there
-	 * and then: 1; none such (-1) where a doorbell is rung behind what is given. */
-	int served_at_once;
+	void *hot_bk; /* first argument of .hot: .bk, or the recorder or player before it
+		       */
 	bool virtual_clock;
-	atomic_bool polled; /* the program moves its virtual clock by hal_device_poll */
+	atomic_bool polled; /* hal_device_poll moves the virtual clock */
 	char name[32];
 	unsigned int number; /* of the devices that this process has opened, from 0 */
-	struct hal_device_info info; /* but for .memory_free and .lost */
-	uint32_t bk_suspend_modes;   /* the device's own; info has the core's DRAIN too */
+	struct hal_device_info info; /* constant, except .memory_free and .lost */
 	uint32_t queue_slots, inflight, partition_inflight;
-	uint32_t compact; /* partitions moved to make room for one, at most */
-	bool oversubscribe;
 	uint64_t spin_ns;
-	struct opened *opened;   /* what it was opened with; core/api */
-	struct profile *profile; /* NULL: none; what is learned in it is the engine's */
+	struct opened *opened; /* the configuration it was opened with; core/api */
 
 	/* Any thread's. */
-	_Atomic uint64_t now_cached; /* device time; SUBMIT_ASLEEP while it sleeps */
-	_Atomic uint64_t woken_ns;   /* host time when somebody last woke it */
+	_Atomic uint64_t
+		now_cached; /* device time, or SUBMIT_ASLEEP while the engine sleeps */
+	_Atomic uint64_t woken_ns; /* host time of the last wake-up by another thread */
 	struct inbox inbox;
-	atomic_int lost;      /* -ENODEV: it does not answer any more */
-	char lost_why[160];   /* written before that */
-	counter ended;        /* commands; the engine counts */
-	counter memory_taken; /* promised to partitions, or used by those without quota */
-	atomic_uint timelines, programs, rings;
-	atomic_uint baton;           /* clock=virtual: 1 while somebody is the engine */
-	int cancel;                  /* his: pthread_setcancelstate before that */
-	atomic_uint lenders;         /* threads that sleep until it is free, on .lend */
-	atomic_uint lend;            /* futex: counts up when they should look */
-	atomic_uint callbacks_begun; /* that have not returned; the engine counts */
+	atomic_int lost;    /* -ENODEV once the device has stopped answering */
+	char lost_why[160]; /* written before .lost */
+	atomic_uint timelines, programs, rings; /* objects alive */
+	atomic_uint engine_lock;  /* clock=virtual: 1 while a thread is the engine */
+	int cancel_state;         /* that thread's, before pthread_setcancelstate */
+	atomic_uint lock_waiters; /* threads that sleep on .lock_futex */
+	atomic_uint lock_futex;   /* incremented when they should try again */
+	_Atomic uint64_t ended_reported; /* .command.ended at the last hal_device_poll */
 
-	/* To write, by whoever changes the lists of partitions and queues, over the
-	 * letter that has it done; to read, by whoever walks them; never the engine's. */
+	/* Guards the lists of partitions and queues.  A thread that changes a list holds
+	 * it for writing until the engine has read its message; a thread that walks a
+	 * list holds it for reading.  The engine never takes it. */
 	pthread_rwlock_t shape;
-	_Atomic uint64_t ended_reported;
-	/* By whoever starts a trace, also while its file is opened. */
-	pthread_mutex_t trace_start;
-	/* By whoever has others moved to make room, until it has had that. */
-	pthread_mutex_t room;
 
-	/* The engine's. */
+	/* The engine's, from here on. */
 	uint64_t now;
-	bool acted;     /* something was done in this turn */
+	bool acted;     /* this turn has done something */
 	uint8_t work;   /* WORK_* */
 	uint8_t intake; /* INTAKE_* */
-	struct list partitions, programs_loaded;
-	struct list todo;     /* queues with something to do that is not the device's */
-	struct list runnable; /* partitions to serve */
-	struct list blocked;  /* partitions whose device queue was full */
-	struct list flights;
-	struct list recolors; /* buffers that are being moved */
-	const struct hal_queue
-		*retiring; /* whose records end that are not the device's */
 	struct heap timers;
-	uint64_t timer_ns; /* the first of them, or of the next three; UINT64_MAX: none */
-	uint64_t alarm_ns; /* the policy's */
-	uint64_t hold_ns;  /* until which it names nobody, the first of all partitions' */
-	uint64_t stops_ns; /* until which somebody may be stopped by it */
-	uint32_t held;     /* partitions of which it names nobody */
-	bool picking;      /* it is being asked whose turn it is */
-	struct policy_limits limits; /* changes with the policy */
-	uint32_t pending; /* flights, suspends and resizes the device owes us */
-	uint32_t partition_count;
+	uint64_t timer_ns; /* earliest of .timers and the scheduler's three times below;
+			      UINT64_MAX: none */
+	struct list programs_loaded;
 	uint32_t next_queue_id, next_timeline_id;
-	uint64_t *partition_map; /* index taken */
-	struct place place;
-	struct plan plan;
-	struct busy ran;
-	struct account past; /* of its destroyed partitions */
-	struct trace *trace;
-	const struct observer *observer; /* of .trace */
-	struct journal *journal;         /* NULL: nothing is written down */
-	const struct recorder *recorder; /* of .journal */
-	const struct player *player;     /* NULL: nothing is replayed */
-	struct decisions *decisions;     /* NULL: nobody is to look at them */
-	const struct turn_listener *listener;
-	const struct residency *residency;
-	const struct moves *moves;
-	/* policy.h */
-	const struct hal_policy *policy;
-	uint64_t policy_ns; /* since when */
-	struct hal_bk_config *policy_cfg;
-	void *policy_state;
-	const struct hal_host *services; /* for it */
-	struct hal_policy_host policy_host;
-	struct policy_faults {
-		counter invalid, stalls, starved, longest_wait_ns;
-		uint32_t window;
-		uint64_t window_ns;
-		atomic_bool fallback;
-		_Atomic(const char *) reason;
-	} faults;
 
 	/* clock=real */
 	bool (*turn)(struct hal_device *dev, uint64_t until_ns, bool idle);
@@ -301,10 +252,90 @@ struct hal_device {
 	bool has_thread;
 	atomic_bool stop;
 	int wake_fd, event_fd;
-	struct callbacks callbacks;
+
+	struct {
+		counter ended; /* commands completed */
+		/* Completions that a poll serves at once if they are its only event: 1,
+		 * or -1 (never) if a doorbell has to be rung after submits. */
+		int served_at_once;
+		struct list todo; /* queues that may issue, or have a callback to run */
+		struct list runnable; /* partitions that may take a command */
+		struct list blocked;  /* partitions whose queue on the device was full */
+		struct list inflight_list;
+		const struct hal_queue
+			*retiring; /* queue whose records are being retired */
+		uint32_t
+			pending; /* events the device owes: commands, suspends, resizes */
+		struct callbacks callbacks;
+		atomic_uint callbacks_begun; /* that have not returned */
+	} command;
+
+	struct {
+		uint64_t alarm_ns; /* when the policy asked to be called */
+		uint64_t hold_ns;  /* when its first hold of a partition ends */
+		uint64_t stops_ns; /* when its first stop of a queue must be looked at */
+		uint32_t held; /* partitions that it holds: it names none of their queues
+				*/
+		bool picking;  /* policy.pick is running */
+		struct policy_limits limits; /* those of the policy in force */
+		uint32_t bk_suspend_modes; /* the device's; .info adds the core's DRAIN */
+		const struct hal_policy *policy;
+		uint64_t policy_ns; /* when it was installed */
+		struct hal_bk_config *policy_cfg;
+		void *policy_state;
+		const struct hal_host *services; /* what it may call */
+		struct hal_policy_host policy_host;
+		struct policy_faults {
+			counter invalid, stalls, starved, longest_wait_ns;
+			uint32_t window;
+			uint64_t window_ns;
+			atomic_bool fallback;
+			_Atomic(const char *) reason;
+		} faults;
+		const struct turn_listener *listener;
+	} sched;
+
+	struct {
+		struct list partitions;
+		uint32_t partition_count;
+		uint64_t *partition_map; /* a bit per index in use */
+		struct place place;
+		struct plan plan;
+		uint32_t compact; /* partitions that may be moved to make room for another
+				   */
+		bool oversubscribe;
+		pthread_mutex_t room; /* held by a thread from asking for room until it
+					 has used it */
+		const struct moves *moves;
+	} space;
+
+	struct {
+		counter taken; /* bytes promised to partitions, or used by those without
+				  quota */
+		struct list recolors; /* buffers that are moving to other channels */
+		const struct residency *residency;
+	} memory;
+
+	struct {
+		struct busy ran;
+		struct account past; /* of destroyed partitions */
+		pthread_mutex_t
+			trace_start; /* held while a trace starts and its file opens */
+		struct trace *trace; /* NULL: none is being written */
+		const struct observer *observer; /* of .trace */
+		struct decisions
+			*decisions;      /* NULL: the policy's decisions are not kept */
+		struct profile *profile; /* NULL: none; the engine's while it learns */
+	} observe;
+
+	struct {
+		struct journal *journal;         /* NULL: the run is not recorded */
+		const struct recorder *recorder; /* of .journal */
+		const struct player *player;     /* NULL: the run is not a replay */
+	} replay;
 };
 
-/* Asks the device for its time. */
+/* Read the device's clock. */
 static inline void device_now(struct hal_device *dev)
 {
 	dev->now = dev->hot.now(dev->hot_bk);

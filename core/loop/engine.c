@@ -2,7 +2,7 @@
 /*
  * engine.c - how a device's engine is reached, and by whom it is run.
  *
- * clock=real: a thread, see thread.c.  clock=virtual: whoever has the baton.  The
+ * clock=real: a thread, see thread.c.  clock=virtual: whoever has the engine lock.  The
  * protocol of both is wake.h.
  */
 #include "loop/engine.h"
@@ -15,30 +15,30 @@
 #include "util/error.h"
 #include "util/fd.h"
 #include "util/futex.h"
-#include "util/patience.h"
+#include "util/spin.h"
 
 void engine_init(struct hal_device *dev)
 {
-	list_init(&dev->partitions);
+	list_init(&dev->space.partitions);
 	list_init(&dev->programs_loaded);
-	list_init(&dev->todo);
-	list_init(&dev->runnable);
-	list_init(&dev->blocked);
-	list_init(&dev->flights);
-	list_init(&dev->recolors);
-	busy_init(&dev->ran);
+	list_init(&dev->command.todo);
+	list_init(&dev->command.runnable);
+	list_init(&dev->command.blocked);
+	list_init(&dev->command.inflight_list);
+	list_init(&dev->memory.recolors);
+	busy_init(&dev->observe.ran);
 	dev->timer_ns = UINT64_MAX;
-	dev->alarm_ns = UINT64_MAX;
-	dev->hold_ns = UINT64_MAX;
-	dev->stops_ns = UINT64_MAX;
+	dev->sched.alarm_ns = UINT64_MAX;
+	dev->sched.hold_ns = UINT64_MAX;
+	dev->sched.stops_ns = UINT64_MAX;
 	dev->wake_fd = -1;
 	dev->event_fd = -1;
 }
 
 /* ---- reaching it ------------------------------------------------------------------- */
 
-/* Whoever has the baton reads the inbox once more after giving it back, so one try is
- * enough. */
+/* Whoever has the engine lock reads the inbox once more after giving it back, so one try
+ * is enough. */
 static void nudge(struct hal_device *dev)
 {
 	if (engine_try(dev))
@@ -55,7 +55,7 @@ static COLD void wake_engine(struct hal_device *dev)
 		fd_signal(dev->wake_fd);
 }
 
-void engine_post(struct hal_device *dev, struct letter *l)
+void engine_post(struct hal_device *dev, struct message *l)
 {
 	bool sleeps = inbox_put(&dev->inbox, l);
 
@@ -65,7 +65,7 @@ void engine_post(struct hal_device *dev, struct letter *l)
 		wake_engine(dev);
 }
 
-void engine_post_quietly(struct hal_device *dev, struct letter *l)
+void engine_post_quietly(struct hal_device *dev, struct message *l)
 {
 	/* A turn begins with the inbox, and an engine that goes to sleep looks there. */
 	if (inbox_add(&dev->inbox, l) && dev->virtual_clock)
@@ -73,7 +73,7 @@ void engine_post_quietly(struct hal_device *dev, struct letter *l)
 }
 
 struct call {
-	struct letter letter;
+	struct message message;
 	int (*fn)(struct hal_device *dev, void *arg);
 	void *arg;
 	int result;
@@ -81,9 +81,9 @@ struct call {
 	char text[512];
 };
 
-static void answer_call(struct hal_device *dev, struct letter *l)
+static void answer_call(struct hal_device *dev, struct message *l)
 {
-	struct call *c = container_of(l, struct call, letter);
+	struct call *c = container_of(l, struct call, message);
 
 	c->result = c->fn(dev, c->arg);
 	if (c->result < 0)
@@ -116,12 +116,12 @@ static bool answered(const struct call *c)
 
 int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *), void *arg)
 {
-	struct call c = {.letter = {.fn = answer_call}, .fn = fn, .arg = arg};
+	struct call c = {.message = {.fn = answer_call}, .fn = fn, .arg = arg};
 	unsigned int zero = 0;
 
-	if (UNLIKELY(dev->player != NULL))
+	if (UNLIKELY(dev->replay.player != NULL))
 		return fn(dev, arg); /* who replays is the engine */
-	engine_post(dev, &c.letter);
+	engine_post(dev, &c.message);
 	if (!answered(&c) && atomic_compare_exchange_strong(&c.done, &zero, 2))
 		while (atomic_load_explicit(&c.done, memory_order_acquire) == 2)
 			futex_wait(&c.done, 2, NULL);
@@ -149,22 +149,22 @@ int device_beside(struct hal_device *dev, uint64_t flag,
 
 void engine_read(struct hal_device *dev)
 {
-	struct letter *l = inbox_take(&dev->inbox);
+	struct message *l = inbox_take(&dev->inbox);
 
 	while (l != NULL) {
-		struct letter *next = l->next; /* its sender's again once it is read */
+		struct message *next = l->next; /* its sender's again once it is read */
 
 		l->fn(dev, l);
 		l = next;
 	}
 }
 
-/* ---- the baton --------------------------------------------------------------------- */
+/* ---- the engine lock --------------------------------------------------------------------- */
 
-static bool baton_take(struct hal_device *dev)
+static bool engine_lock_try(struct hal_device *dev)
 {
-	return atomic_load_explicit(&dev->baton, memory_order_relaxed) == 0 &&
-	       atomic_exchange(&dev->baton, 1) == 0;
+	return atomic_load_explicit(&dev->engine_lock, memory_order_relaxed) == 0 &&
+	       atomic_exchange(&dev->engine_lock, 1) == 0;
 }
 
 /* Whoever has it is not cancelled: what the engine does, a device does for it, or a trace
@@ -173,20 +173,20 @@ bool engine_try(struct hal_device *dev)
 {
 	int cancel;
 
-	if (atomic_load_explicit(&dev->baton, memory_order_relaxed) != 0)
+	if (atomic_load_explicit(&dev->engine_lock, memory_order_relaxed) != 0)
 		return false;
 	cancel = cancel_hold();
-	if (!baton_take(dev)) {
+	if (!engine_lock_try(dev)) {
 		cancel_release(cancel);
 		return false;
 	}
-	dev->cancel = cancel;
+	dev->cancel_state = cancel;
 	return true;
 }
 
 void engine_leave(struct hal_device *dev)
 {
-	int cancel = dev->cancel;
+	int cancel = dev->cancel_state;
 
 	do {
 		if (!inbox_empty(&dev->inbox)) {
@@ -195,59 +195,59 @@ void engine_leave(struct hal_device *dev)
 			/* A simulated device takes time for what was done to it. */
 			device_now(dev);
 		}
-		atomic_store(&dev->baton, 0);
-		/* A letter that came after the look above, from one who found the baton
-		 * taken. */
+		atomic_store(&dev->engine_lock, 0);
+		/* A message that came after the look above, from one who found the engine
+		 * lock taken. */
 		atomic_thread_fence(memory_order_seq_cst);
-	} while (!inbox_empty(&dev->inbox) && baton_take(dev));
-	if (UNLIKELY(atomic_load(&dev->lenders) != 0))
-		engine_notify_lenders(dev);
+	} while (!inbox_empty(&dev->inbox) && engine_lock_try(dev));
+	if (UNLIKELY(atomic_load(&dev->lock_waiters) != 0))
+		engine_lock_notify(dev);
 	cancel_release(cancel);
 }
 
-void engine_notify_lenders(struct hal_device *dev)
+void engine_lock_notify(struct hal_device *dev)
 {
-	atomic_fetch_add(&dev->lend, 1);
-	futex_wake(&dev->lend, INT32_MAX);
+	atomic_fetch_add(&dev->lock_futex, 1);
+	futex_wake(&dev->lock_futex, INT32_MAX);
 }
 
 /* At most so long without a look: a thread may be cancelled. */
 #define LEND_NS UINT64_C(20000000)
 
-static void lend_wait(struct hal_device *dev, unsigned int look)
+static void lock_wait(struct hal_device *dev, unsigned int look)
 {
 	const struct timespec until = timespec_of(monotonic_ns() + LEND_NS);
 
-	futex_wait(&dev->lend, look, &until);
+	futex_wait(&dev->lock_futex, look, &until);
 }
 
-void engine_lend_sleep(struct hal_device *dev, unsigned int look)
+void engine_lock_sleep(struct hal_device *dev, unsigned int look)
 {
-	atomic_fetch_add(&dev->lenders, 1);
+	atomic_fetch_add(&dev->lock_waiters, 1);
 	/* Given back between the try and this: its giver has seen no lender. */
-	if (atomic_load(&dev->baton) != 0)
-		lend_wait(dev, look);
-	atomic_fetch_sub(&dev->lenders, 1);
+	if (atomic_load(&dev->engine_lock) != 0)
+		lock_wait(dev, look);
+	atomic_fetch_sub(&dev->lock_waiters, 1);
 }
 
 void engine_callback_sleep(struct hal_device *dev)
 {
 	unsigned int look;
 
-	atomic_fetch_add(&dev->lenders, 1);
-	look = atomic_load(&dev->lend);
-	if (atomic_load(&dev->callbacks_begun) != 0)
-		lend_wait(dev, look);
-	atomic_fetch_sub(&dev->lenders, 1);
+	atomic_fetch_add(&dev->lock_waiters, 1);
+	look = atomic_load(&dev->lock_futex);
+	if (atomic_load(&dev->command.callbacks_begun) != 0)
+		lock_wait(dev, look);
+	atomic_fetch_sub(&dev->lock_waiters, 1);
 }
 
 void engine_enter(struct hal_device *dev)
 {
 	for (;;) {
-		unsigned int look = atomic_load(&dev->lend);
+		unsigned int look = atomic_load(&dev->lock_futex);
 
 		if (engine_try(dev))
 			return;
-		engine_lend_sleep(dev, look);
+		engine_lock_sleep(dev, look);
 	}
 }

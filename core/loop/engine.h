@@ -8,10 +8,10 @@
 void engine_init(struct hal_device *dev);
 
 /* From any thread: l is read by the engine, soon; the caller does not wait. */
-void engine_post(struct hal_device *dev, struct letter *l);
+void engine_post(struct hal_device *dev, struct message *l);
 /* The same for what matters only once something else happens: a sleeping engine is left
  * asleep.  Whatever wakes it is looked at after l. */
-void engine_post_quietly(struct hal_device *dev, struct letter *l);
+void engine_post_quietly(struct hal_device *dev, struct message *l);
 /* Has fn(dev, arg) done by the engine and waits for its answer, which comes with the text
  * of its fail().  Not by the engine itself. */
 int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *),
@@ -26,13 +26,14 @@ int device_beside(struct hal_device *dev, uint64_t flag,
 bool engine_try(struct hal_device *dev);
 void engine_enter(struct hal_device *dev);
 void engine_leave(struct hal_device *dev);
-/* Sleeps until the baton is free, or another engine says that something has been told,
- * or some time has passed.  look is .lend as it was before the caller last tried. */
-void engine_lend_sleep(struct hal_device *dev, unsigned int look);
+/* Sleeps until the engine lock is free, or another engine says that something has been
+ * told, or some time has passed.  look is .lend as it was before the caller last tried.
+ */
+void engine_lock_sleep(struct hal_device *dev, unsigned int look);
 /* Until the callback that others run has returned, likewise. */
 void engine_callback_sleep(struct hal_device *dev);
 /* By the engine: those who sleep so may look. */
-void engine_notify_lenders(struct hal_device *dev);
+void engine_lock_notify(struct hal_device *dev);
 
 /* ---- by the engine ----------------------------------------------------------------- */
 
@@ -61,12 +62,12 @@ static inline void timer_first(struct hal_device *dev)
 	const struct heap_node *n = heap_first(&dev->timers);
 
 	dev->timer_ns = n != NULL ? n->key : UINT64_MAX;
-	if (dev->alarm_ns < dev->timer_ns)
-		dev->timer_ns = dev->alarm_ns;
-	if (dev->hold_ns < dev->timer_ns)
-		dev->timer_ns = dev->hold_ns;
-	if (dev->stops_ns < dev->timer_ns)
-		dev->timer_ns = dev->stops_ns;
+	if (dev->sched.alarm_ns < dev->timer_ns)
+		dev->timer_ns = dev->sched.alarm_ns;
+	if (dev->sched.hold_ns < dev->timer_ns)
+		dev->timer_ns = dev->sched.hold_ns;
+	if (dev->sched.stops_ns < dev->timer_ns)
+		dev->timer_ns = dev->sched.stops_ns;
 	if (dev->timer_ns == UINT64_MAX)
 		dev->work &= (uint8_t)~WORK_TIMERS;
 }

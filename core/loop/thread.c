@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * thread.c - the engine of clock=real: a thread that takes turns, looks for a while when
- * there is nothing to do, then sleeps until a letter, an event of the device or a time
+ * there is nothing to do, then sleeps until a message, an event of the device or a time
  * comes: on a futex, or in ppoll(2) where the device has an fd.
  */
 #include "loop/thread.h"
@@ -24,7 +24,7 @@
 #include "util/error.h"
 #include "util/fd.h"
 #include "util/futex.h"
-#include "util/patience.h"
+#include "util/spin.h"
 
 static bool called(struct hal_device *dev)
 {
@@ -38,7 +38,7 @@ static uint64_t idle_until(struct hal_device *dev, uint64_t host_ns)
 {
 	uint64_t at = dev->timer_ns;
 
-	if (dev->pending > 0 || !list_empty(&dev->blocked)) {
+	if (dev->command.pending > 0 || !list_empty(&dev->command.blocked)) {
 		if (dev->table->hot.next != NULL) {
 			uint64_t next = dev->table->hot.next(dev->bk);
 
@@ -47,7 +47,7 @@ static uint64_t idle_until(struct hal_device *dev, uint64_t host_ns)
 			return 0;
 		}
 		/* Refused for want of room, though nothing of ours is in it. */
-		if (dev->pending == 0)
+		if (dev->command.pending == 0)
 			return 0;
 	}
 	if (at == UINT64_MAX)
@@ -115,10 +115,10 @@ static bool spin_until(struct hal_device *dev, uint64_t from_ns, uint64_t until_
 }
 
 /* Who waits for the end of what the device has is somebody else than who comes when it
- * has nothing: two patiences. */
-static void rest(struct hal_device *dev, struct patience *both)
+ * has nothing: two spins. */
+static void rest(struct hal_device *dev, struct spin *both)
 {
-	struct patience *p = &both[dev->pending > 0];
+	struct spin *p = &both[dev->command.pending > 0];
 	uint64_t now = monotonic_ns();
 	uint64_t until = idle_until(dev, now);
 	uint64_t look = now + p->ns;
@@ -137,13 +137,13 @@ static void rest(struct hal_device *dev, struct patience *both)
 	}
 	came = spin_until(dev, now, look) ? monotonic_ns()
 					  : sleep_until_woken(dev, until);
-	patience_learn(p, came >= now ? came - now : PATIENCE_UNKNOWN, dev->spin_ns);
+	spin_learn(p, came >= now ? came - now : SPIN_UNKNOWN, dev->spin_ns);
 }
 
 static void *engine_main(void *arg)
 {
 	struct hal_device *dev = arg;
-	struct patience both[2] = {{dev->spin_ns}, {dev->spin_ns}};
+	struct spin both[2] = {{dev->spin_ns}, {dev->spin_ns}};
 
 	/* A device's times are not to be late by the usual 50 us. */
 	(void)prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
@@ -192,14 +192,14 @@ int engine_start(struct hal_device *dev,
 	return 0;
 }
 
-static void nothing(struct hal_device *dev, struct letter *l)
+static void nothing(struct hal_device *dev, struct message *l)
 {
 	(void)dev, (void)l;
 }
 
 void engine_stop(struct hal_device *dev)
 {
-	struct letter stop = {.fn = nothing};
+	struct message stop = {.fn = nothing};
 
 	if (!dev->has_thread) {
 		engine_read(dev);

@@ -2,7 +2,7 @@
 /*
  * wake.h - how work reaches an engine, and how it is woken: the one protocol.
  *
- * Whoever has something for the engine puts a letter into its inbox; a queue's letter
+ * Whoever has something for the engine puts a message into its inbox; a queue's message
  * stands for all that lies in its ring, and is in the box at most once.
  *
  *   sender                                engine
@@ -10,7 +10,7 @@
  *   W2  tail = end of them                E2  ---- full barrier
  *   W3  ---- full barrier                 E3  inbox empty? -> sleep until woken
  *   W4  announced: 0 -> 1, else done      E4  sleeping = 0
- *   W5  letter -> inbox (CAS)             E5  take all letters
+ *   W5  message -> inbox (CAS)             E5  take all messages
  *   W6  ---- full barrier                 E6  announced = 0, of a queue's
  *   W7  sleeping: 1 -> 0? then wake       E7  ---- full barrier
  *                                         E8  read tail, take the records
@@ -34,7 +34,7 @@
 #define WAKE_POINTER(type) _Atomic(type *)
 #define WAKE_LOAD(p)       atomic_load_explicit((p), memory_order_acquire)
 #define WAKE_STORE(p, v)   atomic_store_explicit((p), (v), memory_order_release)
-/* Of a letter's .next: plain, for the letter is one thread's at a time. */
+/* Of a message's .next: plain, for the message is one thread's at a time. */
 #define WAKE_GET(p)         (*(p))
 #define WAKE_SET(p, v)      ((void)(*(p) = (v)))
 #define WAKE_EXCHANGE(p, v) atomic_exchange((p), (v))
@@ -55,25 +55,25 @@
 #endif
 
 struct hal_device;
-struct letter;
+struct message;
 
-/* What the engine does with a letter; the sender's until it is in the box. */
-typedef void (*letter_fn)(struct hal_device *dev, struct letter *l);
+/* What the engine does with a message; the sender's until it is in the box. */
+typedef void (*message_fn)(struct hal_device *dev, struct message *l);
 
-struct letter {
-	struct letter *next;
-	letter_fn fn;
+struct message {
+	struct message *next;
+	message_fn fn;
 };
 
 struct inbox {
-	WAKE_POINTER(struct letter) last; /* the others behind it */
+	WAKE_POINTER(struct message) last; /* the others behind it */
 	WAKE_WORD sleeping;
 };
 
 /* W5.  True: it was empty. */
-static inline bool inbox_add(struct inbox *box, struct letter *l)
+static inline bool inbox_add(struct inbox *box, struct message *l)
 {
-	struct letter *last = WAKE_LOAD(&box->last);
+	struct message *last = WAKE_LOAD(&box->last);
 
 	do
 		WAKE_SET(&l->next, last);
@@ -82,7 +82,7 @@ static inline bool inbox_add(struct inbox *box, struct letter *l)
 }
 
 /* W5 to W7.  True: the sender has to wake the engine. */
-static inline bool inbox_put(struct inbox *box, struct letter *l)
+static inline bool inbox_put(struct inbox *box, struct message *l)
 {
 	(void)inbox_add(box, l);
 #if !defined(__x86_64__) || defined(WAKE_EXPLORED)
@@ -91,7 +91,7 @@ static inline bool inbox_put(struct inbox *box, struct letter *l)
 	return WAKE_LOAD(&box->sleeping) != 0 && WAKE_EXCHANGE(&box->sleeping, 0) != 0;
 }
 
-/* W3 and W4, between the tail and the letter.  False: it is in the box, or in the
+/* W3 and W4, between the tail and the message.  False: it is in the box, or in the
  * engine's hands before E6. */
 static inline bool announce_first(WAKE_WORD *announced)
 {
@@ -119,12 +119,12 @@ static inline void inbox_awake(struct inbox *box)
 }
 
 /* E5: all there is, oldest first; NULL: nothing. */
-static inline struct letter *inbox_take(struct inbox *box)
+static inline struct message *inbox_take(struct inbox *box)
 {
-	struct letter *l = WAKE_EXCHANGE(&box->last, NULL), *list = NULL;
+	struct message *l = WAKE_EXCHANGE(&box->last, NULL), *list = NULL;
 
 	while (l != NULL) {
-		struct letter *next = WAKE_GET(&l->next);
+		struct message *next = WAKE_GET(&l->next);
 
 		WAKE_SET(&l->next, list);
 		list = l;
@@ -133,7 +133,7 @@ static inline struct letter *inbox_take(struct inbox *box)
 	return list;
 }
 
-/* E6 and E7: whoever writes more from here on sends the letter again. */
+/* E6 and E7: whoever writes more from here on sends the message again. */
 static inline void announce_again(WAKE_WORD *announced)
 {
 	WAKE_STORE(announced, 0);

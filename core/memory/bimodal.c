@@ -8,13 +8,13 @@
 
 static bool is_wide(const struct hal_partition *part)
 {
-	return (counter_get(&part->switches) & 1) != 0;
+	return (counter_get(&part->memory.switches) & 1) != 0;
 }
 
 /* A queue on other's units, which are perhaps part's too, has work of somebody else. */
 static bool others_work(const struct hal_partition *part, struct hal_partition *other)
 {
-	hal_list_for_each (it, &other->busy)
+	hal_list_for_each (it, &other->command.busy)
 		if (container_of(it, struct hal_queue, busy)->home != part)
 			return true;
 	return false;
@@ -24,11 +24,12 @@ static bool alone(const struct hal_partition *part)
 {
 	uint64_t further = part->desc.wide_mask & ~part->desc.color_mask;
 
-	hal_list_for_each (it, &part->dev->partitions) {
+	hal_list_for_each (it, &part->dev->space.partitions) {
 		struct hal_partition *p =
 			container_of(it, struct hal_partition, on_device);
 
-		if ((p != part && p->own_colors && (p->desc.color_mask & further) != 0) ||
+		if ((p != part && p->memory.own_colors &&
+		     (p->desc.color_mask & further) != 0) ||
 		    others_work(part, p))
 			return false;
 	}
@@ -39,10 +40,10 @@ static bool alone(const struct hal_partition *part)
 static bool should_switch(struct hal_queue *q)
 {
 	const struct hal_partition *part = q->home;
-	const struct player *player = q->dev->player;
-	bool should = player != NULL
-			      ? player->uses(q)
-			      : !part->switch_failed && alone(part) != is_wide(part);
+	const struct player *player = q->dev->replay.player;
+	bool should = player != NULL ? player->uses(q)
+				     : !part->memory.switch_failed &&
+					       alone(part) != is_wide(part);
 
 	JOURNAL(q->dev, JOURNAL_USES, q->obj.id, should);
 	return should;
@@ -56,11 +57,11 @@ enum state {
 
 static enum state placement_state(const struct hal_queue *q)
 {
-	const struct flight *f = q->oldest;
+	const struct inflight *f = q->oldest;
 
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		if (!f->done)
-			return q->frozen != 0 ? STANDS : WORKS;
+			return q->sched.frozen != 0 ? STANDS : WORKS;
 	if (!q->inside)
 		return QUIET;
 	return q->parked || q->in_callback || q->state != QUEUE_RUNNING ? STANDS : WORKS;
@@ -69,7 +70,7 @@ static enum state placement_state(const struct hal_queue *q)
 static enum state state_of_all(const struct hal_partition *part)
 {
 	/* It changes no place under who copies. */
-	enum state all = part->copying != 0 ? STANDS : QUIET;
+	enum state all = part->memory.copying != 0 ? STANDS : QUIET;
 
 	hal_list_for_each (it, &part->queues) {
 		enum state s =
@@ -90,10 +91,10 @@ static void change(struct hal_queue *q)
 	bool wide = !is_wide(part);
 
 	if (dev->table->cold.partition_widen(dev->bk, part->bk, wide) != 0) {
-		part->switch_failed = true;
+		part->memory.switch_failed = true;
 		return;
 	}
-	counter_add(&part->switches, 1);
+	counter_add(&part->memory.switches, 1);
 	trace_instant(dev, q, wide ? "all channels" : "own channels", dev->now);
 }
 
@@ -106,11 +107,11 @@ bool bimodal_lets(struct hal_queue *q)
 	switch (state_of_all(part)) {
 	case WORKS:
 		q->parked = true;
-		q->recolor_parked = true;
-		part->ends_wanted = true;
+		q->memory.parked = true;
+		part->memory.ends_wanted = true;
 		return false;
 	case QUIET:
-		if (q->dev->player == NULL)
+		if (q->dev->replay.player == NULL)
 			change(q);
 		break;
 	case STANDS:
@@ -121,11 +122,11 @@ bool bimodal_lets(struct hal_queue *q)
 
 void bimodal_wake(struct hal_partition *part)
 {
-	part->ends_wanted = false;
+	part->memory.ends_wanted = false;
 	hal_list_for_each (it, &part->queues) {
 		struct hal_queue *q = container_of(it, struct hal_queue, on_partition);
 
-		if (!q->recolor_parked)
+		if (!q->memory.parked)
 			continue;
 		queue_unpark(q);
 		queue_todo(q);

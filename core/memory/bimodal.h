@@ -32,8 +32,8 @@ void bimodal_wake(struct hal_partition *part) COLD;
  */
 static inline void bimodal_look(struct hal_partition *part)
 {
-	if (UNLIKELY(part->ends_wanted))
-		part->dev->residency->wake(part);
+	if (UNLIKELY(part->memory.ends_wanted))
+		part->dev->memory.residency->wake(part);
 }
 
 #endif

@@ -144,7 +144,7 @@ static void *copies_main(void *arg)
 			struct evictable *next = ev->next;
 
 			copy_evictable(ev);
-			engine_post(e->dev, &ev->letter);
+			engine_post(e->dev, &ev->message);
 			ev = next;
 		}
 	}
@@ -218,9 +218,9 @@ static void came(struct evictable *ev)
 	set_place(ev, PLACE_HERE);
 }
 
-static void read_moved(struct hal_device *dev, struct letter *l)
+static void read_moved(struct hal_device *dev, struct message *l)
 {
-	struct evictable *ev = container_of(l, struct evictable, letter);
+	struct evictable *ev = container_of(l, struct evictable, message);
 	struct hal_buffer *buf = ev->buf;
 	struct evict *e = ev->of;
 
@@ -245,7 +245,7 @@ static void start(struct evictable *ev, bool out)
 	e->moves++;
 	if (e->dev->virtual_clock) {
 		copy_evictable(ev);
-		read_moved(e->dev, &ev->letter);
+		read_moved(e->dev, &ev->message);
 	} else {
 		hand_to_copier(e, ev);
 	}
@@ -288,7 +288,8 @@ static void mark(const struct evict *e, const struct record *r, uint64_t how)
 static struct hal_queue *turn(const struct evict *e)
 {
 	hal_list_for_each (it, &e->turns) {
-		struct hal_queue *q = container_of(it, struct hal_queue, evict_turn);
+		struct hal_queue *q =
+			container_of(it, struct hal_queue, memory.evict_turn);
 
 		/* Who is suspended has what is left when it goes on. */
 		if (q->state == QUEUE_RUNNING && q->err == 0 && !q->halted)
@@ -299,9 +300,9 @@ static struct hal_queue *turn(const struct evict *e)
 
 static void mark_queue(const struct evict *e, const struct hal_queue *q)
 {
-	const struct flight *f = q->oldest;
+	const struct inflight *f = q->oldest;
 
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		if (!f->done && !f->killed)
 			mark(e, f->record, USED);
 	if (q->runnable)
@@ -342,12 +343,12 @@ static struct evictable *choose_victim(struct evict *e, bool *busy, uint32_t *st
 
 int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy)
 {
-	struct evict *e = part->evict;
+	struct evict *e = part->memory.evict;
 	struct evictable *ev;
 	uint32_t stuck = 0;
 	char text[400];
 
-	if (e == NULL || err != -ENOSPC || bytes > counter_get(&part->quota))
+	if (e == NULL || err != -ENOSPC || bytes > counter_get(&part->memory.quota))
 		return err;
 	if (e->moves != 0)
 		return -EAGAIN;
@@ -450,10 +451,10 @@ int evict_fetch(struct hal_buffer *buf, bool *busy)
 /* q waits no longer for what its next command needs. */
 static void turn_over(struct hal_queue *q)
 {
-	if (list_empty(&q->evict_turn))
+	if (list_empty(&q->memory.evict_turn))
 		return;
-	list_del(&q->evict_turn);
-	look_again(q->home->evict);
+	list_del(&q->memory.evict_turn);
+	look_again(q->home->memory.evict);
 }
 
 void evict_forget(struct hal_queue *q)
@@ -464,30 +465,30 @@ void evict_forget(struct hal_queue *q)
 static int park_for_room(struct hal_queue *q)
 {
 	q->parked = true;
-	q->recolor_parked = true;
-	q->home->ends_wanted = true;
+	q->memory.parked = true;
+	q->home->memory.ends_wanted = true;
 	return 0;
 }
 
 /* It waits for its turn, if it does not yet. */
 static void take_turn(struct hal_queue *q)
 {
-	if (!list_empty(&q->evict_turn))
+	if (!list_empty(&q->memory.evict_turn))
 		return;
-	list_add_before(&q->home->evict->turns, &q->evict_turn);
-	q->evict_ns = q->dev->now;
+	list_add_before(&q->home->memory.evict->turns, &q->memory.evict_turn);
+	q->memory.evict_ns = q->dev->now;
 }
 
 static int lets(struct hal_queue *q, struct evictable *const *set, uint32_t n)
 {
-	struct evict *e = q->home->evict;
+	struct evict *e = q->home->memory.evict;
 
 	for (uint32_t i = 0; i < n; i++) {
 		list_take(&set[i]->cold);
 		list_add_before(&e->cold, &set[i]->cold);
 	}
-	if (!list_empty(&q->evict_turn))
-		counter_add(&e->wait_ns, q->dev->now - q->evict_ns);
+	if (!list_empty(&q->memory.evict_turn))
+		counter_add(&e->wait_ns, q->dev->now - q->memory.evict_ns);
 	turn_over(q);
 	return 1;
 }
@@ -500,7 +501,7 @@ static COLD int too_large(const struct hal_queue *q, uint64_t bytes, uint32_t n)
 	return fail(ENOSPC,
 		    "its %u buffers have %llu bytes together, the quota of %s is %llu: "
 		    "they are never on the device at once",
-		    n, U64(bytes), text, U64(counter_get(&q->home->quota)));
+		    n, U64(bytes), text, U64(counter_get(&q->home->memory.quota)));
 }
 
 static int fetch_all(struct hal_queue *q, struct evictable *const *set, uint32_t n)
@@ -509,7 +510,7 @@ static int fetch_all(struct hal_queue *q, struct evictable *const *set, uint32_t
 
 	for (uint32_t i = 0; i < n; i++)
 		bytes += set[i]->buf->charge;
-	if (bytes > counter_get(&q->home->quota))
+	if (bytes > counter_get(&q->home->memory.quota))
 		return too_large(q, bytes, n);
 	for (uint32_t i = 0; i < n; i++) {
 		bool busy = false;
@@ -525,7 +526,7 @@ static int fetch_all(struct hal_queue *q, struct evictable *const *set, uint32_t
 
 int evict_lets(struct hal_queue *q, const struct record *r)
 {
-	struct evict *e = q->home->evict;
+	struct evict *e = q->home->memory.evict;
 	struct evictable *set[RECORD_MEMORY_MAX];
 	uint32_t n = used_by(e, r, set), i = 0;
 	int err;
@@ -553,7 +554,7 @@ int evict_lets_move(struct hal_queue *q, struct recolor *m)
 	int err = 0;
 
 	take_turn(q);
-	if (turn(q->home->evict) != q)
+	if (turn(q->home->memory.evict) != q)
 		return park_for_room(q);
 	if (ev != NULL)
 		err = evict_fetch(m->buf, &busy);
@@ -571,12 +572,12 @@ int evict_lets_move(struct hal_queue *q, struct recolor *m)
 
 bool evict_moves(const struct hal_partition *part)
 {
-	return part->evict != NULL && part->evict->moves != 0;
+	return part->memory.evict != NULL && part->memory.evict->moves != 0;
 }
 
 void evict_tell(const struct hal_partition *part, struct hal_partition_info *i)
 {
-	const struct evict *e = part->evict;
+	const struct evict *e = part->memory.evict;
 
 	if (e == NULL)
 		return;
@@ -601,8 +602,8 @@ struct evictable *evictable_make(struct hal_buffer *buf, const struct hal_bk_col
 		return NULL;
 	}
 	ev->buf = buf;
-	ev->of = buf->part->evict;
-	ev->letter.fn = read_moved;
+	ev->of = buf->part->memory.evict;
+	ev->message.fn = read_moved;
 	evict_recolored(ev, c);
 	return ev;
 }
@@ -750,7 +751,7 @@ int evict_open(struct hal_partition *part, uint64_t limit)
 		evict_close(e);
 		return err;
 	}
-	part->evict = e;
+	part->memory.evict = e;
 	return 0;
 }
 

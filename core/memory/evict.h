@@ -69,7 +69,7 @@ struct evictable {
 	bool stuck;     /* the device did not give its bytes: it stays */
 	bool gone;      /* destroyed while it moves */
 	bool pinned;    /* it is moving to other channels */
-	struct letter letter;
+	struct message message;
 	struct evictable *next; /* to be copied */
 	int err;                /* of the copy, or of the last way back */
 	char why[128];

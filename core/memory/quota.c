@@ -9,7 +9,7 @@
 
 uint64_t memory_left(const struct hal_device *dev)
 {
-	uint64_t taken = counter_get(&dev->memory_taken);
+	uint64_t taken = counter_get(&dev->memory.taken);
 
 	return taken < dev->info.memory_bytes ? dev->info.memory_bytes - taken : 0;
 }
@@ -33,7 +33,7 @@ int memory_promise(struct hal_device *dev, uint64_t bytes)
 	uint64_t limit = dev->info.memory_bytes, left;
 
 	/* A device that does not say how much it has decides by itself. */
-	if (charge_under(&dev->memory_taken, limit != 0 ? limit : UINT64_MAX, bytes,
+	if (charge_under(&dev->memory.taken, limit != 0 ? limit : UINT64_MAX, bytes,
 			 &left))
 		return 0;
 	return fail(ENOSPC, "%llu bytes of memory asked for, %llu of %llu are left on %s",
@@ -42,7 +42,7 @@ int memory_promise(struct hal_device *dev, uint64_t bytes)
 
 void memory_unpromise(struct hal_device *dev, uint64_t bytes)
 {
-	atomic_fetch_sub(&dev->memory_taken, bytes);
+	atomic_fetch_sub(&dev->memory.taken, bytes);
 }
 
 static COLD int charge_failed(const struct hal_partition *part, uint64_t bytes,
@@ -58,24 +58,24 @@ static COLD int charge_failed(const struct hal_partition *part, uint64_t bytes,
 int partition_charge(struct hal_partition *part, uint64_t bytes, const char *what)
 {
 	struct hal_device *dev = part->dev;
-	uint64_t quota = counter_get(&part->quota);
+	uint64_t quota = counter_get(&part->memory.quota);
 	uint64_t limit = dev->info.memory_bytes, left;
 
 	if (quota != 0) {
-		if (!charge_under(&part->memory_used, quota, bytes, &left))
+		if (!charge_under(&part->memory.used, quota, bytes, &left))
 			return charge_failed(part, bytes, what, left, "quota");
 		return 0;
 	}
-	if (!charge_under(&dev->memory_taken, limit != 0 ? limit : UINT64_MAX, bytes,
+	if (!charge_under(&dev->memory.taken, limit != 0 ? limit : UINT64_MAX, bytes,
 			  &left))
 		return charge_failed(part, bytes, what, left, "free memory");
-	atomic_fetch_add(&part->memory_used, bytes);
+	atomic_fetch_add(&part->memory.used, bytes);
 	return 0;
 }
 
 int limit_charge(struct hal_partition *part, uint64_t bytes)
 {
-	struct evict *e = part->evict;
+	struct evict *e = part->memory.evict;
 	uint64_t left;
 
 	return charge_under(&e->all, e->limit, bytes, &left)
@@ -85,20 +85,20 @@ int limit_charge(struct hal_partition *part, uint64_t bytes)
 
 void limit_release(struct hal_partition *part, uint64_t bytes)
 {
-	atomic_fetch_sub(&part->evict->all, bytes);
+	atomic_fetch_sub(&part->memory.evict->all, bytes);
 }
 
 void partition_release(struct hal_partition *part, uint64_t bytes)
 {
-	atomic_fetch_sub(&part->memory_used, bytes);
-	if (counter_get(&part->quota) == 0)
+	atomic_fetch_sub(&part->memory.used, bytes);
+	if (counter_get(&part->memory.quota) == 0)
 		memory_unpromise(part->dev, bytes);
 }
 
 int quota_change(struct hal_partition *p, uint64_t to)
 {
-	uint64_t quota = counter_get(&p->quota);
-	uint64_t has = quota != 0 ? quota : counter_get(&p->memory_used);
+	uint64_t quota = counter_get(&p->memory.quota);
+	uint64_t has = quota != 0 ? quota : counter_get(&p->memory.used);
 
 	if (to == 0 || to == quota)
 		return 0;
@@ -110,20 +110,21 @@ int quota_change(struct hal_partition *p, uint64_t to)
 	} else {
 		memory_unpromise(p->dev, has - to);
 	}
-	counter_set(&p->quota, to);
+	counter_set(&p->memory.quota, to);
 	return 0;
 }
 
 void quota_undo(struct hal_partition *p)
 {
-	uint64_t quota = counter_get(&p->quota), used = counter_get(&p->memory_used);
+	uint64_t quota = counter_get(&p->memory.quota),
+		 used = counter_get(&p->memory.used);
 	uint64_t to = p->quota_before, left;
 	uint64_t limit = p->dev->info.memory_bytes;
 
 	if (to == quota)
 		return;
 	if (to > quota) {
-		if (!charge_under(&p->dev->memory_taken, limit != 0 ? limit : UINT64_MAX,
+		if (!charge_under(&p->dev->memory.taken, limit != 0 ? limit : UINT64_MAX,
 				  to - quota, &left))
 			return;
 	} else {
@@ -131,5 +132,5 @@ void quota_undo(struct hal_partition *p)
 			to = used;
 		memory_unpromise(p->dev, quota - (to != 0 ? to : used));
 	}
-	counter_set(&p->quota, to);
+	counter_set(&p->memory.quota, to);
 }

@@ -30,7 +30,7 @@ static bool record_uses(const struct record *r, const void *mem)
 static bool record_uses_buffer(const struct recolor *m, const struct hal_queue *q,
 			       const struct record *r)
 {
-	const struct player *player = q->dev->player;
+	const struct player *player = q->dev->replay.player;
 	bool does = player != NULL ? player->uses(q) : record_uses(r, m->buf->bk);
 
 	JOURNAL(q->dev, JOURNAL_USES, q->obj.id, does);
@@ -56,9 +56,9 @@ static void for_each_queue(struct recolor *m,
 /* The device has, or keeps, a command of q that uses it. */
 static bool queue_uses(const struct recolor *m, const struct hal_queue *q)
 {
-	const struct flight *f = q->oldest;
+	const struct inflight *f = q->oldest;
 
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		if (!f->done && !f->killed && record_uses_buffer(m, q, f->record))
 			return true;
 	return false;
@@ -81,11 +81,12 @@ int recolor_check(const struct hal_buffer *buf)
 	hal_list_for_each (it, &buf->part->queues) {
 		const struct hal_queue *q =
 			container_of(it, struct hal_queue, on_partition);
-		const struct flight *f = q->oldest;
+		const struct inflight *f = q->oldest;
 
-		if (q->frozen == 0 || q->policy_stops || !list_empty(&q->made_way))
+		if (q->sched.frozen == 0 || q->sched.policy_stops ||
+		    !list_empty(&q->sched.preempted))
 			continue;
-		for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+		for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 			if (!f->done && record_uses(f->record, buf->bk))
 				return fail(EBUSY,
 					    "queue %u is suspended inside \"%s\", which "
@@ -123,14 +124,14 @@ struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *
 static void park_queue(struct hal_queue *q)
 {
 	q->parked = true;
-	q->recolor_parked = true;
+	q->memory.parked = true;
 }
 
 /* It may look again; if it uses something else that is moved it is back soon. */
 static void unpark(struct recolor *m, struct hal_queue *q)
 {
 	(void)m;
-	if (!q->recolor_parked)
+	if (!q->memory.parked)
 		return;
 	queue_unpark(q);
 	queue_todo(q);
@@ -139,7 +140,7 @@ static void unpark(struct recolor *m, struct hal_queue *q)
 /* Something is being moved for whose sake q is looked at. */
 static bool concerned(const struct hal_queue *q)
 {
-	hal_list_for_each (it, &q->dev->recolors) {
+	hal_list_for_each (it, &q->dev->memory.recolors) {
 		const struct recolor *m = container_of(it, struct recolor, on_device);
 
 		if (q->home == m->queue->home)
@@ -152,18 +153,18 @@ static bool concerned(const struct hal_queue *q)
 static void watch(struct recolor *m, struct hal_queue *q)
 {
 	(void)m;
-	q->watched = false;
+	q->memory_watched = false;
 	q->slow &= ~SLOW_RECOLOR;
-	if (!concerned(q) && !q->home->bimodal && q->home->evict == NULL)
+	if (!concerned(q) && !q->home->memory.bimodal && q->home->memory.evict == NULL)
 		return;
-	q->watched = true;
+	q->memory_watched = true;
 	q->slow |= SLOW_RECOLOR;
 }
 
 void recolor_enter(struct hal_queue *q)
 {
 	watch(NULL, q);
-	if (q->home->bimodal)
+	if (q->home->memory.bimodal)
 		q->stepping |= STEP_INSIDE;
 }
 
@@ -180,7 +181,7 @@ int recolor_lets(struct hal_queue *q, const struct record *r)
 {
 	int err;
 
-	hal_list_for_each (it, &q->dev->recolors) {
+	hal_list_for_each (it, &q->dev->memory.recolors) {
 		const struct recolor *m = container_of(it, struct recolor, on_device);
 
 		if (!concerns(m, q) || !record_uses_buffer(m, q, r))
@@ -190,10 +191,10 @@ int recolor_lets(struct hal_queue *q, const struct record *r)
 		park_queue(q);
 		return 0;
 	}
-	err = q->home->evict != NULL ? evict_lets(q, r) : 1;
+	err = q->home->memory.evict != NULL ? evict_lets(q, r) : 1;
 	if (err <= 0)
 		return err;
-	return !q->home->bimodal || bimodal_lets(q);
+	return !q->home->memory.bimodal || bimodal_lets(q);
 }
 
 void recolor_free(struct hal_buffer *buf, void *to)
@@ -230,7 +231,7 @@ int recolor_begin(struct recolor *m)
 	if (may <= 0)
 		return may;
 	if (list_empty(&m->on_device)) {
-		list_add_before(&q->dev->recolors, &m->on_device);
+		list_add_before(&q->dev->memory.recolors, &m->on_device);
 		for_each_queue(m, watch);
 		for_each_queue(m, hold_queue);
 	}
@@ -242,7 +243,7 @@ int recolor_begin(struct recolor *m)
 void recolor_look(struct hal_queue *q)
 {
 	bimodal_look(q->home);
-	hal_list_for_each (it, &q->dev->recolors) {
+	hal_list_for_each (it, &q->dev->memory.recolors) {
 		struct recolor *m = container_of(it, struct recolor, on_device);
 
 		if (!m->waits || !concerns(m, q))

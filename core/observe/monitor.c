@@ -259,8 +259,8 @@ int monitor_open(struct hal_device *dev)
 	if (mode == MONITOR_OFF)
 		return 0;
 	m = calloc(1, sizeof(*m));
-	dev->decisions = calloc(1, sizeof(*dev->decisions));
-	if (m == NULL || dev->decisions == NULL) {
+	dev->observe.decisions = calloc(1, sizeof(*dev->observe.decisions));
+	if (m == NULL || dev->observe.decisions == NULL) {
 		free(m);
 		return fail(ENOMEM, "hal.monitor: no memory");
 	}
@@ -332,6 +332,6 @@ void monitor_close(struct hal_device *dev)
 	}
 	free(m);
 	dev->opened->monitor = NULL;
-	free(dev->decisions);
-	dev->decisions = NULL;
+	free(dev->observe.decisions);
+	dev->observe.decisions = NULL;
 }

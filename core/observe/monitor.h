@@ -3,7 +3,7 @@
  * monitor.h - a device that can be looked at from outside its program (hal.monitor).
  *
  * A thread answers on a socket that this user alone can reach.  For each answer it sends
- * the engine one letter, in which that copies what is its own (view.h), and adds
+ * the engine one message, in which that copies what is its own (view.h), and adds
  * statistics, which cost the engine nothing.  Answers are MONITOR_PAUSE_MS apart, whoever
  * asks and how often; who asks or reads slowly, or not at all, keeps up this thread.
  *

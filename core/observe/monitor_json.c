@@ -245,7 +245,7 @@ static void device(yajl_gen g, const struct hal_device *dev, const struct view *
 	put_number(g, "grid", (i->caps & HAL_CAP_GRID) != 0);
 	put_number(g, "rows", i->unit_rows);
 	put_number(g, "cols", i->unit_cols);
-	put_number(g, "busy_ns", counter_get(&dev->ran.total));
+	put_number(g, "busy_ns", counter_get(&dev->observe.ran.total));
 	put_number(g, "memory_bytes", i->memory_bytes);
 	text(g, "lost", v->lost != 0 ? dev->lost_why : "");
 	put_number(g, "partitions_all", v->partitions_all);
@@ -262,9 +262,9 @@ static void partition_stats(struct hal_partition *p, struct view_partition *v,
 
 	memset(&sum, 0, sizeof(sum));
 	stats_add_partition(&sum, p);
-	account_export(&v->stats, &sum, counter_get(&p->ran.total), now_ns);
-	v->memory_used = counter_get(&p->memory_used);
-	v->memory_quota = counter_get(&p->quota);
+	account_export(&v->stats, &sum, counter_get(&p->observe.ran.total), now_ns);
+	v->memory_used = counter_get(&p->memory.used);
+	v->memory_quota = counter_get(&p->memory.quota);
 }
 
 static void guest_stats(struct hal_partition *p, struct view_guest *v, uint64_t now_ns)
@@ -274,8 +274,8 @@ static void guest_stats(struct hal_partition *p, struct view_guest *v, uint64_t 
 	memset(&sum, 0, sizeof(sum));
 	stats_add_partition(&sum, p);
 	account_export(&v->stats, &sum, counter_get(&sum.busy_ns), now_ns);
-	v->memory_used = counter_get(&p->memory_used);
-	v->memory_quota = counter_get(&p->quota);
+	v->memory_used = counter_get(&p->memory.used);
+	v->memory_quota = counter_get(&p->memory.quota);
 }
 
 static void queue_stats(const struct hal_queue *q, struct view_queue *v, uint64_t now_ns)
@@ -284,7 +284,7 @@ static void queue_stats(const struct hal_queue *q, struct view_queue *v, uint64_
 
 	memset(&sum, 0, sizeof(sum));
 	stats_add_queue(&sum, q);
-	account_export(&v->stats, &sum, counter_get(&q->account.busy_ns), now_ns);
+	account_export(&v->stats, &sum, counter_get(&q->observe.account.busy_ns), now_ns);
 }
 
 /* The lists are in the order in which v has seen them; what has come or gone since is
@@ -293,7 +293,7 @@ static void add_stats(struct hal_device *dev, struct view *v)
 {
 	uint32_t at_queue = 0, at_guest = 0;
 
-	hal_list_for_each (p, &dev->partitions) {
+	hal_list_for_each (p, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
@@ -335,7 +335,8 @@ char *monitor_json(struct hal_device *dev, struct view *v, size_t *size)
 	/* A policy that is replaced is freed by who has this. */
 	pthread_rwlock_rdlock(&dev->shape);
 	add_stats(dev, v);
-	policy_text(dev->policy, dev->policy_cfg, &dev->limits, settings);
+	policy_text(dev->sched.policy, dev->sched.policy_cfg, &dev->sched.limits,
+		    settings);
 	pthread_rwlock_unlock(&dev->shape);
 	(void)yajl_gen_map_open(g);
 	device(g, dev, v);

@@ -259,7 +259,7 @@ static int read_kernel(struct reading *r, const struct json *in, uint32_t progra
 	static const char *const known[] = {"name",   "work",  "arg_bytes", "class",
 					    "bytes",  "least", "units",     "shapes",
 					    "copies", "stops", NULL};
-	struct profile *p = r->dev->profile;
+	struct profile *p = r->dev->observe.profile;
 	struct known *k;
 	const char *name;
 
@@ -332,7 +332,8 @@ static int read_row(struct reading *r, const struct json *in, uint32_t row,
 		if (!is_whole(v))
 			return json_wrong(v, r->file, r->why,
 					  "is %.9g, not a whole number", v->number);
-		profile_pair(r->dev->profile, row, ++col)->measured = (uint32_t)v->number;
+		profile_pair(r->dev->observe.profile, row, ++col)->measured =
+			(uint32_t)v->number;
 	}
 	return 0;
 }
@@ -341,7 +342,7 @@ static int read_row(struct reading *r, const struct json *in, uint32_t row,
 static int make_pairs(struct reading *r, uint32_t programs, uint32_t runs)
 {
 	if (programs == 0 || programs > KNOWN_PAIRED ||
-	    profile_pairs(r->dev->profile, programs, runs))
+	    profile_pairs(r->dev->observe.profile, programs, runs))
 		return 0;
 	r->no_memory = true;
 	return -1;
@@ -422,8 +423,8 @@ int profile_start(struct hal_device *dev)
 	if (root == NULL)
 		return fail(errno == ENOMEM ? ENOMEM : EINVAL, "%s: hal.profile: %s",
 			    option_source(cfg, "profile"), r.why);
-	dev->profile = profile_make();
-	r.no_memory = dev->profile == NULL;
+	dev->observe.profile = profile_make();
+	r.no_memory = dev->observe.profile == NULL;
 	rc = r.no_memory ? -1 : read_profile(&r, root);
 	json_free(root);
 	if (r.no_memory)

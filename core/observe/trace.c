@@ -310,7 +310,7 @@ static void counted(struct trace *t, struct total *total,
 
 static void count_one(struct hal_device *dev, const struct hal_bk_counter *c, uint64_t at)
 {
-	struct trace *t = dev->trace;
+	struct trace *t = dev->observe.trace;
 	char what[48];
 
 	if (c->kind == HAL_BK_UNIT_NS && c->index < dev->info.partitions_max) {
@@ -326,7 +326,7 @@ static void count_one(struct hal_device *dev, const struct hal_bk_counter *c, ui
 
 void trace_sample(struct hal_device *dev)
 {
-	struct trace *t = dev->trace;
+	struct trace *t = dev->observe.trace;
 	uint64_t at = dev->now;
 	int n;
 
@@ -353,7 +353,7 @@ static void total_ends(struct trace *t, struct total *total,
 
 static void working(struct hal_device *dev, struct holder *h, uint32_t units, uint64_t at)
 {
-	struct trace *t = dev->trace;
+	struct trace *t = dev->observe.trace;
 
 	if (units == h->working)
 		return;
@@ -364,11 +364,12 @@ static void working(struct hal_device *dev, struct holder *h, uint32_t units, ui
 
 static void depth(struct hal_device *dev, const struct hal_partition *part, uint64_t at)
 {
-	struct trace *t = dev->trace;
+	struct trace *t = dev->observe.trace;
 
-	counter_is(t, part, "commands on device", part->inflight * UINT64_C(1000), at);
+	counter_is(t, part, "commands on device", part->command.inflight * UINT64_C(1000),
+		   at);
 	working(dev, &t->holders[part->desc.index],
-		part->inflight != 0 ? part->desc.units : 0, at);
+		part->command.inflight != 0 ? part->desc.units : 0, at);
 }
 
 static void place_text(const struct hal_device *dev, const struct hal_partition *part,
@@ -388,8 +389,8 @@ static void place_text(const struct hal_device *dev, const struct hal_partition 
 static void leaves_place(struct hal_device *dev, struct holder *h)
 {
 	if (h->span != 0)
-		put_span(dev->trace, "e", "partition", h->place, h->span, PID_UNITS, 0,
-			 dev->now);
+		put_span(dev->observe.trace, "e", "partition", h->place, h->span,
+			 PID_UNITS, 0, dev->now);
 	h->span = 0;
 }
 
@@ -398,9 +399,9 @@ void trace_partition(struct hal_device *dev, const struct hal_partition *part)
 	struct holder *h;
 	char text[sizeof(h->place)];
 
-	if (dev->trace == NULL || part->host != part)
+	if (dev->observe.trace == NULL || part->host != part)
 		return;
-	h = &dev->trace->holders[part->desc.index];
+	h = &dev->observe.trace->holders[part->desc.index];
 	if (h->part == NULL) {
 		memset(h, 0, sizeof(*h));
 		h->part = part;
@@ -411,8 +412,9 @@ void trace_partition(struct hal_device *dev, const struct hal_partition *part)
 		return; /* it has not moved */
 	leaves_place(dev, h);
 	memcpy(h->place, text, sizeof(text));
-	h->span = ++dev->trace->ids;
-	put_span(dev->trace, "b", "partition", h->place, h->span, PID_UNITS, 0, dev->now);
+	h->span = ++dev->observe.trace->ids;
+	put_span(dev->observe.trace, "b", "partition", h->place, h->span, PID_UNITS, 0,
+		 dev->now);
 	depth(dev, part, dev->now);
 }
 
@@ -420,28 +422,28 @@ void trace_partition_gone(struct hal_device *dev, const struct hal_partition *pa
 {
 	struct holder *h;
 
-	if (dev->trace == NULL || part->host != part)
+	if (dev->observe.trace == NULL || part->host != part)
 		return;
-	h = &dev->trace->holders[part->desc.index];
-	total_ends(dev->trace, &h->units, part, "units computing");
+	h = &dev->observe.trace->holders[part->desc.index];
+	total_ends(dev->observe.trace, &h->units, part, "units computing");
 	leaves_place(dev, h);
 	h->part = NULL;
 }
 
 void trace_depth(struct hal_device *dev, const struct hal_partition *part, uint64_t at)
 {
-	if (dev->trace == NULL)
+	if (dev->observe.trace == NULL)
 		return;
 	depth(dev, part, at);
-	if (at >= dev->trace->sampled_ns + SAMPLE_NS)
+	if (at >= dev->observe.trace->sampled_ns + SAMPLE_NS)
 		trace_sample(dev);
 }
 
 void trace_memory(struct hal_device *dev, const struct hal_partition *part)
 {
-	if (dev->trace != NULL)
-		counter_is(dev->trace, part, "memory bytes",
-			   counter_get(&part->memory_used) * 1000, dev->now);
+	if (dev->observe.trace != NULL)
+		counter_is(dev->observe.trace, part, "memory bytes",
+			   counter_get(&part->memory.used) * 1000, dev->now);
 }
 
 /* ---- queues ------------------------------------------------------------------------ */
@@ -461,21 +463,21 @@ void trace_queue(struct hal_device *dev, const struct hal_queue *queue)
 	char text[128];
 	size_t n;
 
-	if (dev->trace == NULL)
+	if (dev->observe.trace == NULL)
 		return;
 	format_text(text, sizeof(text), "%s queue %u",
 		    queue->home->name[0] != '\0' ? queue->home->name : "partition",
 		    queue->obj.id);
-	metadata(dev->trace, "thread_name", PID_QUEUES, run_tid(queue), text);
+	metadata(dev->observe.trace, "thread_name", PID_QUEUES, run_tid(queue), text);
 	n = strlen(text);
 	format_text(text + n, sizeof(text) - n, " submissions");
-	metadata(dev->trace, "thread_name", PID_QUEUES, submit_tid(queue), text);
+	metadata(dev->observe.trace, "thread_name", PID_QUEUES, submit_tid(queue), text);
 }
 
 void trace_instant(struct hal_device *dev, const struct hal_queue *queue,
 		   const char *name, uint64_t at_ns)
 {
-	struct trace *t = dev->trace;
+	struct trace *t = dev->observe.trace;
 
 	if (t == NULL)
 		return;
@@ -488,7 +490,7 @@ void trace_instant(struct hal_device *dev, const struct hal_queue *queue,
 void trace_span(struct hal_device *dev, const struct hal_queue *queue, const char *name,
 		uint64_t start_ns, uint64_t end_ns)
 {
-	struct trace *t = dev->trace;
+	struct trace *t = dev->observe.trace;
 	uint64_t id;
 
 	if (t == NULL)
@@ -543,17 +545,17 @@ static const struct lane *take_lane(struct trace *t, struct holder *h, uint64_t 
 /* Once for all commands of a submission.  It has no length; a nanosecond can be seen. */
 static void submission(struct trace *t, struct hal_queue *q, uint64_t at)
 {
-	if (at < q->traced_ns)
+	if (at < q->observe.traced_ns)
 		return;
-	q->traced_ns = hal_bk_after(at, 1);
-	slice(t, "submit", PID_QUEUES, submit_tid(q), at, q->traced_ns);
+	q->observe.traced_ns = hal_bk_after(at, 1);
+	slice(t, "submit", PID_QUEUES, submit_tid(q), at, q->observe.traced_ns);
 	end(t);
 }
 
-static void work(struct hal_device *dev, const struct flight *f,
+static void work(struct hal_device *dev, const struct inflight *f,
 		 const struct hal_bk_event *ev, const char *name)
 {
-	struct trace *t = dev->trace;
+	struct trace *t = dev->observe.trace;
 	struct hal_queue *q = f->queue;
 	const struct lane *l =
 		take_lane(t, &t->holders[q->part->desc.index], f->start_ns, f->end_ns);
@@ -579,12 +581,12 @@ static void work(struct hal_device *dev, const struct flight *f,
 	end(t);
 }
 
-void trace_command(struct hal_device *dev, const struct flight *f,
+void trace_command(struct hal_device *dev, const struct inflight *f,
 		   const struct hal_bk_event *ev)
 {
 	char name[80];
 
-	if (dev->trace == NULL)
+	if (dev->observe.trace == NULL)
 		return;
 	command_name(f->record, name, sizeof(name));
 	if (is_work(f->record))
@@ -593,11 +595,11 @@ void trace_command(struct hal_device *dev, const struct flight *f,
 		trace_instant(dev, f->queue, name, f->end_ns);
 }
 
-void trace_stretch(struct hal_device *dev, const struct flight *f, uint64_t start_ns,
+void trace_stretch(struct hal_device *dev, const struct inflight *f, uint64_t start_ns,
 		   uint64_t end_ns)
 {
 	const struct hal_bk_event ev = {.kind = HAL_BK_DONE};
-	struct flight ran = *f;
+	struct inflight ran = *f;
 
 	ran.start_ns = start_ns;
 	ran.end_ns = end_ns;
@@ -619,7 +621,7 @@ static void trace_free(struct trace *t)
 
 static void trace_head(struct hal_device *dev)
 {
-	struct trace *t = dev->trace;
+	struct trace *t = dev->observe.trace;
 	char text[160];
 
 	put_status(t, yajl_gen_map_open(t->gen));
@@ -630,7 +632,7 @@ static void trace_head(struct hal_device *dev)
 	metadata(t, "process_name", PID_UNITS, 0, text);
 	format_text(text, sizeof(text), "%s queues (%s)", dev->name, dev->info.name);
 	metadata(t, "process_name", PID_QUEUES, 0, text);
-	hal_list_for_each (p, &dev->partitions) {
+	hal_list_for_each (p, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
@@ -645,7 +647,7 @@ static void trace_head(struct hal_device *dev)
 /* Ends of commands are looked at more closely while a trace is written. */
 static void queues_traced(struct hal_device *dev, bool traced)
 {
-	hal_list_for_each (p, &dev->partitions) {
+	hal_list_for_each (p, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
@@ -654,7 +656,7 @@ static void queues_traced(struct hal_device *dev, bool traced)
 				container_of(it, struct hal_queue, on_partition);
 
 			q->slow &= ~SLOW_TRACE;
-			q->traced_ns = 0;
+			q->observe.traced_ns = 0;
 			if (traced)
 				q->slow |= SLOW_TRACE;
 		}
@@ -702,8 +704,8 @@ static const struct observer observer = {
 
 void trace_begin(struct hal_device *dev, struct trace *t)
 {
-	dev->trace = t;
-	dev->observer = &observer;
+	dev->observe.trace = t;
+	dev->observe.observer = &observer;
 	queues_traced(dev, true);
 	trace_head(dev);
 	flush_whole(t);
@@ -711,7 +713,7 @@ void trace_begin(struct hal_device *dev, struct trace *t)
 
 struct trace *trace_end(struct hal_device *dev)
 {
-	struct trace *t = dev->trace;
+	struct trace *t = dev->observe.trace;
 	char what[48];
 
 	trace_sample(dev);
@@ -719,18 +721,18 @@ struct trace *trace_end(struct hal_device *dev)
 		format_text(what, sizeof(what), "channel %u bytes/ns", i);
 		total_ends(t, &t->channels[i], NULL, what);
 	}
-	hal_list_for_each (p, &dev->partitions) {
+	hal_list_for_each (p, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
 		trace_partition_gone(dev, part);
 		hal_list_for_each (q, &part->queues)
-			t->unfinished +=
-				container_of(q, struct hal_queue, on_partition)->frozen;
+			t->unfinished += container_of(q, struct hal_queue, on_partition)
+						 ->sched.frozen;
 	}
-	hal_list_for_each (f, &dev->flights)
+	hal_list_for_each (f, &dev->command.inflight_list)
 		t->unfinished++;
-	dev->trace = NULL;
+	dev->observe.trace = NULL;
 	queues_traced(dev, false);
 	return t;
 }

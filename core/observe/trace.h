@@ -20,9 +20,9 @@ void trace_partition(struct hal_device *dev, const struct hal_partition *part);
 void trace_partition_gone(struct hal_device *dev, const struct hal_partition *part);
 void trace_queue(struct hal_device *dev, const struct hal_queue *queue);
 /* f, which has not ended, ran for a while. */
-void trace_stretch(struct hal_device *dev, const struct flight *f, uint64_t start_ns,
+void trace_stretch(struct hal_device *dev, const struct inflight *f, uint64_t start_ns,
 		   uint64_t end_ns);
-void trace_command(struct hal_device *dev, const struct flight *f,
+void trace_command(struct hal_device *dev, const struct inflight *f,
 		   const struct hal_bk_event *ev);
 void trace_instant(struct hal_device *dev, const struct hal_queue *queue,
 		   const char *name, uint64_t at_ns);

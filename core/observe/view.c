@@ -16,7 +16,7 @@ static enum view_state view_state_of(struct hal_queue *q)
 		return VIEW_STOPPING;
 	if (q->state == QUEUE_SUSPENDED)
 		return VIEW_STOPPED;
-	if (q->flight_count != 0)
+	if (q->inflight_count != 0)
 		return VIEW_RUNNING;
 	if (q->runnable)
 		return VIEW_READY;
@@ -28,11 +28,11 @@ static void take_queue(struct hal_queue *q, struct view_queue *v)
 	v->id = q->obj.id;
 	v->partition = q->part->desc.index;
 	v->home = q->home->desc.index;
-	v->service_class = q->view.service_class;
-	v->priority = q->usual.priority;
-	v->deadline_ns = q->usual.deadline_ns;
-	v->weight = q->view.weight;
-	v->running = q->flight_count;
+	v->service_class = q->sched.policy_view.service_class;
+	v->priority = q->default_terms.priority;
+	v->deadline_ns = q->default_terms.deadline_ns;
+	v->weight = q->sched.policy_view.weight;
+	v->running = q->inflight_count;
 	v->state = view_state_of(q);
 }
 
@@ -46,12 +46,12 @@ static void take_partition(const struct hal_partition *p, struct view_partition 
 	v->rows = d->rows;
 	v->cols = d->cols;
 	v->units = d->units;
-	v->floor = p->view.floor;
-	v->ceiling = p->view.ceiling;
-	v->running = p->inflight;
-	v->runnable = p->view.runnable + (p->sole != NULL);
+	v->floor = p->sched.policy_view.floor;
+	v->ceiling = p->sched.policy_view.ceiling;
+	v->running = p->command.inflight;
+	v->runnable = p->sched.policy_view.runnable + (p->sched.sole != NULL);
 	v->moving = p->moving.units != 0;
-	v->held = p->held;
+	v->held = p->sched.held;
 	memcpy(v->name, p->name, sizeof(v->name));
 }
 
@@ -76,7 +76,7 @@ static struct view_learned *one_more(struct view *v)
 
 static void take_pair(struct hal_device *dev, uint32_t index, struct view *v)
 {
-	const struct profile *p = dev->profile;
+	const struct profile *p = dev->observe.profile;
 	struct view_learned *l = one_more(v);
 
 	if (l == NULL)
@@ -118,7 +118,7 @@ static void take_known(const struct known *k, struct view *v)
 
 static void take_profile(struct hal_device *dev, struct view *v)
 {
-	const struct profile *p = dev->profile;
+	const struct profile *p = dev->observe.profile;
 
 	for (uint32_t i = 0; i < p->paired.count && i < NOTED_MAX; i++)
 		take_pair(dev, p->paired.index[i], v);
@@ -131,9 +131,10 @@ static void take_learned(const struct hal_queue *q, struct view *v)
 {
 	const struct view_learned like = {.of = VIEW_QUEUE,
 					  .id = q->obj.id,
-					  .sure_permille = expect_sure(&q->learned.sure)};
+					  .sure_permille =
+						  expect_sure(&q->sched.learned.sure)};
 
-	take_units(q->learned.by, LEARNED_UNITS, &like, v);
+	take_units(q->sched.learned.by, LEARNED_UNITS, &like, v);
 }
 
 /* ---- all of it ------------------------------------------------------------------------ */
@@ -146,7 +147,7 @@ static void take_queues(struct hal_partition *p, struct view *v)
 		if (v->queue_count == VIEW_QUEUES)
 			return;
 		take_queue(q, &v->queues[v->queue_count++]);
-		if (q->learned.by[0].units != 0)
+		if (q->sched.learned.by[0].units != 0)
 			take_learned(q, v);
 	}
 }
@@ -166,9 +167,9 @@ int view_take(struct hal_device *dev, void *to)
 	v->partitions_all = 0;
 	v->guests_all = 0;
 	v->queues_all = 0;
-	if (dev->profile != NULL)
+	if (dev->observe.profile != NULL)
 		take_profile(dev, v);
-	hal_list_for_each (it, &dev->partitions) {
+	hal_list_for_each (it, &dev->space.partitions) {
 		struct hal_partition *p =
 			container_of(it, struct hal_partition, on_device);
 
@@ -179,7 +180,7 @@ int view_take(struct hal_device *dev, void *to)
 			take_guest(p, &v->guests[v->guest_count++]);
 		take_queues(p, v);
 	}
-	if (dev->decisions != NULL)
-		v->decisions = *dev->decisions;
+	if (dev->observe.decisions != NULL)
+		v->decisions = *dev->observe.decisions;
 	return 0;
 }

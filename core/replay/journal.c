@@ -164,7 +164,7 @@ static uint64_t journal_now(void *bk)
 static int journal_submit(void *bk, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct journal *j = bk;
-	const struct flight *f =
+	const struct inflight *f =
 		(void *)(uintptr_t)cmd->cookie; /* NOLINT(*-int-to-ptr) */
 	const struct hal_queue *q = f->queue;
 	int err = j->hot.submit(j->bk, queue, cmd);
@@ -177,7 +177,7 @@ static int journal_submit(void *bk, void *queue, const struct hal_bk_cmd *cmd)
 static void write_event(struct journal *j, const struct hal_bk_event *ev)
 {
 	if (ev->kind == HAL_BK_DONE) {
-		const struct flight *f =
+		const struct inflight *f =
 			(void *)(uintptr_t)ev->cookie; /* NOLINT(*-int-to-ptr) */
 
 		JOURNAL(j->dev, JOURNAL_DONE, f->queue->obj.id, f->at.pos, f->at.inner,
@@ -264,7 +264,7 @@ static void journal_doorbell(void *bk)
 
 struct hal_partition *journal_partition_of(struct hal_device *dev, const void *bk)
 {
-	hal_list_for_each (it, &dev->partitions) {
+	hal_list_for_each (it, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(it, struct hal_partition, on_device);
 
@@ -276,7 +276,7 @@ struct hal_partition *journal_partition_of(struct hal_device *dev, const void *b
 
 struct hal_queue *journal_queue_of(struct hal_device *dev, const void *bk)
 {
-	hal_list_for_each (p, &dev->partitions) {
+	hal_list_for_each (p, &dev->space.partitions) {
 		const struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
@@ -296,7 +296,7 @@ struct hal_queue *journal_queue_of(struct hal_device *dev, const void *bk)
 static void write_look(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
 	if (dev->virtual_clock)
-		turn_begins(dev->journal, dev->now);
+		turn_begins(dev->replay.journal, dev->now);
 	/* As far as the device is to run, and with timers that nobody else has. */
 	JOURNAL(dev, JOURNAL_LOOK, until_ns < dev->timer_ns ? until_ns : dev->timer_ns,
 		idle || dev->timer_ns != UINT64_MAX);
@@ -325,7 +325,7 @@ static void write_raised(const struct hal_timeline *t, uint64_t value, int err)
 	uint64_t n[5] = {0, 0, 0, value, journal_error(err)};
 
 	name_timeline(t, n);
-	write_line(t->dev->journal, JOURNAL_RAISED, n, ARRAY_LENGTH(n));
+	write_line(t->dev->replay.journal, JOURNAL_RAISED, n, ARRAY_LENGTH(n));
 }
 
 static void write_record(struct journal *j, const struct record *r)
@@ -339,9 +339,9 @@ static void write_record(struct journal *j, const struct record *r)
 		if (r->launch.kernel->known != NULL ||
 		    r->launch.kernel->info.engines != 0 ||
 		    r->launch.kernel->info.configuration != 0) {
-			n[count++] =
-				profile_number(j->dev->profile, r->launch.kernel->known) |
-				(uint64_t)r->launch.kernel->program << 32;
+			n[count++] = profile_number(j->dev->observe.profile,
+						    r->launch.kernel->known) |
+				     (uint64_t)r->launch.kernel->program << 32;
 			n[count++] = r->launch.kernel->info.engines |
 				     (uint64_t)r->launch.kernel->info.configuration << 32;
 		}
@@ -379,14 +379,14 @@ static void write_block_records(struct journal *j, const struct block *b)
 
 static void write_taken(struct hal_queue *q, unsigned int tail)
 {
-	struct journal *j = q->dev->journal;
+	struct journal *j = q->dev->replay.journal;
 	unsigned int pos;
 	uint32_t count = 0;
 
-	for (pos = q->limit; pos != tail; count++)
+	for (pos = q->replay.limit; pos != tail; count++)
 		pos += q->slots[pos & q->ring.mask].slots;
 	JOURNAL(q->dev, JOURNAL_TAKEN, q->obj.id, count);
-	for (pos = q->limit; pos != tail;) {
+	for (pos = q->replay.limit; pos != tail;) {
 		struct record *r = &q->slots[pos & q->ring.mask];
 
 		/* Else it would be what it is when it is looked at. */
@@ -397,13 +397,13 @@ static void write_taken(struct hal_queue *q, unsigned int tail)
 			write_block_records(j, r->block);
 		pos += r->slots;
 	}
-	q->limit = tail;
-	q->limited = q->issue.pos == tail;
+	q->replay.limit = tail;
+	q->journal_limited = q->issue.pos == tail;
 }
 
 void journal_gone(const struct hal_queue *q)
 {
-	const struct account *a = &q->account;
+	const struct account *a = &q->observe.account;
 	const uint64_t n[] = {
 		q->obj.id,
 		counter_get(&a->completed),
@@ -413,10 +413,10 @@ void journal_gone(const struct hal_queue *q)
 		counter_get(&a->queueing_ns),
 	};
 
-	if (q->dev->journal != NULL)
-		write_line(q->dev->journal, JOURNAL_NO_QUEUE, n, ARRAY_LENGTH(n));
-	else if (q->dev->player != NULL)
-		q->dev->player->gone(q->dev, n, ARRAY_LENGTH(n));
+	if (q->dev->replay.journal != NULL)
+		write_line(q->dev->replay.journal, JOURNAL_NO_QUEUE, n, ARRAY_LENGTH(n));
+	else if (q->dev->replay.player != NULL)
+		q->dev->replay.player->gone(q->dev, n, ARRAY_LENGTH(n));
 }
 
 /* ---- begin and end ----------------------------------------------------------------- */
@@ -430,9 +430,10 @@ static void write_first_line(struct journal *j)
 	format_text(head, sizeof(head), "hal-journal %u %s", JOURNAL_VERSION, dev->name);
 	journal_write_text(j, JOURNAL_HEAD, head);
 	JOURNAL(dev, JOURNAL_DEVICE, dev->virtual_clock, i->unit_rows, i->unit_cols,
-		i->partitions_max, i->caps, dev->bk_suspend_modes, i->compute_isolation,
-		i->preempt, dev->inflight, dev->partition_inflight, dev->queue_slots,
-		dev->limits.starve_ns, dev->now, i->suspend_worst_ns[HAL_SUSPEND_FOLD],
+		i->partitions_max, i->caps, dev->sched.bk_suspend_modes,
+		i->compute_isolation, i->preempt, dev->inflight, dev->partition_inflight,
+		dev->queue_slots, dev->sched.limits.starve_ns, dev->now,
+		i->suspend_worst_ns[HAL_SUSPEND_FOLD],
 		i->suspend_worst_ns[HAL_SUSPEND_SAVE],
 		i->suspend_worst_ns[HAL_SUSPEND_KILL], i->guests_max, i->load_ns);
 }
@@ -450,7 +451,7 @@ static void write_pairs(struct journal *j, const struct profile *p)
 /* As it was read: nothing has been learned yet. */
 static void write_profile(struct journal *j)
 {
-	const struct profile *p = j->dev->profile;
+	const struct profile *p = j->dev->observe.profile;
 
 	for (uint32_t i = 0; p != NULL && i < p->count; i++) {
 		const struct known *k = &p->kernels[i];
@@ -484,8 +485,8 @@ void journal_begin(struct hal_device *dev, struct journal *j, const char *policy
 	j->dev = dev;
 	j->hot = dev->hot;
 	j->bk = dev->hot_bk;
-	dev->journal = j;
-	dev->recorder = &recorder;
+	dev->replay.journal = j;
+	dev->replay.recorder = &recorder;
 	dev->intake |= INTAKE_JOURNAL;
 	dev->hot.now = journal_now;
 	dev->hot.submit = journal_submit;
@@ -506,7 +507,7 @@ void journal_begin(struct hal_device *dev, struct journal *j, const char *policy
 
 int journal_end(struct hal_device *dev)
 {
-	struct journal *j = dev->journal;
+	struct journal *j = dev->replay.journal;
 	int err = 0;
 
 	if (j == NULL)
@@ -514,7 +515,7 @@ int journal_end(struct hal_device *dev)
 	write_line(j, JOURNAL_END, NULL, 0);
 	dev->hot = j->hot;
 	dev->hot_bk = j->bk;
-	dev->journal = NULL;
+	dev->replay.journal = NULL;
 	flush(j);
 	err = output_close(j->fd);
 	if (err != 0 && j->err == 0)

@@ -2,13 +2,13 @@
 /*
  * journal.h - what an engine takes in and what it decides, written down; and who replays.
  *
- * A line of text each, a letter and numbers, in the order in which it happens:
+ * A line of text each, a message and numbers, in the order in which it happens:
  *
  *   J D Y k u a o i  the device, its policy: NAME KEY=VALUE ..., and what its profile
  *                says
  *   n t p e q m x R v l r      inputs: time, a look at the device (with how long it was
  *                to run), what that answered, its events, a callback that has returned, a
- *                timeline that others have raised, a queue's letter and its records
+ *                timeline that others have raised, a queue's message and its records
  *   w            an input too, where a decision goes by it
  *   P K Q Z T U S X M C O Y =  calls and what came of them
  *   E            the end: hal_close has written all of it
@@ -125,11 +125,12 @@ void journal_gone(const struct hal_queue *q);
 
 #define JOURNAL(dev, kind, ...)                                                          \
 	do {                                                                             \
-		if (UNLIKELY((dev)->journal != NULL)) {                                  \
+		if (UNLIKELY((dev)->replay.journal != NULL)) {                           \
 			const uint64_t journal_n[] = {__VA_ARGS__};                      \
                                                                                          \
-			(dev)->recorder->write((dev)->journal, (kind), journal_n,        \
-					       (uint32_t)ARRAY_LENGTH(journal_n));       \
+			(dev)->replay.recorder->write(                                   \
+				(dev)->replay.journal, (kind), journal_n,                \
+				(uint32_t)ARRAY_LENGTH(journal_n));                      \
 		}                                                                        \
 	} while (0)
 
@@ -141,10 +142,10 @@ static inline uint64_t journal_error(int err)
 
 static inline void journal_look(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
-	if (dev->journal != NULL)
-		dev->recorder->look(dev, until_ns, idle);
+	if (dev->replay.journal != NULL)
+		dev->replay.recorder->look(dev, until_ns, idle);
 	else
-		dev->player->look(dev, until_ns, idle);
+		dev->replay.player->look(dev, until_ns, idle);
 }
 
 static inline void journal_called(const struct hal_queue *q)
@@ -159,23 +160,23 @@ static inline void journal_returned(const struct hal_queue *q)
 
 static inline void journal_raised(const struct hal_timeline *t, uint64_t value, int err)
 {
-	if (UNLIKELY(t->dev->journal != NULL))
-		t->dev->recorder->raised(t, value, err);
+	if (UNLIKELY(t->dev->replay.journal != NULL))
+		t->dev->replay.recorder->raised(t, value, err);
 }
 
 /* What is in q up to tail may be taken. */
 static inline void journal_taken(struct hal_queue *q, unsigned int tail)
 {
-	if (UNLIKELY(q->dev->journal != NULL))
-		q->dev->recorder->taken(q, tail);
+	if (UNLIKELY(q->dev->replay.journal != NULL))
+		q->dev->replay.recorder->taken(q, tail);
 }
 
 /* A new queue: nothing of it may be taken yet. */
 static inline void journal_limit(struct hal_queue *q)
 {
-	if (UNLIKELY(q->dev->journal != NULL)) {
+	if (UNLIKELY(q->dev->replay.journal != NULL)) {
 		q->stepping |= STEP_JOURNAL;
-		q->limited = true;
+		q->journal_limited = true;
 	}
 }
 

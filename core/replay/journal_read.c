@@ -272,7 +272,7 @@ struct hal_queue *play_queue_at(struct play *p, uint64_t number)
 
 struct hal_partition *play_partition_at(struct play *p, uint64_t index)
 {
-	hal_list_for_each (it, &p->dev->partitions) {
+	hal_list_for_each (it, &p->dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(it, struct hal_partition, on_device);
 
@@ -309,7 +309,7 @@ struct hal_timeline *play_timeline_at(struct play *p, const uint64_t *n)
 		return q != NULL ? &q->timeline : NULL;
 	case JOURNAL_OF_SUSPENDS:
 		q = play_queue_at(p, n[1]);
-		return q != NULL ? &q->control : NULL;
+		return q != NULL ? &q->sched.control : NULL;
 	case JOURNAL_OF_PARTITION:
 		return control_at(p, n[1], n[2]);
 	default:
@@ -322,7 +322,7 @@ struct hal_kernel *play_kernel_of(struct play *p, const uint64_t *n)
 {
 	uint64_t key = n[0] ^ n[1] << 32;
 	struct kernel **at = &p->kernels[key * UINT64_C(0x9e3779b97f4a7c15) >> 56];
-	const struct profile *profile = p->dev->profile;
+	const struct profile *profile = p->dev->observe.profile;
 	uint32_t number = (uint32_t)n[1];
 	struct kernel *k = *at;
 

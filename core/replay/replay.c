@@ -3,7 +3,7 @@
  * replay.c - what an engine has written down (replay/journal.h), taken in by another.
  *
  * The device of this one is the journal: time, events and answers come from there, line
- * by line, and each decision is compared with the line that is next.  Letters are read
+ * by line, and each decision is compared with the line that is next.  Messages are read
  * between its turns, in their order; nothing else is different from a device that is
  * open.
  */
@@ -88,7 +88,7 @@ static void play_taken(struct play *p)
 			break;
 	p->recolor = NULL;
 	ring_publish(&q->ring, pos);
-	queue_letter(p->dev, &q->letter);
+	queue_message(p->dev, &q->message);
 }
 
 static void play_raised(struct play *p)
@@ -158,9 +158,9 @@ static void play_partition(struct play *p)
 		return;
 	}
 	part->pinned = (l.n[6] & JOURNAL_PINNED) != 0;
-	part->bimodal = (l.n[6] & JOURNAL_BIMODAL) != 0;
-	part->limit_bytes = l.n[8];
-	part->limit_window_ns = l.n[9];
+	part->memory.bimodal = (l.n[6] & JOURNAL_BIMODAL) != 0;
+	part->sched.limit_bytes = l.n[8];
+	part->sched.limit_window_ns = l.n[9];
 	if (part->desc.index != l.n[0])
 		play_mismatch(p, "the partition has another number");
 }
@@ -523,7 +523,7 @@ static bool device_line(struct play *p, const uint64_t *n)
 	dev->inflight = (uint32_t)n[8];
 	dev->partition_inflight = (uint32_t)n[9];
 	dev->queue_slots = (uint32_t)n[10];
-	dev->limits.starve_ns = n[11];
+	dev->sched.limits.starve_ns = n[11];
 	p->now = n[12];
 	i->suspend_worst_ns[HAL_SUSPEND_FOLD] = n[13];
 	i->suspend_worst_ns[HAL_SUSPEND_SAVE] = n[14];
@@ -553,7 +553,7 @@ static int start_policy(struct play *p)
 
 static bool read_known(struct play *p)
 {
-	struct profile *profile = p->dev->profile;
+	struct profile *profile = p->dev->observe.profile;
 	struct known *k;
 	struct line l;
 
@@ -592,7 +592,7 @@ static bool read_known(struct play *p)
 
 static void read_paired(struct play *p)
 {
-	struct profile *profile = p->dev->profile;
+	struct profile *profile = p->dev->observe.profile;
 	struct line l;
 
 	(void)line_expect(p, JOURNAL_PROGRAMS, &l);
@@ -621,8 +621,8 @@ static int start_profile(struct play *p)
 	if (line_peek(p) == NULL ||
 	    (p->line.kind != JOURNAL_KNOWN && p->line.kind != JOURNAL_PROGRAMS))
 		return 0;
-	p->dev->profile = profile_make();
-	if (p->dev->profile == NULL) {
+	p->dev->observe.profile = profile_make();
+	if (p->dev->observe.profile == NULL) {
 		play_bad(p, ENOMEM, "no memory for what is in it");
 		return p->err;
 	}
@@ -653,7 +653,7 @@ static int start_replay(struct play *p)
 	dev->bk = p;
 	dev->hot_bk = p;
 	p->replay = replay;
-	dev->player = &replay_player;
+	dev->replay.player = &replay_player;
 	err = device_prepare(dev);
 	if (err == 0)
 		err = start_policy(p);
@@ -679,7 +679,7 @@ static void finish_replay(struct play *p)
 			queue_called(q);
 	}
 	dev->virtual_clock = false; /* else nothing is looked at that has called back */
-	dev->pending++;
+	dev->command.pending++;
 	(void)engine_turn(dev, 0, false);
 	for (size_t i = 0; i < p->queues.count; i++)
 		if (p->queues.at[i] != NULL)
@@ -687,9 +687,10 @@ static void finish_replay(struct play *p)
 	for (size_t i = 0; i < p->timelines.count; i++)
 		if (p->timelines.at[i] != NULL)
 			(void)hal_timeline_destroy(p->timelines.at[i]);
-	while (!list_empty(&dev->partitions))
-		if (hal_partition_destroy(container_of(
-			    dev->partitions.prev, struct hal_partition, on_device)) != 0)
+	while (!list_empty(&dev->space.partitions))
+		if (hal_partition_destroy(container_of(dev->space.partitions.prev,
+						       struct hal_partition,
+						       on_device)) != 0)
 			break; /* guests come behind their hosts */
 }
 

@@ -64,7 +64,7 @@ static uint64_t replay_now(void *bk)
 
 static int replay_submit(void *bk, void *queue, const struct hal_bk_cmd *cmd)
 {
-	const struct flight *f =
+	const struct inflight *f =
 		(void *)(uintptr_t)cmd->cookie; /* NOLINT(*-int-to-ptr) */
 	const struct hal_queue *q = f->queue;
 	const uint64_t n[] = {q->obj.id, q->issue.pos, q->issue.inner};
@@ -121,13 +121,13 @@ static bool is_done(const struct line *l, struct hal_queue *q,
 		    const struct hal_bk_event *before, uint32_t count,
 		    struct hal_bk_event *ev)
 {
-	struct flight *f = q->oldest;
+	struct inflight *f = q->oldest;
 	uint32_t i = 0;
 
-	for (; i < q->flight_count; i++, f = f->next)
+	for (; i < q->inflight_count; i++, f = f->next)
 		if (f->at.pos == l->n[1] && f->at.inner == l->n[2])
 			break;
-	if (i == q->flight_count || f->done || q->frozen != 0 ||
+	if (i == q->inflight_count || f->done || q->sched.frozen != 0 ||
 	    is_among(before, count, (uint64_t)(uintptr_t)f))
 		return false;
 	ev->cookie = (uint64_t)(uintptr_t)f;
@@ -144,7 +144,7 @@ static bool is_quiet(const struct line *l, struct hal_queue *q,
 		     const struct hal_bk_event *before, uint32_t count,
 		     struct hal_bk_event *ev)
 {
-	const struct flight *f = q->oldest;
+	const struct inflight *f = q->oldest;
 
 	ev->cookie = (uint64_t)(uintptr_t)q;
 	ev->kind = HAL_BK_QUIET;
@@ -153,12 +153,12 @@ static bool is_quiet(const struct line *l, struct hal_queue *q,
 	ev->bytes_written = l->n[3];
 	ev->start_ns = l->n[4];
 	ev->end_ns = l->n[5];
-	if (!q->bk_suspended || q->state != QUEUE_SUSPENDING ||
+	if (!q->sched.bk_suspended || q->state != QUEUE_SUSPENDING ||
 	    is_among(before, count, ev->cookie))
 		return false;
 	/* What is killed has ended before. */
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
-		if (q->suspend_mode == HAL_SUSPEND_KILL && !f->done && !f->killed &&
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
+		if (q->sched.suspend_mode == HAL_SUSPEND_KILL && !f->done && !f->killed &&
 		    !is_among(before, count, (uint64_t)(uintptr_t)f))
 			return false;
 	return true;

@@ -19,11 +19,12 @@ uint32_t backlog_of(void *device, const struct hal_policy_queue *queue, uint64_t
 		const struct hal_policy_queue *theirs;
 		struct hal_policy_queue *ours;
 	} view = {.theirs = queue};
-	struct hal_queue *q = container_of(view.ours, struct hal_queue, view);
+	struct hal_queue *q =
+		container_of(view.ours, struct hal_queue, sched.policy_view);
 	/* What is not written down yet has not been taken in. */
 	unsigned int tail =
-		(q->stepping & STEP_JOURNAL) != 0 ? q->limit : ring_tail(&q->ring);
-	uint64_t within = q->asked.deadline_ns;
+		(q->stepping & STEP_JOURNAL) != 0 ? q->replay.limit : ring_tail(&q->ring);
+	uint64_t within = q->issue_terms.deadline_ns;
 	unsigned int pos = q->issue.pos;
 	uint32_t count = 0;
 
@@ -35,7 +36,7 @@ uint32_t backlog_of(void *device, const struct hal_policy_queue *queue, uint64_t
 		pos += r->slots;
 		if (r->cmd.op == REC_HEAD)
 			within = r->head.deadline_ns != 0 ? r->head.deadline_ns
-							  : q->usual.deadline_ns;
+							  : q->default_terms.deadline_ns;
 		/* The first may be longer than all that is looked at. */
 		if ((r->own & REC_END) == 0 && count != 0)
 			continue;
@@ -43,7 +44,7 @@ uint32_t backlog_of(void *device, const struct hal_policy_queue *queue, uint64_t
 		if ((r->own & REC_END) == 0)
 			continue;
 		count++;
-		within = q->usual.deadline_ns;
+		within = q->default_terms.deadline_ns;
 	}
 	return count != 0 ? count : pos != q->issue.pos;
 }

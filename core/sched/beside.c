@@ -50,7 +50,7 @@ static bool goes_on(const struct stretch *s, uint32_t program, uint64_t begun_ns
 static void ran(struct hal_partition *part, uint32_t program, uint64_t start_ns,
 		uint64_t end_ns)
 {
-	struct stretch *s = &part->stretch;
+	struct stretch *s = &part->sched.stretch;
 
 	if (!goes_on(s, program, start_ns)) {
 		s->program = program;
@@ -62,12 +62,12 @@ static void ran(struct hal_partition *part, uint32_t program, uint64_t start_ns,
 }
 
 /* What part runs now; NULL: nothing. */
-static const struct flight *running_flight(const struct hal_partition *part)
+static const struct inflight *running_flight(const struct hal_partition *part)
 {
-	const struct list *flights = &part->dev->flights;
+	const struct list *flights = &part->dev->command.inflight_list;
 
 	for (const struct list *it = flights->next; it != flights; it = it->next) {
-		const struct flight *f = container_of(it, struct flight, on_device);
+		const struct inflight *f = container_of(it, struct inflight, on_device);
 
 		if (f->queue->part == part)
 			return f;
@@ -79,9 +79,9 @@ static const struct flight *running_flight(const struct hal_partition *part)
 static uint32_t did(const struct hal_partition *part, uint64_t start_ns, uint64_t end_ns,
 		    uint64_t slack_ns)
 {
-	const struct stretch *s = &part->stretch;
+	const struct stretch *s = &part->sched.stretch;
 	struct company c = {s->program, s->since_ns, s->until_ns};
-	const struct flight *now = running_flight(part);
+	const struct inflight *now = running_flight(part);
 	uint64_t begun_ns, from_ns = hal_bk_after(start_ns, slack_ns);
 
 	if (now != NULL) {
@@ -106,7 +106,7 @@ static uint32_t all_did(const struct hal_partition *part, uint64_t start_ns,
 	uint64_t slack_ns = (end_ns - start_ns) / NEARLY;
 	uint32_t all = ALONE;
 
-	hal_list_for_each (it, &part->dev->partitions) {
+	hal_list_for_each (it, &part->dev->space.partitions) {
 		const struct hal_partition *other =
 			container_of(it, struct hal_partition, on_device);
 		uint32_t one;
@@ -140,11 +140,11 @@ static void learn_pair(struct profile *of, struct pair *p, uint64_t ran_ns,
 		note(&of->paired, (size_t)(p - of->pairs));
 }
 
-void beside_learn(struct hal_queue *q, const struct flight *f,
+void beside_learn(struct hal_queue *q, const struct inflight *f,
 		  const struct hal_bk_event *ev)
 {
 	struct hal_partition *part = q->part;
-	struct profile *p = q->dev->profile;
+	struct profile *p = q->dev->observe.profile;
 	const struct record *r = f->record;
 	uint64_t start_ns = ev->start_ns, end_ns = ev->end_ns;
 	uint32_t program = program_of(r), beside;
@@ -156,7 +156,7 @@ void beside_learn(struct hal_queue *q, const struct flight *f,
 	}
 	/* Of what ran under the policy before not all may have been seen. */
 	if (program <= p->programs && end_ns > start_ns &&
-	    start_ns >= q->dev->policy_ns && expect_is_here(q, f)) {
+	    start_ns >= q->dev->sched.policy_ns && expect_is_here(q, f)) {
 		struct known *k = r->launch.kernel->known;
 
 		beside = all_did(part, start_ns, end_ns);
@@ -174,7 +174,7 @@ uint64_t beside_expect(void *device, uint32_t program, uint32_t other,
 		       uint32_t *sure_permille)
 {
 	const struct hal_device *dev = device;
-	const struct profile *p = dev->profile;
+	const struct profile *p = dev->observe.profile;
 	uint32_t programs = p != NULL ? p->programs : 0;
 	double seen = 0, measured, cost = 0;
 	const struct pair *pair;

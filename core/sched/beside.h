@@ -10,7 +10,7 @@
 
 /* f, a command of q on a device with a profile, has ended as ev says; before what it ran
  * is learned otherwise. */
-void beside_learn(struct hal_queue *q, const struct flight *f,
+void beside_learn(struct hal_queue *q, const struct inflight *f,
 		  const struct hal_bk_event *ev);
 /* hal_policy_host.beside */
 uint64_t beside_expect(void *device, uint32_t program, uint32_t other,

@@ -11,7 +11,7 @@
 
 void decided_turn(struct hal_queue *q, enum decision_kind kind, uint64_t waited_ns)
 {
-	struct decisions *all = q->dev->decisions;
+	struct decisions *all = q->dev->observe.decisions;
 	struct decision *d = &all->turns[all->turn_count++ % DECISIONS_KEPT];
 
 	if (all->overruled)
@@ -22,9 +22,11 @@ void decided_turn(struct hal_queue *q, enum decision_kind kind, uint64_t waited_
 		.kind = kind,
 		.queue = q->obj.id,
 		.partition = q->part->desc.index,
-		.n = {kind == DECIDED_KEY ? q->order.key : 0, q->part->view.runnable + 1,
-		      waited_ns, q->view.service_class, (uint32_t)q->view.head.priority,
-		      q->view.head.deadline_ns},
+		.n = {kind == DECIDED_KEY ? q->sched.order.key : 0,
+		      q->part->sched.policy_view.runnable + 1, waited_ns,
+		      q->sched.policy_view.service_class,
+		      (uint32_t)q->sched.policy_view.head.priority,
+		      q->sched.policy_view.head.deadline_ns},
 	};
 }
 
@@ -32,7 +34,7 @@ void decided_other(struct hal_device *dev, enum decision_kind kind,
 		   const struct hal_partition *part, const struct hal_queue *q,
 		   const char *text, const uint64_t *n, uint32_t count)
 {
-	struct decisions *all = dev->decisions;
+	struct decisions *all = dev->observe.decisions;
 	struct decision *d = &all->others[all->other_count++ % DECISIONS_KEPT];
 
 	if (part == NULL && q != NULL)

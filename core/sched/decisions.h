@@ -59,7 +59,7 @@ void decided_other(struct hal_device *dev, enum decision_kind kind,
 
 #define DECIDED(dev, kind, part, q, text, ...)                                           \
 	do {                                                                             \
-		if (UNLIKELY((dev)->decisions != NULL)) {                                \
+		if (UNLIKELY((dev)->observe.decisions != NULL)) {                        \
 			const uint64_t decided_n[] = {__VA_ARGS__};                      \
                                                                                          \
 			decided_other((dev), (kind), (part), (q), (text), decided_n,     \

@@ -211,10 +211,10 @@ static void learn_error(struct sureness *s, uint64_t expected_ns, uint64_t ran_n
 		learn(&s->error, off < ran_ns ? (double)off / (double)ran_ns : 1);
 }
 
-void expect_learn(struct hal_queue *q, const struct flight *f,
+void expect_learn(struct hal_queue *q, const struct inflight *f,
 		  const struct hal_policy_end *end, uint64_t ran_ns)
 {
-	struct learned *l = &q->learned;
+	struct learned *l = &q->sched.learned;
 	const struct record *r = f->record;
 	struct known *k = r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->known : NULL;
 	bool here = expect_is_here(q, f);
@@ -230,8 +230,8 @@ void expect_learn(struct hal_queue *q, const struct flight *f,
 		if (here) {
 			learn_units(k->by, KNOWN_UNITS, &k->by_next, units, 0, ran_ns);
 			if (!k->noted)
-				note(&q->dev->profile->taught,
-				     (size_t)(k - q->dev->profile->kernels));
+				note(&q->dev->observe.profile->taught,
+				     (size_t)(k - q->dev->observe.profile->kernels));
 			k->noted = true;
 		}
 	}
@@ -306,21 +306,22 @@ static uint64_t expect_units(const struct hal_queue *q, const struct known *k,
 		ns = between(k->by, KNOWN_UNITS, 0, units);
 	return ns != HAL_POLICY_NEVER
 		       ? ns
-		       : between(q->learned.by, LEARNED_UNITS, work, units);
+		       : between(q->sched.learned.by, LEARNED_UNITS, work, units);
 }
 
 uint64_t expect_on(void *device, const struct hal_policy_queue *queue, uint32_t units)
 {
-	const struct hal_queue *q = container_of(queue, const struct hal_queue, view);
+	const struct hal_queue *q =
+		container_of(queue, const struct hal_queue, sched.policy_view);
 
 	(void)device;
-	return expect_units(q, q->learned.head, queue->head.work, units);
+	return expect_units(q, q->sched.learned.head, queue->head.work, units);
 }
 
 /* On the units that there are. */
 uint64_t expect_command(const struct hal_queue *q, const struct record *r)
 {
-	const struct learned *l = &q->learned;
+	const struct learned *l = &q->sched.learned;
 	uint64_t work = record_work(r);
 	uint64_t here = expect_units(q, known_of(r), work, q->part->desc.units);
 
@@ -362,7 +363,7 @@ static uint64_t job_known(const struct hal_queue *q)
 
 static void expect_job(struct hal_queue *q, struct hal_policy_command *head)
 {
-	struct learned *l = &q->learned;
+	struct learned *l = &q->sched.learned;
 
 	job_over(q, l);
 	if (l->job_ns == 0 && l->head != NULL && l->part_ns == 0)
@@ -415,8 +416,8 @@ static uint64_t expect_bytes(const struct learned *l, uint64_t work)
 
 void expect_head(struct hal_queue *q, const struct record *r)
 {
-	struct learned *l = &q->learned;
-	struct hal_policy_command *head = &q->view.head;
+	struct learned *l = &q->sched.learned;
+	struct hal_policy_command *head = &q->sched.policy_view.head;
 
 	l->head = known_of(r);
 	head->kind = kind_of(l->head, r);

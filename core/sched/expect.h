@@ -134,13 +134,13 @@ uint64_t expect_alone(const struct known *k, uint32_t units);
 void expect_learn_alone(struct known *k, uint32_t units, uint64_t ran_ns);
 /* f, a command of q, has run where it is: one under which the border has moved, or may
  * have while it was stopped, says nothing about either. */
-static inline bool expect_is_here(const struct hal_queue *q, const struct flight *f)
+static inline bool expect_is_here(const struct hal_queue *q, const struct inflight *f)
 {
 	return f->start_ns >= q->part->moved_ns && q->part->moving.units == 0 &&
 	       (q->slow & SLOW_STOPPED) == 0;
 }
 /* f has ended well.  ran_ns: all of it, also before it was stopped inside. */
-void expect_learn(struct hal_queue *q, const struct flight *f,
+void expect_learn(struct hal_queue *q, const struct inflight *f,
 		  const struct hal_policy_end *end, uint64_t ran_ns);
 
 #endif

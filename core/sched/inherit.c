@@ -31,7 +31,7 @@ static uint64_t signals(struct hal_queue *x, const struct hal_timeline *t,
 			uint64_t least_value, uint32_t most, uint32_t *left, bool *cut)
 {
 	unsigned int end =
-		(x->stepping & STEP_JOURNAL) != 0 ? x->limit : ring_tail(&x->ring);
+		(x->stepping & STEP_JOURNAL) != 0 ? x->replay.limit : ring_tail(&x->ring);
 	union cursor c = x->retire;
 
 	for (; c.pos != end && *left > 0 && most > 0; most--) {
@@ -58,7 +58,7 @@ static struct hal_queue *signaller(const struct hal_queue *q, uint32_t most, boo
 	uint64_t least_value = UINT64_MAX;
 	uint32_t left = SEARCHED;
 
-	hal_list_for_each (p, &q->dev->partitions) {
+	hal_list_for_each (p, &q->dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
@@ -104,21 +104,21 @@ static struct hal_queue *awaited(const struct hal_queue *q)
 
 static void lend(struct hal_queue *q, struct hal_queue *x)
 {
-	struct urgency u = urgency_to_lend(q);
+	struct urgency u = urgency_to_donate(q);
 
-	q->lends.to = x;
-	q->lends.rank.key = u.rank;
-	q->lends.deadline.key = u.deadline_ns;
-	heap_add(&x->lent.ranks, &q->lends.rank);
-	heap_add(&x->lent.deadlines, &q->lends.deadline);
-	queue_lent_changed(x);
+	q->sched.donates.to = x;
+	q->sched.donates.rank.key = u.rank;
+	q->sched.donates.deadline.key = u.deadline_ns;
+	heap_add(&x->sched.inherited.ranks, &q->sched.donates.rank);
+	heap_add(&x->sched.inherited.deadlines, &q->sched.donates.deadline);
+	queue_inherited_changed(x);
 }
 
 void inherit_try(struct hal_queue *q)
 {
 	struct hal_queue *x;
 
-	if (!q->dev->limits.inherit || q->waiter.timeline->dev != q->dev)
+	if (!q->dev->sched.limits.inherit || q->waiter.timeline->dev != q->dev)
 		return;
 	x = awaited(q);
 	if (x != NULL && x != q)
@@ -130,6 +130,6 @@ void inherit_leave(struct hal_queue *q)
 	struct heap_node *n;
 
 	inherit_end(q);
-	while ((n = heap_first(&q->lent.ranks)) != NULL)
-		inherit_end(container_of(n, struct hal_queue, lends.rank));
+	while ((n = heap_first(&q->sched.inherited.ranks)) != NULL)
+		inherit_end(container_of(n, struct hal_queue, sched.donates.rank));
 }

@@ -18,13 +18,13 @@ static inline void inherit_begin(struct hal_queue *q)
 {
 	const struct hal_queue *x = q->waiter.timeline->queue;
 
-	if (LIKELY((q->asked.deadline_ns | (uint32_t)q->asked.priority | q->own_class) ==
-			   0 &&
+	if (LIKELY((q->issue_terms.deadline_ns | (uint32_t)q->issue_terms.priority |
+		    q->sched.own_class) == 0 &&
 		   !inherits(q)) &&
 	    (x == NULL || x->dev != q->dev ||
-	     (x->own_class == HAL_CLASS_NORMAL && x->asked.priority >= 0)))
+	     (x->sched.own_class == HAL_CLASS_NORMAL && x->issue_terms.priority >= 0)))
 		return;
-	q->dev->listener->waits(q);
+	q->dev->sched.listener->waits(q);
 }
 
 /* q is destroyed. */

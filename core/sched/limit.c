@@ -53,18 +53,19 @@ int limit_plan(const struct hal_device *dev, uint64_t bandwidth, uint64_t *bytes
 void limit_own(const struct hal_partition *part, uint64_t *bytes, uint64_t *window_ns)
 {
 	/* As shares: bytes / window, without a division. */
-	if (part->limit_bytes == 0 ||
-	    (*bytes != 0 && (double)*bytes * (double)part->limit_window_ns <=
-				    (double)part->limit_bytes * (double)*window_ns))
+	if (part->sched.limit_bytes == 0 ||
+	    (*bytes != 0 && (double)*bytes * (double)part->sched.limit_window_ns <=
+				    (double)part->sched.limit_bytes * (double)*window_ns))
 		return;
-	*bytes = part->limit_bytes;
-	*window_ns = part->limit_window_ns;
+	*bytes = part->sched.limit_bytes;
+	*window_ns = part->sched.limit_window_ns;
 }
 
 uint64_t limit_of(const struct hal_partition *part)
 {
 	/* Both are far from the ends of what a double has. */
-	return part->limit_bytes == 0 ? 0
-				      : (uint64_t)((double)part->limit_bytes * SECOND /
-						   (double)part->limit_window_ns);
+	return part->sched.limit_bytes == 0
+		       ? 0
+		       : (uint64_t)((double)part->sched.limit_bytes * SECOND /
+				    (double)part->sched.limit_window_ns);
 }

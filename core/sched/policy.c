@@ -24,14 +24,14 @@
 
 static struct hal_queue *queue_of(struct hal_policy_queue *view)
 {
-	return container_of(view, struct hal_queue, view);
+	return container_of(view, struct hal_queue, sched.policy_view);
 }
 
 /* ---- in and out -------------------------------------------------------------------- */
 
 static ALWAYS_INLINE void see(struct hal_queue *q)
 {
-	struct hal_policy_queue *v = &q->view;
+	struct hal_policy_queue *v = &q->sched.policy_view;
 	const struct record *r = q->next;
 	uint64_t submit_ns = q->slots[q->issue.pos & q->ring.mask].submit_ns;
 	uint64_t now = q->dev->now;
@@ -39,14 +39,15 @@ static ALWAYS_INLINE void see(struct hal_queue *q)
 	if (submit_ns > now)
 		submit_ns = now; /* SUBMIT_ASLEEP */
 	v->runnable_ns = now;
-	v->served_ns = counter_get(&q->account.busy_ns);
-	v->completed = counter_get(&q->account.completed);
-	v->running = q->flight_count;
+	v->served_ns = counter_get(&q->observe.account.busy_ns);
+	v->completed = counter_get(&q->observe.account.completed);
+	v->running = q->inflight_count;
 	v->head.submit_ns = submit_ns;
 	v->head.deadline_ns = HAL_POLICY_NEVER;
-	if (q->asked.deadline_ns != 0 && q->asked.deadline_ns < UINT64_MAX - submit_ns)
-		v->head.deadline_ns = submit_ns + q->asked.deadline_ns;
-	v->head.priority = q->asked.priority;
+	if (q->issue_terms.deadline_ns != 0 &&
+	    q->issue_terms.deadline_ns < UINT64_MAX - submit_ns)
+		v->head.deadline_ns = submit_ns + q->issue_terms.deadline_ns;
+	v->head.priority = q->issue_terms.priority;
 	if (UNLIKELY(inherits(q)))
 		inherit_see(q);
 	v->head.op = r->cmd.op;
@@ -60,19 +61,22 @@ static ALWAYS_INLINE void hand(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
 	struct hal_partition *part = q->part;
-	const struct hal_policy *p = dev->policy;
+	const struct hal_policy *p = dev->sched.policy;
 
-	list_add_before(&part->waiting, &q->waiting);
-	part->enqueued++;
-	part->view.runnable++;
-	part->view.running = part->inflight;
-	q->kept = false;
+	list_add_before(&part->sched.waiting, &q->sched.waiting);
+	part->sched.enqueued++;
+	part->sched.policy_view.runnable++;
+	part->sched.policy_view.running = part->command.inflight;
+	q->sched.key_kept = false;
 	/* Who only orders is always in force. */
 	if (LIKELY(p->key != NULL)) {
-		q->order.key = p->key(dev->policy_state, &part->view, &q->view, dev->now);
-		heap_add(policy_heap(q), &q->order);
+		q->sched.order.key =
+			p->key(dev->sched.policy_state, &part->sched.policy_view,
+			       &q->sched.policy_view, dev->now);
+		heap_add(policy_heap(q), &q->sched.order);
 	} else if (policy_in_force(dev) && p->enqueue != NULL) {
-		p->enqueue(dev->policy_state, &part->view, &q->view);
+		p->enqueue(dev->sched.policy_state, &part->sched.policy_view,
+			   &q->sched.policy_view);
 	}
 }
 
@@ -81,17 +85,17 @@ static void policy_drop(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;
 
-	list_take(&q->waiting);
-	part->enqueued--;
-	part->view.runnable--;
+	list_take(&q->sched.waiting);
+	part->sched.enqueued--;
+	part->sched.policy_view.runnable--;
 }
 
 /* The one that was alone is so no more. */
 static NOINLINE void hand_sole(struct hal_partition *part)
 {
-	struct hal_queue *sole = part->sole;
+	struct hal_queue *sole = part->sched.sole;
 
-	part->sole = NULL;
+	part->sched.sole = NULL;
 	see(sole);
 	hand(sole);
 }
@@ -101,28 +105,29 @@ static bool overdue(const struct hal_partition *part)
 {
 	const struct hal_device *dev = part->dev;
 
-	return part->view.runnable > 0 &&
-	       dev->now - watchdog_oldest(part)->view.runnable_ns > dev->limits.starve_ns;
+	return part->sched.policy_view.runnable > 0 &&
+	       dev->now - watchdog_oldest(part)->sched.policy_view.runnable_ns >
+		       dev->sched.limits.starve_ns;
 }
 
 void policy_enqueue(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;
 
-	if (UNLIKELY(q->preempts))
+	if (UNLIKELY(q->sched.preempts))
 		preempt_wanted(q);
 	if (UNLIKELY(policy_alone(part))) {
-		part->sole = q;
+		part->sched.sole = q;
 		return;
 	}
-	if (UNLIKELY(q->lease > 0 && part->leased == q)) {
-		q->lease--;
-		if (part->sole == NULL && !overdue(part)) {
-			part->sole = q;
+	if (UNLIKELY(q->sched.lease > 0 && part->sched.leased == q)) {
+		q->sched.lease--;
+		if (part->sched.sole == NULL && !overdue(part)) {
+			part->sched.sole = q;
 			return;
 		}
 	}
-	if (UNLIKELY(part->sole != NULL))
+	if (UNLIKELY(part->sched.sole != NULL))
 		hand_sole(part);
 	see(q);
 	hand(q);
@@ -131,15 +136,15 @@ void policy_enqueue(struct hal_queue *q)
 /* By deadline or priority anybody does: it depends on the submission. */
 static bool preempts(const struct hal_queue *q)
 {
-	return q->view.service_class == HAL_CLASS_LATENCY ||
-	       q->dev->limits.preempt_for != PREEMPT_FOR_CLASS;
+	return q->sched.policy_view.service_class == HAL_CLASS_LATENCY ||
+	       q->dev->sched.limits.preempt_for != PREEMPT_FOR_CLASS;
 }
 
 void policy_class_now(struct hal_queue *q, uint32_t service_class)
 {
 	policy_class(q->part, service_class);
-	q->view.service_class = (uint16_t)service_class;
-	q->preempts = preempts(q);
+	q->sched.policy_view.service_class = (uint16_t)service_class;
+	q->sched.preempts = preempts(q);
 	if (service_class != HAL_CLASS_NORMAL)
 		q->slow |= SLOW_POLICY | SLOW_EXPECTS;
 }
@@ -147,7 +152,7 @@ void policy_class_now(struct hal_queue *q, uint32_t service_class)
 void policy_dequeue(struct hal_queue *q, enum hal_policy_why why)
 {
 	policy_drop(q);
-	if (q->part->held && q->part->view.runnable == 0)
+	if (q->part->sched.held && q->part->sched.policy_view.runnable == 0)
 		watchdog_unhold(q->part);
 	policy_take_back(q, why);
 }
@@ -157,10 +162,10 @@ void queue_withdraw(struct hal_queue *q, enum hal_policy_why why)
 	if (!q->runnable)
 		return;
 	q->runnable = false;
-	if (q->urgent)
+	if (q->sched.urgent)
 		queue_todo(q);
-	if (q->part->sole == q)
-		q->part->sole = NULL;
+	if (q->part->sched.sole == q)
+		q->part->sched.sole = NULL;
 	else
 		policy_dequeue(q, why);
 }
@@ -168,9 +173,9 @@ void queue_withdraw(struct hal_queue *q, enum hal_policy_why why)
 void policy_put_back(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;
-	const struct hal_policy *p = q->dev->policy;
+	const struct hal_policy *p = q->dev->sched.policy;
 
-	if (part->sole != NULL)
+	if (part->sched.sole != NULL)
 		hand_sole(part);
 	if (!policy_in_force(q->dev) || p->key == NULL) {
 		see(q);
@@ -178,11 +183,11 @@ void policy_put_back(struct hal_queue *q)
 		return;
 	}
 	/* With the key and the place it had; it has had its turn. */
-	q->kept = true;
-	list_add_before(part->waiting.next, &q->waiting);
-	part->enqueued++;
-	part->view.runnable++;
-	heap_put_back(policy_heap(q), &q->order);
+	q->sched.key_kept = true;
+	list_add_before(part->sched.waiting.next, &q->sched.waiting);
+	part->sched.enqueued++;
+	part->sched.policy_view.runnable++;
+	heap_put_back(policy_heap(q), &q->sched.order);
 }
 
 /* ---- whose turn -------------------------------------------------------------------- */
@@ -195,9 +200,10 @@ static NOINLINE struct hal_queue *ask(struct hal_partition *part)
 	struct hal_policy_queue *v;
 	struct hal_queue *q;
 
-	dev->picking = true;
-	v = dev->policy->pick(dev->policy_state, &part->view, dev->now, &o);
-	dev->picking = false;
+	dev->sched.picking = true;
+	v = dev->sched.policy->pick(dev->sched.policy_state, &part->sched.policy_view,
+				    dev->now, &o);
+	dev->sched.picking = false;
 	if (UNLIKELY(!policy_in_force(
 		    dev))) /* it has asked for something wrong once too often
 			    */
@@ -207,11 +213,11 @@ static NOINLINE struct hal_queue *ask(struct hal_partition *part)
 	q = queue_of(v);
 	/* Memory of queues is not given back: one that is gone can be told, too. */
 	if (!OBJECT_OK(q, OBJECT_QUEUE) || q->part != part || !q->runnable ||
-	    part->sole == q)
-		return watchdog_overrule(part, &dev->faults.invalid,
+	    part->sched.sole == q)
+		return watchdog_overrule(part, &dev->sched.faults.invalid,
 					 "it names a queue that is not runnable there");
-	q->lease = o.commands;
-	part->leased = q;
+	q->sched.lease = o.commands;
+	part->sched.leased = q;
 	return q;
 }
 
@@ -219,9 +225,10 @@ static NOINLINE struct hal_queue *ask(struct hal_partition *part)
 static ALWAYS_INLINE bool turn_of(struct hal_partition *part, struct heap_node *n)
 {
 	struct hal_device *dev = part->dev;
-	struct hal_queue *q = container_of(n, struct hal_queue, order);
-	uint64_t key = dev->policy->turn(dev->policy_state, &part->view, &q->view, n->key,
-					 dev->now);
+	struct hal_queue *q = container_of(n, struct hal_queue, sched.order);
+	uint64_t key =
+		dev->sched.policy->turn(dev->sched.policy_state, &part->sched.policy_view,
+					&q->sched.policy_view, n->key, dev->now);
 
 	if (LIKELY(key <= n->key))
 		return true;
@@ -236,15 +243,15 @@ static ALWAYS_INLINE bool turn_of(struct hal_partition *part, struct heap_node *
 static NOINLINE struct heap_node *ask_turns(struct hal_partition *part,
 					    const struct heap *order, uint64_t *held)
 {
-	const struct hal_policy *p = part->dev->policy;
+	const struct hal_policy *p = part->dev->sched.policy;
 	uint64_t now = (p->flags & HAL_POLICY_TIMES) != 0 ? part->dev->now : UINT64_MAX;
 	/* Each may answer twice; after that it goes round in circles. */
-	uint32_t turns = 2 * part->view.runnable;
+	uint32_t turns = 2 * part->sched.policy_view.runnable;
 
 	for (;;) {
 		struct heap_node *n = heap_first(order);
 
-		if (container_of(n, struct hal_queue, order)->kept)
+		if (container_of(n, struct hal_queue, sched.order)->sched.key_kept)
 			return n;
 		if (n->key > now) {
 			*held = n->key < *held ? n->key : *held;
@@ -259,7 +266,7 @@ static NOINLINE struct heap_node *ask_turns(struct hal_partition *part,
 static ALWAYS_INLINE struct heap_node *
 first_of_class(struct hal_partition *part, const struct heap *order, uint64_t *held)
 {
-	const struct hal_policy *p = part->dev->policy;
+	const struct hal_policy *p = part->dev->sched.policy;
 
 	if (p->turn == NULL && (p->flags & HAL_POLICY_TIMES) == 0)
 		return heap_first(order);
@@ -275,7 +282,7 @@ static NOINLINE struct heap_node *first_of_classes(struct hal_partition *part,
 	struct heap_node *n = NULL;
 
 	for (size_t i = 0; n == NULL && i < HAL_CLASSES; i++) {
-		const struct heap *order = &part->order[classes[i]];
+		const struct heap *order = &part->sched.order[classes[i]];
 
 		if (!heap_empty(order))
 			n = first_of_class(part, order, held);
@@ -289,13 +296,13 @@ static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
 	struct heap_node *n;
 	struct hal_queue *q;
 
-	if (LIKELY(!part->classes))
-		n = first_of_class(part, &part->order[HAL_CLASS_NORMAL], &held);
+	if (LIKELY(!part->sched.classes))
+		n = first_of_class(part, &part->sched.order[HAL_CLASS_NORMAL], &held);
 	else
 		n = first_of_classes(part, &held);
 	if (n == NULL)
 		return watchdog_nobody_named(part, held);
-	q = container_of(n, struct hal_queue, order);
+	q = container_of(n, struct hal_queue, sched.order);
 	heap_take(policy_heap(q), n);
 	return q;
 }
@@ -308,8 +315,8 @@ static NOINLINE struct hal_queue *pick_otherwise(struct hal_partition *part,
 
 	if (!policy_in_force(dev))
 		return watchdog_oldest(part);
-	if (waited > dev->limits.starve_ns)
-		return watchdog_overrule(part, &dev->faults.starved,
+	if (waited > dev->sched.limits.starve_ns)
+		return watchdog_overrule(part, &dev->sched.faults.starved,
 					 "it has passed over a queue for too long");
 	return ask(part);
 }
@@ -321,12 +328,12 @@ static NOINLINE void picked_unusually(struct hal_queue *q, uint64_t waited)
 	const struct hal_device *dev = part->dev;
 	enum decision_kind kind = DECIDED_OLDEST;
 
-	part->put_off = false;
-	if (part->held)
+	part->sched.deferred = false;
+	if (part->sched.held)
 		watchdog_unhold(part);
-	if (!part->watched)
+	if (!part->sched.watched)
 		return;
-	if (dev->policy->key != NULL && waited <= dev->limits.starve_ns)
+	if (dev->sched.policy->key != NULL && waited <= dev->sched.limits.starve_ns)
 		kind = DECIDED_KEY;
 	else if (policy_in_force(dev))
 		kind = DECIDED_POLICY;
@@ -339,26 +346,27 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 	struct hal_queue *q;
 	uint64_t waited;
 
-	if (UNLIKELY(part->view.runnable == 0))
+	if (UNLIKELY(part->sched.policy_view.runnable == 0))
 		return NULL;
-	waited = dev->now - watchdog_oldest(part)->view.runnable_ns;
-	part->view.running = part->inflight;
-	if (LIKELY(dev->policy->key != NULL && waited <= dev->limits.starve_ns))
+	waited = dev->now - watchdog_oldest(part)->sched.policy_view.runnable_ns;
+	part->sched.policy_view.running = part->command.inflight;
+	if (LIKELY(dev->sched.policy->key != NULL &&
+		   waited <= dev->sched.limits.starve_ns))
 		q = by_key(part);
 	else
 		q = pick_otherwise(part, waited);
 	if (q == NULL)
 		return NULL;
 	policy_drop(q);
-	if (UNLIKELY(part->unusual != 0))
+	if (UNLIKELY(part->sched.unusual != 0))
 		picked_unusually(q, waited);
-	counter_max(&dev->faults.longest_wait_ns, waited);
+	counter_max(&dev->sched.faults.longest_wait_ns, waited);
 	return q;
 }
 
 /* ---- what came of it --------------------------------------------------------------- */
 
-void policy_ended(struct hal_queue *q, const struct flight *f,
+void policy_ended(struct hal_queue *q, const struct inflight *f,
 		  const struct hal_bk_event *ev, uint64_t before_ns)
 {
 	struct hal_device *dev = q->dev;
@@ -370,37 +378,41 @@ void policy_ended(struct hal_queue *q, const struct flight *f,
 		.end_ns = ev->end_ns,
 	};
 
-	if (dev->profile != NULL && (dev->policy->flags & HAL_POLICY_EXPECTS) != 0)
+	if (dev->observe.profile != NULL &&
+	    (dev->sched.policy->flags & HAL_POLICY_EXPECTS) != 0)
 		beside_learn(q, f, ev);
 	if ((q->slow & SLOW_EXPECTS) != 0 && ev->status == 0)
 		expect_learn(q, f, &end, end.ran_ns + before_ns);
-	q->part->view.running = q->part->inflight;
-	if (!policy_in_force(dev) || dev->policy->ended == NULL)
+	q->part->sched.policy_view.running = q->part->command.inflight;
+	if (!policy_in_force(dev) || dev->sched.policy->ended == NULL)
 		return;
-	q->view.served_ns = counter_get(&q->account.busy_ns);
-	q->view.completed = counter_get(&q->account.completed);
-	q->view.running = q->flight_count - q->frozen;
+	q->sched.policy_view.served_ns = counter_get(&q->observe.account.busy_ns);
+	q->sched.policy_view.completed = counter_get(&q->observe.account.completed);
+	q->sched.policy_view.running = q->inflight_count - q->sched.frozen;
 	if (ev->status != -EINTR)
-		q->view.running--; /* f is to be taken out yet */
-	dev->policy->ended(dev->policy_state, &q->part->view, &q->view, &end);
+		q->sched.policy_view.running--; /* f is to be taken out yet */
+	dev->sched.policy->ended(dev->sched.policy_state, &q->part->sched.policy_view,
+				 &q->sched.policy_view, &end);
 }
 
 void policy_changed(struct hal_partition *part, struct hal_queue *q)
 {
 	struct hal_device *dev = part->dev;
 
-	part->view.units = part->desc.units;
-	if (policy_in_force(dev) && dev->policy != NULL && dev->policy->changed != NULL)
-		dev->policy->changed(dev->policy_state, &part->view,
-				     q != NULL ? &q->view : NULL);
+	part->sched.policy_view.units = part->desc.units;
+	if (policy_in_force(dev) && dev->sched.policy != NULL &&
+	    dev->sched.policy->changed != NULL)
+		dev->sched.policy->changed(dev->sched.policy_state,
+					   &part->sched.policy_view,
+					   q != NULL ? &q->sched.policy_view : NULL);
 	partition_runnable(part);
 }
 
 /* Whoever was held back is asked for again. */
 static void ask_again(struct hal_device *dev)
 {
-	dev->hold_ns = UINT64_MAX;
-	hal_list_for_each (it, &dev->partitions)
+	dev->sched.hold_ns = UINT64_MAX;
+	hal_list_for_each (it, &dev->space.partitions)
 		partition_runnable(container_of(it, struct hal_partition, on_device));
 }
 
@@ -412,24 +424,24 @@ void policy_idle(struct hal_device *dev)
 
 void policy_timers(struct hal_device *dev)
 {
-	if (dev->alarm_ns <= dev->now) {
-		dev->alarm_ns = UINT64_MAX;
+	if (dev->sched.alarm_ns <= dev->now) {
+		dev->sched.alarm_ns = UINT64_MAX;
 		dev->acted = true;
-		hal_list_for_each (it, &dev->partitions) {
+		hal_list_for_each (it, &dev->space.partitions) {
 			struct hal_partition *p =
 				container_of(it, struct hal_partition, on_device);
 
-			p->view.running = p->inflight;
+			p->sched.policy_view.running = p->command.inflight;
 		}
-		if (policy_in_force(dev) && dev->policy->alarm != NULL)
-			dev->policy->alarm(dev->policy_state, dev->now);
+		if (policy_in_force(dev) && dev->sched.policy->alarm != NULL)
+			dev->sched.policy->alarm(dev->sched.policy_state, dev->now);
 		ask_again(dev);
 	}
-	if (dev->hold_ns <= dev->now) {
+	if (dev->sched.hold_ns <= dev->now) {
 		dev->acted = true;
 		ask_again(dev);
 	}
-	if (dev->stops_ns <= dev->now)
+	if (dev->sched.stops_ns <= dev->now)
 		watchdog_check_stops(dev);
 }
 
@@ -437,54 +449,54 @@ void policy_timers(struct hal_device *dev)
 
 static bool asks_always(const struct hal_partition *part)
 {
-	return (part->dev->policy->flags & HAL_POLICY_ALWAYS) != 0;
+	return (part->dev->sched.policy->flags & HAL_POLICY_ALWAYS) != 0;
 }
 
 void policy_partition_init(struct hal_partition *part)
 {
-	list_init(&part->waiting);
-	part->watched = part->dev->decisions != NULL;
-	part->classes = part->dev->limits.preempt_for != PREEMPT_FOR_CLASS;
-	part->enqueued = (uint32_t)asks_always(part) + part->classes;
+	list_init(&part->sched.waiting);
+	part->sched.watched = part->dev->observe.decisions != NULL;
+	part->sched.classes = part->dev->sched.limits.preempt_for != PREEMPT_FOR_CLASS;
+	part->sched.enqueued = (uint32_t)asks_always(part) + part->sched.classes;
 }
 
 void policy_class(struct hal_partition *part, uint32_t service_class)
 {
-	if (part->classes || service_class == HAL_CLASS_NORMAL)
+	if (part->sched.classes || service_class == HAL_CLASS_NORMAL)
 		return;
-	part->classes = true;
-	part->enqueued++;
+	part->sched.classes = true;
+	part->sched.enqueued++;
 }
 
 static void own_reset(struct hal_queue *q)
 {
-	q->view.next = NULL;
-	q->view.prev = NULL;
-	for (size_t i = 0; i < ARRAY_LENGTH(q->view.own); i++)
-		q->view.own[i] = 0;
+	q->sched.policy_view.next = NULL;
+	q->sched.policy_view.prev = NULL;
+	for (size_t i = 0; i < ARRAY_LENGTH(q->sched.policy_view.own); i++)
+		q->sched.policy_view.own[i] = 0;
 }
 
 static void view_reset(struct hal_queue *q)
 {
-	const struct hal_policy *p = q->dev->policy;
+	const struct hal_policy *p = q->dev->sched.policy;
 
-	q->preempts = preempts(q);
+	q->sched.preempts = preempts(q);
 	q->slow &= ~(SLOW_POLICY | SLOW_EXPECTS);
 	if ((p->flags & HAL_POLICY_EXPECTS) != 0 ||
-	    q->view.service_class != HAL_CLASS_NORMAL || q->preempts)
+	    q->sched.policy_view.service_class != HAL_CLASS_NORMAL || q->sched.preempts)
 		q->slow |= SLOW_POLICY | SLOW_EXPECTS;
 	if (p->ended != NULL)
 		q->slow |= SLOW_POLICY;
-	q->view.head.expected_ns = HAL_POLICY_NEVER;
-	q->view.head.rest_ns = HAL_POLICY_NEVER;
-	q->view.head.whole_ns = HAL_POLICY_NEVER;
-	q->view.head.expected_bytes = HAL_POLICY_NEVER;
-	q->view.head.configuration = 0;
-	q->lease = 0;
-	q->kept = false;
-	q->view.served_ns = counter_get(&q->account.busy_ns);
-	q->view.completed = counter_get(&q->account.completed);
-	q->view.running = q->flight_count - q->frozen;
+	q->sched.policy_view.head.expected_ns = HAL_POLICY_NEVER;
+	q->sched.policy_view.head.rest_ns = HAL_POLICY_NEVER;
+	q->sched.policy_view.head.whole_ns = HAL_POLICY_NEVER;
+	q->sched.policy_view.head.expected_bytes = HAL_POLICY_NEVER;
+	q->sched.policy_view.head.configuration = 0;
+	q->sched.lease = 0;
+	q->sched.key_kept = false;
+	q->sched.policy_view.served_ns = counter_get(&q->observe.account.busy_ns);
+	q->sched.policy_view.completed = counter_get(&q->observe.account.completed);
+	q->sched.policy_view.running = q->inflight_count - q->sched.frozen;
 }
 
 static int attach(struct hal_queue *q)
@@ -495,23 +507,27 @@ static int attach(struct hal_queue *q)
 	view_reset(q);
 	if (!policy_in_force(dev))
 		return 0;
-	if (dev->policy->attach != NULL)
-		err = dev->policy->attach(dev->policy_state, &q->part->view, &q->view);
-	q->admitted = err == 0;
+	if (dev->sched.policy->attach != NULL)
+		err = dev->sched.policy->attach(dev->sched.policy_state,
+						&q->part->sched.policy_view,
+						&q->sched.policy_view);
+	q->sched.admitted = err == 0;
 	return err;
 }
 
 /* What no policy may leave unkept in silence. */
 static int budget_check(const struct hal_queue *q, const struct hal_policy *p)
 {
-	if (q->view.budget_permille == 0 || (p->flags & HAL_POLICY_BUDGETS) != 0)
+	if (q->sched.policy_view.budget_permille == 0 ||
+	    (p->flags & HAL_POLICY_BUDGETS) != 0)
 		return 0;
 	return fail(ENOTSUP,
 		    "queue %u of partition %u \"%s\" has a budget of %u thousandths%s, "
 		    "and policy %s keeps no budgets (quota does)",
 		    q->obj.id, q->home->desc.index, q->home->name,
-		    q->view.budget_permille,
-		    q->home->usual.budget_permille == q->view.budget_permille
+		    q->sched.policy_view.budget_permille,
+		    q->home->queue_defaults.budget_permille ==
+				    q->sched.policy_view.budget_permille
 			    ? " by the partition's section"
 			    : "",
 		    p->name);
@@ -519,7 +535,7 @@ static int budget_check(const struct hal_queue *q, const struct hal_policy *p)
 
 int policy_attach(struct hal_queue *q)
 {
-	int err = budget_check(q, q->dev->policy);
+	int err = budget_check(q, q->dev->sched.policy);
 
 	if (err != 0)
 		return err;
@@ -531,7 +547,7 @@ static int budgets_check(const struct hal_device *dev, const struct hal_policy *
 {
 	int err = 0;
 
-	hal_list_for_each (it, &dev->partitions) {
+	hal_list_for_each (it, &dev->space.partitions) {
 		const struct hal_partition *part =
 			container_of(it, const struct hal_partition, on_device);
 
@@ -550,27 +566,29 @@ void policy_detach(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
 
-	if (q->part->leased == q)
-		q->part->leased = NULL;
+	if (q->part->sched.leased == q)
+		q->part->sched.leased = NULL;
 	/* Even when it is not in force any more: it may have memory of the queue's. */
-	if (q->admitted && dev->policy->detach != NULL)
-		dev->policy->detach(dev->policy_state, &q->part->view, &q->view);
-	q->admitted = false;
+	if (q->sched.admitted && dev->sched.policy->detach != NULL)
+		dev->sched.policy->detach(dev->sched.policy_state,
+					  &q->part->sched.policy_view,
+					  &q->sched.policy_view);
+	q->sched.admitted = false;
 }
 
 static void leave_policy(struct hal_queue *q)
 {
-	if (q->runnable && q->part->sole != q)
+	if (q->runnable && q->part->sched.sole != q)
 		policy_take_back(q, HAL_POLICY_REPLACED);
 	policy_detach(q);
 	watchdog_release(q);
-	q->policy_stops = false; /* the next one is not told when it is quiet */
+	q->sched.policy_stops = false; /* the next one is not told when it is quiet */
 }
 
 static void take_over(struct hal_queue *q)
 {
 	(void)attach(q); /* what is there stays, admitted or not */
-	if (q->urgent)
+	if (q->sched.urgent)
 		queue_todo(q); /* it may not be any more */
 }
 
@@ -580,26 +598,26 @@ static void refill(struct hal_partition *part)
 
 	/* All of it anew: who is alone need not be enqueued, or has to be. */
 	list_init(&runnable);
-	if (part->sole != NULL)
-		list_add_before(&runnable, &part->sole->waiting);
-	while (!list_empty(&part->waiting)) {
-		struct list *node = part->waiting.next;
+	if (part->sched.sole != NULL)
+		list_add_before(&runnable, &part->sched.sole->sched.waiting);
+	while (!list_empty(&part->sched.waiting)) {
+		struct list *node = part->sched.waiting.next;
 
 		list_take(node);
 		list_add_before(&runnable, node);
 	}
-	part->sole = NULL;
-	part->classes |= part->dev->limits.preempt_for != PREEMPT_FOR_CLASS;
-	part->enqueued = (uint32_t)asks_always(part) + part->classes;
-	part->view.runnable = 0;
-	memset(part->order, 0, sizeof(part->order));
+	part->sched.sole = NULL;
+	part->sched.classes |= part->dev->sched.limits.preempt_for != PREEMPT_FOR_CLASS;
+	part->sched.enqueued = (uint32_t)asks_always(part) + part->sched.classes;
+	part->sched.policy_view.runnable = 0;
+	memset(part->sched.order, 0, sizeof(part->sched.order));
 	while (!list_empty(&runnable)) {
 		struct hal_queue *q =
-			container_of(runnable.next, struct hal_queue, waiting);
+			container_of(runnable.next, struct hal_queue, sched.waiting);
 
-		list_take(&q->waiting);
-		if (part->enqueued == 0 && part->sole == NULL)
-			part->sole = q;
+		list_take(&q->sched.waiting);
+		if (part->sched.enqueued == 0 && part->sched.sole == NULL)
+			part->sched.sole = q;
 		else
 			policy_enqueue(q);
 	}
@@ -609,61 +627,63 @@ static void refill(struct hal_partition *part)
 int policy_replace(struct hal_device *dev, const struct hal_policy *p,
 		   struct hal_bk_config *cfg, const struct hal_policy_host *host)
 {
-	bool keeps = p == dev->policy && (p->flags & HAL_POLICY_KEEPS) != 0;
-	uint64_t alarm_ns = dev->alarm_ns;
+	bool keeps = p == dev->sched.policy && (p->flags & HAL_POLICY_KEEPS) != 0;
+	uint64_t alarm_ns = dev->sched.alarm_ns;
 	void *state = NULL;
 	int err = budgets_check(dev, p);
 
 	if (err != 0)
 		return err;
-	dev->policy_host = *host;
-	dev->alarm_ns = UINT64_MAX;
+	dev->sched.policy_host = *host;
+	dev->sched.alarm_ns = UINT64_MAX;
 	/* The new one first: if it cannot be, all is as it was. */
 	if (p->create != NULL) {
-		err = p->create(dev->services, cfg, &dev->policy_host, &state);
+		err = p->create(dev->sched.services, cfg, &dev->sched.policy_host,
+				&state);
 		if (err != 0) {
-			dev->alarm_ns = alarm_ns;
+			dev->sched.alarm_ns = alarm_ns;
 			return err;
 		}
 	}
-	if (dev->policy != NULL) {
+	if (dev->sched.policy != NULL) {
 		policy_for_each_queue(dev, leave_policy);
-		if (dev->policy->destroy != NULL)
-			dev->policy->destroy(dev->policy_state);
+		if (dev->sched.policy->destroy != NULL)
+			dev->sched.policy->destroy(dev->sched.policy_state);
 	}
-	dev->policy = p;
-	dev->policy_ns = dev->now;
-	dev->policy_state = state;
-	dev->policy_cfg = cfg;
+	dev->sched.policy = p;
+	dev->sched.policy_ns = dev->now;
+	dev->sched.policy_state = state;
+	dev->sched.policy_cfg = cfg;
 	DECIDED(dev, DECIDED_INSTALL, NULL, NULL, p->name, 0);
-	dev->hold_ns = UINT64_MAX;
-	dev->stops_ns = UINT64_MAX;
-	watchdog_reset(&dev->faults);
-	hal_list_for_each (it, &dev->partitions) {
+	dev->sched.hold_ns = UINT64_MAX;
+	dev->sched.stops_ns = UINT64_MAX;
+	watchdog_reset(&dev->sched.faults);
+	hal_list_for_each (it, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(it, struct hal_partition, on_device);
 
-		for (size_t i = 0; !keeps && i < ARRAY_LENGTH(part->view.own); i++)
-			part->view.own[i] = 0;
-		part->leased = NULL;
-		part->held = false;
+		for (size_t i = 0;
+		     !keeps && i < ARRAY_LENGTH(part->sched.policy_view.own); i++)
+			part->sched.policy_view.own[i] = 0;
+		part->sched.leased = NULL;
+		part->sched.held = false;
 	}
-	dev->held = 0;
+	dev->sched.held = 0;
 	if (!keeps)
 		policy_for_each_queue(dev, own_reset);
 	policy_for_each_queue(dev, take_over);
-	hal_list_for_each (it, &dev->partitions)
+	hal_list_for_each (it, &dev->space.partitions)
 		refill(container_of(it, struct hal_partition, on_device));
 	return 0;
 }
 
 void policy_info(const struct hal_device *dev, struct hal_policy_info *info)
 {
-	const struct policy_faults *f = &dev->faults;
+	const struct policy_faults *f = &dev->sched.faults;
 	const char *reason = atomic_load(&f->reason);
 
 	info->fallback = atomic_load(&f->fallback);
-	format_text(info->name, sizeof(info->name), "%s", dev->policy->name);
+	format_text(info->name, sizeof(info->name), "%s", dev->sched.policy->name);
 	info->invalid = counter_get(&f->invalid);
 	info->stalls = counter_get(&f->stalls);
 	info->starved = counter_get(&f->starved);
@@ -674,7 +694,7 @@ void policy_info(const struct hal_device *dev, struct hal_policy_info *info)
 
 void policy_remove(struct hal_device *dev)
 {
-	if (dev->policy != NULL && dev->policy->destroy != NULL)
-		dev->policy->destroy(dev->policy_state);
-	dev->policy = NULL;
+	if (dev->sched.policy != NULL && dev->sched.policy->destroy != NULL)
+		dev->sched.policy->destroy(dev->sched.policy_state);
+	dev->sched.policy = NULL;
 }

@@ -23,34 +23,35 @@ void policy_remove(struct hal_device *dev);
 /* Whether the policy is still asked: too many faults put it out of force. */
 static inline bool policy_in_force(const struct hal_device *dev)
 {
-	return !atomic_load_explicit(&dev->faults.fallback, memory_order_relaxed);
+	return !atomic_load_explicit(&dev->sched.faults.fallback, memory_order_relaxed);
 }
 
 /* The heap that has the key of q, or is to have it. */
 static ALWAYS_INLINE struct heap *policy_heap(struct hal_queue *q)
 {
-	return &q->part->order[q->view.service_class];
+	return &q->part->sched.order[q->sched.policy_view.service_class];
 }
 
 /* Take q, which is runnable, from the policy. */
 static inline void policy_take_back(struct hal_queue *q, enum hal_policy_why why)
 {
 	struct hal_device *dev = q->dev;
-	const struct hal_policy *p = dev->policy;
+	const struct hal_policy *p = dev->sched.policy;
 
 	if (!policy_in_force(dev))
 		return;
 	if (p->key != NULL)
-		heap_remove(policy_heap(q), &q->order);
+		heap_remove(policy_heap(q), &q->sched.order);
 	else if (p->dequeue != NULL)
-		p->dequeue(dev->policy_state, &q->part->view, &q->view, why);
+		p->dequeue(dev->sched.policy_state, &q->part->sched.policy_view,
+			   &q->sched.policy_view, why);
 }
 
 /* Call fn for every queue of dev. */
 static inline void policy_for_each_queue(struct hal_device *dev,
 					 void (*fn)(struct hal_queue *q))
 {
-	hal_list_for_each (p, &dev->partitions) {
+	hal_list_for_each (p, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
@@ -72,7 +73,7 @@ void policy_class_now(struct hal_queue *q, uint32_t service_class);
 /* Whoever comes would be alone, and need not be asked about. */
 static inline bool policy_alone(const struct hal_partition *part)
 {
-	return part->sole == NULL && part->enqueued == part->classes;
+	return part->sched.sole == NULL && part->sched.enqueued == part->sched.classes;
 }
 /* q is runnable: with the one that was alone so far. */
 void policy_enqueue(struct hal_queue *q);
@@ -84,7 +85,7 @@ void queue_withdraw(struct hal_queue *q, enum hal_policy_why why);
 /* Whose command is next; NULL: nobody's for now. */
 struct hal_queue *policy_pick(struct hal_partition *part);
 /* ev->status -EINTR: it was stopped inside.  before_ns: so long f had run when it was. */
-void policy_ended(struct hal_queue *q, const struct flight *f,
+void policy_ended(struct hal_queue *q, const struct inflight *f,
 		  const struct hal_bk_event *ev, uint64_t before_ns);
 void policy_changed(struct hal_partition *part, struct hal_queue *q);
 /* The device has nothing more to end: who is held for that is asked for again. */

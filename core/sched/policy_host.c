@@ -24,7 +24,7 @@
 
 static struct hal_queue *queue_of(struct hal_policy_queue *view)
 {
-	return container_of(view, struct hal_queue, view);
+	return container_of(view, struct hal_queue, sched.policy_view);
 }
 
 /* err as whoever counts it. */
@@ -37,12 +37,12 @@ static uint64_t errno_of(int err)
 
 int policy_start_queue(struct hal_queue *q)
 {
-	if (!q->policy_stops)
+	if (!q->sched.policy_stops)
 		return fail(EINVAL, "queue %u: the policy has not stopped it", q->obj.id);
-	if (!q->policy_asks)
+	if (!q->sched.policy_asks)
 		return suspend_end(q); /* which takes it from the policy */
-	q->policy_asks = false;
-	q->policy_stops = false;
+	q->sched.policy_asks = false;
+	q->sched.policy_stops = false;
 	return 0;
 }
 
@@ -63,7 +63,7 @@ static void host_alarm(void *device, uint64_t at_ns)
 	/* What has passed is now; but time goes on. */
 	if (at_ns <= dev->now)
 		at_ns = hal_bk_after(dev->now, 1);
-	dev->alarm_ns = at_ns;
+	dev->sched.alarm_ns = at_ns;
 	timer_at(dev, at_ns);
 }
 
@@ -71,20 +71,20 @@ static int ask_stop(struct hal_queue *q, uint32_t mode)
 {
 	int err;
 
-	if (q->policy_stops)
+	if (q->sched.policy_stops)
 		return fail(EBUSY, "queue %u: the policy has stopped it", q->obj.id);
-	if (counter_get(&q->account.completed) < q->spared)
+	if (counter_get(&q->observe.account.completed) < q->sched.protected_until)
 		return fail(EBUSY,
 			    "queue %u: the policy had stopped it for too long, it is "
 			    "served first",
 			    q->obj.id);
-	if (mode == HAL_SUSPEND_KILL && q->kills >= q->dev->limits.kills)
+	if (mode == HAL_SUSPEND_KILL && q->sched.kills >= q->dev->sched.limits.kills)
 		return fail(EPERM,
 			    "queue %u: what it runs has been killed %u times, [policy] "
 			    "kills = %u",
-			    q->obj.id, q->kills, q->dev->limits.kills);
+			    q->obj.id, q->sched.kills, q->dev->sched.limits.kills);
 	if (mode != HAL_SUSPEND_DRAIN &&
-	    (q->sheltered || (q->stuck && suspend_too_long(q))))
+	    (q->sched.no_preempt || (q->sched.starving && suspend_too_long(q))))
 		return fail(EBUSY,
 			    "queue %u: it has been stopped for too long without getting "
 			    "on, by DRAIN alone until a command of it has ended",
@@ -95,9 +95,9 @@ static int ask_stop(struct hal_queue *q, uint32_t mode)
 	err = suspend_check(q, mode, false);
 	if (err != 0)
 		return err;
-	q->policy_stops = true;
-	q->policy_asks = true;
-	q->suspend_mode = (uint8_t)mode;
+	q->sched.policy_stops = true;
+	q->sched.policy_asks = true;
+	q->sched.suspend_mode = (uint8_t)mode;
 	queue_todo(q);
 	return 0;
 }
@@ -114,24 +114,24 @@ static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode
 
 void policy_carry_out(struct hal_queue *q)
 {
-	q->policy_asks = false;
+	q->sched.policy_asks = false;
 	/* Though the application may have suspended and resumed it since. */
-	q->policy_stops = true;
-	if (suspend_begin(q, q->suspend_mode, false) == 0) {
+	q->sched.policy_stops = true;
+	if (suspend_begin(q, q->sched.suspend_mode, false) == 0) {
 		suspend_for_others(q);
 		watchdog_limit_stop(q->dev, q);
 		return;
 	}
 	/* Somebody else was first, or the device refuses: a start says so. */
-	q->policy_stops = false;
+	q->sched.policy_stops = false;
 	policy_changed(q->part, q);
 }
 
 /* A request that is refused, as a wrong answer is. */
 static COLD int wrong(struct hal_device *dev, const char *what, uint32_t value)
 {
-	watchdog_fault(dev, &dev->faults.invalid, what);
-	return fail(EINVAL, "policy %s: %s (%u)", dev->policy->name, what, value);
+	watchdog_fault(dev, &dev->sched.faults.invalid, what);
+	return fail(EINVAL, "policy %s: %s (%u)", dev->sched.policy->name, what, value);
 }
 
 static bool limits_check(struct hal_device *dev, const struct hal_policy_partition *part,
@@ -156,19 +156,20 @@ static int units_asked(struct hal_device *dev, const struct hal_policy_partition
 {
 	if (had != units)
 		DECIDED(dev, DECIDED_UNITS,
-			container_of(part, const struct hal_partition, view), NULL, NULL,
-			had, units, errno_of(err));
+			container_of(part, const struct hal_partition, sched.policy_view),
+			NULL, NULL, had, units, errno_of(err));
 	return err;
 }
 
 static int host_resize(void *device, struct hal_policy_partition *part, uint32_t units)
 {
-	struct hal_partition *p = container_of(part, struct hal_partition, view);
+	struct hal_partition *p =
+		container_of(part, struct hal_partition, sched.policy_view);
 	uint32_t had = part->units;
 	int err = limits_check(device, part, units) ? lost_check(device) : -EINVAL;
 
 	if (err == 0)
-		err = p->dev->moves->units(p, units);
+		err = p->dev->space.moves->units(p, units);
 	return units_asked(device, part, had, units, err);
 }
 
@@ -193,7 +194,7 @@ static int host_move(void *device, const struct hal_policy_move *moves, uint32_t
 		had[i] = moves[i].part->units;
 	err = lost_check(dev);
 	if (err == 0)
-		err = dev->moves->plan(dev, moves, count);
+		err = dev->space.moves->plan(dev, moves, count);
 	for (uint32_t i = 0; i < count; i++)
 		(void)units_asked(dev, moves[i].part, had[i], moves[i].units, err);
 	return err;
@@ -203,7 +204,8 @@ static int host_limit(void *device, struct hal_policy_partition *part, uint64_t 
 		      uint64_t window_ns)
 {
 	struct hal_device *dev = device;
-	struct hal_partition *p = container_of(part, struct hal_partition, view);
+	struct hal_partition *p =
+		container_of(part, struct hal_partition, sched.policy_view);
 	int err;
 
 	if ((dev->info.caps & HAL_CAP_LIMIT) == 0)
@@ -235,8 +237,9 @@ static void host_ask(void *device, struct hal_policy_partition *part)
 	const struct hal_device *dev = device;
 
 	/* Two that ask for each other when they are asked would never end. */
-	if (!dev->picking)
-		partition_runnable(container_of(part, struct hal_partition, view));
+	if (!dev->sched.picking)
+		partition_runnable(
+			container_of(part, struct hal_partition, sched.policy_view));
 }
 
 /* ---- which policy ------------------------------------------------------------------ */

@@ -42,22 +42,22 @@ struct at_work {
 
 static void resume_preempted(struct hal_queue *v)
 {
-	list_del(&v->made_way);
-	if (v->state == QUEUE_RUNNING || v->resume_wanted)
+	list_del(&v->sched.preempted);
+	if (v->state == QUEUE_RUNNING || v->sched.resume_wanted)
 		return; /* the application was first */
 	/* Nobody is there who could be answered: the queue says why. */
 	if (suspend_end(v) != 0)
-		timeline_fail(&v->control, -EIO, hal_last_error(), v->dev);
+		timeline_fail(&v->sched.control, -EIO, hal_last_error(), v->dev);
 }
 
 /* Something is at hand that others make way for. */
 static bool is_urgent(const struct hal_queue *q)
 {
-	uint32_t by = q->dev->limits.preempt_for;
+	uint32_t by = q->dev->sched.limits.preempt_for;
 
-	if (!q->runnable && q->flight_count == q->frozen)
+	if (!q->runnable && q->inflight_count == q->sched.frozen)
 		return false;
-	if (q->view.service_class == HAL_CLASS_LATENCY)
+	if (q->sched.policy_view.service_class == HAL_CLASS_LATENCY)
 		return true;
 	/* What makes way itself stops nobody. */
 	if (by == PREEMPT_FOR_CLASS || q->state != QUEUE_RUNNING)
@@ -70,11 +70,11 @@ static bool is_urgent(const struct hal_queue *q)
 static bool outranks(const struct hal_queue *q, const struct hal_queue *v,
 		     const struct urgency *other)
 {
-	uint32_t by = q->dev->limits.preempt_for;
+	uint32_t by = q->dev->sched.limits.preempt_for;
 	struct urgency mine;
 
-	if (q->view.service_class == HAL_CLASS_LATENCY &&
-	    v->view.service_class == HAL_CLASS_BEST_EFFORT)
+	if (q->sched.policy_view.service_class == HAL_CLASS_LATENCY &&
+	    v->sched.policy_view.service_class == HAL_CLASS_BEST_EFFORT)
 		return true;
 	if (by == PREEMPT_FOR_CLASS)
 		return false;
@@ -86,10 +86,11 @@ static bool outranks(const struct hal_queue *q, const struct hal_queue *v,
 /* Somebody it has made way for, or would, is there still. */
 static bool is_outranked(const struct hal_queue *v)
 {
-	if (v->part->urgent == 0 || v->dev->limits.preempt_for == PREEMPT_FOR_CLASS)
-		return v->part->urgent > 0;
+	if (v->part->sched.urgent == 0 ||
+	    v->dev->sched.limits.preempt_for == PREEMPT_FOR_CLASS)
+		return v->part->sched.urgent > 0;
 	/* Guests of the partition are others. */
-	hal_list_for_each (p, &v->dev->partitions) {
+	hal_list_for_each (p, &v->dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
@@ -97,8 +98,8 @@ static bool is_outranked(const struct hal_queue *v)
 			const struct hal_queue *q =
 				container_of(it, struct hal_queue, on_partition);
 
-			if (q->part == v->part && q->urgent && is_urgent(q) &&
-			    outranks(q, v, &v->was))
+			if (q->part == v->part && q->sched.urgent && is_urgent(q) &&
+			    outranks(q, v, &v->sched.preempted_urgency))
 				return true;
 		}
 	}
@@ -108,8 +109,8 @@ static bool is_outranked(const struct hal_queue *v)
 /* Those go on for whom nobody is left. */
 static void let_go_on(struct hal_partition *part)
 {
-	hal_list_for_each (it, &part->made_way) {
-		struct hal_queue *v = container_of(it, struct hal_queue, made_way);
+	hal_list_for_each (it, &part->sched.preempted) {
+		struct hal_queue *v = container_of(it, struct hal_queue, sched.preempted);
 
 		if (is_outranked(v))
 			continue;
@@ -120,8 +121,8 @@ static void let_go_on(struct hal_partition *part)
 
 static void no_more(struct hal_queue *q)
 {
-	q->urgent = false;
-	q->part->urgent--;
+	q->sched.urgent = false;
+	q->part->sched.urgent--;
 	let_go_on(q->part);
 }
 
@@ -129,9 +130,9 @@ static bool too_long(struct hal_queue *v)
 {
 	if (!suspend_too_long(v))
 		return false;
-	counter_add(&v->dev->faults.starved, 1);
+	counter_add(&v->dev->sched.faults.starved, 1);
 	/* Named, and not held against the policy. */
-	atomic_store(&v->dev->faults.reason,
+	atomic_store(&v->dev->sched.faults.reason,
 		     "a queue has made way for others for too long");
 	return true;
 }
@@ -139,8 +140,8 @@ static bool too_long(struct hal_queue *v)
 /* Even behind work without an end nobody waits longer than the net lets anybody. */
 static void relieve(struct hal_partition *part)
 {
-	hal_list_for_each (it, &part->made_way) {
-		struct hal_queue *v = container_of(it, struct hal_queue, made_way);
+	hal_list_for_each (it, &part->sched.preempted) {
+		struct hal_queue *v = container_of(it, struct hal_queue, sched.preempted);
 
 		if (too_long(v))
 			resume_preempted(v);
@@ -151,7 +152,7 @@ static uint64_t expected(const struct hal_queue *q, const struct record *r)
 {
 	uint64_t ns = expect_command(q, r);
 
-	return ns != HAL_POLICY_NEVER ? ns : q->dev->limits.unknown_ns;
+	return ns != HAL_POLICY_NEVER ? ns : q->dev->sched.limits.unknown_ns;
 }
 
 /* For how long q's next command can wait and still be in time; HAL_POLICY_NEVER: it has
@@ -168,14 +169,14 @@ static uint64_t slack_of(const struct hal_queue *q)
 
 /* The first of its partition has begun when the one before it ended; the others have not
  * begun. */
-static struct at_work at_work(const struct hal_queue *v, const struct flight *first)
+static struct at_work at_work(const struct hal_queue *v, const struct inflight *first)
 {
-	const struct busy *ran = &v->part->ran;
+	const struct busy *ran = &v->part->observe.ran;
 	struct at_work w = {0, 0, NULL};
-	const struct flight *f = v->oldest;
-	uint64_t before_ns = v->stopped_ns; /* of the oldest */
+	const struct inflight *f = v->oldest;
+	uint64_t before_ns = v->sched.stopped_ns; /* of the oldest */
 
-	for (uint32_t i = 0; i < v->flight_count; i++, f = f->next) {
+	for (uint32_t i = 0; i < v->inflight_count; i++, f = f->next) {
 		uint64_t ns = expected(v, f->record);
 		uint64_t since = f->issue_ns;
 
@@ -203,10 +204,10 @@ static bool possible(const struct hal_queue *v, uint32_t mode)
 
 	if (mode == HAL_SUSPEND_DRAIN)
 		return true;
-	if (v->sheltered || (dev->bk_suspend_modes >> mode & 1) == 0)
+	if (v->sched.no_preempt || (dev->sched.bk_suspend_modes >> mode & 1) == 0)
 		return false;
 	return mode != HAL_SUSPEND_KILL ||
-	       (v->kills < dev->limits.kills && suspend_once(v) == NULL);
+	       (v->sched.kills < dev->sched.limits.kills && suspend_once(v) == NULL);
 }
 
 /* Not by DRAIN alone. */
@@ -257,8 +258,8 @@ static uint32_t choose_mode(const struct hal_queue *v, const struct at_work *w,
 	struct way best = way_of(dev, HAL_SUSPEND_DRAIN, w);
 	uint32_t chosen = HAL_SUSPEND_DRAIN;
 
-	if (dev->limits.preempt != PREEMPT_BEST) {
-		chosen = dev->limits.preempt - PREEMPT_DRAIN;
+	if (dev->sched.limits.preempt != PREEMPT_BEST) {
+		chosen = dev->sched.limits.preempt - PREEMPT_DRAIN;
 		return possible(v, chosen) ? chosen : HAL_SUSPEND_DRAIN;
 	}
 	for (uint32_t mode = HAL_SUSPEND_FOLD; mode <= HAL_SUSPEND_KILL; mode++) {
@@ -280,7 +281,7 @@ static void stop_for(const struct hal_queue *q, struct hal_queue *v, uint32_t mo
 	struct way way;
 	int err;
 
-	v->was = inherit_urgency(v);
+	v->sched.preempted_urgency = inherit_urgency(v);
 	err = suspend_begin(v, mode, false);
 	/* There may be no room for what FOLD or SAVE keeps. */
 	if (err != 0 && mode != HAL_SUSPEND_DRAIN) {
@@ -291,7 +292,7 @@ static void stop_for(const struct hal_queue *q, struct hal_queue *v, uint32_t mo
 		return;
 	way = way_of(v->dev, mode, w);
 	suspend_for_others(v);
-	list_add_before(&v->part->made_way, &v->made_way);
+	list_add_before(&v->part->sched.preempted, &v->sched.preempted);
 	DECIDED(v->dev, DECIDED_WAY, NULL, v, NULL, mode, q->obj.id, way.wait_ns,
 		way.lost_ns, slack_ns);
 }
@@ -304,9 +305,9 @@ static uint64_t less(uint64_t slack_ns, uint64_t ns)
 }
 
 /* f is the first that the device has of its queue. */
-static bool is_oldest(const struct flight *f)
+static bool is_oldest(const struct inflight *f)
 {
-	const struct flight *oldest = f->queue->oldest;
+	const struct inflight *oldest = f->queue->oldest;
 
 	while (oldest->done)
 		oldest = oldest->next;
@@ -318,13 +319,13 @@ static bool makes_way(const struct hal_queue *q, const struct hal_queue *v)
 {
 	struct urgency u;
 
-	if (v->state != QUEUE_RUNNING || v->policy_asks)
+	if (v->state != QUEUE_RUNNING || v->sched.policy_asks)
 		return false;
-	if (q->dev->limits.preempt_for == PREEMPT_FOR_CLASS)
+	if (q->dev->sched.limits.preempt_for == PREEMPT_FOR_CLASS)
 		return outranks(q, v, NULL);
 	/* Not twice at one instant: urgencies change when one is stopped or goes on, and
 	 * nothing else would happen in between. */
-	if (v->suspend_count > 0 && v->suspend_asked_ns == v->dev->now)
+	if (v->sched.suspend_count > 0 && v->sched.suspend_asked_ns == v->dev->now)
 		return false;
 	u = inherit_urgency(v);
 	return outranks(q, v, &u);
@@ -333,20 +334,20 @@ static bool makes_way(const struct hal_queue *q, const struct hal_queue *v)
 /* Of what is stopped, or about to be, DRAIN alone lets the rest run. */
 static bool runs_on(const struct hal_queue *q, const struct hal_queue *v)
 {
-	if (v->state != QUEUE_RUNNING || v->policy_asks)
-		return v->suspend_mode == HAL_SUSPEND_DRAIN;
+	if (v->state != QUEUE_RUNNING || v->sched.policy_asks)
+		return v->sched.suspend_mode == HAL_SUSPEND_DRAIN;
 	return !makes_way(q, v) || !possible_inside(v);
 }
 
 /* What is in the way of q's next command and runs on whatever is chosen. */
 static uint64_t ns_before(const struct hal_queue *q)
 {
-	const struct list *flights = &q->dev->flights;
-	const struct flight *first = NULL;
+	const struct list *flights = &q->dev->command.inflight_list;
+	const struct inflight *first = NULL;
 	uint64_t ns = 0;
 
 	for (const struct list *it = flights->next; it != flights; it = it->next) {
-		const struct flight *f = container_of(it, struct flight, on_device);
+		const struct inflight *f = container_of(it, struct inflight, on_device);
 
 		if (f->queue->part != q->part)
 			continue;
@@ -366,12 +367,13 @@ static void make_way(struct hal_queue *q)
 	struct hal_device *dev = part->dev;
 	uint64_t slack_ns = q->runnable ? slack_of(q) : HAL_POLICY_NEVER;
 	uint64_t rest_ns = slack_ns;
-	const struct flight *first = NULL;
+	const struct inflight *first = NULL;
 
 	if (slack_ns != HAL_POLICY_NEVER)
 		rest_ns = less(rest_ns, ns_before(q));
-	for (struct list *it = dev->flights.next; it != &dev->flights; it = it->next) {
-		const struct flight *f = container_of(it, struct flight, on_device);
+	for (struct list *it = dev->command.inflight_list.next;
+	     it != &dev->command.inflight_list; it = it->next) {
+		const struct inflight *f = container_of(it, struct inflight, on_device);
 		struct hal_queue *v = f->queue;
 		struct at_work w;
 		uint32_t mode;
@@ -384,7 +386,7 @@ static void make_way(struct hal_queue *q)
 			first = f;
 		if (!makes_way(q, v))
 			continue;
-		if (v->stuck)
+		if (v->sched.starving)
 			(void)too_long(v);
 		w = at_work(v, first);
 		mode = choose_mode(v, &w, rest_ns);
@@ -400,22 +402,22 @@ void preempt_look(struct hal_queue *q)
 		no_more(q);
 		return;
 	}
-	if (q->dev->limits.preempt_for != PREEMPT_FOR_CLASS)
+	if (q->dev->sched.limits.preempt_for != PREEMPT_FOR_CLASS)
 		let_go_on(q->part);
 	relieve(q->part);
-	if (q->dev->limits.preempt != PREEMPT_NEVER)
+	if (q->dev->sched.limits.preempt != PREEMPT_NEVER)
 		make_way(q);
 }
 
 void preempt_spare(struct hal_queue *q)
 {
-	if (!list_empty(&q->made_way))
+	if (!list_empty(&q->sched.preempted))
 		resume_preempted(q);
 }
 
 void preempt_leave(struct hal_queue *q)
 {
-	if (q->urgent)
+	if (q->sched.urgent)
 		no_more(q);
-	list_del(&q->made_way);
+	list_del(&q->sched.preempted);
 }

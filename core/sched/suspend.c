@@ -32,22 +32,22 @@ static void set_state(struct hal_queue *q, enum queue_state state)
 static void freeze(struct hal_queue *q, uint64_t ran_ns)
 {
 	struct hal_bk_event ev = {.kind = HAL_BK_DONE, .status = -EINTR};
-	struct flight *f = q->oldest;
+	struct inflight *f = q->oldest;
 
 	ev.end_ns = ran_ns; /* how long it was is what counts */
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next) {
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next) {
 		if (f->done)
 			continue;
 		list_take(&f->on_device);
-		q->dev->pending--;
-		q->part->inflight--;
-		q->frozen++;
+		q->dev->command.pending--;
+		q->part->command.inflight--;
+		q->sched.frozen++;
 		policy_ended(q, f, &ev, 0);
 		ev.end_ns = 0;
 	}
-	if (q->frozen == 0)
+	if (q->sched.frozen == 0)
 		return;
-	if (q->urgent)
+	if (q->sched.urgent)
 		queue_todo(q);
 	OBSERVED(q->dev, depth, q->part, q->dev->now);
 	partition_runnable(q->part);
@@ -56,28 +56,28 @@ static void freeze(struct hal_queue *q, uint64_t ran_ns)
 /* It goes on. */
 static void thaw(struct hal_queue *q)
 {
-	struct flight *f = q->oldest;
+	struct inflight *f = q->oldest;
 
-	if (q->frozen == 0)
+	if (q->sched.frozen == 0)
 		return;
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next) {
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next) {
 		if (f->done)
 			continue;
 		f->issue_ns = q->dev->now;
-		list_add_before(&q->dev->flights, &f->on_device);
+		list_add_before(&q->dev->command.inflight_list, &f->on_device);
 	}
-	q->dev->pending += q->frozen;
-	q->part->inflight += q->frozen;
-	q->frozen = 0;
-	q->view.running = q->flight_count;
+	q->dev->command.pending += q->sched.frozen;
+	q->part->command.inflight += q->sched.frozen;
+	q->sched.frozen = 0;
+	q->sched.policy_view.running = q->inflight_count;
 	OBSERVED(q->dev, depth, q->part, q->dev->now);
-	if (q->preempts)
+	if (q->sched.preempts)
 		preempt_wanted(q);
 }
 
 void suspend_thaw_all(struct hal_device *dev)
 {
-	hal_list_for_each (p, &dev->partitions) {
+	hal_list_for_each (p, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
@@ -88,19 +88,19 @@ void suspend_thaw_all(struct hal_device *dev)
 
 static uint32_t count_running(const struct hal_queue *q)
 {
-	const struct flight *f = q->oldest;
+	const struct inflight *f = q->oldest;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		n += !f->done;
 	return n;
 }
 
 const struct record *suspend_once(const struct hal_queue *q)
 {
-	const struct flight *f = q->oldest;
+	const struct inflight *f = q->oldest;
 
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		if (!f->done && (f->record->cmd.flags & HAL_CMD_REPLAYABLE) == 0)
 			return f->record;
 	return NULL;
@@ -140,25 +140,26 @@ int suspend_check(const struct hal_queue *q, uint32_t mode, bool final)
 /* Killed commands go back to what has not been given to the device. */
 static void rewind_killed(struct hal_queue *q)
 {
-	struct flight *f = q->oldest;
+	struct inflight *f = q->oldest;
 	uint32_t kept = 0;
 
-	for (; kept < q->flight_count && !f->killed; kept++)
+	for (; kept < q->inflight_count && !f->killed; kept++)
 		f = f->next;
-	if (kept == q->flight_count)
+	if (kept == q->inflight_count)
 		return;
-	for (struct flight *k = f; kept < q->flight_count; k = k->next, q->flight_count--)
+	for (struct inflight *k = f; kept < q->inflight_count;
+	     k = k->next, q->inflight_count--)
 		k->killed = false;
 	/* It may stand at a wait further on, even for what has just been killed. */
 	queue_unpark(q);
 	q->issue = f->at;
 	q->inside = q->stepping & STEP_INSIDE; /* what came before may have ended */
-	q->limited = false;
-	q->fresh = f;
+	q->journal_limited = false;
+	q->unused = f;
 	if ((q->slow & SLOW_HEAD) != 0) {
-		q->asked.deadline_ns = q->ending.deadline_ns;
-		q->asked.priority = q->ending.priority;
-		q->stepping |= STEP_ASKED;
+		q->issue_terms.deadline_ns = q->retire_terms.deadline_ns;
+		q->issue_terms.priority = q->retire_terms.priority;
+		q->stepping |= STEP_TERMS;
 	}
 }
 
@@ -167,15 +168,15 @@ static int resume_now(struct hal_queue *q)
 	struct hal_device *dev = q->dev;
 	int err = 0;
 
-	if (q->bk_suspended && atomic_load(&dev->lost) == 0)
+	if (q->sched.bk_suspended && atomic_load(&dev->lost) == 0)
 		err = dev->hot.resume(dev->hot_bk, q->bk);
 	if (err != 0)
 		return err;
 	thaw(q);
-	q->bk_suspended = false;
-	q->resume_wanted = false;
-	q->policy_stops = false;
-	list_del(&q->made_way);
+	q->sched.bk_suspended = false;
+	q->sched.resume_wanted = false;
+	q->sched.policy_stops = false;
+	list_del(&q->sched.preempted);
 	set_state(q, QUEUE_RUNNING);
 	OBSERVED(dev, instant, q, "resume", dev->now);
 	queue_todo(q);
@@ -185,35 +186,36 @@ static int resume_now(struct hal_queue *q)
 /* Whoever waits for what it will not do any more need not wait for ever. */
 static void end_if_final(struct hal_queue *q)
 {
-	if (q->final && q->err == 0)
+	if (q->sched.final && q->err == 0)
 		queue_end(q);
 }
 
 static void queue_quiet(struct hal_queue *q, uint64_t ran_ns)
 {
 	struct hal_device *dev = q->dev;
-	struct account *a = &q->account;
-	uint64_t took =
-		dev->now > q->suspend_asked_ns ? dev->now - q->suspend_asked_ns : 0;
+	struct account *a = &q->observe.account;
+	uint64_t took = dev->now > q->sched.suspend_asked_ns
+				? dev->now - q->sched.suspend_asked_ns
+				: 0;
 
 	counter_add(&a->suspend_ns, took);
 	counter_max(&a->suspend_max_ns, took);
-	counter_max(&a->stop_max_ns[q->suspend_mode], took);
-	OBSERVED(dev, span, q, mode_names[q->suspend_mode], q->suspend_asked_ns,
-		 dev->now);
+	counter_max(&a->stop_max_ns[q->sched.suspend_mode], took);
+	OBSERVED(dev, span, q, mode_names[q->sched.suspend_mode],
+		 q->sched.suspend_asked_ns, dev->now);
 	rewind_killed(q);
 	freeze(q, ran_ns);
 	set_state(q, QUEUE_SUSPENDED);
 	bimodal_look(q->home);
-	timeline_raise(&q->control, q->suspend_count, dev);
+	timeline_raise(&q->sched.control, q->sched.suspend_count, dev);
 	dev->acted = true;
 	end_if_final(q);
-	if (q->policy_stops && !q->policy_asks)
+	if (q->sched.policy_stops && !q->sched.policy_asks)
 		policy_changed(q->part, q);
 	/* A resume that the device refuses leaves the queue suspended: who asked has long
 	 * had its answer, so the queue says why. */
-	if (q->resume_wanted && resume_now(q) != 0)
-		timeline_fail(&q->control, -EIO, hal_last_error(), dev);
+	if (q->sched.resume_wanted && resume_now(q) != 0)
+		timeline_fail(&q->sched.control, -EIO, hal_last_error(), dev);
 	queue_advance(q);
 }
 
@@ -221,20 +223,20 @@ static void queue_quiet(struct hal_queue *q, uint64_t ran_ns)
  * that, when it is given again. */
 static void count_lost(struct hal_queue *q, uint64_t kept_ns)
 {
-	if (kept_ns > q->killed_ran_ns)
-		kept_ns = q->killed_ran_ns;
-	counter_add(&q->account.replayed_ns, q->killed_ran_ns - kept_ns);
-	q->killed_ran_ns = 0;
+	if (kept_ns > q->sched.killed_ran_ns)
+		kept_ns = q->sched.killed_ran_ns;
+	counter_add(&q->observe.account.replayed_ns, q->sched.killed_ran_ns - kept_ns);
+	q->sched.killed_ran_ns = 0;
 	if (kept_ns == 0)
 		return;
-	q->stopped_ns = kept_ns;
+	q->sched.stopped_ns = kept_ns;
 	q->slow |= SLOW_STOPPED;
 }
 
 void suspend_look(struct hal_queue *q)
 {
 	/* Held back by the core alone: quiet once the device has nothing of it. */
-	if (!q->bk_suspended && q->flight_count == 0)
+	if (!q->sched.bk_suspended && q->inflight_count == 0)
 		queue_quiet(q, 0);
 }
 
@@ -246,15 +248,16 @@ void suspend_quiet(const struct hal_bk_event *ev)
 
 	if (q->state != QUEUE_SUSPENDING)
 		return;
-	counter_add(&q->account.saved_bytes, ev->bytes_written);
+	counter_add(&q->observe.account.saved_bytes, ev->bytes_written);
 	if (ev->end_ns > ev->start_ns)
 		ran_ns = ev->end_ns - ev->start_ns;
-	if (q->suspend_mode == HAL_SUSPEND_KILL) {
+	if (q->sched.suspend_mode == HAL_SUSPEND_KILL) {
 		count_lost(q, ran_ns);
 		ran_ns = 0;
 	} else if (ran_ns > 0 && count_running(q) > 0) {
 		queue_stopped(q, ev->start_ns, ev->end_ns);
-		q->stuck_ns = q->suspend_asked_ns; /* until then it has got on */
+		q->sched.starving_ns =
+			q->sched.suspend_asked_ns; /* until then it has got on */
 	} else {
 		ran_ns = 0;
 	}
@@ -263,22 +266,23 @@ void suspend_quiet(const struct hal_bk_event *ev)
 
 void suspend_for_others(struct hal_queue *q)
 {
-	if (q->stuck)
+	if (q->sched.starving)
 		return;
-	q->stuck = true;
-	q->stuck_ns = q->dev->now;
+	q->sched.starving = true;
+	q->sched.starving_ns = q->dev->now;
 	q->slow |= SLOW_KILLED;
 }
 
 bool suspend_too_long(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
-	uint64_t since_ns = q->stuck ? q->stuck_ns : q->suspend_asked_ns;
+	uint64_t since_ns =
+		q->sched.starving ? q->sched.starving_ns : q->sched.suspend_asked_ns;
 
-	if (dev->now - since_ns <= dev->limits.starve_ns)
+	if (dev->now - since_ns <= dev->sched.limits.starve_ns)
 		return false;
-	q->stuck_ns = dev->now;
-	q->sheltered = true;
+	q->sched.starving_ns = dev->now;
+	q->sched.no_preempt = true;
 	q->slow |= SLOW_KILLED;
 	return true;
 }
@@ -297,20 +301,20 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 	if (err != 0)
 		return err;
 	/* Else giving the device nothing more is enough. */
-	if (count_running(q) > 0 && (dev->bk_suspend_modes >> mode & 1) != 0) {
+	if (count_running(q) > 0 && (dev->sched.bk_suspend_modes >> mode & 1) != 0) {
 		err = dev->hot.suspend(dev->hot_bk, q->bk, mode, (uint64_t)(uintptr_t)q);
 		if (err != 0)
 			return err;
-		q->bk_suspended = true;
-		dev->pending++;
+		q->sched.bk_suspended = true;
+		dev->command.pending++;
 	}
 	queue_withdraw(q, HAL_POLICY_SUSPENDED);
 	set_state(q, QUEUE_SUSPENDING);
-	q->final = final;
-	q->suspend_mode = (uint8_t)mode;
-	q->suspend_asked_ns = dev->now;
-	q->suspend_count++;
-	counter_add(&q->account.suspends, 1);
+	q->sched.final = final;
+	q->sched.suspend_mode = (uint8_t)mode;
+	q->sched.suspend_asked_ns = dev->now;
+	q->sched.suspend_count++;
+	counter_add(&q->observe.account.suspends, 1);
 	if (count_running(q) == 0)
 		queue_quiet(q, 0);
 	return 0;
@@ -320,33 +324,35 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 static bool is_the_engines(const struct hal_queue *q)
 {
 	return q->state != QUEUE_RUNNING &&
-	       ((q->policy_stops && !q->policy_asks) || !list_empty(&q->made_way));
+	       ((q->sched.policy_stops && !q->sched.policy_asks) ||
+		!list_empty(&q->sched.preempted));
 }
 
 int suspend_ask(struct hal_queue *q, uint32_t mode, bool final)
 {
-	bool told = q->policy_stops;
+	bool told = q->sched.policy_stops;
 	int err;
 
 	if (!is_the_engines(q)) {
 		err = suspend_begin(q, mode, final);
 		if (err == 0)
-			q->stuck = false; /* it is for itself */
+			q->sched.starving = false; /* it is for itself */
 		return err;
 	}
 	err = mode_check(q, mode, final);
 	if (err != 0)
 		return err;
-	if (q->state == QUEUE_SUSPENDING && mode > q->suspend_mode)
+	if (q->state == QUEUE_SUSPENDING && mode > q->sched.suspend_mode)
 		return fail(EBUSY,
 			    "queue %u is being stopped by %s for others already: by %s "
 			    "once that is over",
-			    q->obj.id, mode_names[q->suspend_mode], mode_names[mode]);
-	q->final = final;
-	q->stuck = false; /* it is for itself */
-	q->resume_wanted = false;
-	q->policy_stops = false;
-	list_del(&q->made_way);
+			    q->obj.id, mode_names[q->sched.suspend_mode],
+			    mode_names[mode]);
+	q->sched.final = final;
+	q->sched.starving = false; /* it is for itself */
+	q->sched.resume_wanted = false;
+	q->sched.policy_stops = false;
+	list_del(&q->sched.preempted);
 	if (q->state == QUEUE_SUSPENDED) {
 		end_if_final(q); /* it has been quiet before */
 		queue_advance(q);
@@ -358,14 +364,14 @@ int suspend_ask(struct hal_queue *q, uint32_t mode, bool final)
 
 int suspend_end(struct hal_queue *q)
 {
-	if (q->state == QUEUE_RUNNING || q->resume_wanted)
+	if (q->state == QUEUE_RUNNING || q->sched.resume_wanted)
 		return fail(EINVAL, "queue %u is not suspended", q->obj.id);
-	if (q->final)
+	if (q->sched.final)
 		return fail(ECANCELED,
 			    "queue %u was suspended for good: it can only be destroyed",
 			    q->obj.id);
 	if (q->state == QUEUE_SUSPENDED)
 		return resume_now(q);
-	q->resume_wanted = true; /* as soon as the device has let go */
+	q->sched.resume_wanted = true; /* as soon as the device has let go */
 	return 0;
 }

@@ -17,7 +17,7 @@ static void come_again(struct hal_queue *q, uint32_t service_class)
 	queue_withdraw(q, HAL_POLICY_INHERITS);
 	policy_class_now(q, service_class);
 	/* What the device has of it may be behind what makes way. */
-	if (q->preempts && q->flight_count > 0)
+	if (q->sched.preempts && q->inflight_count > 0)
 		preempt_wanted(q);
 	if (!runnable)
 		return;
@@ -29,16 +29,17 @@ static void come_again(struct hal_queue *q, uint32_t service_class)
 /* What q is lent has changed. */
 static void look_at_lent(struct hal_queue *q)
 {
-	const struct heap_node *rank = heap_first(&q->lent.ranks);
-	const struct heap_node *deadline = heap_first(&q->lent.deadlines);
+	const struct heap_node *rank = heap_first(&q->sched.inherited.ranks);
+	const struct heap_node *deadline = heap_first(&q->sched.inherited.deadlines);
 	uint64_t rank_now = rank != NULL ? rank->key : UINT64_MAX;
 	uint64_t deadline_now = deadline != NULL ? deadline->key : UINT64_MAX;
 
-	q->lent.stale = false;
-	if (rank_now == q->lent.rank && deadline_now == q->lent.deadline_ns)
+	q->sched.inherited.stale = false;
+	if (rank_now == q->sched.inherited.rank &&
+	    deadline_now == q->sched.inherited.deadline_ns)
 		return;
-	q->lent.rank = rank_now;
-	q->lent.deadline_ns = deadline_now;
+	q->sched.inherited.rank = rank_now;
+	q->sched.inherited.deadline_ns = deadline_now;
 	come_again(q, urgency_class(q));
 	if (inherits(q) && inherit_is_above(q))
 		preempt_spare(q);
@@ -51,11 +52,11 @@ static void look_at_lent(struct hal_queue *q)
 
 static void todo(struct hal_queue *q)
 {
-	if (q->policy_asks)
+	if (q->sched.policy_asks)
 		policy_carry_out(q);
-	if (q->lent.stale)
+	if (q->sched.inherited.stale)
 		look_at_lent(q);
-	if (q->urgent)
+	if (q->sched.urgent)
 		preempt_look(q);
 }
 

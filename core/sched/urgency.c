@@ -42,7 +42,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 static uint64_t own_rank(const struct hal_queue *q)
 {
-	return rank_of(q->own_class, q->asked.priority);
+	return rank_of(q->sched.own_class, q->issue_terms.priority);
 }
 
 static uint64_t own_deadline(const struct hal_queue *q)
@@ -50,8 +50,9 @@ static uint64_t own_deadline(const struct hal_queue *q)
 	uint64_t at = q->slots[q->issue.pos & q->ring.mask].submit_ns;
 
 	at = least(at, q->dev->now); /* SUBMIT_ASLEEP */
-	return q->asked.deadline_ns != 0 ? hal_bk_after(at, q->asked.deadline_ns)
-					 : UINT64_MAX;
+	return q->issue_terms.deadline_ns != 0
+		       ? hal_bk_after(at, q->issue_terms.deadline_ns)
+		       : UINT64_MAX;
 }
 
 bool urgency_above(const struct urgency *a, const struct urgency *b)
@@ -69,61 +70,62 @@ struct urgency inherit_urgency(const struct hal_queue *q)
 	if (q->runnable)
 		next.deadline_ns = own_deadline(q);
 	u = next;
-	if (q->flight_count > 0) {
+	if (q->inflight_count > 0) {
 		uint64_t at = q->oldest->submit_ns;
 
-		u.rank = rank_of(q->own_class, q->ending.priority);
-		u.deadline_ns = q->ending.deadline_ns != 0
-					? hal_bk_after(at, q->ending.deadline_ns)
+		u.rank = rank_of(q->sched.own_class, q->retire_terms.priority);
+		u.deadline_ns = q->retire_terms.deadline_ns != 0
+					? hal_bk_after(at, q->retire_terms.deadline_ns)
 					: UINT64_MAX;
 		if (q->runnable && urgency_above(&next, &u))
 			u = next;
 	}
-	u.rank = least(u.rank, q->lent.rank);
-	u.deadline_ns = least(u.deadline_ns, q->lent.deadline_ns);
+	u.rank = least(u.rank, q->sched.inherited.rank);
+	u.deadline_ns = least(u.deadline_ns, q->sched.inherited.deadline_ns);
 	return u;
 }
 
-struct urgency urgency_to_lend(const struct hal_queue *q)
+struct urgency urgency_to_donate(const struct hal_queue *q)
 {
-	return (struct urgency){least(own_rank(q), q->lent.rank),
-				least(own_deadline(q), q->lent.deadline_ns)};
+	return (struct urgency){least(own_rank(q), q->sched.inherited.rank),
+				least(own_deadline(q), q->sched.inherited.deadline_ns)};
 }
 
 uint32_t urgency_class(const struct hal_queue *q)
 {
-	return rank_class(least(rank_of(q->own_class, INT32_MIN), q->lent.rank));
+	return rank_class(
+		least(rank_of(q->sched.own_class, INT32_MIN), q->sched.inherited.rank));
 }
 
 uint64_t inherit_deadline(const struct hal_queue *q)
 {
-	return q->runnable ? least(own_deadline(q), q->lent.deadline_ns)
+	return q->runnable ? least(own_deadline(q), q->sched.inherited.deadline_ns)
 			   : inherit_urgency(q).deadline_ns;
 }
 
 bool inherit_is_above(const struct hal_queue *q)
 {
-	return q->lent.rank < own_rank(q);
+	return q->sched.inherited.rank < own_rank(q);
 }
 
 void inherit_see(struct hal_queue *q)
 {
-	struct hal_policy_command *head = &q->view.head;
+	struct hal_policy_command *head = &q->sched.policy_view.head;
 
 	/* A lower class lends no priority. */
-	if (q->lent.rank >> 32 <= class_ranks[q->own_class] &&
-	    rank_priority(q->lent.rank) > head->priority)
-		head->priority = rank_priority(q->lent.rank);
-	head->deadline_ns = least(head->deadline_ns, q->lent.deadline_ns);
+	if (q->sched.inherited.rank >> 32 <= class_ranks[q->sched.own_class] &&
+	    rank_priority(q->sched.inherited.rank) > head->priority)
+		head->priority = rank_priority(q->sched.inherited.rank);
+	head->deadline_ns = least(head->deadline_ns, q->sched.inherited.deadline_ns);
 }
 
 /* ---- what changes it ----------------------------------------------------------------- */
 
 void preempt_wanted(struct hal_queue *q)
 {
-	if (!q->urgent) {
-		q->urgent = true;
-		q->part->urgent++;
+	if (!q->sched.urgent) {
+		q->sched.urgent = true;
+		q->part->sched.urgent++;
 	}
 	queue_todo(q);
 }

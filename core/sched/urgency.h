@@ -8,7 +8,7 @@
 
 static inline bool inherits(const struct hal_queue *q)
 {
-	return (q->lent.rank & q->lent.deadline_ns) != UINT64_MAX;
+	return (q->sched.inherited.rank & q->sched.inherited.deadline_ns) != UINT64_MAX;
 }
 
 /* Into .view.head. */
@@ -18,7 +18,7 @@ void inherit_see(struct hal_queue *q);
 struct urgency inherit_urgency(const struct hal_queue *q);
 bool urgency_above(const struct urgency *a, const struct urgency *b);
 /* What q lends to those it waits for: its own, or what it is lent itself. */
-struct urgency urgency_to_lend(const struct hal_queue *q);
+struct urgency urgency_to_donate(const struct hal_queue *q);
 /* The class that q has with what it is lent. */
 uint32_t urgency_class(const struct hal_queue *q);
 /* When q's next command has to end, or what the device has if nothing is runnable, with
@@ -34,8 +34,8 @@ void preempt_wanted(struct hal_queue *q);
 /* Take back what q lends, if it lends anything, because it no longer waits. */
 static inline void inherit_end(struct hal_queue *q)
 {
-	if (UNLIKELY(q->lends.to != NULL))
-		queue_take_back(q);
+	if (UNLIKELY(q->sched.donates.to != NULL))
+		queue_withdraw_urgency(q);
 }
 
 #endif

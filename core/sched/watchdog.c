@@ -12,23 +12,23 @@
 
 void watchdog_release(struct hal_queue *q)
 {
-	if (q->policy_stops)
-		q->dev->listener->release(q);
+	if (q->sched.policy_stops)
+		q->dev->sched.listener->release(q);
 }
 
 /* ---- faults ------------------------------------------------------------------------ */
 
 COLD void watchdog_fault(struct hal_device *dev, counter *kind, const char *reason)
 {
-	struct policy_faults *f = &dev->faults;
+	struct policy_faults *f = &dev->sched.faults;
 
 	counter_add(kind, 1);
 	atomic_store(&f->reason, reason);
 	DECIDED(dev, DECIDED_FAULT, NULL, NULL, reason, 0);
 	/* Who only orders cannot answer wrongly: whoever starves there, the configuration
 	 * wants last. */
-	if (dev->policy->key != NULL ||
-	    (kind == &f->starved && (dev->policy->flags & HAL_POLICY_STARVES) != 0))
+	if (dev->sched.policy->key != NULL ||
+	    (kind == &f->starved && (dev->sched.policy->flags & HAL_POLICY_STARVES) != 0))
 		return;
 	if (f->window == 0 || dev->now - f->window_ns > FAULTS_WINDOW_NS) {
 		f->window = 0;
@@ -58,12 +58,13 @@ void watchdog_reset(struct policy_faults *f)
 
 void watchdog_limit_stop(struct hal_device *dev, const struct hal_queue *q)
 {
-	uint64_t at_ns = hal_bk_after(q->suspend_asked_ns, dev->limits.starve_ns);
+	uint64_t at_ns =
+		hal_bk_after(q->sched.suspend_asked_ns, dev->sched.limits.starve_ns);
 
 	at_ns = hal_bk_after(at_ns, 1);
-	if (at_ns >= dev->stops_ns)
+	if (at_ns >= dev->sched.stops_ns)
 		return;
-	dev->stops_ns = at_ns;
+	dev->sched.stops_ns = at_ns;
 	timer_at(dev, at_ns);
 }
 
@@ -73,15 +74,15 @@ static void end_long_stop(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
 
-	if (!q->policy_stops || q->policy_asks)
+	if (!q->sched.policy_stops || q->sched.policy_asks)
 		return;
-	if (dev->now - q->suspend_asked_ns <= dev->limits.starve_ns) {
+	if (dev->now - q->sched.suspend_asked_ns <= dev->sched.limits.starve_ns) {
 		watchdog_limit_stop(dev, q);
 		return;
 	}
 	if (!queue_empty(q)) {
-		q->spared = counter_get(&q->account.completed) + 1;
-		watchdog_fault(dev, &dev->faults.starved,
+		q->sched.protected_until = counter_get(&q->observe.account.completed) + 1;
+		watchdog_fault(dev, &dev->sched.faults.starved,
 			       "it has stopped a queue for too long");
 	}
 	watchdog_release(q);
@@ -89,7 +90,7 @@ static void end_long_stop(struct hal_queue *q)
 
 void watchdog_check_stops(struct hal_device *dev)
 {
-	dev->stops_ns = UINT64_MAX;
+	dev->sched.stops_ns = UINT64_MAX;
 	dev->acted = true;
 	policy_for_each_queue(dev, end_long_stop);
 }
@@ -100,16 +101,17 @@ void watchdog_check_stops(struct hal_device *dev)
 static void hold_partition(struct hal_partition *part, uint64_t at_ns)
 {
 	struct hal_device *dev = part->dev;
-	uint64_t since = watchdog_oldest(part)->view.runnable_ns;
-	uint64_t last = hal_bk_after(since, dev->limits.starve_ns);
+	uint64_t since = watchdog_oldest(part)->sched.policy_view.runnable_ns;
+	uint64_t last = hal_bk_after(since, dev->sched.limits.starve_ns);
 
-	dev->held += !part->held;
-	part->held = true;
+	dev->sched.held += !part->sched.held;
+	part->sched.held = true;
 	if (last < at_ns)
 		at_ns = hal_bk_after(last, 1);
-	DECIDED(dev, DECIDED_NOBODY, part, NULL, NULL, at_ns, part->view.runnable);
-	if (at_ns < dev->hold_ns)
-		dev->hold_ns = at_ns;
+	DECIDED(dev, DECIDED_NOBODY, part, NULL, NULL, at_ns,
+		part->sched.policy_view.runnable);
+	if (at_ns < dev->sched.hold_ns)
+		dev->sched.hold_ns = at_ns;
 	timer_at(dev, at_ns);
 }
 
@@ -118,10 +120,10 @@ NOINLINE void watchdog_unhold(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
 
-	part->held = false;
-	if (--dev->held > 0)
+	part->sched.held = false;
+	if (--dev->sched.held > 0)
 		return;
-	dev->hold_ns = UINT64_MAX;
+	dev->sched.hold_ns = UINT64_MAX;
 	timer_first(dev);
 }
 
@@ -145,18 +147,18 @@ static COLD struct hal_queue *nobody_runs(struct hal_partition *part)
 	/* Others may be what is waited for: those for whom the device had no room, whose
 	 * partition moves or stops (what is pending of the device has an end), and those
 	 * who have not been asked yet. */
-	if (!list_empty(&dev->blocked) || dev->pending > 0) {
+	if (!list_empty(&dev->command.blocked) || dev->command.pending > 0) {
 		dev->work |= WORK_HELD;
 		hold_partition(part, HAL_POLICY_NEVER);
 		return NULL;
 	}
-	if (!part->put_off && !list_empty(&dev->runnable)) {
-		part->put_off = true;
+	if (!part->sched.deferred && !list_empty(&dev->command.runnable)) {
+		part->sched.deferred = true;
 		partition_runnable(part);
 		return NULL;
 	}
-	part->put_off = false;
-	return watchdog_overrule(part, &dev->faults.stalls,
+	part->sched.deferred = false;
+	return watchdog_overrule(part, &dev->sched.faults.stalls,
 				 "it names nobody, and no time, while nothing runs");
 }
 
@@ -166,12 +168,12 @@ NOINLINE struct hal_queue *watchdog_nobody_named(struct hal_partition *part,
 	struct hal_device *dev = part->dev;
 
 	if (until_ns <= dev->now)
-		return watchdog_overrule(part, &dev->faults.stalls,
+		return watchdog_overrule(part, &dev->sched.faults.stalls,
 					 "it names nobody, until a time that has passed");
-	if (until_ns == HAL_POLICY_NEVER && part->inflight == 0) {
-		if (list_empty(&dev->flights))
+	if (until_ns == HAL_POLICY_NEVER && part->command.inflight == 0) {
+		if (list_empty(&dev->command.inflight_list))
 			return nobody_runs(part);
-		part->put_off = false;
+		part->sched.deferred = false;
 		dev->work |= WORK_HELD;
 	}
 	hold_partition(part, until_ns);

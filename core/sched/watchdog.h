@@ -13,7 +13,7 @@
 /* Return the queue of part that became runnable first; part has one. */
 static inline struct hal_queue *watchdog_oldest(const struct hal_partition *part)
 {
-	return container_of(part->waiting.next, struct hal_queue, waiting);
+	return container_of(part->sched.waiting.next, struct hal_queue, sched.waiting);
 }
 
 /* Resume q if the policy has stopped it. */

@@ -17,7 +17,7 @@ static struct hal_partition *partition_of(struct list *node)
 static const struct hal_partition *partition_number(struct hal_device *dev,
 						    uint32_t index)
 {
-	hal_list_for_each (it, &dev->partitions)
+	hal_list_for_each (it, &dev->space.partitions)
 		if (partition_of(it)->desc.index == index)
 			return partition_of(it);
 	return NULL;
@@ -26,10 +26,10 @@ static const struct hal_partition *partition_number(struct hal_device *dev,
 static COLD int units_short(struct hal_device *dev, uint32_t units)
 {
 	uint32_t all = dev->info.unit_rows * dev->info.unit_cols;
-	uint32_t left = place_left(&dev->place);
+	uint32_t left = place_left(&dev->space.place);
 	struct place_rect r;
 
-	place_largest(&dev->place, &r);
+	place_largest(&dev->space.place, &r);
 	if ((dev->info.caps & HAL_CAP_GRID) != 0)
 		return fail(
 			ENOSPC,
@@ -48,7 +48,7 @@ static COLD int rect_taken(struct hal_device *dev, const struct place_rect *r,
 {
 	const struct hal_partition *p = partition_number(dev, owner - 1);
 	char text[64] = "room that is made for another";
-	struct place_rect d = dev->plan.room;
+	struct place_rect d = dev->space.plan.room;
 
 	if (p != NULL) {
 		partition_describe(p, text, sizeof(text));
@@ -58,7 +58,7 @@ static COLD int rect_taken(struct hal_device *dev, const struct place_rect *r,
 		    "rectangle %u x %u at row %u, column %u overlaps %s (%u x %u at "
 		    "row %u, column %u); %u units are left",
 		    r->rows, r->cols, r->row, r->col, text, d.rows, d.cols, d.row, d.col,
-		    place_left(&dev->place));
+		    place_left(&dev->space.place));
 }
 
 static int rect_check(struct hal_device *dev, const struct hal_partition_desc *d,
@@ -81,7 +81,7 @@ static int rect_check(struct hal_device *dev, const struct hal_partition_desc *d
 	if (d->units_floor != 0 && d->units_floor != r->rows * r->cols)
 		return fail(EINVAL, "units_floor is %u, the rectangle %u x %u has %u",
 			    d->units_floor, r->rows, r->cols, r->rows * r->cols);
-	owner = place_owner(&dev->place, r, except);
+	owner = place_owner(&dev->space.place, r, except);
 	return owner != 0 ? rect_taken(dev, r, owner) : 0;
 }
 
@@ -112,9 +112,9 @@ static bool find_columns(struct hal_device *dev, uint32_t units, struct place_re
 	uint32_t rows = dev->info.unit_rows;
 
 	if (units < rows)
-		return place_find_shape(&dev->place, units, 1, out);
+		return place_find_shape(&dev->space.place, units, 1, out);
 	return units % rows == 0 &&
-	       place_find_shape(&dev->place, rows, units / rows, out);
+	       place_find_shape(&dev->space.place, rows, units / rows, out);
 }
 
 int allot_units(struct hal_device *dev, const struct hal_partition_desc *d,
@@ -144,7 +144,7 @@ int allot_units(struct hal_device *dev, const struct hal_partition_desc *d,
 		units = allot_wants(d, out->units);
 		if (!(except == NULL && d->units_ceiling > d->units_floor &&
 		      find_columns(dev, units, &r)) &&
-		    !place_find(&dev->place, units, except, &r))
+		    !place_find(&dev->space.place, units, except, &r))
 			return units_short(dev, units);
 	}
 	out->row = (uint16_t)r.row;
@@ -171,13 +171,13 @@ static int plan_colors(struct hal_device *dev, uint64_t mask, uint64_t *out)
 	if ((mask & ~all) != 0)
 		return fail(EINVAL, "colours 0x%llx asked for, %s has 0x%llx", U64(mask),
 			    dev->name, U64(all));
-	hal_list_for_each (it, &dev->partitions) {
+	hal_list_for_each (it, &dev->space.partitions) {
 		const struct hal_partition *p = partition_of(it);
 		char text[64];
 
 		if (n == 0)
 			break;
-		if (!p->own_colors)
+		if (!p->memory.own_colors)
 			continue;
 		owned |= p->desc.color_mask;
 		if ((mask & p->desc.color_mask) == 0)
@@ -200,10 +200,10 @@ static int plan_wide(struct hal_device *dev, struct hal_bk_partition_desc *out)
 	uint32_t n = dev->info.colors;
 	uint64_t mask = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
 
-	hal_list_for_each (it, &dev->partitions) {
+	hal_list_for_each (it, &dev->space.partitions) {
 		const struct hal_partition *p = partition_of(it);
 
-		if (p->own_colors)
+		if (p->memory.own_colors)
 			mask &= ~p->desc.color_mask;
 	}
 	if (mask == out->color_mask)
@@ -249,7 +249,7 @@ static int plan_index(struct hal_device *dev, uint32_t first, uint32_t end,
 		      uint32_t *index)
 {
 	for (uint32_t w = first / 64; w < (end + 63) / 64; w++) {
-		uint64_t open = ~dev->partition_map[w];
+		uint64_t open = ~dev->space.partition_map[w];
 
 		if (w == first / 64)
 			open &= UINT64_MAX << first % 64;

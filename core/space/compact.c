@@ -49,7 +49,8 @@ static struct hal_partition *partition_at(struct list *node)
 static bool may_go(const struct compact *c, const struct hal_partition *p)
 {
 	return !p->pinned && p->moving.units == 0 &&
-	       ((c->dev->info.caps & HAL_CAP_RESIZE_LIVE) != 0 || p->inflight == 0);
+	       ((c->dev->info.caps & HAL_CAP_RESIZE_LIVE) != 0 ||
+		p->command.inflight == 0);
 }
 
 /* ---- what is in the way ------------------------------------------------------------ */
@@ -76,7 +77,7 @@ static int weigh_all(struct compact *c)
 		calloc(((size_t)i->unit_rows + 1) * (i->unit_cols + 1), sizeof(*c->sums));
 	if (c->sums == NULL)
 		return fail(ENOMEM, "no memory to look for room on %s", c->dev->name);
-	hal_list_for_each (it, &c->dev->partitions) {
+	hal_list_for_each (it, &c->dev->space.partitions) {
 		const struct hal_partition *p = partition_at(it);
 
 		if (p != c->part)
@@ -118,7 +119,7 @@ static void offer(struct compact *c, const struct place_rect *r)
 	if (least >= FIXED ||
 	    (c->count == TARGETS && least >= c->best[TARGETS - 1].moved))
 		return;
-	hal_list_for_each (it, &c->dev->partitions) {
+	hal_list_for_each (it, &c->dev->space.partitions) {
 		const struct hal_partition *p = partition_at(it);
 
 		if (!is_in_the_way(c, p, r))
@@ -166,10 +167,10 @@ static void offer_all(struct compact *c)
 /* Into the plan, the largest first. */
 static void movers(const struct compact *c, const struct place_rect *r)
 {
-	struct plan *plan = &c->dev->plan;
+	struct plan *plan = &c->dev->space.plan;
 
 	plan->count = 0;
-	hal_list_for_each (it, &c->dev->partitions) {
+	hal_list_for_each (it, &c->dev->space.partitions) {
 		struct hal_partition *p = partition_at(it);
 		uint32_t i = plan->count;
 
@@ -191,8 +192,8 @@ static bool find_place(struct place *place, struct plan_move *m)
 /* A place for each of the plan, with r held; all is held as before in the end. */
 static bool place_movers(const struct compact *c, const struct place_rect *r)
 {
-	struct place *place = &c->dev->place;
-	struct plan *plan = &c->dev->plan;
+	struct place *place = &c->dev->space.place;
+	struct plan *plan = &c->dev->space.plan;
 	struct place_rect own = {0};
 	uint32_t n;
 
@@ -247,7 +248,7 @@ static bool can_go(const struct plan *plan)
 
 static int make_room(struct compact *c)
 {
-	struct plan *plan = &c->dev->plan;
+	struct plan *plan = &c->dev->space.plan;
 	int err;
 
 	for (uint32_t i = 0; i < c->count; i++) {
@@ -280,15 +281,15 @@ static bool is_there(struct compact *c, const struct hal_partition_desc *d)
 		own = rect_of(&c->part->desc);
 		except = &own;
 	}
-	return names_place(d) ? place_owner(&c->dev->place, &at, except) == 0
-			      : place_find(&c->dev->place, c->units, except, &r);
+	return names_place(d) ? place_owner(&c->dev->space.place, &at, except) == 0
+			      : place_find(&c->dev->space.place, c->units, except, &r);
 }
 
 static int check_compact(struct compact *c, const struct hal_partition_desc *d)
 {
 	struct hal_device *dev = c->dev;
-	uint32_t left =
-		place_left(&dev->place) + (c->part != NULL ? c->part->desc.units : 0);
+	uint32_t left = place_left(&dev->space.place) +
+			(c->part != NULL ? c->part->desc.units : 0);
 	const struct place_rect at = {d->row, d->col, d->rows, d->cols};
 	int err;
 
@@ -297,7 +298,7 @@ static int check_compact(struct compact *c, const struct hal_partition_desc *d)
 		return fail(EINVAL, "%s has no such units", dev->name);
 	if ((dev->info.caps & (HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE)) == 0)
 		return fail(ENOTSUP, "partitions of %s cannot be moved", dev->name);
-	if (dev->plan.open != 0 || dev->plan.room.rows != 0 ||
+	if (dev->space.plan.open != 0 || dev->space.plan.room.rows != 0 ||
 	    (c->part != NULL && c->part->moving.units != 0))
 		return plan_busy(dev);
 	if (is_there(c, d))
@@ -332,7 +333,7 @@ void compact_over(struct hal_device *dev)
 {
 	const struct place_rect none = {0};
 
-	if (dev->plan.room.rows != 0)
-		place_empty(&dev->place, &dev->plan.room, &none, PLAN_ROOM);
-	dev->plan.room = none;
+	if (dev->space.plan.room.rows != 0)
+		place_empty(&dev->space.place, &dev->space.plan.room, &none, PLAN_ROOM);
+	dev->space.plan.room = none;
 }

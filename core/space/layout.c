@@ -22,7 +22,7 @@ static uint32_t later(uint32_t a, uint32_t b)
 /* Of m->part, when it has moved. */
 static uint32_t units_of(const struct hal_policy_move *moves, const struct plan_move *m)
 {
-	while (moves->part != &m->part->view)
+	while (moves->part != &m->part->sched.policy_view)
 		moves++;
 	return moves->units;
 }
@@ -73,12 +73,12 @@ static bool shrink(struct plan_move *m, uint32_t units, uint32_t shape, uint32_t
 /* Everything is held as before. */
 static void as_before(struct hal_device *dev, uint32_t placed)
 {
-	struct plan *plan = &dev->plan;
+	struct plan *plan = &dev->space.plan;
 
 	for (uint32_t i = 0; i < placed; i++)
-		place_release(&dev->place, &plan->move[i].to);
+		place_release(&dev->space.place, &plan->move[i].to);
 	for (uint32_t i = 0; i < plan->count; i++)
-		place_take(&dev->place, &plan->move[i].from,
+		place_take(&dev->space.place, &plan->move[i].from,
 			   partition_holder(plan->move[i].part));
 }
 
@@ -86,7 +86,7 @@ static void as_before(struct hal_device *dev, uint32_t placed)
 static bool place_freely(struct hal_device *dev, const struct hal_policy_move *moves,
 			 uint32_t shape, uint32_t corner)
 {
-	struct plan *plan = &dev->plan;
+	struct plan *plan = &dev->space.plan;
 	uint32_t i;
 
 	for (i = 0; i < plan->count; i++) {
@@ -98,12 +98,12 @@ static bool place_freely(struct hal_device *dev, const struct hal_policy_move *m
 		} else if (units < m->part->desc.units) {
 			if (!shrink(m, units, shape, corner))
 				break;
-			place_settle(&dev->place, &m->from, &m->to,
+			place_settle(&dev->space.place, &m->from, &m->to,
 				     partition_holder(m->part));
 		} else {
-			if (!place_find(&dev->place, units, &m->from, &m->to))
+			if (!place_find(&dev->space.place, units, &m->from, &m->to))
 				break;
-			place_take(&dev->place, &m->to, partition_holder(m->part));
+			place_take(&dev->space.place, &m->to, partition_holder(m->part));
 		}
 	}
 	as_before(dev, i);
@@ -167,8 +167,8 @@ static bool place_small(struct hal_device *dev, struct plan_move *m, uint32_t fi
 		     m->to.col < first + columns && m->to.col < dev->info.unit_cols;
 		     m->to.col++)
 			for (m->to.row = 0; m->to.row <= last; m->to.row++)
-				if (place_owner(&dev->place, &m->to, NULL) == 0 &&
-				    (waits || deserted(&dev->plan, m)))
+				if (place_owner(&dev->space.place, &m->to, NULL) == 0 &&
+				    (waits || deserted(&dev->space.plan, m)))
 					return true;
 	return false;
 }
@@ -177,7 +177,7 @@ static bool place_large(struct hal_device *dev, struct plan_move *m, uint32_t *c
 {
 	m->to.row = 0;
 	for (m->to.col = *col; m->to.col + m->to.cols <= dev->info.unit_cols; m->to.col++)
-		if (place_owner(&dev->place, &m->to, NULL) == 0) {
+		if (place_owner(&dev->space.place, &m->to, NULL) == 0) {
 			*col = m->to.col + m->to.cols;
 			return true;
 		}
@@ -187,7 +187,7 @@ static bool place_large(struct hal_device *dev, struct plan_move *m, uint32_t *c
 /* The columns that those with less than one need. */
 static uint32_t small_columns(const struct hal_device *dev)
 {
-	const struct plan *plan = &dev->plan;
+	const struct plan *plan = &dev->space.plan;
 	uint32_t columns = 0, rows = 0;
 
 	for (uint32_t i = 0; i < plan->count; i++) {
@@ -230,7 +230,7 @@ static bool has_circle(const struct plan *plan)
 
 static bool place_columns(struct hal_device *dev, const struct hal_policy_move *moves)
 {
-	struct plan *plan = &dev->plan;
+	struct plan *plan = &dev->space.plan;
 	uint32_t columns, first = UINT32_MAX, col = 0, i;
 
 	sort_from(plan);
@@ -239,7 +239,7 @@ static bool place_columns(struct hal_device *dev, const struct hal_policy_move *
 			return false;
 	columns = small_columns(dev);
 	for (i = 0; i < plan->count; i++)
-		place_release(&dev->place, &plan->move[i].from);
+		place_release(&dev->space.place, &plan->move[i].from);
 	for (i = 0; i < plan->count; i++) {
 		struct plan_move *m = &plan->move[i];
 		bool small = is_small(dev, &m->to);
@@ -251,7 +251,7 @@ static bool place_columns(struct hal_device *dev, const struct hal_policy_move *
 		if (small ? !place_small(dev, m, first, columns)
 			  : !place_large(dev, m, &col))
 			break;
-		place_take(&dev->place, &m->to, partition_holder(m->part));
+		place_take(&dev->space.place, &m->to, partition_holder(m->part));
 	}
 	as_before(dev, i);
 	return i == plan->count && !has_circle(plan);
@@ -260,7 +260,7 @@ static bool place_columns(struct hal_device *dev, const struct hal_policy_move *
 /* On a grid each is as high as it, or in one column. */
 static bool are_columns(const struct hal_device *dev)
 {
-	const struct plan *plan = &dev->plan;
+	const struct plan *plan = &dev->space.plan;
 	uint32_t i = 0;
 
 	while (i < plan->count && (plan->move[i].from.rows == dev->info.unit_rows ||
@@ -272,14 +272,14 @@ static bool are_columns(const struct hal_device *dev)
 int layout_place(struct hal_device *dev, const struct hal_policy_move *moves)
 {
 	/* In one row there is one shape, and up is as down. */
-	const uint32_t shapes = dev->place.rows == 1 ? 1 : 3;
-	const uint32_t corners = dev->place.rows == 1 ? 2 : 4;
-	const struct plan as_asked = dev->plan;
+	const uint32_t shapes = dev->space.place.rows == 1 ? 1 : 3;
+	const uint32_t corners = dev->space.place.rows == 1 ? 2 : 4;
+	const struct plan as_asked = dev->space.plan;
 
 	if (are_columns(dev)) {
 		if (place_columns(dev, moves))
 			return 0;
-		dev->plan = as_asked;
+		dev->space.plan = as_asked;
 	}
 	for (uint32_t i = 0; i < shapes * corners; i++)
 		if (place_freely(dev, moves, i / corners, i % corners))
@@ -288,5 +288,5 @@ int layout_place(struct hal_device *dev, const struct hal_policy_move *moves)
 		return 0;
 	return fail(ENOSPC,
 		    "a plan of %u partitions does not fit on %s, where %u units are left",
-		    dev->plan.count, dev->name, place_left(&dev->place));
+		    dev->space.plan.count, dev->name, place_left(&dev->space.place));
 }

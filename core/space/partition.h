@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition.h - a partition, and the objects that live in it or on a device. */
+/* partition.h - a partition, and the objects that belong to it or to a device. */
 #ifndef HAL_SPACE_PARTITION_H
 #define HAL_SPACE_PARTITION_H
 
@@ -10,7 +10,7 @@
 #include "observe/account.h"
 #include "util/list.h"
 
-/* Cookies of HAL_BK_QUIET: a queue, or a partition with the lowest bit set. */
+/* The cookie of HAL_BK_QUIET is a queue, or a partition with its lowest bit set. */
 #define COOKIE_PARTITION UINT64_C(1)
 
 struct evict;
@@ -18,82 +18,109 @@ struct evictable;
 struct hal_queue;
 struct known;
 
-/* A guest has memory, colours, programs bound and queues that are destroyed with it; what
- * has to do with units and turns is its host's. */
+/* A guest partition has memory, colours, bound programs and queues, which are destroyed
+ * with it.  Its host has the units and schedules the guest's queues with its own.
+ *
+ * Fields are grouped by the module that owns them.  Those outside of a group belong to
+ * core/space.  docs/state.md lists the states of a partition that moves. */
 struct hal_partition {
 	struct object obj;
 	struct hal_device *dev;
-	struct hal_partition
-		*host; /* whose units it uses: itself, unless it is a guest */
+	struct hal_partition *host; /* itself, unless it is a guest */
 	void *bk;
 	char name[32];
-	bool own_colors;      /* named them; nobody else may */
-	bool bimodal;         /* HAL_PARTITION_BIMODAL */
-	counter quota;        /* bytes; 0: none */
-	counter memory_used;  /* any thread charges and releases */
-	counter buffer_count; /* alive, or not freed yet */
 	counter sequences;
-	struct evict *evict;         /* NULL: its buffers stay on the device; constant */
-	struct hal_queue_desc usual; /* what its queues do not say themselves; constant */
+	struct hal_queue_desc
+		queue_defaults; /* for what its queues leave out; constant */
 
-	/* The engine's; the lists change only while their changer has .dev->shape. */
+	/* The engine's, from here on.  A thread that changes the lists holds .dev->shape.
+	 */
 	struct list on_device;
 	struct list queues;
 	uint32_t queue_count, guest_count;
-	struct list runnable; /* on device.runnable: may be able to take a command */
-	struct list busy;     /* queues with anything in them */
 	struct hal_bk_partition_desc desc;
-	struct hal_bk_partition_desc moving; /* resize under way: units > 0 */
-	uint32_t floor_next, ceiling_next;   /* that; .view has those in force */
-	bool pinned, pinned_next;            /* it asked for this place; that */
-	bool policy_moves;                   /* that, for the policy or for others */
-	uint64_t quota_before;               /* that */
-	uint64_t moved_ns;                   /* when it has moved last */
-	/* Of the commands that have ended there, the last that were of one program and
-	 * behind each other; beside.c's. */
-	struct stretch {
-		uint32_t program;
-		uint64_t since_ns, until_ns;
-		uint64_t recent_ns; /* the last eight or so of them */
-	} stretch;
-	uint32_t inflight, inflight_max; /* 0 while it has to stand still */
-	struct hal_policy_partition view;
-	/* Queues the policy has, one more when it wants to see even one that is alone
-	 * (without that, sole is runnable and the policy has not been told yet), and one
-	 * more for .classes: then none passes policy_enqueue by. */
-	uint32_t enqueued;
-	union {
-		struct {
-			bool held;    /* nobody of it is named for now */
-			bool put_off; /* to be asked behind the others */
-			bool watched; /* whose turn it is is kept in .decisions */
-		};
-		uint32_t unusual; /* 0: none of these */
-	};
-	struct list waiting;            /* those the policy has, as they came */
-	struct heap order[HAL_CLASSES]; /* the same, under a policy that gives keys */
-	bool classes;    /* not only HAL_CLASS_NORMAL, or somebody preempts */
-	uint32_t urgent; /* queues at hand that others may make way for */
-	/* Of its bimodal memory; odd: it is on all of desc.wide_mask. */
-	counter switches;
-	bool ends_wanted;         /* queues of it are parked until something of it ends:
-				     bimodal.h, evict.h */
-	uint32_t copying;         /* copies by the host to and from that, under way */
-	bool switch_failed;       /* the device has refused to: it stays where it is */
-	struct list made_way;     /* those that were stopped for it, oldest first */
-	struct hal_queue *sole;   /* runnable, and the policy has not been told */
-	struct hal_queue *leased; /* may go on without asking, while .lease lasts */
-	struct hal_timeline *control; /* resizes that are done */
+	struct hal_bk_partition_desc
+		moving; /* where it goes; units > 0 during a resize */
+	uint32_t floor_next,
+		ceiling_next; /* with .moving; .sched.policy_view has today's */
+	bool pinned,
+		pinned_next; /* the application named its place; the same with .moving */
+	bool policy_moves;   /* .moving is the policy's or a plan's, not the owner's */
+	uint64_t quota_before;        /* to restore should .moving fail */
+	uint64_t moved_ns;            /* when it last moved */
+	struct hal_timeline *control; /* counts completed resizes */
 	uint64_t resize_count;
-	uint64_t bandwidth;                    /* that it asked for; constant */
-	uint64_t limit_bytes, limit_window_ns; /* that; 0: none */
-	struct busy ran;
-	struct account past; /* of its destroyed queues */
+
+	struct {
+		struct list runnable; /* on device.command.runnable */
+		struct list busy;     /* queues that are not empty */
+		uint32_t inflight,
+			inflight_max; /* .inflight_max is 0 while it may not issue */
+	} command;
+
+	struct {
+		struct hal_policy_partition policy_view;
+		/* Queues that the policy has.  One more if the policy wants to see even a
+		 * lone queue: without that, .sole is runnable and the policy has not been
+		 * told.  One more for .classes.  Not 0: every queue goes by
+		 * policy_enqueue. */
+		uint32_t enqueued;
+		union {
+			struct {
+				bool held; /* the policy names none of its queues for now
+					    */
+				bool deferred; /* ask for it after the other partitions */
+				bool watched;  /* its picks are kept in .observe.decisions
+						*/
+			};
+			uint32_t unusual; /* all of the above; 0: none is set */
+		};
+		struct list waiting; /* queues that the policy has, in order of arrival */
+		struct heap
+			order[HAL_CLASSES]; /* the same, under a policy that uses keys */
+		bool classes;    /* it has a queue whose class is not NORMAL, or that
+				    preempts */
+		uint32_t urgent; /* runnable queues for which others may be preempted */
+		struct list
+			preempted; /* queues preempted for urgent ones, oldest first */
+		struct hal_queue *sole;   /* runnable, and unknown to the policy */
+		struct hal_queue *leased; /* may issue without asking, up to its .lease */
+		uint64_t bandwidth;       /* promised to it, bytes a second; constant */
+		uint64_t limit_bytes,
+			limit_window_ns; /* at most N bytes a window; 0: no limit */
+		/* The latest run of commands of one program without another between them
+		 * (beside.c). */
+		struct stretch {
+			uint32_t program;
+			uint64_t since_ns, until_ns;
+			uint64_t recent_ns; /* average of the last eight or so */
+		} stretch;
+	} sched;
+
+	struct {
+		bool own_colors; /* it named its channels; no other partition gets them */
+		bool bimodal;    /* HAL_PARTITION_BIMODAL */
+		counter quota;   /* bytes; 0: none */
+		counter used;    /* bytes; any thread charges and releases */
+		counter buffer_count; /* alive, or not freed yet */
+		struct evict *evict;  /* NULL: its buffers stay on the device; constant */
+		/* Moves of its bimodal memory; odd: it is on all of desc.wide_mask. */
+		counter switches;
+		bool ends_wanted;   /* queues wait for memory until a command of it
+				       completes */
+		uint32_t copying;   /* host copies to and from bimodal memory under way */
+		bool switch_failed; /* the device refused a switch: no more are tried */
+	} memory;
+
+	struct {
+		struct busy ran;
+		struct account past; /* of its destroyed queues */
+	} observe;
 };
 
-/* Something destroyed that submitted work may still use (deferred.h). */
+/* A destroyed object that submitted work may still use (deferred.h). */
 struct deferred {
-	struct list node; /* at a queue */
+	struct list node; /* on hal_queue.deferred */
 	struct hal_device *dev;
 	const struct hal_partition *home; /* whose queues may use it; NULL: all */
 	uint64_t at_ns;                   /* device time when it was destroyed */
@@ -102,20 +129,21 @@ struct deferred {
 
 struct hal_buffer {
 	struct object obj;
-	/* Whose queues may use it; NULL: nobody's any more. */
+	/* The partition whose queues may use it; NULL once it is destroyed. */
 	const struct hal_partition *user;
-	uint64_t bytes, charge; /* to the quota */
+	uint64_t bytes, charge; /* .charge counts towards the quota */
 	void *bk;
 	struct hal_partition *part;
 	struct hal_device *dev;
 	void *address;
 	uint32_t maps; /* the engine's */
 	uint32_t flags;
-	/* It is going to other channels; and copies to and from the host under way.  Who
-	 * begins one of these sets or counts it, then looks at the other. */
+	/* .recolored is set while it moves to other channels, .copies counts host copies
+	 * under way.  A thread that starts either first sets or counts its own, then
+	 * reads the other, so that the two never overlap. */
 	atomic_bool recolored;
 	atomic_uint copies;
-	atomic_uint pins;        /* sequences that name it, and its handle */
+	atomic_uint pins;        /* sequences that use it, plus one for its handle */
 	struct evictable *evict; /* NULL: it stays on the device; constant */
 	struct deferred deferred;
 };
@@ -124,13 +152,14 @@ struct hal_kernel {
 	struct object obj;
 	const struct hal_device *user; /* NULL: unloaded */
 	struct hal_program *prog;
-	struct known *known; /* of the device's profile; NULL: nothing */
+	struct known *known; /* run times in the device's profile; NULL: none */
 	void *bk;
 	const _Atomic uint64_t *bound; /* prog->bound */
-	uint32_t inline_args; /* how many, if they may lie in a ring, else UINT32_MAX */
-	uint32_t slots;       /* of a record there */
-	uint32_t flags;       /* cmd.flags of a record of its own, but for HAL_CMD_* */
-	uint32_t program;     /* its number in the device's profile; 0: none */
+	uint32_t inline_args; /* argument count if they fit a ring record, else UINT32_MAX
+			       */
+	uint32_t slots;       /* of such a record */
+	uint32_t flags;       /* cmd.flags of such a record, without HAL_CMD_* */
+	uint32_t program;     /* number in the device's profile; 0: none */
 	struct hal_bk_kernel_info info;
 };
 
@@ -141,38 +170,39 @@ struct hal_program {
 	void *bk;
 	char name[32]; /* for traces; the engine's */
 	void *image;
-	bool loaded; /* the backend has it, though its kernels could not be listed */
+	bool loaded; /* the backend has it, even if its kernels could not be listed */
 	uint32_t kernel_count;
 	struct hal_kernel **kernels;
-	atomic_uint pins; /* sequences that name its kernels, and its handle */
+	atomic_uint pins; /* sequences that use its kernels, plus one for its handle */
 	struct deferred deferred;
-	uint64_t *bound_bytes;    /* a partition, the engine's; charged to its quota */
-	_Atomic uint64_t bound[]; /* bit a partition index */
+	uint64_t *bound_bytes;    /* per partition, charged to its quota; the engine's */
+	_Atomic uint64_t bound[]; /* a bit per partition index */
 };
 
-/* Numbers that partitions of a device have. */
+/* Return how many partition indices the device has, guests included. */
 static inline uint32_t partition_numbers(const struct hal_device *dev)
 {
 	return dev->info.partitions_max + dev->info.guests_max;
 }
 
-/* part may be able to take a command. */
+/* Have the engine try to issue a command of part. */
 static inline void partition_runnable(struct hal_partition *part)
 {
-	if (list_empty(&part->runnable))
-		list_add_before(&part->dev->runnable, &part->runnable);
+	if (list_empty(&part->command.runnable))
+		list_add_before(&part->dev->command.runnable, &part->command.runnable);
 	part->dev->work |= WORK_TODO;
 }
 
+/* Write the name of p into text, for an error message. */
 void partition_describe(const struct hal_partition *p, char *text, size_t size);
 
-/* What place.h calls its owner. */
+/* Return the owner number of p in place.h. */
 static inline uint32_t partition_holder(const struct hal_partition *p)
 {
 	return p->desc.index + 1;
 }
 
-/* Of .desc, or of .moving. */
+/* Return the rectangle of .desc or .moving. */
 static inline struct place_rect rect_of(const struct hal_bk_partition_desc *d)
 {
 	return (struct place_rect){d->row, d->col, d->rows, d->cols};

@@ -75,28 +75,29 @@ static uint32_t wait_for_each_other(struct plan *plan)
 /* What is free of where those go that wait, and of the room that is made. */
 static void hold_free(struct hal_device *dev)
 {
-	struct plan *plan = &dev->plan;
+	struct plan *plan = &dev->space.plan;
 
 	for (uint32_t i = 0; i < plan->count; i++)
 		if (plan->move[i].state == PLAN_WAITS)
-			place_fill(&dev->place, &plan->move[i].to,
+			place_fill(&dev->space.place, &plan->move[i].to,
 				   partition_holder(plan->move[i].part));
 	if (plan->room.rows != 0)
-		place_fill(&dev->place, &plan->room, PLAN_ROOM);
+		place_fill(&dev->space.place, &plan->room, PLAN_ROOM);
 }
 
 static void drop_waiting(struct hal_device *dev)
 {
-	struct plan *plan = &dev->plan;
+	struct plan *plan = &dev->space.plan;
 
 	for (uint32_t i = 0; i < plan->count; i++) {
 		struct plan_move *m = &plan->move[i];
 
 		if (m->state != PLAN_WAITS)
 			continue;
-		place_empty(&dev->place, &m->to, &m->from, partition_holder(m->part));
+		place_empty(&dev->space.place, &m->to, &m->from,
+			    partition_holder(m->part));
 		m->state = PLAN_DROPPED;
-		m->part->inflight_max = dev->partition_inflight;
+		m->part->command.inflight_max = dev->partition_inflight;
 		plan->open--;
 	}
 }
@@ -108,7 +109,7 @@ static int go(struct plan_move *m)
 
 	describe_move(m, &to);
 	resize_keep_limits(m->part);
-	m->part->quota_before = counter_get(&m->part->quota);
+	m->part->quota_before = counter_get(&m->part->memory.quota);
 	err = resize_move(m->part, &to);
 	m->part->policy_moves = err == 0;
 	if (err == 0)
@@ -119,7 +120,7 @@ static int go(struct plan_move *m)
 /* All that wait for nobody; err: one could not, and nobody waits any more. */
 static int move_free(struct hal_device *dev)
 {
-	struct plan *plan = &dev->plan;
+	struct plan *plan = &dev->space.plan;
 
 	for (uint32_t i = 0; i < plan->count; i++) {
 		int err;
@@ -143,7 +144,7 @@ int plan_busy(const struct hal_device *dev)
 /* m has left what it had. */
 static void place_left_by(struct hal_device *dev, const struct plan_move *left)
 {
-	struct plan *plan = &dev->plan;
+	struct plan *plan = &dev->space.plan;
 	struct place_rect r;
 
 	for (uint32_t i = 0; i < plan->count; i++) {
@@ -159,7 +160,7 @@ static void place_left_by(struct hal_device *dev, const struct plan_move *left)
 static void plan_moved(struct hal_partition *part, bool well)
 {
 	struct hal_device *dev = part->dev;
-	struct plan *plan = &dev->plan;
+	struct plan *plan = &dev->space.plan;
 	struct hal_partition *dropped[HAL_POLICY_MOVES];
 	uint32_t i = 0, n = 0;
 
@@ -197,7 +198,7 @@ static void plan_moved(struct hal_partition *part, bool well)
 
 int plan_carry_out(struct hal_device *dev)
 {
-	struct plan *plan = &dev->plan;
+	struct plan *plan = &dev->space.plan;
 	int err = 0;
 
 	plan->moved = plan_moved;
@@ -213,7 +214,8 @@ int plan_carry_out(struct hal_device *dev)
 	}
 	if ((dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0)
 		for (uint32_t i = 0; i < plan->count; i++)
-			plan->move[i].part->inflight_max = 0; /* until it has moved */
+			plan->move[i].part->command.inflight_max =
+				0; /* until it has moved */
 	hold_free(dev);
 	return move_free(dev);
 }
@@ -221,7 +223,7 @@ int plan_carry_out(struct hal_device *dev)
 int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,
 	       uint32_t count)
 {
-	struct plan *plan = &dev->plan;
+	struct plan *plan = &dev->space.plan;
 	int err;
 
 	if (plan->open != 0)
@@ -229,8 +231,8 @@ int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,
 	plan->count = 0;
 	for (int grows = 0; grows < 2; grows++)
 		for (uint32_t i = 0; i < count; i++) {
-			struct hal_partition *p =
-				container_of(moves[i].part, struct hal_partition, view);
+			struct hal_partition *p = container_of(
+				moves[i].part, struct hal_partition, sched.policy_view);
 
 			/* It holds the units it goes to as well. */
 			if (p->moving.units != 0)
@@ -248,7 +250,7 @@ int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,
 
 struct hal_point plan_point(const struct hal_device *dev)
 {
-	const struct plan *plan = &dev->plan;
+	const struct plan *plan = &dev->space.plan;
 
 	for (uint32_t i = 0; plan->open != 0 && i < plan->count; i++)
 		if (plan->move[i].state == PLAN_MOVES) {
@@ -261,7 +263,7 @@ struct hal_point plan_point(const struct hal_device *dev)
 
 struct hal_point plan_over_point(const struct hal_device *dev)
 {
-	const struct plan *plan = &dev->plan;
+	const struct plan *plan = &dev->space.plan;
 
 	return plan->open != 0 ? (struct hal_point){plan->over, plan->over_count + 1}
 			       : (struct hal_point){NULL, 0};

@@ -22,7 +22,7 @@ int plan_busy(const struct hal_device *dev);
 /* part waits until it can move. */
 static inline bool plan_has(const struct hal_partition *part)
 {
-	const struct plan *plan = &part->dev->plan;
+	const struct plan *plan = &part->dev->space.plan;
 
 	for (uint32_t i = 0; plan->open != 0 && i < plan->count; i++)
 		if (plan->move[i].part == part && plan->move[i].state == PLAN_WAITS)

@@ -26,8 +26,8 @@ void resize_limits(struct hal_partition *part, const struct hal_partition_desc *
 
 void resize_keep_limits(struct hal_partition *part)
 {
-	part->floor_next = part->view.floor;
-	part->ceiling_next = part->view.ceiling;
+	part->floor_next = part->sched.policy_view.floor;
+	part->ceiling_next = part->sched.policy_view.ceiling;
 	part->pinned_next = part->pinned;
 }
 
@@ -37,19 +37,19 @@ void partition_enter(struct hal_partition *p)
 	const struct place_rect r = rect_of(&p->desc);
 
 	if (p->host == p)
-		place_take(&dev->place, &r, partition_holder(p));
+		place_take(&dev->space.place, &r, partition_holder(p));
 	else
 		p->host->guest_count++;
 	p->obj.id = p->desc.index;
-	p->view.index = p->desc.index;
-	p->view.units = p->desc.units;
-	p->view.color_mask = p->desc.color_mask;
-	p->view.floor = p->floor_next;
-	p->view.ceiling = p->ceiling_next;
+	p->sched.policy_view.index = p->desc.index;
+	p->sched.policy_view.units = p->desc.units;
+	p->sched.policy_view.color_mask = p->desc.color_mask;
+	p->sched.policy_view.floor = p->floor_next;
+	p->sched.policy_view.ceiling = p->ceiling_next;
 	p->pinned = p->pinned_next;
-	dev->partition_map[p->desc.index / 64] |= UINT64_C(1) << p->desc.index % 64;
-	dev->partition_count++;
-	list_add_before(&dev->partitions, &p->on_device);
+	dev->space.partition_map[p->desc.index / 64] |= UINT64_C(1) << p->desc.index % 64;
+	dev->space.partition_count++;
+	list_add_before(&dev->space.partitions, &p->on_device);
 	trace_partition(dev, p);
 }
 
@@ -59,16 +59,17 @@ void partition_leave(struct hal_partition *p)
 	const struct place_rect r = rect_of(&p->desc);
 
 	if (p->host == p)
-		place_release(&dev->place, &r);
+		place_release(&dev->space.place, &r);
 	else
 		p->host->guest_count--;
 	trace_partition_gone(dev, p);
-	account_add(&dev->past, &p->past);
-	account_fini(&p->past);
+	account_add(&dev->observe.past, &p->observe.past);
+	account_fini(&p->observe.past);
 	list_del(&p->on_device);
-	list_del(&p->runnable);
-	dev->partition_map[p->desc.index / 64] &= ~(UINT64_C(1) << p->desc.index % 64);
-	dev->partition_count--;
+	list_del(&p->command.runnable);
+	dev->space.partition_map[p->desc.index / 64] &=
+		~(UINT64_C(1) << p->desc.index % 64);
+	dev->space.partition_count--;
 }
 
 /* ---- resize ------------------------------------------------------------------------ */
@@ -82,30 +83,30 @@ int resize_check(const struct hal_partition *p, const struct hal_partition_desc 
 	if (p->moving.units != 0 || plan_has(p))
 		return fail(EBUSY, "partition %u \"%s\" is being resized already",
 			    p->desc.index, p->name);
-	if (p->inflight != 0 && (dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0)
+	if (p->command.inflight != 0 && (dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0)
 		return fail(EBUSY,
 			    "partition %u \"%s\" has %u commands on the device, and %s "
 			    "resizes only quiet partitions",
-			    p->desc.index, p->name, p->inflight, dev->name);
+			    p->desc.index, p->name, p->command.inflight, dev->name);
 	if (d->color_mask != 0 && d->color_mask != p->desc.color_mask)
 		return fail(ENOTSUP,
 			    "a resize cannot change the colours 0x%llx to 0x%llx",
 			    U64(p->desc.color_mask), U64(d->color_mask));
-	if (d->bandwidth != 0 && d->bandwidth != p->bandwidth)
+	if (d->bandwidth != 0 && d->bandwidth != p->sched.bandwidth)
 		return fail(ENOTSUP, "a resize cannot change the bandwidth %llu to %llu",
-			    U64(p->bandwidth), U64(d->bandwidth));
-	if (d->flags != 0 && !p->bimodal)
+			    U64(p->sched.bandwidth), U64(d->bandwidth));
+	if (d->flags != 0 && !p->memory.bimodal)
 		return fail(ENOTSUP, "a resize cannot make a partition bimodal");
 	if (d->memory_limit != 0 &&
-	    d->memory_limit !=
-		    (p->evict != NULL ? p->evict->limit : counter_get(&p->quota)))
+	    d->memory_limit != (p->memory.evict != NULL ? p->memory.evict->limit
+							: counter_get(&p->memory.quota)))
 		return fail(ENOTSUP, "a resize cannot change the memory_limit");
-	if (p->evict != NULL && d->memory_bytes > p->evict->limit)
+	if (p->memory.evict != NULL && d->memory_bytes > p->memory.evict->limit)
 		return fail(EINVAL, "memory_bytes %llu: the memory_limit is %llu",
-			    U64(d->memory_bytes), U64(p->evict->limit));
-	if (d->memory_bytes != 0 && d->memory_bytes < counter_get(&p->memory_used))
+			    U64(d->memory_bytes), U64(p->memory.evict->limit));
+	if (d->memory_bytes != 0 && d->memory_bytes < counter_get(&p->memory.used))
 		return fail(ENOSPC, "a quota of %llu bytes: %llu are in use",
-			    U64(d->memory_bytes), U64(counter_get(&p->memory_used)));
+			    U64(d->memory_bytes), U64(counter_get(&p->memory.used)));
 	return 0;
 }
 
@@ -141,10 +142,11 @@ int resize_move(struct hal_partition *part, const struct hal_bk_partition_desc *
 		memset(&part->moving, 0, sizeof(part->moving));
 		return err;
 	}
-	place_take(&dev->place, &r, partition_holder(part));
+	place_take(&dev->space.place, &r, partition_holder(part));
 	if ((dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0)
-		part->inflight_max = 0; /* it needs to be quiet until it has moved */
-	dev->pending++;
+		part->command.inflight_max =
+			0; /* it needs to be quiet until it has moved */
+	dev->command.pending++;
 	part->resize_count++;
 	return 0;
 }
@@ -164,7 +166,7 @@ int resize_begin(struct hal_partition *part, const struct hal_partition_desc *d)
 		err = resize_renew(part);
 	if (err != 0)
 		return err;
-	part->quota_before = counter_get(&part->quota);
+	part->quota_before = counter_get(&part->memory.quota);
 	err = quota_change(part, d->memory_bytes);
 	if (err != 0)
 		return err;
@@ -194,7 +196,7 @@ int resize_units(struct hal_partition *part, uint32_t units)
 		err = resize_renew(part);
 	if (err != 0)
 		return err;
-	part->quota_before = counter_get(&part->quota);
+	part->quota_before = counter_get(&part->memory.quota);
 	resize_keep_limits(part);
 	err = resize_move(part, &to);
 	part->policy_moves = err == 0;
@@ -209,7 +211,7 @@ static void end_resize(struct hal_partition *part, int status, const char *why)
 	char text[160];
 
 	if (status == 0) {
-		place_settle(&dev->place, &from, &to, partition_holder(part));
+		place_settle(&dev->space.place, &from, &to, partition_holder(part));
 		/* Number and colours stay, and any thread may look at them. */
 		part->desc.units = part->moving.units;
 		part->desc.row = part->moving.row;
@@ -217,17 +219,17 @@ static void end_resize(struct hal_partition *part, int status, const char *why)
 		part->desc.rows = part->moving.rows;
 		part->desc.cols = part->moving.cols;
 		part->desc.memory_bytes = part->moving.memory_bytes;
-		part->view.floor = part->floor_next;
-		part->view.ceiling = part->ceiling_next;
+		part->sched.policy_view.floor = part->floor_next;
+		part->sched.policy_view.ceiling = part->ceiling_next;
 		part->pinned = part->pinned_next;
 		part->moved_ns = dev->now;
 	} else {
-		place_settle(&dev->place, &to, &from, partition_holder(part));
+		place_settle(&dev->space.place, &to, &from, partition_holder(part));
 		quota_undo(part);
 	}
 	memset(&part->moving, 0, sizeof(part->moving));
 	part->policy_moves = false;
-	part->inflight_max = dev->partition_inflight;
+	part->command.inflight_max = dev->partition_inflight;
 	trace_partition(dev, part);
 	if (status == 0) {
 		timeline_raise(part->control, part->resize_count, dev);
@@ -236,8 +238,8 @@ static void end_resize(struct hal_partition *part, int status, const char *why)
 			    why[0] != '\0' ? ": " : "", why);
 		timeline_fail(part->control, status, text, dev);
 	}
-	if (dev->plan.moved != NULL)
-		dev->plan.moved(part, status == 0);
+	if (dev->space.plan.moved != NULL)
+		dev->space.plan.moved(part, status == 0);
 	policy_changed(part, NULL);
 	partition_runnable(part);
 }

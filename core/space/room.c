@@ -24,16 +24,16 @@ static int begin_room(struct hal_device *dev, void *arg)
 	const struct hal_partition_desc *d = r->desc;
 	int err = device_alive(dev);
 
-	if (dev->plan.over == NULL)
-		dev->plan.over = timeline_make(dev);
-	if (dev->plan.over == NULL)
+	if (dev->space.plan.over == NULL)
+		dev->space.plan.over = timeline_make(dev);
+	if (dev->space.plan.over == NULL)
 		return -ENOMEM;
 	if (err != 0)
 		return err;
 	JOURNAL(dev, JOURNAL_COMPACT, r->part != NULL ? r->part->desc.index + 1 : 0,
 		d->units_floor, d->units_ceiling, d->row, d->col, d->rows, d->cols,
-		dev->compact);
-	err = compact_begin(dev, r->part, d, dev->compact);
+		dev->space.compact);
+	err = compact_begin(dev, r->part, d, dev->space.compact);
 	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
 	r->other = plan_over_point(dev);
 	return err;
@@ -69,28 +69,29 @@ int room_for(struct hal_device *dev, struct hal_partition *part,
 	char text[400];
 
 	/* A callback would wait for work that waits for it. */
-	if (err != -ENOSPC || dev->compact == 0 || callback_inside(dev))
+	if (err != -ENOSPC || dev->space.compact == 0 || callback_inside(dev))
 		return err;
 	format_text(text, sizeof(text), "%s", hal_last_error());
 	cancel = cancel_hold();
-	pthread_mutex_lock(&dev->room);
+	pthread_mutex_lock(&dev->space.room);
 	made = make(dev, &r);
 	if (made == 0)
 		err = tried(ask(arg, true));
-	pthread_mutex_unlock(&dev->room);
+	pthread_mutex_unlock(&dev->space.room);
 	cancel_release(cancel);
 	if (made != 0) {
 		char why[200];
 
 		format_text(why, sizeof(why), "%s", hal_last_error());
-		err = fail(err, "%s; hal.compact = %u: %s", text, dev->compact, why);
+		err = fail(err, "%s; hal.compact = %u: %s", text, dev->space.compact,
+			   why);
 	}
 	return err;
 }
 
 void room_take(struct hal_device *dev)
 {
-	if (dev->plan.room.rows == 0)
+	if (dev->space.plan.room.rows == 0)
 		return;
 	JOURNAL(dev, JOURNAL_ROOM, 0);
 	compact_over(dev);

@@ -7,7 +7,7 @@
 
 /* ask(arg, false) asks for what d says, for part or for a new one (NULL).  When that is
  * -ENOSPC, others are moved as far as hal.compact lets them, and it is asked again, with
- * true: by a letter that begins with room_take. */
+ * true: by a message that begins with room_take. */
 int room_for(struct hal_device *dev, struct hal_partition *part,
 	     const struct hal_partition_desc *d, int (*ask)(void *arg, bool room),
 	     void *arg);

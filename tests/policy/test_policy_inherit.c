@@ -44,13 +44,13 @@ static void three_close(struct three *t)
 
 /* A command of q that waits for p. */
 static struct hal_point behind(struct world *w, struct hal_queue *q, struct hal_point p,
-			       char letter)
+			       char message)
 {
 	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
 
 	d.waits = &p;
 	d.wait_count = 1;
-	return submit_as(w, q, d, 1, SHORT, letter);
+	return submit_as(w, q, d, 1, SHORT, message);
 }
 
 /* How long the highest waits for the lowest, which the one in between is before. */

@@ -16,10 +16,10 @@ struct tenant {
 };
 
 static struct hal_point job_of(struct world *w, struct hal_queue *q,
-			       unsigned int commands, uint64_t ns, char letter)
+			       unsigned int commands, uint64_t ns, char message)
 {
 	static struct hal_cmd cmds[COMMANDS_MAX];
-	const struct hal_arg args[2] = {{.offset = ns}, {.offset = (uint64_t)letter}};
+	const struct hal_arg args[2] = {{.offset = ns}, {.offset = (uint64_t)message}};
 	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
 	struct hal_point done;
 

@@ -38,7 +38,7 @@
 				 hal_last_error());                                      \
 	} while (0)
 
-/* Commands that have ended, one letter each, in order. */
+/* Commands that have ended, one message each, in order. */
 enum { LOG = 65536 };
 static struct policy_log {
 	char text[LOG + 1];
@@ -52,7 +52,7 @@ struct world {
 	struct hal_kernel *work;
 };
 
-/* Arguments: how long, which letter. */
+/* Arguments: how long, which message. */
 static inline uint64_t work_cost(const struct hal_ref_call *call)
 {
 	return call->args[0].value;
@@ -137,9 +137,9 @@ static inline struct hal_queue *add_queue(struct hal_partition *p, int32_t prior
 /* As many commands of ns each, a submission each; the point of the last. */
 static inline struct hal_point submit_as(struct world *w, struct hal_queue *q,
 					 struct hal_submit_desc d, unsigned int count,
-					 uint64_t ns, char letter)
+					 uint64_t ns, char message)
 {
-	const struct hal_arg args[2] = {{.offset = ns}, {.offset = (uint64_t)letter}};
+	const struct hal_arg args[2] = {{.offset = ns}, {.offset = (uint64_t)message}};
 	struct hal_cmd cmd = hal_cmd_launch(w->work, args, 2);
 	struct hal_point done = {NULL, 0};
 
@@ -152,11 +152,11 @@ static inline struct hal_point submit_as(struct world *w, struct hal_queue *q,
 }
 
 static inline struct hal_point submit(struct world *w, struct hal_queue *q,
-				      unsigned int count, uint64_t ns, char letter)
+				      unsigned int count, uint64_t ns, char message)
 {
 	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
 
-	return submit_as(w, q, d, count, ns, letter);
+	return submit_as(w, q, d, count, ns, message);
 }
 
 static inline void finish(struct hal_point p)

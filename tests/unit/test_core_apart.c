@@ -184,7 +184,7 @@ static void destroy_waits(void **state)
 	while (sem_wait(&begun) != 0)
 		;
 	caller_start(&destroys, &t, destroy_one);
-	told = waits_in(&destroys, SYS_futex, &t.one->evict->changed);
+	told = waits_in(&destroys, SYS_futex, &t.one->memory.evict->changed);
 	if (told)
 		other_goes_on(&t);
 	sem_post(&go_on);

@@ -665,7 +665,7 @@ static void reaches(struct world *w, uint32_t submits)
 	assert_int_equal(c.submits, submits);
 }
 
-/* A submission that read the time while the engine slept, and whose letter came when it
+/* A submission that read the time while the engine slept, and whose message came when it
  * was awake for long, has no time; what it uses is kept all the same. */
 static void kept_without_a_time(void **state)
 {

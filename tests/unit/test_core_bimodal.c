@@ -166,12 +166,12 @@ static void of_its_partition_alone(void **state)
 
 	(void)state;
 	lone_open(&l);
-	assert_true(l.q->watched);
-	assert_false(l.r.q->watched);
+	assert_true(l.q->memory_watched);
+	assert_false(l.r.q->memory_watched);
 	q = add_queue(l.r.part, 0);
-	assert_false(q->watched);
+	assert_false(q->memory_watched);
 	works(l.q);
-	assert_true(l.q->watched);
+	assert_true(l.q->memory_watched);
 	assert_false(l.q->inside);
 	OK(hal_queue_destroy(q));
 	lone_close(&l);

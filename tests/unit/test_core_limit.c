@@ -62,8 +62,8 @@ static void tighter_of_two(void **state)
 	(void)state;
 	own_is(&p, 0, 0, 0, 0);
 	own_is(&p, 640, 100, 640, 100);
-	p.limit_bytes = 1024;
-	p.limit_window_ns = 1000;
+	p.sched.limit_bytes = 1024;
+	p.sched.limit_window_ns = 1000;
 	own_is(&p, 0, 0, 1024, 1000);
 	own_is(&p, 1025, 1000, 1024, 1000);
 	own_is(&p, 1024, 1000, 1024, 1000);

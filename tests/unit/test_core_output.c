@@ -24,7 +24,7 @@
 
 static char folder[] = "/tmp/hal-output-XXXXXX";
 
-static void letters(void **state)
+static void messages(void **state)
 {
 	char out[OUTPUT_BYTES], want[64], longest[OUTPUT_BYTES];
 
@@ -251,7 +251,7 @@ static int remove_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(letters),  cmocka_unit_test(two_files),
+		cmocka_unit_test(messages), cmocka_unit_test(two_files),
 		cmocka_unit_test(one_file), cmocka_unit_test(killed),
 		cmocka_unit_test(full),     cmocka_unit_test(no_file),
 	};

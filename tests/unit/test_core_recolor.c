@@ -23,19 +23,19 @@ static void looked_at_meanwhile(void **state)
 	a = add_buffer(r.part, 1 << 20);
 	b = add_buffer(r.part, 1 << 20);
 	OK(hal_partition_get_info(r.part, &before));
-	assert_false(r.q->watched);
+	assert_false(r.q->memory_watched);
 	OK(hal_buffer_recolor(a, r.q, 1, NULL, &first));
 	OK(hal_device_poll(r.dev, 1));
 	other = add_queue(r.part, 0);
 	OK(hal_buffer_recolor(b, other, 2, NULL, &second));
 	OK(hal_device_poll(r.dev, 1));
-	assert_true(r.q->watched);
-	assert_true(other->watched);
+	assert_true(r.q->memory_watched);
+	assert_true(other->memory_watched);
 	OK(wait_ms(first, NEVER_MS));
-	assert_true(other->watched); /* for the other one's sake */
+	assert_true(other->memory_watched); /* for the other one's sake */
 	OK(wait_ms(second, NEVER_MS));
-	assert_false(r.q->watched);
-	assert_false(other->watched);
+	assert_false(r.q->memory_watched);
+	assert_false(other->memory_watched);
 	assert_int_equal((r.q->slow | other->slow) & SLOW_RECOLOR, 0);
 	OK(hal_partition_get_info(r.part, &after));
 	assert_int_equal(after.memory_used, before.memory_used);
@@ -63,8 +63,8 @@ static void of_its_partition_alone(void **state)
 	a = add_buffer(r.part, 1 << 20);
 	OK(hal_buffer_recolor(a, r.q, 1, NULL, &moved));
 	OK(hal_device_poll(r.dev, 1));
-	assert_true(r.q->watched);
-	assert_false(q->watched);
+	assert_true(r.q->memory_watched);
+	assert_false(q->memory_watched);
 	OK(wait_ms(moved, NEVER_MS));
 	OK(hal_buffer_destroy(a));
 	OK(hal_queue_destroy(q));

@@ -607,7 +607,7 @@ static void sleeps_beside_callback(void **state)
 		assert_int_equal(pthread_create(&other, NULL, i ? read_one : wait_for,
 						i ? (void *)ring : &end),
 				 0);
-		while (atomic_load(&r.dev->lenders) == 0) {
+		while (atomic_load(&r.dev->lock_waiters) == 0) {
 			if (now_ns() > until)
 				fail_msg("%s does not sleep",
 					 i ? "hal_completions_read" : "hal_wait");

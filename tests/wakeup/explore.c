@@ -4,11 +4,11 @@
  * of core/loop/wake.h themselves.
  *
  *   sender 0, 1   write a record, tail, announce_first, inbox_put, wake; as often as the
- *                 scenario says; or post a plain letter; or wait for what the engine
- *                 raises, as hal_wait does: a letter without a wake-up, then a look
+ *                 scenario says; or post a plain message; or wait for what the engine
+ *                 raises, as hal_wait does: a message without a wake-up, then a look
  *   engine        inbox_take, announce_again, look at tail; inbox_may_sleep, sleep,
  *                 inbox_awake; it may also wake by itself once (a timer), and look at a
- *                 tail without a letter (an event of the device)
+ *                 tail without a message (an event of the device)
  *
  * A state is memory, each thread's store buffer, and what each thread has read since it
  * began its present round.  That decides what it does next: the round is run again from
@@ -25,8 +25,8 @@
  *         later loads (nobody else writes the word meanwhile).  Loads stay in order: all
  *         that are shared acquire
  *
- * Wrong is: the engine sleeps for ever though a record or letter has not been taken; one
- * is taken twice; a letter is in the box twice; a record is read before it was written;
+ * Wrong is: the engine sleeps for ever though a record or message has not been taken; one
+ * is taken twice; a message is in the box twice; a record is read before it was written;
  * who waits is not told.
  *
  * Errors are planted, one at a time, and have to be found; the table below says which of
@@ -68,7 +68,7 @@ static struct shared {
 	unsigned int announced[SENDERS], tail[SENDERS];
 	unsigned int record[SENDERS][RECORDS];
 	unsigned int value; /* raised by the engine with the first record */
-	struct letter letter[SENDERS];
+	struct message message[SENDERS];
 } shared;
 
 enum {
@@ -87,7 +87,7 @@ static const void *word(unsigned int at)
 	if (at == AT_VALUE)
 		return &shared.value;
 	if (at >= AT_NEXT)
-		return &shared.letter[at - AT_NEXT].next;
+		return &shared.message[at - AT_NEXT].next;
 	if (at >= AT_RECORD)
 		return &shared.record[0][0] + (at - AT_RECORD);
 	if (at >= AT_TAIL)
@@ -105,22 +105,22 @@ static uint8_t index_of(const void *p)
 	abort();
 }
 
-static bool holds_letters(unsigned int at)
+static bool holds_messages(unsigned int at)
 {
 	return at == AT_LAST || (at >= AT_NEXT && at < AT_VALUE);
 }
 
 static uint8_t encode(unsigned int at, uintptr_t v)
 {
-	if (!holds_letters(at) || v == 0)
+	if (!holds_messages(at) || v == 0)
 		return (uint8_t)v;
-	return (uint8_t)(1 +
-			 ((struct letter *)v - shared.letter)); /* NOLINT(*int-to-ptr) */
+	return (uint8_t)(1 + ((struct message *)v -
+			      shared.message)); /* NOLINT(*int-to-ptr) */
 }
 
 static uintptr_t decode(unsigned int at, uint8_t v)
 {
-	return !holds_letters(at) || v == 0 ? v : (uintptr_t)&shared.letter[v - 1];
+	return !holds_messages(at) || v == 0 ? v : (uintptr_t)&shared.message[v - 1];
 }
 
 /* ---- a state ----------------------------------------------------------------------- */
@@ -147,7 +147,7 @@ struct state {
 	struct thread thread[THREADS];
 	uint8_t locked[WORDS]; /* 1 + thread */
 	/* Not for the threads' eyes. */
-	uint8_t taken[SENDERS]; /* records, or plain letters */
+	uint8_t taken[SENDERS]; /* records, or plain messages */
 	uint8_t began[SENDERS]; /* the same when the engine's round began */
 	uint8_t in_box[SENDERS];
 	bool token; /* the eventfd is readable */
@@ -159,17 +159,17 @@ enum plant {
 	NOTHING,
 	NO_W3,           /* no fence before the announcement */
 	NO_W3_LOOKS,     /* the same, and a look instead of an exchange when it is set */
-	NO_W6,           /* no fence between letter and look */
+	NO_W6,           /* no fence between message and look */
 	NO_E2,           /* no fence between the sleep flag and the look */
 	NO_E7,           /* no fence between announced = 0 and the look at tail */
 	CLEARS_LATE,     /* announced = 0 after the look at tail */
 	FLAG_LATE,       /* sleeping = 1 after the look into the box */
 	NO_LOOK,         /* sleeps without one */
 	NO_WAKE,         /* a sender does not wake */
-	WAKE_BEFORE,     /* a sender looks at the flag before its letter is in the box */
-	TAIL_LATE,       /* the letter first, then the tail */
+	WAKE_BEFORE,     /* a sender looks at the flag before its message is in the box */
+	TAIL_LATE,       /* the message first, then the tail */
 	TAIL_PLAIN,      /* the tail is no release */
-	NO_WAITER_FENCE, /* none between the waiter\'s letter and its look */
+	NO_WAITER_FENCE, /* none between the waiter\'s message and its look */
 	NO_WAITER_LOOK,  /* it sleeps without one */
 };
 
@@ -178,7 +178,7 @@ enum memory { TSO, ARM };
 struct scenario {
 	const char *name;
 	uint8_t records[SENDERS]; /* that each publishes */
-	bool plain;     /* sender 1 posts plain letters instead, one at a time */
+	bool plain;     /* sender 1 posts plain messages instead, one at a time */
 	bool waits;     /* sender 1 waits */
 	bool large;     /* not for planted errors: they are seen without */
 	bool event;     /* the engine also looks at tail 0 by itself */
@@ -234,11 +234,11 @@ static uintptr_t on_exchange(const void *p, uintptr_t v)
 static bool on_cas(const void *p, void *expected, uintptr_t v)
 {
 	uint8_t at = index_of(p), was, is;
-	struct letter **e = expected;
+	struct message **e = expected;
 
 	was = encode(at, (uintptr_t)*e);
 	is = happened(CAS, at, was, encode(at, v));
-	*e = (struct letter *)decode(at, is); /* NOLINT(*int-to-ptr) */
+	*e = (struct message *)decode(at, is); /* NOLINT(*int-to-ptr) */
 	return is == was;
 }
 
@@ -294,7 +294,7 @@ static bool announces(WAKE_WORD *announced)
 	return announce_first(announced);
 }
 
-static bool posts(struct letter *l)
+static bool posts(struct message *l)
 {
 	bool sleeps;
 
@@ -306,7 +306,7 @@ static bool posts(struct letter *l)
 }
 
 /* As api/wait.c: engine_post_quietly, full barrier, look, sleep. */
-static void waits(struct letter *l)
+static void waits(struct message *l)
 {
 	(void)inbox_add(&shared.box, l);
 	WAKE_FENCE();
@@ -316,14 +316,14 @@ static void waits(struct letter *l)
 
 static void sender(unsigned int i, unsigned int round)
 {
-	struct letter *l = &shared.letter[i];
+	struct message *l = &shared.message[i];
 	bool plain = scenario->plain && i == 1;
 
 	if (scenario->waits && i == 1) {
 		waits(l);
 		return;
 	}
-	/* Its letter is free again. */
+	/* Its message is free again. */
 	if (plain && round > 0)
 		(void)happened(ANSWER, 0, (uint8_t)round, 0);
 	if (!plain) {
@@ -350,9 +350,9 @@ static void looks(unsigned int i)
 	}
 }
 
-static void reads_letter(struct letter *l)
+static void reads_message(struct message *l)
 {
-	unsigned int i = (unsigned int)(l - shared.letter);
+	unsigned int i = (unsigned int)(l - shared.message);
 
 	note(LETTER_OUT, i, 0);
 	if (scenario->waits && i == 1) {
@@ -388,7 +388,7 @@ static bool may_sleep(void)
 /* A turn (thread.c). */
 static void engine(void)
 {
-	struct letter *l;
+	struct message *l;
 	uint8_t woken = 0;
 
 	if (scenario->event)
@@ -396,9 +396,9 @@ static void engine(void)
 	if (!inbox_empty(&shared.box)) {
 		l = inbox_take(&shared.box);
 		while (l != NULL) {
-			struct letter *behind = WAKE_GET(&l->next);
+			struct message *behind = WAKE_GET(&l->next);
 
-			reads_letter(l);
+			reads_message(l);
 			l = behind;
 		}
 		return;
@@ -449,7 +449,7 @@ static void take_note(struct state *s, const struct op *op)
 		break;
 	default:
 		if (s->in_box[i]-- == 0)
-			is_wrong("a letter is taken twice");
+			is_wrong("a message is taken twice");
 		break;
 	}
 }
@@ -545,7 +545,7 @@ static void step_rmw(struct state *s, unsigned int i, const struct op *op)
 	if (op->kind == CAS && was != op->expected)
 		return;
 	if (op->kind == CAS && s->in_box[op->value - 1]++ != 0)
-		is_wrong("a letter is in the box twice");
+		is_wrong("a message is in the box twice");
 	if (memory == TSO) {
 		s->memory[op->at] = op->value;
 		return;
@@ -677,7 +677,7 @@ static void judge(const struct state *s, const bool *alive, const struct op *ops
 	}
 	for (unsigned int i = 0; i < SENDERS; i++) {
 		if (scenario->waits && i == 1) {
-			/* Its letter may lie there when it has seen for itself. */
+			/* Its message may lie there when it has seen for itself. */
 			if (!s->thread[i].done)
 				is_wrong("who waits is not told");
 			continue;
@@ -687,7 +687,7 @@ static void judge(const struct state *s, const bool *alive, const struct op *ops
 		if (s->taken[i] > scenario->records[i])
 			is_wrong("something is taken twice");
 		if (s->in_box[i] != 0)
-			is_wrong("the engine sleeps though a letter is in the box");
+			is_wrong("the engine sleeps though a message is in the box");
 	}
 }
 
@@ -775,7 +775,7 @@ static const struct scenario scenarios[] = {
 	 .event = true,
 	 .timers = 1},
 	{.name = "two senders, two records and one", .records = {2, 1}, .large = true},
-	{.name = "records and plain letters", .records = {1, 2}, .plain = true},
+	{.name = "records and plain messages", .records = {1, 2}, .plain = true},
 	{.name = "a record that is waited for",
 	 .records = {1, 1},
 	 .waits = true,
@@ -814,14 +814,17 @@ static const struct planted {
 	{FLAG_LATE, "the sleep flag set after the look", {false, false}, NULL},
 	{NO_LOOK, "no look before the sleep", {false, false}, NULL},
 	{NO_WAKE, "a sender does not wake", {false, false}, NULL},
-	{WAKE_BEFORE, "the flag looked at before the letter is in", {false, false}, NULL},
-	{TAIL_LATE, "the letter before the tail", {false, false}, NULL},
+	{WAKE_BEFORE,
+	 "the flag looked at before the message is in",
+	 {false, false},
+	 NULL},
+	{TAIL_LATE, "the message before the tail", {false, false}, NULL},
 	{TAIL_PLAIN,
 	 "the tail is no release",
 	 {true, false},
 	 "x86 keeps stores in order"},
 	{NO_WAITER_FENCE,
-	 "no fence between a waiter's letter and its look",
+	 "no fence between a waiter's message and its look",
 	 {true, false},
 	 "a read-modify-write is the barrier on x86; it costs an instruction there"},
 	{NO_WAITER_LOOK, "a waiter sleeps without a look", {false, false}, NULL},

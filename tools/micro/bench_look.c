@@ -10,7 +10,7 @@
  *
  *   tools/figures/count_instructions --toggle-collect=view_take bench_look look [N]
  *
- * view_take is all that the engine does for a look, but for reading a letter.
+ * view_take is all that the engine does for a look, but for reading a message.
  */
 #include <stdio.h>
 #include <stdlib.h>

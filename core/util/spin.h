@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * patience.h - how long to look for something before one sleeps until it comes.
+ * spin.h - how long to look for something before one sleeps until it comes.
  *
  * Looking saves the sleep and whoever brings it the call that wakes, but only if it comes
  * in time.  So it is learned from when it came, and whoever wakes says when that was: a
@@ -10,8 +10,8 @@
  * worth one: the next is half as long.  With a bound of what a sleep costs, never more
  * than twice the least is spent (Karlin et al. 1990).
  */
-#ifndef HAL_UTIL_PATIENCE_H
-#define HAL_UTIL_PATIENCE_H
+#ifndef HAL_UTIL_SPIN_H
+#define HAL_UTIL_SPIN_H
 
 #include <stdint.h>
 
@@ -25,14 +25,14 @@
 uint64_t wake_up_takes(void);
 void wake_up_took(uint64_t ns);
 
-struct patience {
+struct spin {
 	uint64_t ns; /* of the next look */
 };
 
-#define PATIENCE_UNKNOWN UINT64_MAX
+#define SPIN_UNKNOWN UINT64_MAX
 
-/* It came so long after one began to look; PATIENCE_UNKNOWN: not by somebody's hand. */
-static inline void patience_learn(struct patience *p, uint64_t came_ns, uint64_t bound_ns)
+/* It came so long after one began to look; SPIN_UNKNOWN: not by somebody's hand. */
+static inline void spin_learn(struct spin *p, uint64_t came_ns, uint64_t bound_ns)
 {
 	uint64_t twice = came_ns < bound_ns / 2 ? came_ns * 2 : bound_ns;
 

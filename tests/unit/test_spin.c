@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_patience.c - the rule by which a thread looks before it sleeps (util/patience.h),
+ * test_spin.c - the rule by which a thread looks before it sleeps (util/spin.h),
  * alone and in a model of two that wait for each other: one command at a time between a
  * caller, whose look may take two wake-ups, and an engine, whose look may take 8 us.
  */
@@ -11,52 +11,52 @@
 
 #include <cmocka.h>
 
-#include "util/patience.h"
+#include "util/spin.h"
 
 #define ENGINE_BOUND UINT64_C(8000)
 
 static void learns_from_when_it_came(void **state)
 {
-	struct patience p = {100};
+	struct spin p = {100};
 
 	(void)state;
-	patience_learn(&p, 300, 8000);
+	spin_learn(&p, 300, 8000);
 	assert_int_equal(p.ns, 600);
 	/* Sooner: as before, for one that is later again. */
-	patience_learn(&p, 0, 8000);
+	spin_learn(&p, 0, 8000);
 	assert_int_equal(p.ns, 600);
-	patience_learn(&p, 299, 8000);
+	spin_learn(&p, 299, 8000);
 	assert_int_equal(p.ns, 600);
-	patience_learn(&p, 3999, 8000);
+	spin_learn(&p, 3999, 8000);
 	assert_int_equal(p.ns, 7998);
 	/* Never longer than the bound, whatever that was before. */
-	patience_learn(&p, 4000, 8000);
+	spin_learn(&p, 4000, 8000);
 	assert_int_equal(p.ns, 8000);
-	patience_learn(&p, 8000, 8000);
+	spin_learn(&p, 8000, 8000);
 	assert_int_equal(p.ns, 8000);
-	patience_learn(&p, 10, 5000);
+	spin_learn(&p, 10, 5000);
 	assert_int_equal(p.ns, 20);
 	p.ns = 8000;
-	patience_learn(&p, 8001, 8000);
+	spin_learn(&p, 8001, 8000);
 	assert_int_equal(p.ns, 4000);
-	patience_learn(&p, PATIENCE_UNKNOWN, 8000);
+	spin_learn(&p, SPIN_UNKNOWN, 8000);
 	assert_int_equal(p.ns, 2000);
 	/* Nobody is to look. */
-	patience_learn(&p, 0, 0);
+	spin_learn(&p, 0, 0);
 	assert_int_equal(p.ns, 0);
-	patience_learn(&p, 1, 0);
+	spin_learn(&p, 1, 0);
 	assert_int_equal(p.ns, 0);
 }
 
 static void in_vain_again_and_again_is_hardly_at_all(void **state)
 {
-	struct patience p = {8000};
+	struct spin p = {8000};
 	uint64_t looked = 0;
 
 	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		looked += p.ns;
-		patience_learn(&p, 100000, 8000);
+		spin_learn(&p, 100000, 8000);
 	}
 	assert_true(looked < 16000);
 }
@@ -64,7 +64,7 @@ static void in_vain_again_and_again_is_hardly_at_all(void **state)
 /* ---- two of them ------------------------------------------------------------------- */
 
 struct side {
-	struct patience patience;
+	struct spin spin;
 	uint64_t bound, looked;
 	uint64_t rests_at; /* since then it looks or sleeps */
 	unsigned int slept;
@@ -74,9 +74,9 @@ struct side {
 static uint64_t met(struct side *s, uint64_t came, uint64_t wake_up)
 {
 	uint64_t took = came > s->rests_at ? came - s->rests_at : 0;
-	uint64_t look = s->patience.ns;
+	uint64_t look = s->spin.ns;
 
-	patience_learn(&s->patience, took, s->bound);
+	spin_learn(&s->spin, took, s->bound);
 	if (took <= look) {
 		s->looked += took;
 		return s->rests_at + took;
@@ -159,8 +159,8 @@ static void long_commands_are_slept_for(void **state)
 	struct pair x = both_asleep(30000);
 
 	(void)state;
-	x.caller.patience.ns = 60000;
-	x.engine.patience.ns = 8000;
+	x.caller.spin.ns = 60000;
+	x.engine.spin.ns = 8000;
 	exchange(&x, 1000, 30000, 100000);
 	assert_int_equal(x.caller.slept, 1000);
 	assert_true(x.caller.looked < 2 * 60000 + 1000);

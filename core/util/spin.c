@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* patience.c - what a wake-up takes: a running mean; see patience.h. */
-#include "util/patience.h"
+/* spin.c - what a wake-up takes: a running mean; see spin.h. */
+#include "util/spin.h"
 
 #include <stdatomic.h>
 
