@@ -264,8 +264,8 @@ static void ended(void *state, struct hal_policy_partition *part,
 }
 
 /* Return whether a is served before b: by class, then in order of arrival. */
-static bool is_served_before(const struct hal_policy_queue *a,
-			     const struct hal_policy_queue *b)
+static bool is_before_in_class(const struct hal_policy_queue *a,
+			       const struct hal_policy_queue *b)
 {
 	if (a->own[RANK] != b->own[RANK])
 		return a->own[RANK] < b->own[RANK];
@@ -290,7 +290,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 		order->until_ns = hal_bk_after(first->runnable_ns, v->wait_ns);
 		first = NULL;
 	}
-	if (queue == NULL || (first != NULL && is_served_before(first, queue)))
+	if (queue == NULL || (first != NULL && is_before_in_class(first, queue)))
 		queue = first;
 	if (queue == NULL)
 		return NULL;

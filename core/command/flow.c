@@ -90,7 +90,7 @@ static ALWAYS_INLINE void runnable(struct hal_queue *q, struct record *r)
 }
 
 /* Whose command is next; NULL: nobody's. */
-static ALWAYS_INLINE struct hal_queue *pick(struct hal_partition *part)
+static ALWAYS_INLINE struct hal_queue *next_queue(struct hal_partition *part)
 {
 	struct hal_queue *q = part->sched.sole;
 
@@ -844,7 +844,7 @@ static ALWAYS_INLINE void serve_partition(struct hal_device *dev,
 					  struct hal_partition *part)
 {
 	while (part->command.inflight < part->command.inflight_max) {
-		struct hal_queue *q = pick(part);
+		struct hal_queue *q = next_queue(part);
 
 		if (q == NULL || !issue(dev, part, q))
 			return;
@@ -1228,7 +1228,7 @@ static NOINLINE void act_again(struct hal_device *dev)
 	act(dev);
 }
 
-static ALWAYS_INLINE bool turn(struct hal_device *dev, uint64_t until_ns, bool idle)
+static ALWAYS_INLINE bool flow_turn(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
 	bool looked;
 
@@ -1241,7 +1241,7 @@ static ALWAYS_INLINE bool turn(struct hal_device *dev, uint64_t until_ns, bool i
 
 bool engine_turn(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
-	return turn(dev, until_ns, idle);
+	return flow_turn(dev, until_ns, idle);
 }
 
 bool engine_turns(struct hal_device *dev, const struct hal_timeline *t, uint64_t value)
@@ -1251,7 +1251,7 @@ bool engine_turns(struct hal_device *dev, const struct hal_timeline *t, uint64_t
 		if (UNLIKELY(atomic_load_explicit(&dev->lock_waiters,
 						  memory_order_relaxed) != 0))
 			return true;
-		if (!turn(dev, UINT64_MAX, false))
+		if (!flow_turn(dev, UINT64_MAX, false))
 			return false;
 	}
 	return true;

@@ -285,7 +285,7 @@ static void mark(const struct evict *e, const struct record *r, uint64_t how)
 }
 
 /* Whose next command gets what it needs; NULL: nobody's. */
-static struct hal_queue *turn(const struct evict *e)
+static struct hal_queue *queue_in_turn(const struct evict *e)
 {
 	hal_list_for_each (it, &e->turns) {
 		struct hal_queue *q =
@@ -312,7 +312,7 @@ static void mark_queue(const struct evict *e, const struct hal_queue *q)
 /* What may not go now. */
 static void mark_used(struct evict *e)
 {
-	struct hal_queue *q = turn(e);
+	struct hal_queue *q = queue_in_turn(e);
 	const struct record *r = q != NULL ? queue_next(q) : NULL;
 
 	e->marks += MARKS;
@@ -536,7 +536,7 @@ int evict_lets(struct hal_queue *q, const struct record *r)
 	if (i == n)
 		return lets(q, set, n);
 	take_turn(q);
-	if (turn(e) != q)
+	if (queue_in_turn(e) != q)
 		return park_for_room(q);
 	err = fetch_all(q, set, n);
 	if (err == -EAGAIN)
@@ -554,7 +554,7 @@ int evict_lets_move(struct hal_queue *q, struct recolor *m)
 	int err = 0;
 
 	take_turn(q);
-	if (turn(q->home->memory.evict) != q)
+	if (queue_in_turn(q->home->memory.evict) != q)
 		return park_for_room(q);
 	if (ev != NULL)
 		err = evict_fetch(m->buf, &busy);

@@ -64,7 +64,7 @@ static bool queue_uses(const struct recolor *m, const struct hal_queue *q)
 	return false;
 }
 
-static bool buffer_in_use(const struct recolor *m)
+static bool recolor_in_use(const struct recolor *m)
 {
 	hal_list_for_each (it, &m->queue->home->queues) {
 		const struct hal_queue *q =
@@ -211,7 +211,7 @@ void recolor_free(struct hal_buffer *buf, void *to)
 /* ---- its way ----------------------------------------------------------------------- */
 
 /* It has memory where it goes, which its pieces are told. */
-static int find_place(struct recolor *m)
+static int find_new_memory(struct recolor *m)
 {
 	int may;
 
@@ -226,7 +226,7 @@ static int find_place(struct recolor *m)
 int recolor_begin(struct recolor *m)
 {
 	struct hal_queue *q = m->queue;
-	int may = find_place(m);
+	int may = find_new_memory(m);
 
 	if (may <= 0)
 		return may;
@@ -235,7 +235,7 @@ int recolor_begin(struct recolor *m)
 		for_each_queue(m, watch);
 		for_each_queue(m, hold_queue);
 	}
-	m->waits = buffer_in_use(m);
+	m->waits = recolor_in_use(m);
 	q->parked = m->waits;
 	return m->waits ? 0 : 1;
 }

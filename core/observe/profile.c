@@ -28,8 +28,8 @@ static bool is_whole(const struct json *v)
 }
 
 /* A whole number. */
-static int read_number(struct reading *r, const struct json *object, const char *key,
-		       double least, double most, uint64_t *out)
+static int read_whole_number(struct reading *r, const struct json *object,
+			     const char *key, double least, double most, uint64_t *out)
 {
 	double n = 0;
 
@@ -71,7 +71,7 @@ static int same_number(struct reading *r, const struct json *d, const char *key,
 {
 	uint64_t n = 0;
 
-	if (read_number(r, d, key, 0, NS_MAX * 1000, &n) != 0)
+	if (read_whole_number(r, d, key, 0, NS_MAX * 1000, &n) != 0)
 		return -1;
 	*same &= n == is;
 	return 0;
@@ -159,8 +159,8 @@ static int read_point(struct reading *r, const struct json *in, struct known *k)
 	uint64_t units = 0, ns = 0;
 
 	if (json_only(in, known, r->file, r->why) != 0 ||
-	    read_number(r, in, "units", 1, units_max, &units) != 0 ||
-	    read_number(r, in, "ns", 1, NS_MAX, &ns) != 0)
+	    read_whole_number(r, in, "units", 1, units_max, &units) != 0 ||
+	    read_whole_number(r, in, "ns", 1, NS_MAX, &ns) != 0)
 		return -1;
 	if (!profile_add(k, (uint32_t)units, ns))
 		return json_wrong(json_member(in, "units"), r->file, r->why,
@@ -177,8 +177,8 @@ static int read_error(struct reading *r, const struct json *list, uint32_t *perm
 
 		if (v->type != JSON_OBJECT)
 			return json_wrong(v, r->file, r->why, "is not an object");
-		if (read_number(r, v, "ns", 1, NS_MAX, &ns) != 0 ||
-		    read_number(r, v, "spread_ns", 0, NS_MAX, &spread) != 0)
+		if (read_whole_number(r, v, "ns", 1, NS_MAX, &ns) != 0 ||
+		    read_whole_number(r, v, "spread_ns", 0, NS_MAX, &spread) != 0)
 			return -1;
 		error = spread < ns ? spread * 1000 / ns : 1000;
 		if (error > *permille)
@@ -193,7 +193,7 @@ static int read_times(struct reading *r, const struct json *in, struct known *k)
 	uint32_t error = 0;
 	uint64_t bytes;
 
-	if (read_number(r, in, "bytes", 0, NS_MAX, &bytes) != 0 ||
+	if (read_whole_number(r, in, "bytes", 0, NS_MAX, &bytes) != 0 ||
 	    json_list(in, "units", r->file, &list, r->why) != 0)
 		return -1;
 	if (list->count == 0)
@@ -231,8 +231,8 @@ static int read_stop(struct reading *r, const struct json *in, struct known *k)
 	if (in->type != JSON_OBJECT)
 		return json_wrong(in, r->file, r->why, "is not an object");
 	if (json_only(in, known, r->file, r->why) != 0 || read_mode(r, in, &mode) != 0 ||
-	    read_number(r, in, "quiet_ns", 0, NS_MAX, &quiet_ns) != 0 ||
-	    read_number(r, in, "cost_ns", 0, NS_MAX, &cost_ns) != 0)
+	    read_whole_number(r, in, "quiet_ns", 0, NS_MAX, &quiet_ns) != 0 ||
+	    read_whole_number(r, in, "cost_ns", 0, NS_MAX, &cost_ns) != 0)
 		return -1;
 	if (!profile_add_stop(k, mode, quiet_ns, cost_ns))
 		return json_wrong(json_member(in, "mode"), r->file, r->why,
@@ -282,7 +282,7 @@ static int read_kernel(struct reading *r, const struct json *in, uint32_t progra
 				  "has more than %zu characters",
 				  sizeof(k->kernel.name) - 1);
 	format_text(k->kernel.name, sizeof(k->kernel.name), "%s", name);
-	if (read_number(r, in, "work", 0, NS_MAX, &k->kernel.work) != 0 ||
+	if (read_whole_number(r, in, "work", 0, NS_MAX, &k->kernel.work) != 0 ||
 	    read_args(r, in, &k->kernel) != 0 || read_kind(r, in, &k->kind) != 0)
 		return -1;
 	return read_times(r, in, k) != 0 ? -1 : read_stops(r, in, k);

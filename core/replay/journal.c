@@ -56,7 +56,7 @@ static void flush(struct journal *j)
 	j->happened = true;
 }
 
-static void put_number(struct journal *j, uint64_t n)
+static void write_number(struct journal *j, uint64_t n)
 {
 	char digits[DIGITS_MAX];
 	uint32_t count = 0;
@@ -77,7 +77,7 @@ static void write_line(struct journal *j, uint32_t kind, const uint64_t *n,
 		flush(j);
 	j->text[j->length++] = (char)kind;
 	for (uint32_t i = 0; i < count; i++)
-		put_number(j, n[i]);
+		write_number(j, n[i]);
 	j->text[j->length++] = '\n';
 	if (kind != JOURNAL_NOW && kind != JOURNAL_LOOK &&
 	    !(kind == JOURNAL_POLLED && n[0] == 0))

@@ -499,7 +499,7 @@ static void view_reset(struct hal_queue *q)
 	q->sched.policy_view.running = q->inflight_count - q->sched.frozen;
 }
 
-static int attach(struct hal_queue *q)
+static int attach_to_policy(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
 	int err = 0;
@@ -540,7 +540,7 @@ int policy_attach(struct hal_queue *q)
 	if (err != 0)
 		return err;
 	own_reset(q);
-	return attach(q);
+	return attach_to_policy(q);
 }
 
 static int budgets_check(const struct hal_device *dev, const struct hal_policy *p)
@@ -587,7 +587,7 @@ static void leave_policy(struct hal_queue *q)
 
 static void take_over(struct hal_queue *q)
 {
-	(void)attach(q); /* what is there stays, admitted or not */
+	(void)attach_to_policy(q); /* what is there stays, admitted or not */
 	if (q->sched.urgent)
 		queue_todo(q); /* it may not be any more */
 }

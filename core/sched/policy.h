@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy.h - the host of a sharing policy (hal/policy.h): what it is told, what it is
- * asked, and the net under it; by the engine.
+ * policy.h - the host of a sharing policy (hal/policy.h): what it is told and what it is
+ * asked; by the engine.  watchdog.h overrules it.
  */
 #ifndef HAL_SCHED_POLICY_H
 #define HAL_SCHED_POLICY_H

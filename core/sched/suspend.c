@@ -86,7 +86,7 @@ void suspend_thaw_all(struct hal_device *dev)
 	}
 }
 
-static uint32_t count_running(const struct hal_queue *q)
+static uint32_t commands_running(const struct hal_queue *q)
 {
 	const struct inflight *f = q->oldest;
 	uint32_t n = 0;
@@ -254,7 +254,7 @@ void suspend_quiet(const struct hal_bk_event *ev)
 	if (q->sched.suspend_mode == HAL_SUSPEND_KILL) {
 		count_lost(q, ran_ns);
 		ran_ns = 0;
-	} else if (ran_ns > 0 && count_running(q) > 0) {
+	} else if (ran_ns > 0 && commands_running(q) > 0) {
 		queue_stopped(q, ev->start_ns, ev->end_ns);
 		q->sched.starving_ns =
 			q->sched.suspend_asked_ns; /* until then it has got on */
@@ -301,7 +301,7 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 	if (err != 0)
 		return err;
 	/* Else giving the device nothing more is enough. */
-	if (count_running(q) > 0 && (dev->sched.bk_suspend_modes >> mode & 1) != 0) {
+	if (commands_running(q) > 0 && (dev->sched.bk_suspend_modes >> mode & 1) != 0) {
 		err = dev->hot.suspend(dev->hot_bk, q->bk, mode, (uint64_t)(uintptr_t)q);
 		if (err != 0)
 			return err;
@@ -315,7 +315,7 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 	q->sched.suspend_asked_ns = dev->now;
 	q->sched.suspend_count++;
 	counter_add(&q->observe.account.suspends, 1);
-	if (count_running(q) == 0)
+	if (commands_running(q) == 0)
 		queue_quiet(q, 0);
 	return 0;
 }

@@ -183,7 +183,7 @@ static void movers(const struct compact *c, const struct place_rect *r)
 	}
 }
 
-static bool find_place(struct place *place, struct plan_move *m)
+static bool place_elsewhere(struct place *place, struct plan_move *m)
 {
 	return place_find_shape(place, m->from.rows, m->from.cols, &m->to) ||
 	       place_find(place, m->part->desc.units, NULL, &m->to);
@@ -207,7 +207,7 @@ static bool place_movers(const struct compact *c, const struct place_rect *r)
 	/* It has that until it moves itself. */
 	if (c->part != NULL)
 		place_fill(place, &own, PLAN_ROOM);
-	for (n = 0; n < plan->count && find_place(place, &plan->move[n]); n++)
+	for (n = 0; n < plan->count && place_elsewhere(place, &plan->move[n]); n++)
 		place_take(place, &plan->move[n].to,
 			   partition_holder(plan->move[n].part));
 	for (uint32_t i = 0; i < n; i++)
