@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * common.h - what several policies need: lists and heaps of queues, state that the queues
- * of a partition share, plans of units, limits of bandwidth, programs beside each other.
+ * common.h - helpers for policies: lists and heaps of queues, state shared by the queues
+ * of a partition, distribution of compute units, bandwidth limits, and the slowdown that
+ * concurrent programs cause each other.
  *
- * Installed as hal/policy_common.h.  All of it is compiled into the policy that uses it,
- * and nothing of it is part of what the engine and a policy agree on (hal/policy.h).
+ * Installed as hal/policy_common.h.  Every function is static inline and compiled into
+ * the policy.  The interface between engine and policy is hal/policy.h alone, so a policy
+ * may use these helpers, copy them or ignore them.
+ *
+ * Call the functions only from inside a call of the policy.  None of them blocks.  Only
+ * hal_policy_share allocates memory, and only hal_policy_unshare frees it.
  */
 #ifndef HAL_POLICY_COMMON_H
 #define HAL_POLICY_COMMON_H
@@ -18,34 +23,50 @@
 extern "C" {
 #endif
 
-/* ---- queues: what they stand for, and order ---------------------------------------- */
+/* ---- queues: classification and order ----------------------------------------------- */
 
-/* What a command is short of when others work beside it, as far as is known. */
+/* The resource that limits a command's speed. */
 enum hal_policy_bound {
 	HAL_POLICY_BY_COMPUTE,
 	HAL_POLICY_BY_MEMORY,
 	HAL_POLICY_BY_UNKNOWN,
-	HAL_POLICY_BOUNDS,
+	HAL_POLICY_BOUNDS, /* the number of values above */
 };
 
-/* Memory: it is of that kind, or moves so many bytes a ns, which others then do not have
- * (0: how many those are is not known). */
-static inline uint64_t hal_policy_bound(const struct hal_policy_command *c, double memory)
+/*
+ * Return which resource limits a command (enum hal_policy_bound).
+ *
+ * @command: a queue's head.  The policy needs HAL_POLICY_EXPECTS, else the result is
+ *           HAL_POLICY_BY_UNKNOWN for most commands.
+ * @memory_rate: bytes per ns at and above which a command is bound by memory; 0 if the
+ *               device's bandwidth is not known.  With 0 only command->kind decides.
+ *
+ * A command of kind HAL_POLICY_MEMORY is always bound by memory.
+ */
+static inline uint64_t hal_policy_bound(const struct hal_policy_command *command,
+					double memory_rate)
 {
-	if (c->kind == HAL_POLICY_MEMORY)
+	if (command->kind == HAL_POLICY_MEMORY)
 		return HAL_POLICY_BY_MEMORY;
-	if (memory == 0)
-		return c->kind != HAL_POLICY_UNKNOWN ? HAL_POLICY_BY_COMPUTE
-						     : HAL_POLICY_BY_UNKNOWN;
-	if (c->expected_ns == HAL_POLICY_NEVER)
+	if (memory_rate == 0)
+		return command->kind != HAL_POLICY_UNKNOWN ? HAL_POLICY_BY_COMPUTE
+							   : HAL_POLICY_BY_UNKNOWN;
+	if (command->expected_ns == HAL_POLICY_NEVER)
 		return HAL_POLICY_BY_UNKNOWN;
-	return (double)c->expected_bytes >= memory * (double)c->expected_ns
+	return (double)command->expected_bytes >=
+			       memory_rate * (double)command->expected_ns
 		       ? HAL_POLICY_BY_MEMORY
 		       : HAL_POLICY_BY_COMPUTE;
 }
 
-/* Whether the queue's next command stands above others: by its class; without one, with
- * at least that priority. */
+/*
+ * Return whether the queue's next command is high-priority work.
+ *
+ * @priority: the lowest priority that counts as high, for queues of HAL_CLASS_NORMAL.
+ *
+ * HAL_CLASS_LATENCY is always high and HAL_CLASS_BEST_EFFORT never, whatever the
+ * priority.
+ */
 static inline int hal_policy_above(const struct hal_policy_queue *queue, int64_t priority)
 {
 	if (queue->service_class != HAL_CLASS_NORMAL)
@@ -53,10 +74,14 @@ static inline int hal_policy_above(const struct hal_policy_queue *queue, int64_t
 	return queue->head.priority >= priority;
 }
 
-/* Classes in the order in which they are served, for a policy that keeps queues itself:
- * the queue's is that one, of so many. */
+/* The number of ranks that hal_policy_rank returns. */
 enum { HAL_POLICY_RANKS = 3 };
 
+/*
+ * Return the rank of the queue's service class, for a policy that keeps queues itself.
+ * Serve rank 0 (HAL_CLASS_LATENCY) before rank 1 (HAL_CLASS_NORMAL), and rank 2
+ * (HAL_CLASS_BEST_EFFORT) last.
+ */
 static inline uint32_t hal_policy_rank(const struct hal_policy_queue *queue)
 {
 	if (queue->service_class == HAL_CLASS_NORMAL)
@@ -64,11 +89,15 @@ static inline uint32_t hal_policy_rank(const struct hal_policy_queue *queue)
 	return queue->service_class == HAL_CLASS_LATENCY ? 0 : 2;
 }
 
-/* Queues as they came, for a policy that keeps them itself; by .next and .prev. */
+/*
+ * A doubly linked list of queues in order of arrival, for a policy that keeps queues
+ * itself.  It uses .next and .prev of its queues.  Zero-initialize it.
+ */
 struct hal_policy_list {
-	struct hal_policy_queue *first, *last;
+	struct hal_policy_queue *first, *last; /* NULL: the list is empty */
 };
 
+/* Append queue, which must be in no list or heap. */
 static inline void hal_policy_list_add(struct hal_policy_list *list,
 				       struct hal_policy_queue *queue)
 {
@@ -81,6 +110,7 @@ static inline void hal_policy_list_add(struct hal_policy_list *list,
 	list->last = queue;
 }
 
+/* Remove queue, which must be in this list, from any place of it. */
 static inline void hal_policy_list_take(struct hal_policy_list *list,
 					struct hal_policy_queue *queue)
 {
@@ -94,12 +124,22 @@ static inline void hal_policy_list_take(struct hal_policy_list *list,
 		list->last = queue->prev;
 }
 
-/* Queues by own[HAL_POLICY_KEY], a signed number, the lowest first, of equal ones who is
- * runnable longest: a pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986), by .next
- * and .prev (of a first child: its parent) and own[HAL_POLICY_BELOW], its first child.
- * Adding takes constant time, taking out a logarithm.  NULL is an empty one. */
+/*
+ * A heap of queues: the queue with the lowest key comes first.  Between equal keys the
+ * queue that has been runnable longest comes first, then the one with the lower id.
+ *
+ * A heap is a pointer to its first queue; NULL is an empty heap.  Store the key, a signed
+ * number, in own[HAL_POLICY_KEY] before adding a queue, and do not change it while the
+ * queue is in the heap.
+ *
+ * It is a pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986).  Adding takes constant
+ * time; removing takes amortized logarithmic time.  own[HAL_POLICY_BELOW] points to a
+ * queue's first child, .next to the next sibling, .prev to the previous sibling or, for a
+ * first child, to the parent.
+ */
 enum { HAL_POLICY_KEY = 2, HAL_POLICY_BELOW = 3 };
 
+/* Return the first child of q in the heap, or NULL. */
 static inline struct hal_policy_queue *
 hal_policy_heap_below(const struct hal_policy_queue *q)
 {
@@ -107,6 +147,7 @@ hal_policy_heap_below(const struct hal_policy_queue *q)
 	return (struct hal_policy_queue *)(uintptr_t)q->own[HAL_POLICY_BELOW];
 }
 
+/* Return whether a comes before b. */
 static inline int hal_policy_heap_before(const struct hal_policy_queue *a,
 					 const struct hal_policy_queue *b)
 {
@@ -119,17 +160,17 @@ static inline int hal_policy_heap_before(const struct hal_policy_queue *a,
 						: a->id < b->id;
 }
 
-/* Of two heaps one. */
+/* Merge heaps a and b, of which either may be NULL, and return the merged heap. */
 static inline struct hal_policy_queue *hal_policy_heap_meld(struct hal_policy_queue *a,
 							    struct hal_policy_queue *b)
 {
-	struct hal_policy_queue *t = a;
+	struct hal_policy_queue *old_a = a;
 
 	if (a == NULL || b == NULL)
 		return a != NULL ? a : b;
 	if (hal_policy_heap_before(b, a)) {
 		a = b;
-		b = t;
+		b = old_a;
 	}
 	b->prev = a;
 	b->next = hal_policy_heap_below(a);
@@ -140,7 +181,10 @@ static inline struct hal_policy_queue *hal_policy_heap_meld(struct hal_policy_qu
 	return a;
 }
 
-/* Of brothers: two by two, then those, the last first. */
+/*
+ * Merge the heaps whose roots are the siblings first, first->next ... and return the
+ * merged heap: merge neighbours in pairs, then the pairs from the last to the first.
+ */
 static inline struct hal_policy_queue *
 hal_policy_heap_meld_all(struct hal_policy_queue *first)
 {
@@ -167,6 +211,7 @@ hal_policy_heap_meld_all(struct hal_policy_queue *first)
 	return heap;
 }
 
+/* Add queue, which must be in no list or heap, by its own[HAL_POLICY_KEY]. */
 static inline void hal_policy_heap_add(struct hal_policy_queue **heap,
 				       struct hal_policy_queue *queue)
 {
@@ -175,7 +220,7 @@ static inline void hal_policy_heap_add(struct hal_policy_queue **heap,
 	*heap = hal_policy_heap_meld(*heap, queue);
 }
 
-/* queue is in it. */
+/* Remove queue, which must be in this heap, from any place of it. */
 static inline void hal_policy_heap_take(struct hal_policy_queue **heap,
 					struct hal_policy_queue *queue)
 {
@@ -195,29 +240,49 @@ static inline void hal_policy_heap_take(struct hal_policy_queue **heap,
 	*heap = hal_policy_heap_meld(*heap, rest);
 }
 
-/* What the queues of a partition have in common, for a policy that keeps more than words
- * of it: at the beginning of a struct of the policy's own.  It comes with the first queue
- * and goes with the last; own[HAL_POLICY_SHARED] of the partition, and of the queues that
- * were admitted, is where it lies. */
+/* ---- state shared by the queues of a partition --------------------------------------- */
+
+/*
+ * State of one partition that has queues.  Make it the first member of a struct of the
+ * policy if the policy needs further fields.
+ *
+ * hal_policy_share allocates it for the partition's first queue, and hal_policy_unshare
+ * frees it with the last one.  own[HAL_POLICY_SHARED] of the partition and of its
+ * admitted queues holds its address.  A policy keeps the states of all partitions in one
+ * list, linked by .next, whose first element is a field of the policy's own state.
+ */
 struct hal_policy_shared {
-	struct hal_policy_shared *next; /* of other partitions */
+	struct hal_policy_shared *next; /* state of another partition, or NULL */
 	struct hal_policy_partition *part;
-	uint64_t queues;
-	/* Of hal_policy_spread: units it needs, and can use; and what it was given. */
+	uint64_t queues; /* admitted queues of the partition */
+	/* For hal_policy_spread.  The policy sets how many units the partition needs and
+	 * how many it can use; the call computes .units. */
 	uint32_t least, most, units;
-	uint32_t rationed; /* of hal_policy_ration: 1 if it is */
-	uint64_t held; /* of hal_policy_hold: bytes a second; 0: as many as it wants */
+	uint32_t rationed; /* set by the policy for hal_policy_ration: 0 or 1 */
+	uint64_t held;     /* limit in force, bytes per second; 0: none */
 };
 
+/* Index into own[]. */
 enum { HAL_POLICY_SHARED };
 
-/* NULL: the queue was not admitted, the partition has none. */
+/*
+ * Return the shared state from own[] of a partition or queue.  Return NULL if the queue
+ * was not admitted, or if the partition has no admitted queue.
+ */
 static inline void *hal_policy_shared(const uint64_t *own)
 {
 	return (void *)(uintptr_t)own[HAL_POLICY_SHARED]; /* NOLINT(*int-to-ptr) */
 }
 
-/* For attach: it is of so many bytes, 0 at first, and one of all. */
+/*
+ * Give queue the shared state of its partition; call it from attach.
+ *
+ * @all: the policy's list of shared states; a new one becomes its first element.
+ * @bytes: size of the shared state, at least sizeof(struct hal_policy_shared).  A new one
+ *         is filled with zeros.
+ *
+ * Return 0, or -ENOMEM after host->fail; then attach must return that error.
+ */
 static inline int hal_policy_share(const struct hal_host *host,
 				   struct hal_policy_shared **all,
 				   struct hal_policy_partition *part,
@@ -229,8 +294,9 @@ static inline int hal_policy_share(const struct hal_host *host,
 	if (s == NULL) {
 		s = (struct hal_policy_shared *)calloc(1, bytes);
 		if (s == NULL)
-			return (host->fail)(ENOMEM, "policy: no memory for partition %u",
-					    part->index);
+			return (host->fail)(
+				ENOMEM, "policy: no memory for the state of partition %u",
+				part->index);
 		s->part = part;
 		s->next = *all;
 		*all = s;
@@ -241,7 +307,10 @@ static inline int hal_policy_share(const struct hal_host *host,
 	return 0;
 }
 
-/* For detach. */
+/*
+ * Release queue's reference to its partition's shared state; call it from detach.  The
+ * partition's last queue removes the state from the list all and frees it.
+ */
 static inline void hal_policy_unshare(struct hal_policy_shared **all,
 				      struct hal_policy_partition *part,
 				      const struct hal_policy_queue *queue)
@@ -258,15 +327,18 @@ static inline void hal_policy_unshare(struct hal_policy_shared **all,
 	part->own[HAL_POLICY_SHARED] = 0;
 }
 
-/* ---- units, bandwidth, programs ----------------------------------------------------- */
+/* ---- compute units ------------------------------------------------------------------- */
 
-/* Units of a column of the grid; 1 where units lie in a line. */
+/* Return how many units a column of the device's grid has; 1 if the units form a line. */
 static inline uint32_t hal_policy_column(const struct hal_policy_host *device)
 {
 	return device->info->unit_rows != 0 ? device->info->unit_rows : 1;
 }
 
-/* The most units that part can have: on a grid whole columns. */
+/*
+ * Return the largest number of units to request for part: its ceiling, rounded down to
+ * whole columns of the grid, but not less than its floor.
+ */
 static inline uint32_t hal_policy_ceiling(const struct hal_policy_host *device,
 					  const struct hal_policy_partition *part)
 {
@@ -276,8 +348,15 @@ static inline uint32_t hal_policy_ceiling(const struct hal_policy_host *device,
 	return whole > part->floor ? whole : part->floor;
 }
 
-/* So many units more for s, of *room, as far as there are: no more than up to limit.  On
- * a grid it comes to whole columns, since a count needs a rectangle of exactly that area.
+/*
+ * Increase s->units by up to `more` units taken from *room; for hal_policy_spread_in.
+ *
+ * @limit: do not go beyond this number of units, nor beyond the partition's ceiling.
+ * @column: units of a grid column.  The result is rounded down to whole columns, because
+ *          the units of a partition form a rectangle.
+ * @room: units that are still free; reduced by the units taken.
+ *
+ * Never decrease s->units.
  */
 static inline void hal_policy_add(struct hal_policy_shared *s, uint32_t more,
 				  uint32_t limit, uint32_t column, uint32_t *room)
@@ -292,7 +371,10 @@ static inline void hal_policy_add(struct hal_policy_shared *s, uint32_t more,
 	}
 }
 
-/* The units of the device beyond the floors of those of a list. */
+/*
+ * Return how many units the device has beyond the floors of the partitions in the list
+ * all.
+ */
 static inline uint32_t hal_policy_spare(const struct hal_policy_host *device,
 					const struct hal_policy_shared *all)
 {
@@ -303,13 +385,20 @@ static inline uint32_t hal_policy_spare(const struct hal_policy_host *device,
 	return units;
 }
 
-/* Units for the partitions of a list, of room in all: each has its floor; then what it
- * needs, the first of the list first; then what it can use, in equal parts. */
+/*
+ * Distribute `room` units among the partitions of the list all, and request the moves.
+ *
+ * Each partition gets its floor.  Then each gets units up to .least, in the order of the
+ * list.  Then the rest is dealt in equal parts up to .most.  The result is in .units.
+ *
+ * Return what device->move returns.  Partitions after the first HAL_POLICY_MOVES of the
+ * list are not moved.
+ */
 static inline int hal_policy_spread_in(const struct hal_policy_host *device,
 				       struct hal_policy_shared *all, uint32_t room)
 {
 	uint32_t column = hal_policy_column(device);
-	uint32_t count = 0, left, before;
+	uint32_t count = 0, columns_each, room_before;
 	struct hal_policy_move m[HAL_POLICY_MOVES];
 	struct hal_policy_shared *s;
 
@@ -322,12 +411,12 @@ static inline int hal_policy_spread_in(const struct hal_policy_host *device,
 			hal_policy_add(s, s->least - s->units + column - 1,
 				       s->part->ceiling, column, &room);
 	do {
-		before = room;
-		left = room / column / (count != 0 ? count : 1);
+		room_before = room;
+		columns_each = room / column / (count != 0 ? count : 1);
 		for (s = all; s != NULL; s = s->next)
-			hal_policy_add(s, (left != 0 ? left : 1) * column, s->most,
-				       column, &room);
-	} while (room != before);
+			hal_policy_add(s, (columns_each != 0 ? columns_each : 1) * column,
+				       s->most, column, &room);
+	} while (room != room_before);
 	count = 0;
 	for (s = all; s != NULL && count < HAL_POLICY_MOVES; s = s->next) {
 		m[count].part = s->part;
@@ -337,10 +426,18 @@ static inline int hal_policy_spread_in(const struct hal_policy_host *device,
 	return device->move(device->device, m, count);
 }
 
-/* The same as hal_policy_spread_in of all units of the device; where that does not fit,
- * beside others or as rectangles, of fewer, down to those that they have.  -EBUSY: a plan
- * is under way, or all have their floors first since they would wait for each other; to
- * be called again when those have moved (.changed). */
+/*
+ * Distribute the units of the whole device among the partitions of the list all, by their
+ * .least and .most (see hal_policy_spread_in).
+ *
+ * If the distribution does not fit, because other partitions occupy units or no set of
+ * rectangles exists, try again with fewer units, down to the number that the partitions
+ * have now.
+ *
+ * Return 0 when the moves are under way or none is needed; .changed reports each
+ * partition that has moved.  Return -EBUSY while earlier moves are under way: call this
+ * again from .changed.  Other errors are those of device->move.
+ */
 static inline int hal_policy_spread(const struct hal_policy_host *device,
 				    struct hal_policy_shared *all)
 {
@@ -358,8 +455,18 @@ static inline int hal_policy_spread(const struct hal_policy_host *device,
 	return err;
 }
 
-/* The partition may move so many bytes a second, or the least that the device can be
- * told; 0: any.  Who holds one lets it go before its last queue does. */
+/* ---- memory bandwidth ---------------------------------------------------------------- */
+
+/*
+ * Limit the memory bandwidth of the partition of s.
+ *
+ * @bandwidth: bytes per second, rounded to what the device supports and raised to its
+ *             smallest limit; 0 removes the limit.
+ *
+ * Do nothing if that limit is in force already.  If the device refuses, s->held stays as
+ * it was.  Remove the limit in detach of the partition's last queue, before
+ * hal_policy_unshare.
+ */
 static inline void hal_policy_hold(const struct hal_policy_host *device,
 				   struct hal_policy_shared *s, uint64_t bandwidth)
 {
@@ -376,14 +483,20 @@ static inline void hal_policy_hold(const struct hal_policy_host *device,
 		s->held = bandwidth;
 }
 
-/* The channels that its buffers may lie on: any, where the device tells of none. */
+/*
+ * Return the memory channels that part's buffers may lie on, one bit per channel; all
+ * bits if the device does not report channels.
+ */
 static inline uint64_t hal_policy_channels(const struct hal_policy_partition *part)
 {
 	return part->color_mask != 0 ? part->color_mask : UINT64_MAX;
 }
 
-/* Those that are to be rationed have so many bytes a second in equal parts, the others as
- * many as they want; bandwidth 0: they, too. */
+/*
+ * Limit all partitions of the list all whose .rationed is 1 to equal parts of bandwidth
+ * (bytes per second), and remove the limits of the others.  With bandwidth 0, remove the
+ * limits of all.
+ */
 static inline void hal_policy_ration(const struct hal_policy_host *device,
 				     struct hal_policy_shared *all, uint64_t bandwidth)
 {
@@ -396,9 +509,20 @@ static inline void hal_policy_ration(const struct hal_policy_host *device,
 		hal_policy_hold(device, s, s->rationed ? bandwidth / count : 0);
 }
 
-/* Of units, their half, its half, ... (whole columns of a grid): the fewest on which the
- * head of queue runs at most so many percent longer than best_ns, or the first that has
- * not been tried. */
+/* ---- expected run times --------------------------------------------------------------- */
+
+/*
+ * Return the fewest units that are enough for the command at the head of queue.
+ *
+ * @units: units to begin with.
+ * @best_ns: expected run time of the command on that many units.
+ * @percent: by how much longer than best_ns the command may run.
+ *
+ * Halve the number of units, rounded down to whole columns of the grid, while the command
+ * is expected to run at most that much longer and the partition's floor allows it.
+ * Return a number for which no run time is known yet at once, so that the policy tries
+ * it.  The policy needs HAL_POLICY_EXPECTS.
+ */
 static inline uint32_t hal_policy_enough(const struct hal_policy_host *device,
 					 const struct hal_policy_partition *part,
 					 const struct hal_policy_queue *queue,
@@ -420,40 +544,53 @@ static inline uint32_t hal_policy_enough(const struct hal_policy_host *device,
 	return units;
 }
 
-/* Commands by their programs, of which so many are told apart, for a policy that goes by
- * what a profile says of two beside each other. */
+/* ---- programs that run concurrently --------------------------------------------------- */
+
+/* The number of programs that a crowd tells apart. */
 enum { HAL_POLICY_CROWD = 8 };
 
+/*
+ * Counts of in-flight commands by their program, for a policy that uses the profile's
+ * slowdown of one program beside another (device->beside).  Zero-initialize it.
+ */
 struct hal_policy_crowd {
-	uint64_t program[HAL_POLICY_CROWD];
-	uint64_t count[HAL_POLICY_CROWD]; /* 0: the place is free */
-	uint64_t named;                   /* all of these */
-	uint64_t others; /* of which it is not known, or which have no place */
+	uint64_t program[HAL_POLICY_CROWD]; /* as head.program */
+	uint64_t count[HAL_POLICY_CROWD];   /* commands of it; 0: the slot is free */
+	uint64_t named;                     /* the sum of .count */
+	/* Commands whose program is unknown, or for which no slot was free. */
+	uint64_t others;
 };
 
-/* So many more of a program (head.program).  As what they are to be taken out again: that
- * program, or 0 if they are among the others. */
+/*
+ * Add `count` commands of a program.
+ *
+ * @program: head.program of the commands; 0 if it is not known.
+ *
+ * Return the value to pass as program to hal_policy_crowd_take: the program, or 0 if the
+ * commands were counted in .others.
+ */
 static inline uint64_t hal_policy_crowd_add(struct hal_policy_crowd *crowd,
 					    uint64_t program, uint64_t count)
 {
-	uint32_t i, at = HAL_POLICY_CROWD;
+	uint32_t i, slot = HAL_POLICY_CROWD;
 
 	for (i = HAL_POLICY_CROWD; i-- > 0;)
 		if (crowd->count[i] == 0)
-			at = i;
+			slot = i;
 	for (i = 0; i < HAL_POLICY_CROWD; i++)
 		if (crowd->count[i] != 0 && crowd->program[i] == program)
-			at = i;
-	if (program == 0 || at == HAL_POLICY_CROWD) {
+			slot = i;
+	if (program == 0 || slot == HAL_POLICY_CROWD) {
 		crowd->others += count;
 		return 0;
 	}
-	crowd->program[at] = program;
-	crowd->count[at] += count;
+	crowd->program[slot] = program;
+	crowd->count[slot] += count;
 	crowd->named += count;
 	return program;
 }
 
+/* Remove `count` commands; program is the value that hal_policy_crowd_add returned. */
 static inline void hal_policy_crowd_take(struct hal_policy_crowd *crowd, uint64_t program,
 					 uint64_t count)
 {
@@ -469,23 +606,26 @@ static inline void hal_policy_crowd_take(struct hal_policy_crowd *crowd, uint64_
 		}
 }
 
-/* How much longer, in thousandths, the one takes that a program beside it costs most; 0:
- * there is nobody.  HAL_POLICY_NEVER: of one of them that is not known. */
+/*
+ * Return the largest slowdown, in thousandths of its run time, that program would cause
+ * to any program of the crowd.  Return 0 if the crowd is empty, HAL_POLICY_NEVER if the
+ * slowdown of one of its programs is not known.
+ */
 static inline uint64_t hal_policy_crowd_cost(const struct hal_policy_host *device,
 					     const struct hal_policy_crowd *crowd,
 					     uint32_t program)
 {
-	uint64_t cost, most = crowd->others != 0 ? HAL_POLICY_NEVER : 0;
+	uint64_t cost, worst = crowd->others != 0 ? HAL_POLICY_NEVER : 0;
 	uint32_t i;
 
-	for (i = 0; i < HAL_POLICY_CROWD && most != HAL_POLICY_NEVER; i++) {
+	for (i = 0; i < HAL_POLICY_CROWD && worst != HAL_POLICY_NEVER; i++) {
 		if (crowd->count[i] == 0)
 			continue;
 		cost = device->beside(device->device, (uint32_t)crowd->program[i],
 				      program, NULL);
-		most = cost > most ? cost : most;
+		worst = cost > worst ? cost : worst;
 	}
-	return most;
+	return worst;
 }
 
 #ifdef __cplusplus
