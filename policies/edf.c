@@ -1,26 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edf: the earliest deadline first; work without one last, in order of submission.
+ * edf: earliest deadline first.
  *
- * Good while all deadlines can be met: then it meets them (Liu and Layland 1973).  Bad
- * under overload: whatever is late comes first and makes the next one late too; nobody is
- * refused.  Deadlines are the queue's or the submission's, relative to the submit.
+ * Promise: of a partition's runnable queues, serve the one whose next command has the
+ * earliest deadline.  Commands without a deadline come last, in order of submission.
+ * Queues: all alike, within their service class.  A deadline is a property of the queue
+ * or of the submission, relative to the time of the submit.
+ * Options: none of its own.
  *
- * Theirs stops what runs when something due earlier comes; here that is the engine's to
- * do, and is asked for: [policy] preempt_for = deadline.  Without it a command runs to
- * its end, and deadlines that could all be met are missed behind a long one.
+ * Follows Liu and Layland, "Scheduling Algorithms for Multiprogramming in a
+ * Hard-Real-Time Environment" (1973).  Their algorithm preempts the running job when a
+ * job with an earlier deadline arrives.  Here the engine preempts, and only with the
+ * option [policy] preempt_for = deadline.  Without that option a running command
+ * completes first, so a long command can delay others past deadlines that preemption
+ * would meet.
+ *
+ * Good while all deadlines can be met: with preemption it then meets them.  Bad under
+ * overload: a command that is late comes first and makes the next one late too, since no
+ * command is refused.
  */
 #include <hal/policy.h>
 
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
-	const uint64_t none = UINT64_C(1) << 63;
+	/* Later than every deadline that a device reaches. */
+	const uint64_t without_deadline = UINT64_C(1) << 63;
 
 	(void)state, (void)part, (void)now_ns;
 	if (queue->head.deadline_ns != HAL_POLICY_NEVER)
 		return queue->head.deadline_ns;
-	return hal_bk_after(none, queue->head.submit_ns);
+	return hal_bk_after(without_deadline, queue->head.submit_ns);
 }
 
 extern const struct hal_policy hal_policy_edf;
@@ -28,6 +38,6 @@ const struct hal_policy hal_policy_edf = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "edf",
-	.summary = "earliest deadline first, no deadline last",
+	.summary = "earliest deadline first, commands without a deadline last",
 	.key = key,
 };

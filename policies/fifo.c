@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fifo: whoever submitted first (FCFS: Kleinrock 1975).
+ * fifo: first come, first served.
  *
- * Good where all work is alike, and as what others are compared with: nothing waits
- * longer than what was there before it takes.  Bad as soon as one tenant submits long
- * commands or many: the others wait behind all of them.  It is what devices do by
- * themselves.  Kleinrock's has one queue of jobs; here each tenant has its own, of which
- * the head alone counts: what waits behind a head that may not run yet waits with it.
+ * Promise: of a partition's runnable queues, serve the one whose next command was
+ * submitted first.  This is what most devices do without a policy.
+ * Queues: all alike, within their service class.
+ * Options: none.
+ *
+ * Follows FCFS (Kleinrock, Queueing Systems, 1975).  FCFS has one queue of jobs.  Here
+ * each tenant has its own queue, and only the first command of a queue competes: commands
+ * behind one that may not run yet wait with it.
+ *
+ * Good where all work is alike, and as a baseline: a command waits only for commands that
+ * were submitted before it.  Bad if one tenant submits long commands or many of them: the
+ * commands of the other tenants wait for all of these.
  */
 #include <hal/policy.h>
 
@@ -22,6 +29,6 @@ const struct hal_policy hal_policy_fifo = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "fifo",
-	.summary = "whoever submitted first",
+	.summary = "first submitted, first served",
 	.key = key,
 };

@@ -1,38 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * laxity: the least time to spare first; what cannot be in time any more, after the
- * others.
+ * laxity: least laxity first; work that would miss its deadline comes last.
  *
- * Least laxity first (Mok 1983) with the admission of LAX (Yeh, Sinclair, Beckmann,
- * Rogers 2021): the deadline less what the rest of the submission is expected to run says
- * who is next; when its turn comes it is admitted if it can still be in time, else it
- * goes behind all that can, in order of submission with what has no deadline.  LAX
- * refuses at the submission, and knows the rest of a job from the device's counters; here
- * it runs in the end (a queue's points are reached in their order, so that none can be
- * left out, and hal_submit asks nobody), what is expected is learned from the queue's
- * commands, and hal_queue_get_stats counts the miss.  What is behind a late one in its
- * queue waits with it.
+ * Promise: the laxity of a queue is the deadline of its next command, minus the expected
+ * run time of the rest of that submission, minus the current time.  Serve the queue with
+ * the least laxity.  Before serving it, check whether it can still meet its deadline.  If
+ * it cannot, move it behind all queues that can.  Late work and work without a deadline
+ * share that place, in order of submission.
+ * Queues: all alike, within their service class.
+ * Options: laxity_unknown_us.
  *
- * Good under overload: what is late makes nobody else late (under edf it does).  Bad
- * where lengths differ much and all could be met: a long command goes before a short one
- * of an earlier deadline, which is then late (under edf it is not); and where commands do
- * not run as long as those before them.
+ * Follows least laxity first (Mok, 1983) with the admission test of LAX (Yeh, Sinclair,
+ * Beckmann, Rogers, "Deadline-Aware Offloading for High-Throughput Accelerators", 2021).
+ * Differences: LAX rejects late work at submission, and reads the rest of a job from
+ * device counters.  Here late work still runs, because a queue's timeline points are
+ * reached in order and hal_submit does not consult the policy.  Expected run times are
+ * learned from the queue's commands or come from the profile.  hal_queue_get_stats counts
+ * missed deadlines.  Commands behind late work in the same queue wait with it.
+ *
+ * Good under overload: late work makes no other work late, as it does under edf.  Bad
+ * where run times differ much and all deadlines could be met: a long command goes before
+ * a short one with an earlier deadline, which then misses it (under edf it does not).
+ * Bad also where a queue's commands do not run as long as its earlier ones.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include <hal/policy.h>
 
-/* Keys: the last moment at which it can start to be in time; or behind all of those. */
+/* A key below LATE is the latest device time at which the submission can start and meet
+ * its deadline.  Keys from LATE on are of late work and of work without a deadline. */
 #define LATE (UINT64_C(1) << 63)
 
-/* hal_policy_partition.own: when what the device has is expected to end; what the last of
- * it is expected to run */
-enum { END, LAST };
+/* Indices into own[] of a partition: the device time at which its in-flight commands are
+ * expected to complete, and the expected run time of the last one served. */
+enum { BUSY_UNTIL, LAST_EXPECTED };
 
 static const struct hal_option_def options[] = {
 	{"laxity_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
-	 "laxity: what a command is taken to run while none of its queue has ended"},
+	 "laxity: assumed run time of a command, in us, until its queue has completed "
+	 "one"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -48,17 +55,18 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	return 0;
 }
 
-static uint64_t known(const void *state, uint64_t ns)
+/* Return expected_ns, or the assumed run time if it is not known. */
+static uint64_t expected_or_assumed(const void *state, uint64_t expected_ns)
 {
 	const uint64_t *unknown_ns = state;
 
-	return ns != HAL_POLICY_NEVER ? ns : *unknown_ns;
+	return expected_ns != HAL_POLICY_NEVER ? expected_ns : *unknown_ns;
 }
 
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
-	uint64_t rest_ns = known(state, queue->head.rest_ns);
+	uint64_t rest_ns = expected_or_assumed(state, queue->head.rest_ns);
 	uint64_t deadline_ns = queue->head.deadline_ns;
 
 	(void)part, (void)now_ns;
@@ -71,19 +79,21 @@ static uint64_t turn(void *state, struct hal_policy_partition *part,
 		     struct hal_policy_queue *queue, uint64_t latest_ns, uint64_t now_ns)
 {
 	uint64_t start_ns = now_ns;
-	uint64_t most_ns = hal_bk_after(now_ns, part->running * part->own[LAST]);
+	uint64_t start_max_ns =
+		hal_bk_after(now_ns, part->running * part->own[LAST_EXPECTED]);
 
-	if (part->running != 0 && part->own[END] > now_ns)
-		start_ns = part->own[END];
-	/* No later than what is there can take: errors do not add up. */
-	if (start_ns > most_ns)
-		start_ns = most_ns;
+	if (part->running != 0 && part->own[BUSY_UNTIL] > now_ns)
+		start_ns = part->own[BUSY_UNTIL];
+	/* BUSY_UNTIL is a sum of expectations, and so of their errors: bound it by what
+	 * the in-flight commands can take. */
+	if (start_ns > start_max_ns)
+		start_ns = start_max_ns;
 	if (latest_ns < LATE &&
-	    hal_bk_after(start_ns, known(state, queue->head.rest_ns)) >
+	    hal_bk_after(start_ns, expected_or_assumed(state, queue->head.rest_ns)) >
 		    queue->head.deadline_ns)
 		return hal_bk_after(LATE, queue->head.submit_ns);
-	part->own[LAST] = known(state, queue->head.expected_ns);
-	part->own[END] = hal_bk_after(start_ns, part->own[LAST]);
+	part->own[LAST_EXPECTED] = expected_or_assumed(state, queue->head.expected_ns);
+	part->own[BUSY_UNTIL] = hal_bk_after(start_ns, part->own[LAST_EXPECTED]);
 	return 0;
 }
 
@@ -92,7 +102,7 @@ const struct hal_policy hal_policy_laxity = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "laxity",
-	.summary = "least time to spare first, what is late behind",
+	.summary = "least laxity first, work that would be late last",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_EXPECTS,
