@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fgpu: fixed parts of the device, each with units and memory channels of its own.
+ * fgpu: fixed equal parts of the device, each with its own units and memory channels.
  *
- * Fractional GPUs (Jain, Baik, Wang, Rajkumar 2019): a GPU is split once, its
- * multiprocessors by number and its memory by page colours, and an application is bound
- * to one part when it starts; what a part does takes the same time whatever the others
- * do. There parts are of the whole machine's configuration, persistent threads keep
- * kernels to their multiprocessors, and hash functions are found beforehand for one
- * model; here a part is a partition: with its first command it is made the device's units
- * over fgpu_parts and stays that, and one that has memory channels in common with another
- * part, or for which there is no part left, is refused.
+ * Promise: each partition that has queues is one part.  When its first command becomes
+ * runnable, the partition is resized to the device's units / fgpu_parts, within its floor
+ * and ceiling and in whole columns of a grid, and it keeps that size.  Creating the first
+ * queue of a partition fails if no part is left, if its floor is larger than a part, or
+ * if it has memory channels in common with another part (unless fgpu_colors = any).
+ * Queues: all alike; within a partition they are served in order of arrival.
+ * Options: fgpu_parts, fgpu_colors.
  *
- * Good where nobody may notice the others, in units or in memory: times are the same
- * alone and beside a hog.  Bad for use: what one part leaves idle nobody else has (tidal
- * gives a tenant that is alone all of the device).
+ * Follows Fractional GPUs (Jain, Baik, Wang, Rajkumar, "Fractional GPUs: Software-based
+ * Compute and Memory Bandwidth Reservation for GPUs", 2019).  It splits a GPU once, its
+ * multiprocessors by number and its memory by page colours, and binds each application to
+ * one part at start.  A part's run times do not depend on the other parts.  Differences:
+ * there persistent threads keep kernels on their multiprocessors, and the address hash is
+ * found beforehand for one GPU model.  Here a part is a partition, which the device
+ * isolates.
+ *
+ * Good where tenants must not affect each other, neither in units nor in memory: run
+ * times are the same alone and beside a heavy tenant.  Bad for utilization: no other
+ * partition can use the units of an idle part (tidal gives a tenant that is alone the
+ * whole device).
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -23,22 +31,27 @@
 
 #include "common.h"
 
-enum colors { OWN, ANY };
+/* Values of the option fgpu_colors. */
+enum colors { COLORS_OWN, COLORS_ANY };
 
 struct fgpu {
 	const struct hal_host *host;
 	struct hal_policy_shared *all;
 	const struct hal_policy_host *device;
-	uint32_t parts, units; /* of a part */
-	bool own;              /* channels */
-	bool again;            /* one has come, or a plan was in the way */
+	uint32_t parts;          /* option fgpu_parts */
+	uint32_t units_per_part; /* the device's units / parts */
+	bool own_channels;       /* parts may not have memory channels in common */
+	/* resize_parts is to be called: a partition was added, or earlier moves were
+	 * under way at the last call. */
+	bool resize_due;
 };
 
 static const struct hal_option_def options[] = {
 	{"fgpu_parts", HAL_OPTION_INT, 1, HAL_POLICY_MOVES, NULL, "2",
-	 "fgpu: equal parts of the device; as many partitions can have queues"},
+	 "fgpu: number of equal parts of the device; each takes one partition with "
+	 "queues"},
 	{"fgpu_colors", HAL_OPTION_ENUM, 0, 0, "own|any", "own",
-	 "fgpu: each part has memory channels of its own, or what its partition has"},
+	 "fgpu: own: partitions may not have memory channels in common; any: they may"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -52,47 +65,50 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	f->host = host;
 	f->device = device;
 	f->parts = (uint32_t)host->option_int(cfg, "fgpu_parts");
-	f->units = units / f->parts;
-	f->own = host->option_int(cfg, "fgpu_colors") == OWN;
+	f->units_per_part = units / f->parts;
+	f->own_channels = host->option_int(cfg, "fgpu_colors") == COLORS_OWN;
 	*state = f;
 	return 0;
 }
 
-/* All have their part. */
-static void spread(struct fgpu *f)
+/* Resize every partition that has queues to the units of one part. */
+static void resize_parts(struct fgpu *f)
 {
 	for (struct hal_policy_shared *s = f->all; s != NULL; s = s->next) {
-		s->least = f->units;
-		s->most = f->units;
+		s->least = f->units_per_part;
+		s->most = f->units_per_part;
 	}
-	f->again = hal_policy_spread(f->device, f->all) == -EBUSY;
+	f->resize_due = hal_policy_spread(f->device, f->all) == -EBUSY;
 }
 
-/* Part can be one beside those there are. */
-static int check(const struct fgpu *f, const struct hal_policy_partition *part)
+/* Return 0 if part can become one of the parts, else -errno after host->fail. */
+static int check_part_available(const struct fgpu *f,
+				const struct hal_policy_partition *part)
 {
 	uint32_t count = 0;
 
 	for (const struct hal_policy_shared *s = f->all; s != NULL; s = s->next, count++)
-		if (f->own && (s->part->color_mask & part->color_mask) != 0)
+		if (f->own_channels && (s->part->color_mask & part->color_mask) != 0)
 			return f->host->fail(
 				EINVAL,
 				"fgpu: partitions %u and %u both have memory "
-				"channels 0x%llx (color_mask; "
-				"policy.fgpu_colors=any shares them)",
+				"channels 0x%llx; give them disjoint color_mask "
+				"values, or set policy.fgpu_colors=any to share channels",
 				s->part->index, part->index,
 				(unsigned long long)(s->part->color_mask &
 						     part->color_mask));
 	if (count >= f->parts)
 		return f->host->fail(ENOSPC,
 				     "fgpu: all %u parts are taken, none is left for "
-				     "partition %u (policy.fgpu_parts)",
+				     "partition %u; raise policy.fgpu_parts",
 				     f->parts, part->index);
-	if (part->floor > f->units)
-		return f->host->fail(ENOSPC,
-				     "fgpu: partition %u needs %u units, one of %u parts "
-				     "has %u (policy.fgpu_parts)",
-				     part->index, part->floor, f->parts, f->units);
+	if (part->floor > f->units_per_part)
+		return f->host->fail(
+			ENOSPC,
+			"fgpu: partition %u has a floor of %u units, but "
+			"each of the %u parts has %u; lower its units_floor or "
+			"policy.fgpu_parts",
+			part->index, part->floor, f->parts, f->units_per_part);
 	return 0;
 }
 
@@ -101,12 +117,12 @@ static int attach(void *state, struct hal_policy_partition *part,
 {
 	bool first = hal_policy_shared(part->own) == NULL;
 	struct fgpu *f = state;
-	int err = first ? check(f, part) : 0;
+	int err = first ? check_part_available(f, part) : 0;
 
 	if (err == 0)
 		err = hal_policy_share(f->host, &f->all, part, queue,
 				       sizeof(struct hal_policy_shared));
-	f->again |= err == 0 && first;
+	f->resize_due |= err == 0 && first;
 	return err;
 }
 
@@ -124,19 +140,20 @@ static void changed(void *state, struct hal_policy_partition *part,
 	struct fgpu *f = state;
 
 	(void)part;
-	if (queue == NULL && f->again)
-		spread(f);
+	if (queue == NULL && f->resize_due)
+		resize_parts(f);
 }
 
-/* As they came. */
+/* Return the same key for all queues: the engine serves equal keys in order of arrival.
+ */
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
 	struct fgpu *f = state;
 
 	(void)part, (void)queue, (void)now_ns;
-	if (f->again)
-		spread(f);
+	if (f->resize_due)
+		resize_parts(f);
 	return 0;
 }
 
@@ -145,7 +162,7 @@ const struct hal_policy hal_policy_fgpu = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "fgpu",
-	.summary = "fixed parts, each with units and channels of its own",
+	.summary = "fixed equal parts, each with its own units and channels",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS,

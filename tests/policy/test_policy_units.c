@@ -536,7 +536,7 @@ static void fgpu_full(void **state)
 		assert_int_equal(units(&s, i), ALL / 8);
 	more.units_floor = 3;
 	OK(hal_partition_create(s.w.dev, &more, &third));
-	FAILS(hal_queue_create(third, &d[0], &q), -ENOSPC, "one of 8 parts has 2");
+	FAILS(hal_queue_create(third, &d[0], &q), -ENOSPC, "each of the 8 parts has 2");
 	OK(hal_partition_destroy(third));
 	more.units_floor = 2;
 	OK(hal_partition_create(s.w.dev, &more, &third));

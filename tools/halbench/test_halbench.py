@@ -422,7 +422,8 @@ def check_floor(file):
 def check_refused(path, target, args, load):
     """A policy that is refused: the others' numbers are as without it, and each form of the
     report says why, and what would help."""
-    why = "memory channels 0xf (color_mask; policy.fgpu_colors=any shares them)"
+    why = ("memory channels 0xf; give them disjoint color_mask values, or set "
+           "policy.fgpu_colors=any to share channels")
     args = ["-t", target, *args, "-p"]
     forms = ["-H", path("refused.html"), "-R", "0.5,1"]
     alone = report(*args, "fifo,priority", load)
