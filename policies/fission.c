@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fission: the fewest units with which each deadline is met; the rest is shared.
+ * fission: each partition gets the fewest units that meet its deadlines; the rest of the
+ * device is shared equally.
  *
- * Planaria (Ghodrati, Ahn, Kim, Kinzer, Yatham, Alla, Sharma, Alian, Ebrahimi, Kim,
- * Young, Esmaeilzadeh 2020): a systolic array is split as tenants come and go, so that
- * each has the least that keeps its deadline, and what is left goes to all.  There times
- * by size come from a compiler and the array is split anew whenever a task comes or ends;
- * here they are learned, or taken to be in proportion to the units, who has no deadline
- * needs nothing, all queues that wait in a partition are taken to have as much as the
- * first, and borders move when somebody would be late, else once a period at most.
+ * Promise: resize the elastic partitions that have work so that each has the fewest units
+ * with which the first queue to be served is expected to meet its deadlines.  Divide the
+ * remaining units equally among the partitions with work.  If not all deadlines can be
+ * met, the partition with the earliest deadline gets its units first.  Move borders at
+ * once when a deadline would be missed, and otherwise at most once per period.
+ * Queues: within a partition, earliest deadline first; a queue without a deadline comes
+ * last and needs no units beyond the partition's floor.
+ * Options: fission_period_us, fission_margin, fission_unknown_us.
  *
- * Good for deadlines that a fixed split can not keep all: now one tenant needs more of
- * the device, now another.  Bad for best effort beside deadlines that are met anyway with
- * fewer units than thought (a fixed split leaves it its part); and for what does not
- * become faster with units: it is given more and more, and is late all the same.
+ * Follows Planaria (Ghodrati, Ahn, Kim, Kinzer, Yatham, Alla, Sharma, Alian, Ebrahimi,
+ * Kim, Young, Esmaeilzadeh, "Planaria: Dynamic Architecture Fission for Spatial
+ * Multi-Tenant Acceleration of Deep Neural Networks", 2020).  It splits a systolic array
+ * so that each task has the least that meets its deadline.  Differences: there a compiler
+ * gives the run time for each size, and the array is split whenever a task arrives or
+ * ends.  Here run times for each size are learned; until then they are assumed to be
+ * inversely proportional to the units.  All runnable queues of a partition are assumed to
+ * have as much work as the one that is examined.
+ *
+ * Good for deadlines that no fixed split can meet, because the tenants need more of the
+ * device at different times.  Bad for best effort, if deadlines would be met with fewer
+ * units than expected (a fixed split leaves it its part).  Bad for work that does not
+ * become faster with more units: it gets more and more units and is late all the same.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -25,24 +36,29 @@
 
 struct shared {
 	struct hal_policy_shared common;
-	uint64_t deadline_ns; /* the first that it has to keep */
+	uint64_t deadline_ns; /* the earliest of its heads; orders the partitions */
 };
 
 struct fission {
 	const struct hal_host *host;
 	struct hal_policy_shared *all;
 	const struct hal_policy_host *device;
-	uint64_t period_ns, margin, unknown_ns;
-	uint64_t next_ns; /* not before then without need */
+	uint64_t period_ns;
+	uint64_t margin; /* percent */
+	uint64_t unknown_ns;
+	/* No redistribution before this device time unless a deadline would be missed. */
+	uint64_t next_ns;
 };
 
 static const struct hal_option_def options[] = {
 	{"fission_period_us", HAL_OPTION_INT, 1, 10000000, NULL, "100",
-	 "fission: so long borders stay where they are while nobody is late"},
+	 "fission: least time between moves of borders, in us, while no deadline is in "
+	 "danger"},
 	{"fission_margin", HAL_OPTION_INT, 0, 1000, NULL, "10",
-	 "fission: percent that commands are taken to run longer than expected"},
+	 "fission: percent added to the expected run time of commands"},
 	{"fission_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
-	 "fission: what a command is taken to run while none of its queue has ended"},
+	 "fission: assumed run time of a submission, in us, until its queue has "
+	 "completed a command"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -77,20 +93,26 @@ static void detach(void *state, struct hal_policy_partition *part,
 	hal_policy_unshare(&f->all, part, queue);
 }
 
-/* ---- how many ----------------------------------------------------------------------- */
+/* ---- how many units a partition needs ------------------------------------------------ */
 
-/* What a queue has to do, and until when. */
+/* Work of a queue and the time left for it.  Run times are in ns, on the units that the
+ * partition has now. */
 struct backlog {
-	double head_ns, all_ns; /* on the units that there are: its submission; all */
-	double expected_ns;     /* its command there; 0: not known */
-	double head_left, all_left;
+	double head_ns;     /* the rest of the head's submission */
+	double all_ns;      /* that and all submissions waiting behind it */
+	double expected_ns; /* the head itself; 0: not known */
+	double head_left;   /* time to the deadline of the head's submission */
+	double all_left;    /* time to the deadline of the last waiting submission */
 };
 
+/* Return the time from now to a deadline, 0 if it has passed. */
 static double time_left(uint64_t deadline_ns, uint64_t now_ns)
 {
 	return deadline_ns > now_ns ? (double)(deadline_ns - now_ns) : 0;
 }
 
+/* Return the backlog of queue, with run times increased by the option fission_margin and
+ * multiplied by the number of queues that share the partition. */
 static struct backlog backlog_of(const struct fission *f,
 				 const struct hal_policy_partition *part,
 				 const struct hal_policy_queue *queue, uint64_t now_ns)
@@ -98,17 +120,17 @@ static struct backlog backlog_of(const struct fission *f,
 	const struct hal_policy_host *h = f->device;
 	const struct hal_policy_command *c = &queue->head;
 	bool known = c->rest_ns != HAL_POLICY_NEVER;
-	double more = (double)(100 + f->margin) / 100;
+	double factor = (double)(100 + f->margin) / 100;
 	uint64_t last_ns;
 	uint32_t waiting = h->waiting(h->device, queue, &last_ns);
 	struct backlog b;
 
 	if (part->runnable > 1)
-		more *= part->runnable;
-	b.head_ns = (double)(known ? c->rest_ns : f->unknown_ns) * more;
+		factor *= part->runnable;
+	b.head_ns = (double)(known ? c->rest_ns : f->unknown_ns) * factor;
 	b.all_ns = b.head_ns;
 	if (waiting > 1)
-		b.all_ns += (double)(known ? c->whole_ns : f->unknown_ns) * more *
+		b.all_ns += (double)(known ? c->whole_ns : f->unknown_ns) * factor *
 			    (waiting - 1);
 	b.expected_ns = c->expected_ns != HAL_POLICY_NEVER ? (double)c->expected_ns : 0;
 	b.head_left = time_left(c->deadline_ns, now_ns);
@@ -116,25 +138,28 @@ static struct backlog backlog_of(const struct fission *f,
 	return b;
 }
 
-/* On so many units its submission keeps its deadline, and the last of those behind it
- * its own. */
-static bool in_time(const struct fission *f, const struct hal_policy_partition *part,
-		    const struct hal_policy_queue *queue, const struct backlog *b,
-		    uint32_t units)
+/* Return whether, on that many units, the head's submission and the last submission
+ * waiting behind it are expected to meet their deadlines. */
+static bool meets_deadlines(const struct fission *f,
+			    const struct hal_policy_partition *part,
+			    const struct hal_policy_queue *queue, const struct backlog *b,
+			    uint32_t units)
 {
 	const struct hal_policy_host *h = f->device;
-	uint64_t there = h->expect(h->device, queue, units);
-	double times = (double)part->units / units;
+	uint64_t expected_ns = h->expect(h->device, queue, units);
+	/* Run time on those units relative to the units that the partition has now. */
+	double ratio = (double)part->units / units;
 
-	if (there != HAL_POLICY_NEVER && b->expected_ns > 0)
-		times = (double)there / b->expected_ns;
-	return b->head_ns * times <= b->head_left && b->all_ns * times <= b->all_left;
+	if (expected_ns != HAL_POLICY_NEVER && b->expected_ns > 0)
+		ratio = (double)expected_ns / b->expected_ns;
+	return b->head_ns * ratio <= b->head_left && b->all_ns * ratio <= b->all_left;
 }
 
-/* The fewest that keep its deadlines; all when none do. */
-static uint32_t units_for(const struct fission *f,
-			  const struct hal_policy_partition *part,
-			  const struct hal_policy_queue *queue, uint64_t now_ns)
+/* Return the fewest units that meet the deadlines of queue, the partition's ceiling if no
+ * number of units does, and 0 for a queue without a deadline. */
+static uint32_t units_needed(const struct fission *f,
+			     const struct hal_policy_partition *part,
+			     const struct hal_policy_queue *queue, uint64_t now_ns)
 {
 	uint32_t units = part->floor != 0 ? part->floor : 1, too_few = units - 1;
 	struct backlog b;
@@ -142,14 +167,15 @@ static uint32_t units_for(const struct fission *f,
 	if (queue->head.deadline_ns == HAL_POLICY_NEVER)
 		return 0;
 	b = backlog_of(f, part, queue, now_ns);
-	while (units < part->ceiling && !in_time(f, part, queue, &b, units)) {
+	/* Double the number, then search between the last two numbers. */
+	while (units < part->ceiling && !meets_deadlines(f, part, queue, &b, units)) {
 		too_few = units;
 		units = units < part->ceiling / 2 ? 2 * units : part->ceiling;
 	}
 	while (units - too_few > 1) {
 		uint32_t half = too_few + (units - too_few) / 2;
 
-		if (in_time(f, part, queue, &b, half))
+		if (meets_deadlines(f, part, queue, &b, half))
 			units = half;
 		else
 			too_few = half;
@@ -159,12 +185,13 @@ static uint32_t units_for(const struct fission *f,
 
 static uint64_t deadline_of(const struct hal_policy_shared *s)
 {
-	return ((const struct shared *)s)->deadline_ns; /* the first member */
+	return ((const struct shared *)s)->deadline_ns; /* s is the first member */
 }
 
-/* Whose deadline is earlier has what it needs first: else one that is late whatever it
- * has could keep the others late. */
-static void sort(struct hal_policy_shared **all)
+/* Sort the partitions by deadline, the order in which hal_policy_spread serves their
+ * needs.  In a fixed order a partition that is late with any number of units could make
+ * the others late too. */
+static void sort_by_deadline(struct hal_policy_shared **all)
 {
 	struct hal_policy_shared *rest = *all;
 
@@ -180,23 +207,26 @@ static void sort(struct hal_policy_shared **all)
 	}
 }
 
-static void spread(struct fission *f, uint64_t now_ns)
+/* Redistribute the units of the device.  Partitions without work keep only their floor.
+ */
+static void distribute_units(struct fission *f, uint64_t now_ns)
 {
 	for (struct hal_policy_shared *s = f->all; s != NULL; s = s->next) {
-		bool works = s->part->runnable > 0 || s->part->running > 0;
+		bool has_work = s->part->runnable > 0 || s->part->running > 0;
 
-		s->least = works ? s->least : 0;
-		s->most = works ? s->part->ceiling : 0;
-		if (!works)
+		s->least = has_work ? s->least : 0;
+		s->most = has_work ? s->part->ceiling : 0;
+		if (!has_work)
 			((struct shared *)s)->deadline_ns = HAL_POLICY_NEVER;
 	}
-	sort(&f->all);
+	sort_by_deadline(&f->all);
 	if (hal_policy_spread(f->device, f->all) != -EBUSY)
 		f->next_ns = hal_bk_after(now_ns, f->period_ns);
 }
 
-/* ---- the queues: by deadline -------------------------------------------------------- */
+/* ---- order of queues: by deadline ----------------------------------------------------- */
 
+/* A queue that becomes runnable can only raise the need of its partition. */
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
@@ -206,29 +236,31 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 
 	if (s == NULL)
 		return queue->head.deadline_ns;
-	units = units_for(f, part, queue, now_ns);
+	units = units_needed(f, part, queue, now_ns);
 	if (units > s->common.least)
 		s->common.least = units;
 	if (s->deadline_ns > queue->head.deadline_ns)
 		s->deadline_ns = queue->head.deadline_ns;
 	if (s->common.least > part->units)
-		spread(f, now_ns);
+		distribute_units(f, now_ns);
 	return queue->head.deadline_ns;
 }
 
+/* The queue to be served next decides what its
+ * partition needs. */
 static uint64_t turn(void *state, struct hal_policy_partition *part,
-		     struct hal_policy_queue *queue, uint64_t asked, uint64_t now_ns)
+		     struct hal_policy_queue *queue, uint64_t old_key, uint64_t now_ns)
 {
 	struct shared *s = hal_policy_shared(queue->own);
 	struct fission *f = state;
 
-	(void)asked;
+	(void)old_key;
 	if (s == NULL)
 		return 0;
-	s->common.least = units_for(f, part, queue, now_ns);
+	s->common.least = units_needed(f, part, queue, now_ns);
 	s->deadline_ns = queue->head.deadline_ns;
 	if (s->common.least > part->units || now_ns >= f->next_ns)
-		spread(f, now_ns);
+		distribute_units(f, now_ns);
 	return 0;
 }
 
@@ -237,7 +269,7 @@ const struct hal_policy hal_policy_fission = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "fission",
-	.summary = "the fewest units that keep each deadline, the rest shared",
+	.summary = "the fewest units that meet each deadline, the rest shared",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_EXPECTS,

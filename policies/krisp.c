@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * krisp: each command has as many units as it can use, and no more.
+ * krisp: each command gets as many units as it can use, and no more.
  *
- * KRISP (Chow, Jahanshahi, Wong 2023): a profile says for each kernel the fewest compute
- * units with which it is as fast as with all, and every kernel is launched with a mask of
- * so many, which others may have the rest of.  There profiles are of kernels and taken
- * beforehand; here they are of queues and learned: a queue tries half of what is still
- * fast enough, once.  There a mask costs nothing to change; here the border of a
- * partition moves, when nothing of it runs, only if the next command needs another size.
+ * Promise: before a command runs, resize its elastic partition to the fewest units with
+ * which the command takes at most krisp_percent longer than with all units.  The other
+ * partitions can use the rest.  A partition requests another size only when the next
+ * command needs it and none of its commands runs.
+ * Queues: all alike; by service class, then in order of arrival.
+ * Options: krisp_percent, krisp_wait_us.
  *
- * Good for kernels that do not become faster with many units: others have those (with a
- * fixed split nobody has).  Bad where queues of one partition need very different sizes
- * by turns: the border moves for each command; and for work that lasts a few commands,
- * some of which it spends to find out.  Who comes first is served first, within his
- * class.
+ * Follows KRISP (Chow, Jahanshahi, Wong, "KRISP: Enabling Kernel-wise RIght-sizing for
+ * Spatial Partitioned GPU Inference Servers", 2023).  A profile gives, for each kernel,
+ * the fewest compute units with which it is as fast as with all, and each kernel is
+ * launched with a mask of that many units.  Differences: there profiles are measured
+ * beforehand.  Here run times are learned: while a number of units is fast enough, a
+ * queue runs one command on half of it.  There a mask costs nothing to change.  Here the
+ * border of a partition moves.
+ *
+ * Good for kernels that do not become faster with many units: other partitions get the
+ * units, which a fixed split would leave unused.  Bad where the queues of one partition
+ * need very different numbers of units in turn: the border moves for each command.  Bad
+ * for work of few commands, since some of them are spent on learning.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -26,12 +33,12 @@
 struct shared {
 	struct hal_policy_shared common;
 	struct hal_policy_list list[HAL_POLICY_RANKS];
-	uint64_t running; /* commands that the device has */
-	bool asked;       /* for other units, for the queue that is first */
+	uint64_t running;      /* in-flight commands of the partition */
+	bool resize_requested; /* for the queue that is first */
 };
 
-/* .own of queues, behind the shared: how many commands the device has, and in which list
- * it is. */
+/* Further indices into own[] of a queue: its in-flight commands, and the list that it is
+ * in. */
 enum { RUNNING = HAL_POLICY_SHARED + 1, RANK };
 
 struct krisp {
@@ -43,10 +50,11 @@ struct krisp {
 
 static const struct hal_option_def options[] = {
 	{"krisp_percent", HAL_OPTION_INT, 0, 1000, NULL, "5",
-	 "krisp: half the units are enough when a command takes at most so much longer"},
+	 "krisp: percent that a command may run longer when its partition has fewer "
+	 "units"},
 	{"krisp_wait_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
-	 "krisp: so long a command waits for its units; then it goes on with what is "
-	 "there"},
+	 "krisp: longest time, in us, that a command waits for its units; then it runs "
+	 "on those that its partition has"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -73,8 +81,9 @@ static int attach(void *state, struct hal_policy_partition *part,
 				sizeof(struct shared));
 }
 
-static void count_running(struct shared *s, struct hal_policy_queue *queue,
-			  uint64_t running)
+/* Set the number of in-flight commands of queue. */
+static void set_running(struct shared *s, struct hal_policy_queue *queue,
+			uint64_t running)
 {
 	s->running += running - queue->own[RUNNING];
 	queue->own[RUNNING] = running;
@@ -85,36 +94,42 @@ static void detach(void *state, struct hal_policy_partition *part,
 {
 	struct krisp *krisp = state;
 
-	count_running(hal_policy_shared(queue->own), queue, 0);
+	set_running(hal_policy_shared(queue->own), queue, 0);
 	hal_policy_unshare(&krisp->all, part, queue);
 }
 
-/* ---- how many ----------------------------------------------------------------------- */
+/* ---- how many units a command needs --------------------------------------------------- */
 
-/* All, then half of it as long as that is as fast, or has not been tried yet.  While all
- * have never been there, the same of what it has. */
-static uint32_t units_for(const struct krisp *krisp,
-			  const struct hal_policy_partition *part,
-			  const struct hal_policy_queue *queue)
+/*
+ * Return the fewest units that are enough for the head of queue.
+ *
+ * Compare with the run time on all units that the partition can have or, if that is not
+ * known, with the run time on the units that it has now.  If neither is known, return all
+ * units, so that the command is measured on these.
+ */
+static uint32_t units_needed(const struct krisp *krisp,
+			     const struct hal_policy_partition *part,
+			     const struct hal_policy_queue *queue)
 {
 	const struct hal_policy_host *h = krisp->device;
 	const uint32_t all = hal_policy_ceiling(h, part);
 	uint32_t units = all;
-	uint64_t best = h->expect(h->device, queue, units);
-	bool unsure = best == HAL_POLICY_NEVER;
+	uint64_t best_ns = h->expect(h->device, queue, units);
+	bool all_unknown = best_ns == HAL_POLICY_NEVER;
 
-	if (unsure) {
+	if (all_unknown) {
 		units = part->units;
-		best = h->expect(h->device, queue, units);
+		best_ns = h->expect(h->device, queue, units);
 	}
-	if (best == HAL_POLICY_NEVER)
+	if (best_ns == HAL_POLICY_NEVER)
 		return all;
-	units = hal_policy_enough(h, part, queue, units, best, krisp->percent);
-	/* What it has may be too few. */
-	return units == part->units && unsure ? all : units;
+	units = hal_policy_enough(h, part, queue, units, best_ns, krisp->percent);
+	/* Fewer than now are not enough, and the units it has now may be too few. */
+	return units == part->units && all_unknown ? all : units;
 }
 
-static struct hal_policy_queue *first_waiting(const struct shared *s)
+/* Return the queue to serve next, NULL if none is runnable. */
+static struct hal_policy_queue *first_queue(const struct shared *s)
 {
 	for (uint32_t rank = 0; rank < HAL_POLICY_RANKS; rank++)
 		if (s->list[rank].first != NULL)
@@ -122,14 +137,16 @@ static struct hal_policy_queue *first_waiting(const struct shared *s)
 	return NULL;
 }
 
-/* The partition is to have so many; true: it will have others, in a moment. */
-static bool wants_units(const struct krisp *krisp, struct shared *s, uint32_t units)
+/* Request that the partition gets up to that many units.  Return whether its number of
+ * units is about to change. */
+static bool request_units(const struct krisp *krisp, struct shared *s, uint32_t units)
 {
-	/* Who has no work needs no more than the floor. */
+	/* A partition without work keeps only its floor. */
 	for (struct hal_policy_shared *c = krisp->all; c != NULL; c = c->next) {
-		const struct shared *other = (const struct shared *)c; /* the first */
+		const struct shared *other =
+			(const struct shared *)c; /* c is the first member */
 
-		if (other->running == 0 && first_waiting(other) == NULL)
+		if (other->running == 0 && first_queue(other) == NULL)
 			c->most = 0;
 	}
 	s->common.most = units;
@@ -137,7 +154,7 @@ static bool wants_units(const struct krisp *krisp, struct shared *s, uint32_t un
 	       s->common.units != s->common.part->units;
 }
 
-/* ---- the queues --------------------------------------------------------------------- */
+/* ---- order of queues ------------------------------------------------------------------ */
 
 static void enqueue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue)
@@ -148,11 +165,12 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	if (queue->running < queue->own[RUNNING])
-		count_running(s, queue, queue->running); /* the device had no room */
+		/* Picked, but put back because the device had no room. */
+		set_running(s, queue, queue->running);
 	queue->own[RANK] = hal_policy_rank(queue);
 	hal_policy_list_add(&s->list[queue->own[RANK]], queue);
-	if (first_waiting(s) == queue)
-		s->asked = false;
+	if (first_queue(s) == queue)
+		s->resize_requested = false;
 }
 
 static void dequeue(void *state, struct hal_policy_partition *part,
@@ -164,9 +182,9 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	hal_policy_list_take(&s->list[queue->own[RANK]], queue);
-	s->asked = false;
+	s->resize_requested = false;
 	if (why == HAL_POLICY_OVERRULED)
-		count_running(s, queue, queue->own[RUNNING] + 1);
+		set_running(s, queue, queue->own[RUNNING] + 1);
 }
 
 static void ended(void *state, struct hal_policy_partition *part,
@@ -176,7 +194,7 @@ static void ended(void *state, struct hal_policy_partition *part,
 
 	(void)state, (void)part, (void)end;
 	if (s != NULL && queue->own[RUNNING] > 0)
-		count_running(s, queue, queue->own[RUNNING] - 1);
+		set_running(s, queue, queue->own[RUNNING] - 1);
 }
 
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
@@ -184,25 +202,26 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 {
 	struct krisp *krisp = state;
 	struct shared *s = hal_policy_shared(part->own);
-	struct hal_policy_queue *queue = s != NULL ? first_waiting(s) : NULL;
+	struct hal_policy_queue *queue = s != NULL ? first_queue(s) : NULL;
 	uint32_t units;
 
 	if (queue == NULL)
 		return NULL;
-	units = units_for(krisp, part, queue);
-	if (units != part->units && !s->asked) {
-		/* When what runs there has ended. */
+	units = units_needed(krisp, part, queue);
+	if (units != part->units && !s->resize_requested) {
+		/* Resize after the partition's in-flight commands; each completion causes
+		 * another pick. */
 		if (s->running > 0)
 			return NULL;
-		s->asked = true;
-		if (wants_units(krisp, s, units)) {
+		s->resize_requested = true;
+		if (request_units(krisp, s, units)) {
 			order->until_ns = hal_bk_after(now_ns, krisp->wait_ns);
 			return NULL;
 		}
 	}
-	s->asked = false;
+	s->resize_requested = false;
 	hal_policy_list_take(&s->list[queue->own[RANK]], queue);
-	count_running(s, queue, queue->own[RUNNING] + 1);
+	set_running(s, queue, queue->own[RUNNING] + 1);
 	return queue;
 }
 
@@ -211,7 +230,7 @@ const struct hal_policy hal_policy_krisp = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "krisp",
-	.summary = "as many units for each command as it can use",
+	.summary = "each command gets as many units as it can use",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_EXPECTS,
