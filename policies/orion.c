@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * orion: best effort runs beside high-priority work only where it will not disturb it.
+ * orion: run best effort concurrently with high-priority work only where it does not
+ * disturb that work.
  *
- * Orion (Strati, Ma, Klimovic 2024): while a high-priority kernel runs, one of best
- * effort is started only if one of the two is bound by compute and the other by memory,
- * and if it leaves units for the other; and when those that were started are expected to
- * run longer than a fraction of the high-priority request, all of them have to end before
- * the next.  There profiles are taken beforehand, and units are streaming multiprocessors
- * that all share; here a profile is used where there is one (hal.profile), else what
- * commands run and move is learned, and units are partitions: beside it means in another
- * one, in its own nothing runs beside it.  Of which nothing is known runs beside nothing.
- * What is known of the two programs beside each other, measured or learned, decides
- * instead.
+ * Promise: high-priority commands run at once.  A best-effort command starts only if
+ * (1) the best-effort commands in flight are not expected to run longer than
+ * orion_permille of a high-priority request, (2) no high-priority work is in its own
+ * partition, and (3) it does not disturb the high-priority work in other partitions.
+ * Where the slowdown of the programs beside each other is known, (3) means that the
+ * slowdown is at most orion_beside_permille.  Else it means that one of the two commands
+ * is known to be bound by compute and the other by memory.
+ * Queues: high-priority ones are those of the latency class, and those of the normal
+ * class with at least orion_priority.  All others are best effort and can starve.
+ * Options: orion_priority, orion_permille, orion_beside_permille, orion_memory_mbs,
+ * orion_unknown_us.
  *
- * Good where tenants with units of their own still meet in memory: who would take the
- * bandwidth of a high-priority tenant waits, who computes beside its copies does not.
- * Bad where they do not meet there, for instance with channels of their own: best effort
- * waits for nothing (under fifo it runs); and it may not run at all beside a tenant of
- * its own kind that is never idle.
+ * Follows Orion (Strati, Ma, Klimovic, "Orion: Interference-aware, Fine-grained GPU
+ * Sharing for ML Applications", 2024), with its rules (1) and (3).  Differences: there
+ * profiles are measured beforehand, all streaming multiprocessors are shared, and a
+ * best-effort kernel must leave some of them free.  Here a profile is used if there is
+ * one (hal.profile), else run times and traffic are learned, and work runs beside other
+ * work only in another partition.
+ *
+ * Good where tenants with their own units compete only for memory: best effort that would
+ * take bandwidth from a high-priority tenant waits, and best effort that computes does
+ * not.  Bad where they do not compete for memory, for example with their own channels:
+ * best effort waits needlessly (under fifo it runs).  Bad for best effort that is bound
+ * by the same resource as a high-priority tenant that is never idle: it may not run at
+ * all.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -27,7 +37,7 @@
 
 #include "common.h"
 
-/* By what a command is bound, as far as is known; with HIGH, of high priority. */
+/* The resource that bounds a command; plus HIGH for a high-priority command. */
 enum kind {
 	COMPUTE = HAL_POLICY_BY_COMPUTE,
 	MEMORY = HAL_POLICY_BY_MEMORY,
@@ -35,18 +45,26 @@ enum kind {
 	HIGH = HAL_POLICY_BOUNDS,
 	KINDS = 2 * HIGH
 };
-/* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
- * shared; of queues also the kind of the newest command, how many the device has, of high
- * priority with one that waits (in between two of them it is not idle), and as what they
- * count: their kind and PROGRAM times their program, as it is in the crowd. */
-enum { KIND = HAL_POLICY_SHARED + 1, RUNNING, AS, PROGRAM = 16, LOOKS = 8 };
+/*
+ * Further indices into own[] of a queue.
+ * KIND: kind of its newest head.
+ * COUNTED: its commands that are counted.  These are its in-flight commands and, for a
+ *          high-priority queue, its runnable head, so that the queue does not appear idle
+ *          between two commands.
+ * COUNTED_AS: how they are counted: kind + PROGRAM x program, where program is the value
+ *             that hal_policy_crowd_add returned.
+ */
+enum { KIND = HAL_POLICY_SHARED + 1, COUNTED, COUNTED_AS, PROGRAM = 16 };
+
+/* Queues of a list that are examined for one that may start. */
+enum { EXAMINED_MAX = 8 };
 
 struct shared {
 	struct hal_policy_shared common;
 	struct hal_policy_list list[KINDS];
-	uint64_t high; /* commands of high priority */
-	bool held;     /* in orion.held */
-	struct shared *next;
+	uint64_t high; /* counted high-priority commands of the partition */
+	bool held;     /* the partition is in the list orion.held */
+	struct shared *next_held;
 };
 
 struct orion {
@@ -54,26 +72,39 @@ struct orion {
 	struct hal_policy_shared *all;
 	const struct hal_policy_host *device;
 	int64_t priority;
-	uint64_t unknown_ns, permille, cost;
-	double memory; /* bytes a ns from which it is bound by that; 0: not known */
-	uint64_t count[KINDS];         /* commands of all partitions */
-	struct hal_policy_crowd crowd; /* of them, those of high priority */
-	uint64_t ns;         /* what those were to run that started since it had none */
-	uint64_t request_ns; /* of the last of high priority; 0: there was none yet */
-	struct shared *held; /* partitions whose best effort waits for an end elsewhere */
+	uint64_t unknown_ns;
+	uint64_t permille;     /* option orion_permille */
+	uint64_t slowdown_max; /* option orion_beside_permille */
+	double memory_rate;    /* bytes per ns from which a command is bound by memory;
+				* 0: not known */
+	uint64_t count[KINDS]; /* counted commands of all partitions */
+	struct hal_policy_crowd crowd; /* counted high-priority commands by program */
+	/* Expected run time of the best-effort commands that were started since none was
+	 * in flight. */
+	uint64_t best_effort_ns;
+	/* Expected run time of the last high-priority submission; 0: none so far. */
+	uint64_t request_ns;
+	/* Partitions whose best effort waits for a command of another partition to
+	 * complete. */
+	struct shared *held;
 };
 
 static const struct hal_option_def options[] = {
 	{"orion_priority", HAL_OPTION_INT, INT32_MIN, INT32_MAX, NULL, "1",
-	 "orion: priority from which work is not to be disturbed; below is best effort"},
+	 "orion: lowest priority of high-priority work in queues of normal class; lower "
+	 "ones are best effort"},
 	{"orion_permille", HAL_OPTION_INT, 1, 1000000, NULL, "25",
-	 "orion: of a high-priority request, best effort may run at once"},
+	 "orion: expected run time of best effort in flight, in thousandths of a "
+	 "high-priority request, up to which more is started"},
 	{"orion_beside_permille", HAL_OPTION_INT, 0, 1000000, NULL, "100",
-	 "orion: longer, as far as known, a request may take for best effort beside it"},
+	 "orion: thousandths by which best effort may slow a high-priority request, "
+	 "where the slowdown is known"},
 	{"orion_memory_mbs", HAL_OPTION_INT, 0, INT32_MAX, NULL, "0",
-	 "orion: MB/s from which a command is bound by memory; 0: 60 % of the device's"},
+	 "orion: MB/s from which a command counts as bound by memory; 0: 60 % of the "
+	 "device's bandwidth"},
 	{"orion_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
-	 "orion: what a command is taken to run while none of its queue has ended"},
+	 "orion: assumed run time of a command, in us, until its queue has completed "
+	 "one"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -87,56 +118,58 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	o->device = device;
 	o->priority = host->option_int(cfg, "orion_priority");
 	o->permille = (uint64_t)host->option_int(cfg, "orion_permille");
-	o->cost = (uint64_t)host->option_int(cfg, "orion_beside_permille");
+	o->slowdown_max = (uint64_t)host->option_int(cfg, "orion_beside_permille");
 	o->unknown_ns = (uint64_t)host->option_int(cfg, "orion_unknown_us") * 1000;
-	o->memory = (double)host->option_int(cfg, "orion_memory_mbs") * 1e-3;
-	if (o->memory == 0)
-		o->memory = (double)device->info->bandwidth * 0.6e-9;
+	o->memory_rate = (double)host->option_int(cfg, "orion_memory_mbs") * 1e-3;
+	if (o->memory_rate == 0)
+		o->memory_rate = (double)device->info->bandwidth * 0.6e-9;
 	*state = o;
 	return 0;
 }
 
-/* ---- what the device has ------------------------------------------------------------ */
+/* ---- counts of commands ---------------------------------------------------------------- */
 
-/* So many commands of queue, all of that kind, and program of high priority. */
-static void count_program(struct orion *o, struct hal_policy_queue *queue, uint64_t as,
-			  uint64_t running)
+/* Replace what queue contributes to the counts by `commands` commands, all counted as
+ * `as` (kind + PROGRAM x program). */
+static void set_counted(struct orion *o, struct hal_policy_queue *queue, uint64_t as,
+			uint64_t commands)
 {
 	struct shared *s = hal_policy_shared(queue->own);
-	uint64_t was = queue->own[AS];
+	uint64_t old_as = queue->own[COUNTED_AS];
 
-	o->count[was % PROGRAM] -= queue->own[RUNNING];
-	if (was % PROGRAM >= HIGH) {
-		s->high -= queue->own[RUNNING];
-		hal_policy_crowd_take(&o->crowd, was / PROGRAM, queue->own[RUNNING]);
+	o->count[old_as % PROGRAM] -= queue->own[COUNTED];
+	if (old_as % PROGRAM >= HIGH) {
+		s->high -= queue->own[COUNTED];
+		hal_policy_crowd_take(&o->crowd, old_as / PROGRAM, queue->own[COUNTED]);
 	}
-	o->count[as % PROGRAM] += running;
+	o->count[as % PROGRAM] += commands;
 	if (as % PROGRAM >= HIGH) {
-		s->high += running;
+		s->high += commands;
 		as = as % PROGRAM +
-		     PROGRAM * hal_policy_crowd_add(&o->crowd, as / PROGRAM, running);
+		     PROGRAM * hal_policy_crowd_add(&o->crowd, as / PROGRAM, commands);
 	}
-	queue->own[RUNNING] = running;
-	queue->own[AS] = as;
+	queue->own[COUNTED] = commands;
+	queue->own[COUNTED_AS] = as;
 }
 
-/* Something has ended, which may be what somebody waits for. */
-static void ask_held(struct orion *o)
+/* Have pick called again for every held partition: the counts have changed. */
+static void retry_held_partitions(struct orion *o)
 {
 	while (o->held != NULL) {
 		struct shared *s = o->held;
 
-		o->held = s->next;
+		o->held = s->next_held;
 		s->held = false;
 		o->device->ask(o->device->device, s->common.part);
 	}
 }
 
-static void count_less(struct orion *o, struct hal_policy_queue *queue)
+/* Count one command of queue less. */
+static void uncount_one(struct orion *o, struct hal_policy_queue *queue)
 {
-	if (queue->own[RUNNING] > 0)
-		count_program(o, queue, queue->own[AS], queue->own[RUNNING] - 1);
-	ask_held(o);
+	if (queue->own[COUNTED] > 0)
+		set_counted(o, queue, queue->own[COUNTED_AS], queue->own[COUNTED] - 1);
+	retry_held_partitions(o);
 }
 
 static void ended(void *state, struct hal_policy_partition *part,
@@ -144,10 +177,10 @@ static void ended(void *state, struct hal_policy_partition *part,
 {
 	(void)part, (void)end;
 	if (hal_policy_shared(queue->own) != NULL)
-		count_less(state, queue);
+		uncount_one(state, queue);
 }
 
-/* ---- there and gone ----------------------------------------------------------------- */
+/* ---- admission of queues ----------------------------------------------------------------- */
 
 static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
@@ -162,16 +195,17 @@ static void detach(void *state, struct hal_policy_partition *part,
 {
 	struct orion *o = state;
 
-	count_program(o, queue, UNKNOWN, 0);
-	ask_held(o);
+	set_counted(o, queue, UNKNOWN, 0);
+	retry_held_partitions(o);
 	hal_policy_unshare(&o->all, part, queue);
 }
 
-/* ---- the queues --------------------------------------------------------------------- */
+/* ---- order of queues ------------------------------------------------------------------- */
 
-static uint64_t known(const struct orion *o, uint64_t ns)
+/* Return expected_ns, or the assumed run time if it is not known. */
+static uint64_t expected_or_assumed(const struct orion *o, uint64_t expected_ns)
 {
-	return ns != HAL_POLICY_NEVER ? ns : o->unknown_ns;
+	return expected_ns != HAL_POLICY_NEVER ? expected_ns : o->unknown_ns;
 }
 
 static void enqueue(void *state, struct hal_policy_partition *part,
@@ -179,17 +213,18 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 {
 	struct orion *o = state;
 	struct shared *s = hal_policy_shared(queue->own);
-	uint64_t kind = hal_policy_bound(&queue->head, o->memory);
+	uint64_t kind = hal_policy_bound(&queue->head, o->memory_rate);
 
 	(void)part;
 	if (s == NULL)
 		return;
-	if (queue->own[RUNNING] > queue->running)
-		count_less(o, queue); /* the device had no room */
+	/* A command was picked, but put back because the device had no room. */
+	if (queue->own[COUNTED] > queue->running)
+		uncount_one(o, queue);
 	if (hal_policy_above(queue, o->priority)) {
 		kind += HIGH;
-		count_program(o, queue, kind + (uint64_t)PROGRAM * queue->head.program,
-			      (uint64_t)queue->running + 1);
+		set_counted(o, queue, kind + (uint64_t)PROGRAM * queue->head.program,
+			    (uint64_t)queue->running + 1);
 	}
 	queue->own[KIND] = kind;
 	hal_policy_list_add(&s->list[kind], queue);
@@ -206,41 +241,46 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 		return;
 	hal_policy_list_take(&s->list[kind], queue);
 	if (why == HAL_POLICY_OVERRULED && kind < HIGH)
-		count_program(state, queue, kind, queue->own[RUNNING] + 1);
+		set_counted(state, queue, kind, queue->own[COUNTED] + 1);
 	else if (why != HAL_POLICY_OVERRULED && kind >= HIGH)
-		count_less(state, queue);
+		uncount_one(state, queue);
 }
 
-/* Commands of kind, kind + 1 and kind + 2. */
-static uint64_t all(const struct orion *o, uint64_t kind)
+/* Return how many best-effort commands are in flight. */
+static uint64_t best_effort_count(const struct orion *o)
 {
-	return o->count[kind] + o->count[kind + 1] + o->count[kind + 2];
+	return o->count[COMPUTE] + o->count[MEMORY] + o->count[UNKNOWN];
 }
 
-/* The next command of queue may start. */
-static bool admitted(const struct orion *o, const struct shared *s,
-		     const struct hal_policy_queue *queue)
+/* Return whether the next command of queue may start; see "Promise" above. */
+static bool may_start(const struct orion *o, const struct shared *s,
+		      const struct hal_policy_queue *queue)
 {
-	uint64_t kind = queue->own[KIND], cost;
+	uint64_t kind = queue->own[KIND], slowdown;
 
 	if (kind >= HIGH)
 		return true;
-	if (all(o, COMPUTE) > 0 && o->request_ns != 0 &&
-	    o->ns > o->request_ns * o->permille / 1000)
+	if (best_effort_count(o) > 0 && o->request_ns != 0 &&
+	    o->best_effort_ns > o->request_ns * o->permille / 1000)
 		return false;
 	if (s->high != 0)
 		return false;
-	cost = hal_policy_crowd_cost(o->device, &o->crowd, queue->head.program);
-	if (cost != HAL_POLICY_NEVER)
-		return cost <= o->cost;
+	slowdown = hal_policy_crowd_cost(o->device, &o->crowd, queue->head.program);
+	if (slowdown != HAL_POLICY_NEVER)
+		return slowdown <= o->slowdown_max;
 	return kind != UNKNOWN && o->count[HIGH + UNKNOWN] == 0 &&
 	       o->count[HIGH + kind] == 0;
 }
 
-/* High priority first; of those that may start, who came first. As long as no program is
- * known, all of a list may or none. */
-static struct hal_policy_queue *first_startable(const struct orion *o,
-						const struct shared *s)
+/*
+ * Return the queue to serve next, NULL if none may start: a high-priority queue if there
+ * is one, else the best-effort queue that has been runnable longest.
+ *
+ * While the program of no high-priority command is known, the first queue of a list
+ * decides for the whole list, because the decision depends on the kind alone.
+ */
+static struct hal_policy_queue *first_to_start(const struct orion *o,
+					       const struct shared *s)
 {
 	struct hal_policy_queue *best = NULL;
 
@@ -249,8 +289,8 @@ static struct hal_policy_queue *first_startable(const struct orion *o,
 
 		if (kind < HIGH && best != NULL && best->own[KIND] >= HIGH)
 			return best;
-		for (int i = 1; q != NULL && !admitted(o, s, q); i++)
-			q = o->crowd.named != 0 && i < LOOKS ? q->next : NULL;
+		for (int i = 1; q != NULL && !may_start(o, s, q); i++)
+			q = o->crowd.named != 0 && i < EXAMINED_MAX ? q->next : NULL;
 		if (q != NULL && (best == NULL || q->runnable_ns < best->runnable_ns))
 			best = q;
 	}
@@ -262,24 +302,25 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 {
 	struct orion *o = state;
 	struct shared *s = hal_policy_shared(part->own);
-	struct hal_policy_queue *queue = s != NULL ? first_startable(o, s) : NULL;
+	struct hal_policy_queue *queue = s != NULL ? first_to_start(o, s) : NULL;
 
 	(void)now_ns, (void)order;
 	if (queue == NULL) {
 		if (s != NULL && !s->held) {
 			s->held = true;
-			s->next = o->held;
+			s->next_held = o->held;
 			o->held = s;
 		}
 		return NULL;
 	}
 	hal_policy_list_take(&s->list[queue->own[KIND]], queue);
 	if (queue->own[KIND] >= HIGH) {
-		o->request_ns = known(o, queue->head.whole_ns);
+		o->request_ns = expected_or_assumed(o, queue->head.whole_ns);
 		return queue;
 	}
-	o->ns = known(o, queue->head.expected_ns) + (all(o, COMPUTE) > 0 ? o->ns : 0);
-	count_program(o, queue, queue->own[KIND], queue->own[RUNNING] + 1);
+	o->best_effort_ns = expected_or_assumed(o, queue->head.expected_ns) +
+			    (best_effort_count(o) > 0 ? o->best_effort_ns : 0);
+	set_counted(o, queue, queue->own[KIND], queue->own[COUNTED] + 1);
 	return queue;
 }
 
@@ -288,7 +329,8 @@ const struct hal_policy hal_policy_orion = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "orion",
-	.summary = "best effort beside high priority where it does not disturb it",
+	.summary =
+		"best effort beside high-priority work only where it does not disturb it",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_EXPECTS | HAL_POLICY_STARVES,
