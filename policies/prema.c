@@ -1,22 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prema: who has waited longest for its length and priority; of those, the shortest.
+ * prema: of the queues that have waited long enough for their length and priority, serve
+ * the shortest.
  *
- * PREMA (Choi, Rhu 2020): a queue has 1, 3 or 9 tokens, by priority (below 0, 0, above;
- * best effort has 1), and as many more for each of its lengths that it waits.  The level
- * is the highest power of three that the tokens of any queue reach; of the queues that
- * reach it the shortest is served.  There the level ends at 9, tokens are handed out
- * every period, and lengths come from a model of the array.  Here the level has no end:
- * else a flood of short commands with 9 tokens keeps a longer one waiting for ever.  Both
- * are computed when a queue is picked, lengths are learned and rounded up to powers of
- * two, waiting counts from when the command could run, and nothing that runs is stopped.
- * Latency-critical queues are served before all others, by the same rule among
- * themselves.
+ * Promise: short commands overtake long ones, but no queue starves behind them.  Queues
+ * of class latency are served before all others.  The rule below applies to each of the
+ * two groups separately.
  *
- * Good for the mean of latencies over lengths (ANTT) while no queue waits for ever: short
- * commands pass long ones, but only until those have waited for their length some times.
- * Bad for the highest priority: what has waited long enough stands beside it, and before
- * it when it is shorter (priority never lets it wait).
+ * Option: prema_unknown_us, the assumed run time of commands that are not known yet.
+ *
+ * Rule: a queue has 1, 3 or 9 tokens for a priority below 0, of 0, or above 0.  Class
+ * best effort has 1 and class latency has 9.  The queue gains the same number of tokens
+ * again each time it has waited for its own length.  The level is the highest power of
+ * three that any queue's tokens reach.  Of the queues that reach the level, the shortest
+ * is served.
+ *
+ * Follows PREMA (Choi, Rhu: A predictive multi-task scheduling algorithm for preemptible
+ * neural processing units, HPCA 2020).  Differences:
+ *   - The paper's highest level is 9.  Here the level has no upper limit; otherwise a
+ *     flood of short commands with 9 tokens would starve a longer one.
+ *   - The paper hands out tokens periodically.  Here tokens are computed at each pick.
+ *   - The paper models lengths of an array.  Here lengths are the expected run times,
+ *     rounded up to powers of two.
+ *   - Waiting time counts from when the command became runnable.
+ *   - This policy stops no running command.
+ *
+ * Good for the mean slowdown over all lengths (ANTT).  Bad for the highest priority: a
+ * queue of lower priority that has waited long enough is served first if it is shorter.
+ * Policy priority avoids that.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -27,19 +38,18 @@
 #include "common.h"
 
 enum { LENGTHS = 64, CLASSES = 3 };
-/* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
- * shared. */
+/* Indices into hal_policy_queue.own.  own[HAL_POLICY_SHARED] points to struct shared. */
 enum { CLASS = HAL_POLICY_SHARED + 1, LENGTH, GROUP };
 
-enum { URGENT, OTHERS, GROUPS };
+enum { URGENT, NOT_URGENT, GROUPS };
 
-static const uint64_t tokens_of[CLASSES] = {1, 3, 9};
+static const uint64_t initial_tokens[CLASSES] = {1, 3, 9};
 
-/* Queues that are latency-critical, or those that are not. */
+/* The runnable queues of class latency, or the other ones. */
 struct group {
-	uint64_t waiting; /* bit a length: one of the lists is not empty */
-	/* Those of one class and length, in the order in which they came: the first has
-	 * most tokens, so only those have to be looked at. */
+	uint64_t waiting; /* bit i: a list of length i is not empty */
+	/* Queues of one length and token class in order of arrival.  The first of each
+	 * list has the most tokens, so pick examines only the first. */
 	struct hal_policy_list list[LENGTHS][CLASSES];
 };
 
@@ -50,13 +60,13 @@ struct shared {
 
 struct prema {
 	const struct hal_host *host;
-	struct hal_policy_shared *all;
+	struct hal_policy_shared *all; /* state of each partition that has queues */
 	uint64_t unknown_ns;
 };
 
 static const struct hal_option_def options[] = {
 	{"prema_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
-	 "prema: what a command is taken to run while none of its queue has ended"},
+	 "prema: assumed run time of a command until its queue has completed one"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -90,7 +100,7 @@ static void detach(void *state, struct hal_policy_partition *part,
 	hal_policy_unshare(&prema->all, part, queue);
 }
 
-/* Of a power of two that ns is not above: the exponent. */
+/* Return the exponent of the smallest power of two that is at least ns. */
 static uint64_t length_of(uint64_t ns)
 {
 	uint64_t length = 0;
@@ -126,12 +136,12 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	queue->own[LENGTH] = length_of(rest_ns);
 	queue->own[CLASS] = (uint64_t)hal_policy_above(queue, 0) +
 			    (uint64_t)hal_policy_above(queue, 1);
-	queue->own[GROUP] = hal_policy_rank(queue) == 0 ? URGENT : OTHERS;
+	queue->own[GROUP] = hal_policy_rank(queue) == 0 ? URGENT : NOT_URGENT;
 	group_of(s, queue)->waiting |= UINT64_C(1) << queue->own[LENGTH];
 	hal_policy_list_add(list_of(s, queue), queue);
 }
 
-static void take_tokens(struct shared *s, struct hal_policy_queue *queue)
+static void remove_queue(struct shared *s, struct hal_policy_queue *queue)
 {
 	struct group *g = group_of(s, queue);
 	bool empty = true;
@@ -148,19 +158,21 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 {
 	(void)state, (void)part, (void)why;
 	if (hal_policy_shared(queue->own) != NULL)
-		take_tokens(hal_policy_shared(queue->own), queue);
+		remove_queue(hal_policy_shared(queue->own), queue);
 }
 
+/* Return the tokens of queue: its initial tokens, and as many again for each time its own
+ * length has passed since it became runnable. */
 static uint64_t tokens(const struct hal_policy_queue *queue, uint64_t now_ns)
 {
-	uint64_t each = tokens_of[queue->own[CLASS]];
+	uint64_t each = initial_tokens[queue->own[CLASS]];
 
 	return each + (each * (now_ns - queue->runnable_ns) >> queue->own[LENGTH]);
 }
 
-/* Return the queue of that length that has most tokens; NULL: none waits. */
-static struct hal_policy_queue *first_of_length(const struct group *g, uint64_t length,
-						uint64_t now_ns)
+/* Return the queue of that length that has the most tokens; NULL if none is runnable. */
+static struct hal_policy_queue *most_tokens_of(const struct group *g, uint64_t length,
+					       uint64_t now_ns)
 {
 	struct hal_policy_queue *best = NULL;
 
@@ -174,14 +186,14 @@ static struct hal_policy_queue *first_of_length(const struct group *g, uint64_t 
 	return best;
 }
 
-/* Return the highest power of three that the tokens of any queue reach. */
+/* Return the highest power of three that the tokens of any queue of g reach. */
 static uint64_t level_of(const struct group *g, uint64_t now_ns)
 {
 	uint64_t most = 1, level = 1;
 
 	for (uint64_t bits = g->waiting; bits != 0; bits &= bits - 1) {
 		const struct hal_policy_queue *q =
-			first_of_length(g, (uint64_t)__builtin_ctzll(bits), now_ns);
+			most_tokens_of(g, (uint64_t)__builtin_ctzll(bits), now_ns);
 
 		if (tokens(q, now_ns) > most)
 			most = tokens(q, now_ns);
@@ -191,14 +203,15 @@ static uint64_t level_of(const struct group *g, uint64_t now_ns)
 	return level;
 }
 
-/* Return the shortest queue that reaches the level; of equal lengths, who has most. */
-static struct hal_policy_queue *shortest(const struct group *g, uint64_t now_ns)
+/* Return the shortest queue whose tokens reach the level; of equal lengths, the one with
+ * the most tokens.  Return NULL if g has no runnable queue. */
+static struct hal_policy_queue *shortest_at_level(const struct group *g, uint64_t now_ns)
 {
 	uint64_t level = level_of(g, now_ns);
 
 	for (uint64_t bits = g->waiting; bits != 0; bits &= bits - 1) {
 		struct hal_policy_queue *q =
-			first_of_length(g, (uint64_t)__builtin_ctzll(bits), now_ns);
+			most_tokens_of(g, (uint64_t)__builtin_ctzll(bits), now_ns);
 
 		if (tokens(q, now_ns) >= level)
 			return q;
@@ -214,9 +227,9 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 
 	(void)state, (void)order;
 	for (int i = 0; s != NULL && queue == NULL && i < GROUPS; i++)
-		queue = shortest(&s->group[i], now_ns);
+		queue = shortest_at_level(&s->group[i], now_ns);
 	if (queue != NULL)
-		take_tokens(s, queue);
+		remove_queue(s, queue);
 	return queue;
 }
 
@@ -225,7 +238,7 @@ const struct hal_policy hal_policy_prema = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "prema",
-	.summary = "tokens for waiting; of who has enough, the shortest",
+	.summary = "shortest first among the queues with the most tokens",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_EXPECTS,

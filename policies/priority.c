@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * priority: the highest priority first, equal ones in order of arrival.
+ * priority: serve the highest priority first, equal priorities in order of arrival.
  *
- * Good for one latency-critical tenant beside best-effort ones: it never waits for more
- * than what the device has already.  Bad for whoever is below: it starves (the net of
- * [policy] timeout_ms is all it has).  Fixed-priority scheduling, Liu and Layland 1973.
+ * Promise: a command of the highest priority waits only for commands that the device
+ * already has.  Queues of class latency come before all others, and class best effort
+ * after them; priorities order the queues within a class.  The policy has no options.
  *
- * Theirs stops what runs when something higher comes; here that is the engine's to do,
- * and is asked for: [policy] preempt_for = priority.  Without it a command runs to its
- * end. Priorities are the application's; theirs follow from how often a task comes.
+ * Follows fixed-priority scheduling (Liu, Layland 1973).  Differences: theirs preempts
+ * running work.  Here the engine preempts, and only with the option preempt_for =
+ * priority of section [policy]; otherwise running commands complete.  The application
+ * sets the priorities; theirs follow from the period of a task.
+ *
+ * Good for one latency-critical tenant that shares the device with best-effort tenants.
+ * Bad for queues of lower priority: they starve.  Only the engine's watchdog
+ * ([policy] timeout_ms) serves them then.
  */
 #include <hal/policy.h>
 
@@ -24,6 +29,6 @@ const struct hal_policy hal_policy_priority = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "priority",
-	.summary = "highest priority first, equal ones in turn",
+	.summary = "highest priority first, equal ones in order of arrival",
 	.key = key,
 };

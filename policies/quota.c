@@ -1,42 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quota: so much device time in each window, by budget or weight; who has had it waits
- * for the next.
+ * quota: limit each queue to a share of the device time in each window.
  *
- * The limit of KubeShare (Yeh, Chen, Chou 2020) and Gemini (Chen, Lin, Chou 2021): time
- * is measured when a command ends, what was had too much is taken from the windows that
- * follow, and queues with something left are served in the order in which they came.
- * There a client holds a token of time for several kernels, its length from predicted
- * bursts; here each command is decided on, and what the device has of a queue counts as
- * what is expected of it.  There is no guaranteed least share: shares may add up to more
- * than a window.
+ * Promise: averaged over windows, no queue runs longer than its budget
+ * (hal_queue_desc.budget_permille).  A queue without a budget has weight times
+ * quota_permille.  A queue that has used its share waits for the next window, even if the
+ * device is idle.  Queues within their share are served by class, then in order of
+ * arrival.  No queue is guaranteed a minimum: the shares may add up to more than a
+ * window.
  *
- * Good where a tenant must not have more than it pays for, whatever its commands are
- * like. Bad for use: a queue at its limit waits even if nobody else wants the device, and
- * a request that comes then waits for the window's end (wfq and fifo serve it at once).
+ * Options: quota_window_us (length of a window), quota_permille (share for weight 1),
+ * quota_unknown_us (assumed run time of commands that are not known yet).
+ *
+ * Follows the limits of KubeShare (Yeh, Chen, Chou 2020) and Gemini (Chen, Lin, Chou,
+ * Chou 2021).  Time is charged when a command completes.  Time in excess of the share is
+ * deducted from the following windows.  Differences: there a client holds a time token
+ * for several kernels, and predicted bursts give its length.  Here the policy decides on
+ * each command, and running commands count with their expected run time.
+ *
+ * Good where a tenant must not use more than it pays for, whatever its commands are like.
+ * Bad for utilization and for the latency of a queue that has reached its limit (wfq and
+ * fifo serve it at once).
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include <hal/policy.h>
 
-/* hal_policy_queue.own: ns, and the number of the window after that in which they were
- * had; 0: none yet. */
+/* Indices into hal_policy_queue.own: device time used, in ns, and the number of the
+ * window that it counts for, plus 1; 0 if no window has been counted yet. */
 enum { USED, WINDOW };
 
 struct quota {
 	uint64_t window_ns;
-	uint64_t share_ns; /* of a window, weight 1 */
+	uint64_t share_ns; /* device time per window for weight 1 */
 	uint64_t unknown_ns;
 };
 
 static const struct hal_option_def options[] = {
 	{"quota_window_us", HAL_OPTION_INT, 1, 10000000, NULL, "10000",
-	 "quota: length of a window, device time"},
+	 "quota: length of a window of device time"},
 	{"quota_permille", HAL_OPTION_INT, 1, 1000, NULL, "100",
-	 "quota: what weight 1 may have of a window, in thousandths, without a budget"},
+	 "quota: thousandths of a window for weight 1, for queues without a budget"},
 	{"quota_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
-	 "quota: what a command is taken to run while none of its queue has ended"},
+	 "quota: assumed run time of a command until its queue has completed one"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -55,6 +62,7 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	return 0;
 }
 
+/* Return the device time that queue may use per window. */
 static uint64_t budget(const struct quota *quota, const struct hal_policy_queue *queue)
 {
 	if (queue->budget_permille != 0)
@@ -64,46 +72,47 @@ static uint64_t budget(const struct quota *quota, const struct hal_policy_queue 
 	return queue->weight * quota->share_ns;
 }
 
-/* Windows that have passed pay for what was had. */
-static void forward(const struct quota *quota, struct hal_policy_queue *queue,
-		    uint64_t now_ns)
+/* Enter the window of now_ns: reduce the used time by the budget of each window that has
+ * passed since the last call. */
+static void advance_window(const struct quota *quota, struct hal_policy_queue *queue,
+			   uint64_t now_ns)
 {
-	uint64_t window = now_ns / quota->window_ns + 1, each = budget(quota, queue);
+	uint64_t window = now_ns / quota->window_ns + 1, budget_ns = budget(quota, queue);
 	uint64_t passed = window - queue->own[WINDOW];
 
 	if (queue->own[WINDOW] == 0)
 		passed = 0;
 	else if (window < queue->own[WINDOW])
-		passed = 1; /* of other windows, under other options */
+		passed = 1; /* own[WINDOW] is of another window length (old options) */
 	queue->own[WINDOW] = window;
 	if (passed == 0)
 		return;
-	if (queue->own[USED] / each < passed)
+	if (queue->own[USED] / budget_ns < passed)
 		queue->own[USED] = 0;
 	else
-		queue->own[USED] -= passed * each;
+		queue->own[USED] -= passed * budget_ns;
 }
 
-/* When the queue may be served. */
+/* Return the device time at which the queue may be served. */
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
 	const struct quota *quota = state;
-	uint64_t each = budget(quota, queue), left, next, expected, least;
+	uint64_t budget_ns = budget(quota, queue), left, next, expected, least;
 
 	(void)part;
-	forward(quota, queue, now_ns);
-	if (queue->own[USED] >= each)
+	advance_window(quota, queue, now_ns);
+	if (queue->own[USED] >= budget_ns)
 		return hal_bk_after((queue->own[WINDOW] - 1) * quota->window_ns,
-				    queue->own[USED] / each * quota->window_ns);
-	left = each - queue->own[USED];
+				    queue->own[USED] / budget_ns * quota->window_ns);
+	left = budget_ns - queue->own[USED];
 	expected = queue->head.expected_ns;
 	if (expected == HAL_POLICY_NEVER)
 		expected = quota->unknown_ns;
 	if (queue->running == 0 || left / queue->running > expected)
 		return now_ns;
-	/* What runs may have it all: seen when that has ended, but not looked for all the
-	 * time. */
+	/* The running commands may use up the rest of the budget.  Decide again when one
+	 * is expected to complete, but not more often than 64 times per window. */
 	next = hal_bk_after((queue->own[WINDOW] - 1) * quota->window_ns,
 			    quota->window_ns);
 	least = quota->window_ns / 64 + 1;
@@ -133,7 +142,7 @@ const struct hal_policy hal_policy_quota = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "quota",
-	.summary = "so much device time a window, by budget or weight",
+	.summary = "limits the device time of each queue per window",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_TIMES | HAL_POLICY_EXPECTS |

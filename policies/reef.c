@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reef: best effort gives the device back at once when real-time work comes, and runs
- * again from the start when that is done.
+ * reef: kill running best-effort commands when real-time work arrives, and restart them
+ * when that work is done.
  *
- * REEF (Han, Zhang, Chen, Chen 2022): a real-time kernel resets the best-effort ones that
- * run, which are idempotent, and starts within microseconds; those are launched again
- * when no real-time work is left.  Its padding of a real-time kernel with best-effort
- * blocks on units it leaves idle is what a partition of their own is for here: there they
- * run on whatever this policy does.  There every kernel may be reset; here only
- * HAL_CMD_REPLAYABLE commands are, on devices with HAL_SUSPEND_KILL, and none more often
- * than [policy] kills times before it has ended.
+ * Promise: a real-time command runs about as fast as on an idle partition, however long
+ * the best-effort commands are.  Queues of class latency are real-time and those of class
+ * best effort are not.  In class normal, reef_priority decides.  While a partition has
+ * real-time work, none of its best-effort commands starts.  Real-time queues are served
+ * in order of arrival.
  *
- * Good for real-time work that comes now and then: it takes as long as alone, however
- * long the commands of best effort are (under priority it waits for one).  Bad for best
- * effort where the pauses are shorter than its commands: each is begun again and again
- * for nothing (under priority it gets on); and no better than priority where commands can
- * not be replayed.
+ * Option: reef_priority, the lowest priority that is real-time.
+ *
+ * Follows REEF (Han, Zhang, Chen, Chen: Microsecond-scale preemption for concurrent
+ * GPU-accelerated DNN inferences, OSDI 2022).  Differences:
+ *   - There every best-effort kernel is idempotent and can be reset.  Here only commands
+ *     with HAL_CMD_REPLAYABLE are killed, and only on devices with HAL_SUSPEND_KILL.  No
+ *     command is killed more than [policy] kills times before it completes.
+ *   - There best-effort blocks fill the units that a real-time kernel leaves idle.
+ *     Here a separate partition does that; the policy never kills work of other
+ *     partitions.
+ *
+ * Good for real-time work that arrives now and then (policy priority makes it wait for a
+ * best-effort command).  Bad for best-effort commands that are longer than the pauses
+ * between real-time commands: they restart again and again.  No better than priority
+ * where commands are not replayable.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -26,12 +34,13 @@
 #include "common.h"
 
 enum class { REAL_TIME, BEST_EFFORT, CLASSES };
-/* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
- * shared; of queues also the class of the newest command, and how many real-time ones the
- * device has. */
+/* Indices into hal_policy_queue.own: the class of the newest command, and the number of
+ * real-time commands that the device has.  own[HAL_POLICY_SHARED] points to struct
+ * shared. */
 enum { CLASS = HAL_POLICY_SHARED + 1, RUNNING };
 
-/* Queues of a partition that have something on the device: not more than that takes. */
+/* The device has at most 64 commands of a partition (hal.partition_inflight), so at most
+ * 64 queues of a partition have commands there. */
 #define SET_MAX 64u
 
 struct set {
@@ -42,21 +51,22 @@ struct set {
 struct shared {
 	struct hal_policy_shared common;
 	struct hal_policy_list list[CLASSES];
-	uint64_t running; /* real-time commands that the device has */
-	struct set effort, killed;
-	bool cleared; /* what is in effort has to be waited for */
+	uint64_t running;     /* real-time commands that the device has */
+	struct set on_device; /* best-effort queues with commands on the device */
+	struct set killed;    /* queues that the policy has stopped */
+	bool cleared;         /* every queue of on_device has refused to be killed */
 };
 
 struct reef {
 	const struct hal_host *host;
-	struct hal_policy_shared *all;
+	struct hal_policy_shared *all; /* state of each partition that has queues */
 	const struct hal_policy_host *device;
 	int64_t priority;
 };
 
 static const struct hal_option_def options[] = {
 	{"reef_priority", HAL_OPTION_INT, INT32_MIN, INT32_MAX, NULL, "1",
-	 "reef: priority from which work is real-time; below it is best effort"},
+	 "reef: lowest priority that is real-time; lower priorities are best effort"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -75,7 +85,7 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 
 /* ---- sets -------------------------------------------------------------------------- */
 
-static void set_put(struct set *set, struct hal_policy_queue *queue)
+static void set_add(struct set *set, struct hal_policy_queue *queue)
 {
 	for (uint32_t i = 0; i < set->count; i++)
 		if (set->at[i] == queue)
@@ -91,49 +101,49 @@ static void set_remove(struct set *set, const struct hal_policy_queue *queue)
 			set->at[i] = set->at[--set->count];
 }
 
-/* ---- killed, and again ------------------------------------------------------------- */
+/* ---- kill and restart -------------------------------------------------------------- */
 
-/* The device has so many real-time commands of queue. */
-static void count_realtime(struct shared *s, struct hal_policy_queue *queue,
-			   uint64_t running)
+/* Record how many real-time commands of queue the device has. */
+static void set_running(struct shared *s, struct hal_policy_queue *queue,
+			uint64_t running)
 {
 	s->running += running - queue->own[RUNNING];
 	queue->own[RUNNING] = running;
 }
 
-/* Real-time work has come. */
-static void clear_device(const struct reef *reef, struct shared *s)
+/* Kill the best-effort commands on the device; leave those that cannot be killed. */
+static void kill_best_effort(const struct reef *reef, struct shared *s)
 {
 	const struct hal_policy_host *h = reef->device;
 	uint32_t kept = 0;
 
 	if (s->cleared)
 		return;
-	for (uint32_t i = 0; i < s->effort.count; i++) {
-		struct hal_policy_queue *q = s->effort.at[i];
+	for (uint32_t i = 0; i < s->on_device.count; i++) {
+		struct hal_policy_queue *q = s->on_device.at[i];
 
 		if (h->stop(h->device, q, HAL_SUSPEND_KILL) == 0)
-			set_put(&s->killed, q);
+			set_add(&s->killed, q);
 		else
-			s->effort.at[kept++] = q;
+			s->on_device.at[kept++] = q;
 	}
-	s->effort.count = kept;
+	s->on_device.count = kept;
 	s->cleared = true;
 }
 
-/* What was killed begins again when no real-time work is left. */
-static void restore(const struct reef *reef, struct shared *s)
+/* Restart the killed queues if the partition has no real-time work left. */
+static void restart_killed(const struct reef *reef, struct shared *s)
 {
 	const struct hal_policy_host *h = reef->device;
 
 	if (s->running > 0 || s->list[REAL_TIME].first != NULL)
 		return;
-	/* One that the application has resumed goes on already. */
+	/* start fails for a queue that the application has resumed already. */
 	while (s->killed.count > 0)
 		(void)h->start(h->device, s->killed.at[--s->killed.count]);
 }
 
-/* ---- there and gone ---------------------------------------------------------------- */
+/* ---- attach, detach, completion ---------------------------------------------------- */
 
 static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
@@ -150,10 +160,10 @@ static void detach(void *state, struct hal_policy_partition *part,
 	struct shared *s = hal_policy_shared(queue->own);
 	struct reef *reef = state;
 
-	count_realtime(s, queue, 0);
-	set_remove(&s->effort, queue);
+	set_running(s, queue, 0);
+	set_remove(&s->on_device, queue);
 	set_remove(&s->killed, queue);
-	restore(reef, s);
+	restart_killed(reef, s);
 	hal_policy_unshare(&reef->all, part, queue);
 }
 
@@ -166,16 +176,17 @@ static void ended(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	s->cleared = false;
-	/* Who kills one kills all that the device has of the queue. */
+	/* A kill cancels all commands of the queue that the device has. */
 	if (queue->running == 0 || end->status == -ECANCELED)
-		set_remove(&s->effort, queue);
+		set_remove(&s->on_device, queue);
 	if (queue->own[RUNNING] > 0)
-		count_realtime(s, queue, queue->own[RUNNING] - 1);
-	/* Behind one that had to be waited for there may be one that need not. */
+		set_running(s, queue, queue->own[RUNNING] - 1);
+	/* The next best-effort command on the device may be replayable although the one
+	 * that ended was not: try to kill again. */
 	if (s->running > 0 || s->list[REAL_TIME].first != NULL)
-		clear_device(state, s);
+		kill_best_effort(state, s);
 	else
-		restore(state, s);
+		restart_killed(state, s);
 }
 
 /* ---- the queues -------------------------------------------------------------------- */
@@ -191,13 +202,13 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	if (queue->running < queue->own[RUNNING])
-		count_realtime(s, queue, queue->running); /* the device had no room */
+		set_running(s, queue, queue->running); /* the device did not accept it */
 	queue->own[CLASS] = c;
 	hal_policy_list_add(&s->list[c], queue);
 	if (c == REAL_TIME)
-		clear_device(reef, s);
+		kill_best_effort(reef, s);
 	else
-		restore(reef, s);
+		restart_killed(reef, s);
 }
 
 static void dequeue(void *state, struct hal_policy_partition *part,
@@ -209,10 +220,11 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	hal_policy_list_take(&s->list[queue->own[CLASS]], queue);
-	restore(state, s);
+	restart_killed(state, s);
 }
 
-/* Who came first of real-time work; of best effort only while there is none. */
+/* Pick the oldest real-time queue.  Pick the oldest best-effort queue only if no
+ * real-time queue is runnable and the device has no real-time command. */
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
 				     uint64_t now_ns, struct hal_policy_order *order)
 {
@@ -224,12 +236,12 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 		return NULL;
 	queue = s->list[REAL_TIME].first;
 	if (queue != NULL) {
-		count_realtime(s, queue, (uint64_t)queue->running + 1);
+		set_running(s, queue, (uint64_t)queue->running + 1);
 	} else {
 		queue = s->running == 0 ? s->list[BEST_EFFORT].first : NULL;
 		if (queue == NULL)
 			return NULL;
-		set_put(&s->effort, queue);
+		set_add(&s->on_device, queue);
 		s->cleared = false;
 	}
 	hal_policy_list_take(&s->list[queue->own[CLASS]], queue);
@@ -241,7 +253,7 @@ const struct hal_policy hal_policy_reef = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "reef",
-	.summary = "real-time work kills best effort, which begins again",
+	.summary = "real-time work kills running best effort, which restarts afterwards",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_STARVES,

@@ -1,28 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rr: queues in turn, some commands each (Kleinrock 1964: a time-shared processor).
+ * rr: serve the queues in turn, a fixed number of commands each (round robin).
  *
- * Good where commands are alike: everybody has the same share, and nobody waits for more
- * than one turn of the others.  Bad where they are not: who submits long commands has
- * more of the device (wfq counts time).  A queue that comes back goes to the end.
- * Kleinrock's turns are of time, after which a job is interrupted; here a turn is whole
- * commands, and nothing is.
+ * Promise: busy queues of one class get the same number of commands, and a queue waits
+ * for at most one turn of every other queue.  A queue that becomes runnable after its
+ * turn goes to the end.  Classes come first: class latency before normal, best effort
+ * last.
+ *
+ * Option: rr_commands, the number of commands in a turn.
+ *
+ * Follows Kleinrock 1964 (analysis of a time-shared processor).  Difference: there a turn
+ * is a slice of time, and the job is interrupted at its end.  Here a turn is a number of
+ * whole commands.
+ *
+ * Good where commands have similar lengths.  Bad where they do not: a queue with long
+ * commands gets more device time (wfq counts time).
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include <hal/policy.h>
 
-enum { TURN, LEFT }; /* hal_policy_queue.own: of its turn the number, and what is left */
+/* Indices into hal_policy_queue.own: the number of the queue's turn, and the commands
+ * left in it. */
+enum { TURN, LEFT };
 
 struct rr {
 	uint64_t commands;
-	uint64_t turns;
+	uint64_t turns; /* turns numbered so far */
 };
 
 static const struct hal_option_def options[] = {
 	{"rr_commands", HAL_OPTION_INT, 1, 1000000, NULL, "1",
-	 "rr: commands of a queue before the next one's turn"},
+	 "rr: number of commands of a queue before the next queue is served"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -38,7 +48,8 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	return 0;
 }
 
-/* Turns are numbered; a queue keeps its number until it has had its commands. */
+/* Return the number of the queue's turn.  The queue keeps it until all commands of the
+ * turn have been served. */
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
@@ -65,7 +76,7 @@ const struct hal_policy hal_policy_rr = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "rr",
-	.summary = "queues in turn, rr_commands commands each",
+	.summary = "round robin: queues in turn, rr_commands commands each",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.create = create,
