@@ -1,22 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slots: what the device has loaded is served as long as others can wait; then the
- * configuration of who can wait least is loaded.
+ * slots: serve the commands of the loaded configuration for as long as other commands can
+ * wait, then load the configuration of the most urgent one.
  *
- * For a device that has one configuration at a time (head.configuration) and needs
- * info->load_ns to change it.  A head can wait until half of its slack is gone (its
- * deadline less what it runs and a load), at most slots_age_us, and one of class latency
- * not at all.  Who can wait no longer has the configuration changed, but only when the
- * one that is there has had slots_stay loads of time: under overload all are late.  Where
- * nobody wants what is there, those with a deadline wait as long all the same, for others
- * of their group and of the one that is there; the others for slots_hold loads.
- * What needs another is given to the device as soon as the last one that wants the old
- * one has been, while that still runs: the load begins when it ends.
+ * For devices that hold one configuration at a time (head.configuration, such as an
+ * FPGA's xclbin) and need info->load_ns to change it.
  *
- * Good where loading is dear and programs are several: fewer loads, at the same deadlines
- * missed.  Bad for latency, of which it spends half of what the deadlines leave.  With
- * one configuration, or where loading costs nothing, it is edf with an age limit.  A
- * decision looks at the first of each configuration that is waited for.
+ * Promise: few loads, while a command waits for a load only until its due time.
+ *   - Class latency: due at once.
+ *   - With a deadline: due when half of the slack is gone, but at most slots_age_us after
+ *     submission.  Slack is the deadline less the expected run time and one load.
+ *   - Without a deadline: due slots_age_us after the command became runnable.
+ * While a command wants the loaded configuration, it stays for at least slots_stay load
+ * times, even if other commands are past their due time.  Under overload all queues are
+ * late.  While no command wants it, a command without a deadline waits for at most
+ * slots_hold load times.  A command with a deadline still waits until its due time,
+ * because more commands for either configuration may arrive.
+ *
+ * Options: slots_load_us, slots_hold, slots_stay, slots_age_us, and slots_unknown_us (the
+ * assumed run time of commands that are not known yet).  The policy follows no published
+ * system.  With one configuration, or if loading takes no time, it is policy edf with an
+ * age limit.
+ *
+ * The engine gives a command of another configuration to the device as soon as the last
+ * command of the old one has been submitted.  The load begins when that one completes.
+ *
+ * Good where loading is slow and there are several programs: fewer loads at the same rate
+ * of missed deadlines.  Bad for latency: a command may use up half of its slack.  Each
+ * decision examines the first queue of every configuration that a queue waits for.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -26,17 +37,19 @@
 
 #include "common.h"
 
-/* .own of queues, behind the shared: its heap; its key: until when its head can wait. */
+/* Indices into hal_policy_queue.own: the heap that holds the queue, as group * HEAPS +
+ * heap, and the heap key: the due time of the queue's head. */
 enum { PLACE = HAL_POLICY_SHARED + 1, DUE = HAL_POLICY_KEY };
 
-/* Who waits with one configuration: two heaps for each class, the second of those that
- * hold.  The first group is of who needs none, or for whom there is no group left. */
+/* A group has the runnable queues that need one configuration.  Each class has two heaps
+ * there: queues with a deadline, and queues without one (can_be_held).  Group 0 has the
+ * queues that need no configuration, and those of configurations that found no group. */
 enum { HEAPS = 2 * HAL_POLICY_RANKS, GROUPS = 64 };
 
 struct shared {
 	struct hal_policy_shared common;
-	struct hal_policy_queue *last; /* that was served with what is loaded */
-	uint64_t used;                 /* those behind have always been empty */
+	struct hal_policy_queue *last; /* last served with the loaded configuration */
+	uint64_t used;                 /* highest group ever used */
 	struct group {
 		uint32_t configuration, waiting;
 		struct hal_policy_queue *heap[HEAPS];
@@ -45,25 +58,25 @@ struct shared {
 
 struct slots {
 	const struct hal_host *host;
-	struct hal_policy_shared *all;
+	struct hal_policy_shared *all; /* state of each partition that has queues */
 	const struct hal_policy_host *device;
 	uint64_t load_ns, hold_ns, stay_ns, age_ns, unknown_ns;
-	uint32_t loaded;   /* configuration of what was given to the device last */
-	uint64_t stays_ns; /* so long it is not taken from those who want it */
+	uint32_t loaded;   /* configuration of the command submitted to the device last */
+	uint64_t stays_ns; /* until then it is not replaced while a queue wants it */
 };
 
 static const struct hal_option_def options[] = {
 	{"slots_load_us", HAL_OPTION_INT, 0, 10000000, NULL, "0",
-	 "slots: what it takes to load a configuration; 0: what the device says"},
+	 "slots: time to load a configuration; 0: the time that the device reports"},
 	{"slots_hold", HAL_OPTION_INT, 0, 1000, NULL, "16",
-	 "slots: loads for which a command without a deadline waits for one that nobody "
-	 "wants"},
+	 "slots: load times for which a command without a deadline waits although no "
+	 "command wants the loaded configuration"},
 	{"slots_stay", HAL_OPTION_INT, 0, 1000, NULL, "8",
-	 "slots: loads for which one is kept that somebody wants, whoever is late"},
+	 "slots: load times for which a configuration stays while a command wants it"},
 	{"slots_age_us", HAL_OPTION_INT, 1, 10000000, NULL, "100000",
-	 "slots: so long a command waits at most for a load, but for slots_stay"},
+	 "slots: longest wait of a command for a load, unless slots_stay extends it"},
 	{"slots_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
-	 "slots: what a command is taken to run while none of its queue has ended"},
+	 "slots: assumed run time of a command until its queue has completed one"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -105,30 +118,35 @@ static void detach(void *state, struct hal_policy_partition *part,
 	hal_policy_unshare(&slots->all, part, queue);
 }
 
-/* ---- who waits, and how long it can ------------------------------------------------- */
+/* ---- due times --------------------------------------------------------------------- */
 
-static bool holds(const struct hal_policy_queue *queue)
+/* Return whether queue has neither class latency nor a deadline: slots_hold applies. */
+
+static bool can_be_held(const struct hal_policy_queue *queue)
 {
 	return hal_policy_rank(queue) != 0 && queue->head.deadline_ns == HAL_POLICY_NEVER;
 }
 
-static uint32_t needs(const struct slots *slots, const struct hal_policy_queue *queue)
+/* Return the configuration that the queue's head needs; 0: any. */
+static uint32_t needed_configuration(const struct slots *slots,
+				     const struct hal_policy_queue *queue)
 {
 	return slots->load_ns != 0 ? queue->head.configuration : 0;
 }
 
-static uint64_t due_ns(const struct slots *slots, const struct hal_policy_queue *queue)
+/* Return the device time until which the queue's head can wait for a load. */
+static uint64_t due_time(const struct slots *slots, const struct hal_policy_queue *queue)
 {
 	const struct hal_policy_command *head = &queue->head;
 	uint64_t wait_ns = slots->age_ns, slack_ns, needs_ns;
 
-	if (holds(queue) && slots->load_ns != 0) /* for a load, since it could run */
+	if (can_be_held(queue) && slots->load_ns != 0)
 		return hal_bk_after(queue->runnable_ns, wait_ns);
 	if (hal_policy_rank(queue) == 0)
 		return head->submit_ns;
-	if (holds(queue))
+	if (can_be_held(queue))
 		return hal_bk_after(head->submit_ns, wait_ns);
-	if (head->deadline_ns < head->submit_ns) /* lent by one that waits for it */
+	if (head->deadline_ns < head->submit_ns) /* inherited from a waiter */
 		return head->deadline_ns;
 	needs_ns = head->rest_ns != HAL_POLICY_NEVER ? head->rest_ns : slots->unknown_ns;
 	needs_ns = hal_bk_after(needs_ns, slots->load_ns);
@@ -137,8 +155,9 @@ static uint64_t due_ns(const struct slots *slots, const struct hal_policy_queue 
 	return hal_bk_after(head->submit_ns, slack_ns < wait_ns ? slack_ns : wait_ns);
 }
 
-/* The group of a configuration that somebody waits with, or an empty one; 0: none. */
-static uint64_t group_with(const struct shared *s, uint32_t number, bool empty)
+/* Return the group of configuration number that has runnable queues or, if empty, any
+ * unused group.  Return 0 if there is none. */
+static uint64_t group_of(const struct shared *s, uint32_t number, bool empty)
 {
 	for (uint64_t i = 1; number != 0 && i < GROUPS && i <= s->used + empty; i++)
 		if (empty ? s->group[i].waiting == 0
@@ -153,19 +172,19 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 {
 	const struct slots *slots = state;
 	struct shared *s = hal_policy_shared(queue->own);
-	uint64_t heap = 2 * hal_policy_rank(queue) + holds(queue), i;
+	uint64_t heap = 2 * hal_policy_rank(queue) + can_be_held(queue), i;
 
 	(void)part;
 	if (s == NULL)
 		return;
-	i = group_with(s, needs(slots, queue), false);
+	i = group_of(s, needed_configuration(slots, queue), false);
 	if (i == 0)
-		i = group_with(s, needs(slots, queue), true);
+		i = group_of(s, needed_configuration(slots, queue), true);
 	s->used = i > s->used ? i : s->used;
-	s->group[i].configuration = needs(slots, queue);
+	s->group[i].configuration = needed_configuration(slots, queue);
 	s->group[i].waiting++;
 	queue->own[PLACE] = i * HEAPS + heap;
-	queue->own[DUE] = due_ns(slots, queue);
+	queue->own[DUE] = due_time(slots, queue);
 	hal_policy_heap_add(&s->group[i].heap[heap], queue);
 }
 
@@ -182,10 +201,10 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 	s->group[place / HEAPS].waiting--;
 }
 
-/* ---- whose turn it is ---------------------------------------------------------------- */
+/* ---- pick -------------------------------------------------------------------------- */
 
-/* Of the first group and another by class, then by DUE. */
-static struct hal_policy_queue *first_in_groups(const struct shared *s, uint64_t other)
+/* Return the first queue, by class and then by due time, of group 0 and group other. */
+static struct hal_policy_queue *first_of_groups(const struct shared *s, uint64_t other)
 {
 	struct hal_policy_queue *best = NULL;
 
@@ -198,16 +217,17 @@ static struct hal_policy_queue *first_in_groups(const struct shared *s, uint64_t
 	return best;
 }
 
-static bool is_served_before(const struct hal_policy_queue *a,
-			     const struct hal_policy_queue *b)
+static bool served_before(const struct hal_policy_queue *a,
+			  const struct hal_policy_queue *b)
 {
 	if (hal_policy_rank(a) != hal_policy_rank(b))
 		return hal_policy_rank(a) < hal_policy_rank(b);
 	return hal_policy_heap_before(a, b);
 }
 
-/* Of those that need a load who waits least, and until when; wanted: what is loaded.  Of
- * those that wait no longer by class, then who was due first. */
+/* Return the queue that must get its load first, and set *until_ns to the time of that.
+ * Consider only queues that need a load.  wanted: a queue wants the loaded configuration.
+ * Several that are due now: prefer the higher class, then the earlier due time. */
 static struct hal_policy_queue *first_due(const struct slots *slots,
 					  const struct shared *s, bool wanted,
 					  uint64_t now_ns, uint64_t *until_ns)
@@ -219,17 +239,17 @@ static struct hal_policy_queue *first_due(const struct slots *slots,
 		struct hal_policy_queue *q = s->group[i / HEAPS].heap[i % HEAPS];
 		uint64_t at_ns;
 
-		if (q == NULL || needs(slots, q) == slots->loaded)
+		if (q == NULL || needed_configuration(slots, q) == slots->loaded)
 			continue;
 		at_ns = q->own[DUE];
 		if (wanted && at_ns < slots->stays_ns)
 			at_ns = slots->stays_ns;
-		if (!wanted && holds(q) &&
+		if (!wanted && can_be_held(q) &&
 		    at_ns > hal_bk_after(q->runnable_ns, slots->hold_ns))
 			at_ns = hal_bk_after(q->runnable_ns, slots->hold_ns);
 		at_ns = at_ns > now_ns ? at_ns : now_ns;
 		if (best == NULL || at_ns < *until_ns ||
-		    (at_ns == *until_ns && is_served_before(q, best))) {
+		    (at_ns == *until_ns && served_before(q, best))) {
 			*until_ns = at_ns;
 			best = q;
 		}
@@ -237,16 +257,17 @@ static struct hal_policy_queue *first_due(const struct slots *slots,
 	return best;
 }
 
-/* Somewhere on the device somebody waits with what is loaded: for room, behind its own
- * command that runs, or given to the device and not begun. */
-static bool is_wanted(const struct slots *slots)
+/* Return whether work for the loaded configuration is left in any partition: a runnable
+ * queue, further submissions of the queue served last, or commands that the device has
+ * not begun (it has more than one per unit). */
+static bool loaded_is_wanted(const struct slots *slots)
 {
 	uint64_t ns;
 
 	for (const struct hal_policy_shared *c = slots->all; c != NULL; c = c->next) {
 		const struct shared *s = (const struct shared *)c;
 
-		if (group_with(s, slots->loaded, false) != 0 ||
+		if (group_of(s, slots->loaded, false) != 0 ||
 		    c->part->running > c->part->units ||
 		    (s->last != NULL && s->last->head.configuration == slots->loaded &&
 		     slots->device->waiting(slots->device->device, s->last, &ns) != 0))
@@ -265,23 +286,24 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	if (s == NULL)
 		return NULL;
 	queue = first_due(slots, s, false, now_ns, &order->until_ns);
-	if (queue != NULL && is_wanted(slots))
+	if (queue != NULL && loaded_is_wanted(slots))
 		queue = first_due(slots, s, true, now_ns, &order->until_ns);
 	if (queue == NULL || (order->until_ns > now_ns && slots->loaded != 0))
-		queue = first_in_groups(s, group_with(s, slots->loaded, false));
+		queue = first_of_groups(s, group_of(s, slots->loaded, false));
 	if (queue == NULL)
 		return NULL;
 	dequeue(state, part, queue, HAL_POLICY_OVERRULED);
-	if (needs(slots, queue) == 0)
+	if (needed_configuration(slots, queue) == 0)
 		return queue;
-	if (needs(slots, queue) != slots->loaded)
+	if (needed_configuration(slots, queue) != slots->loaded)
 		slots->stays_ns = hal_bk_after(now_ns, slots->load_ns + slots->stay_ns);
-	slots->loaded = needs(slots, queue);
+	slots->loaded = needed_configuration(slots, queue);
 	s->last = queue;
 	return queue;
 }
 
-/* Somebody may have waited for this to be gone. */
+/* Ask again for all partitions with runnable queues: their decision may depend on the
+ * command that has ended. */
 static void ended(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue, const struct hal_policy_end *end)
 {
@@ -298,7 +320,7 @@ const struct hal_policy hal_policy_slots = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "slots",
-	.summary = "what is loaded first, and then who can wait least",
+	.summary = "the loaded configuration first, then that of the most urgent command",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_EXPECTS,

@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * static: time in fixed slots, one a queue, in the same order for ever.
+ * static: divide time into fixed slots, one per queue, in the same order forever.
  *
- * Time division as time-triggered systems do it (Kopetz and Grunsteidl 1994): a command
- * starts in its queue's slot alone, and only if what is expected of it ends there; a
- * queue for which there is no slot is refused.  There schedules are laid out beforehand
- * from proven worst cases; here a queue takes the lowest free slot, expectations are
- * learned, and a command longer than its slot, or of which nothing is known yet, starts
- * as the first of its slot and in the first half, so that it can spill over.  For each
- * slot of others that it ran into, its queue then leaves out one of its own: else long
- * commands in each frame could take a slot from its queue for ever.  The fixed split of
- * space (MPS, MIG) is partitions with equal floors and ceilings.
+ * Promise: a queue's commands start in its own slot only, whatever the other queues do.
+ * All queues of a partition take part, whatever their class.  A frame has static_slots
+ * slots of static_slot_us each.  A queue takes the lowest free slot, and
+ * hal_queue_create fails with -ENOSPC if none is free.
  *
- * Good where nobody may notice the others: commands that fit end at the same time
- * whatever those do, if the device has one at a time (hal.partition_inflight = 1).  Bad
- * for use and for latency: slots of idle queues stay empty, and who misses its own waits
- * for a frame.
+ * A command that fits in a slot starts only if it is expected to complete before the slot
+ * ends.  A command that is longer than a slot, or not known yet, starts as the first one
+ * of its slot and in the slot's first half.  It may overrun into slots of other queues.
+ * For each slot it overran, its queue later leaves out one own slot.  Otherwise a queue
+ * with long commands could take a slot of another queue in each frame.
+ *
+ * Options: static_slots, static_slot_us.
+ *
+ * Follows time division in time-triggered systems (Kopetz, Gruensteidl 1994).
+ * Difference: there schedules are computed in advance from proven worst-case run times.
+ * Here expected run times are learned.  To divide units instead of time (as MPS and MIG
+ * do), use partitions whose floor equals their ceiling.
+ *
+ * Good for isolation in time: commands that fit complete at the same time whatever other
+ * queues do.  That needs a device with one command at a time (hal.partition_inflight =
+ * 1).  Bad for utilization and latency: slots of idle queues stay empty, and a command
+ * that misses its slot waits for a frame.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -25,16 +33,16 @@
 
 #define SLOTS_MAX 64
 
-/* hal_policy_queue.own: which; whether a command of it was started; the number of the
- * first slot that it does not leave out. */
+/* Slots are numbered from device time 0 on; slot n belongs to place n % static_slots of
+ * the frame.
+ *
+ * Indices into hal_policy_queue.own: the queue's place in the frame; whether a command
+ * was started under this policy; the number of the first slot that is not left out. */
 enum { SLOT, BEGAN, PAID };
-enum {
-	TAKEN,
-	STARTED,
-	END
-}; /* hal_policy_partition.own: bit a slot; the number of the
-      slot after that in which a command was started last;
-      when what the device has is expected to end */
+/* Indices into hal_policy_partition.own: places taken, one bit each; the number, plus 1,
+ * of the slot in which a command was started last; the time when the commands that the
+ * device has are expected to be complete. */
+enum { TAKEN, STARTED, END };
 
 struct slots {
 	const struct hal_host *host;
@@ -43,9 +51,9 @@ struct slots {
 
 static const struct hal_option_def options[] = {
 	{"static_slots", HAL_OPTION_INT, 1, SLOTS_MAX, NULL, "4",
-	 "static: slots of a frame; as many queues a partition can have"},
+	 "static: slots of a frame, and so the number of queues a partition can have"},
 	{"static_slot_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
-	 "static: length of a slot, device time"},
+	 "static: length of a slot in device time"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -75,11 +83,11 @@ static int attach(void *state, struct hal_policy_partition *part,
 		queue->own[SLOT] = i;
 		return 0;
 	}
-	/* One that was there before the policy stays, and shares the last. */
+	/* A queue that existed before the policy was set stays, in the last slot. */
 	queue->own[SLOT] = slots->count - 1;
 	return slots->host->fail(ENOSPC,
-				 "static: all %u slots of partition %u are taken "
-				 "(policy.static_slots)",
+				 "static: all %u slots of partition %u are taken; raise "
+				 "policy.static_slots or destroy a queue",
 				 (unsigned int)slots->count, part->index);
 }
 
@@ -90,28 +98,29 @@ static void detach(void *state, struct hal_policy_partition *part,
 	part->own[TAKEN] &= ~(UINT64_C(1) << queue->own[SLOT]);
 }
 
-/* When a command that is given now starts. */
+/* Return when a command that is submitted to the device now would start. */
 static uint64_t start_of(const struct hal_policy_partition *part, uint64_t now_ns)
 {
 	return part->running != 0 && part->own[END] > now_ns ? part->own[END] : now_ns;
 }
 
-/* It may start at that time, which is in a slot of its queue's. */
-static bool fits(const struct slots *slots, const struct hal_policy_partition *part,
-		 const struct hal_policy_queue *queue, uint64_t start_ns)
+/* Return whether the queue's head may start at start_ns, which lies in its own slot. */
+static bool may_start_at(const struct slots *slots,
+			 const struct hal_policy_partition *part,
+			 const struct hal_policy_queue *queue, uint64_t start_ns)
 {
 	uint64_t number = start_ns / slots->slot_ns;
-	uint64_t had_ns = start_ns - number * slots->slot_ns;
+	uint64_t elapsed_ns = start_ns - number * slots->slot_ns;
 	uint64_t expected = queue->head.expected_ns;
 
-	if (expected <= slots->slot_ns && had_ns <= slots->slot_ns - expected)
+	if (expected <= slots->slot_ns && elapsed_ns <= slots->slot_ns - expected)
 		return true;
-	/* Longer than a slot, or not known. */
-	return expected > slots->slot_ns && had_ns <= slots->slot_ns / 2 &&
+	/* A command that is longer than a slot or not known starts first and early. */
+	return expected > slots->slot_ns && elapsed_ns <= slots->slot_ns / 2 &&
 	       part->own[STARTED] != number + 1;
 }
 
-/* When it may be given to the device. */
+/* Return the time at which the queue's head may be submitted to the device. */
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
@@ -123,7 +132,7 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 
 	if (number + ahead < queue->own[PAID])
 		return queue->own[PAID] * slots->slot_ns;
-	if (ahead == 0 && fits(slots, part, queue, start_ns))
+	if (ahead == 0 && may_start_at(slots, part, queue, start_ns))
 		return now_ns;
 	return hal_bk_after(number * slots->slot_ns,
 			    (ahead != 0 ? ahead : slots->count) * slots->slot_ns);
@@ -147,7 +156,8 @@ static uint64_t turn(void *state, struct hal_policy_partition *part,
 	return 0;
 }
 
-/* Count the slots of others that a command ran into, from its queue's own before. */
+/* Count the slots that the command overran after its queue's last own slot, and let the
+ * queue leave out as many of its own. */
 static void ended(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue, const struct hal_policy_end *end)
 {
@@ -169,7 +179,7 @@ const struct hal_policy hal_policy_static = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "static",
-	.summary = "fixed slots of time, one a queue",
+	.summary = "fixed slots of time, one per queue",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_TIMES | HAL_POLICY_EXPECTS,

@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tgs: best effort at the rate at which the productive tenants do not become slower.
+ * tgs: limit the rate of best-effort commands to one at which productive queues keep
+ * their own rate.
  *
- * Transparent GPU sharing (Wu, Zhang, Bai, Liu, Jin 2023): commands of productive queues
- * that end in five periods are their rate; while that is within 3 % of the best it has
- * been, best effort may start more commands a period (half as many again, later 0.025 %),
- * else fewer (a third, later 8 %, a tenth of them when more than 9 % are missing). Twenty
- * bad periods, and four fifths are the best.  The constants are theirs.  There each job
- * is a container with a thread that samples every 5 s; here classes are by priority,
- * periods are looked at when something happens, and after a fall by 9 % the search starts
- * again.
+ * Promise: productive queues complete commands at about the rate that they reach without
+ * best-effort work, and best-effort queues get the remaining time.  A queue is productive
+ * by class latency or, in class normal, by a priority of at least tgs_priority.  Queues
+ * that may run are served in order of arrival.
  *
- * Good for a productive tenant that always has work, beside one that takes what is left:
- * nobody has to know what either runs.  Bad where it matters how soon a command ends: the
- * rate of a tenant with little work is the same however long each waits (priority is
- * better); and a tenant that pauses looks like one that is disturbed.
+ * Options: tgs_priority, tgs_period_us (length of a measuring period).
+ *
+ * Follows TGS (Wu, Zhang, Bai, Liu, Jin: Transparent GPU sharing in container clouds for
+ * deep learning workloads, NSDI 2023), with its constants:
+ *   - The rate is the number of productive commands completed in five periods.
+ *   - Rate within 3 % of the best: raise the limit of best-effort commands per period by
+ *     half, and after the first decrease by 0.025 % instead.
+ *   - Lower rate: reduce the limit by a third the first time, by 8 % afterwards.
+ *   - Rate more than 9 % below the best: divide the limit by 10 and search anew.
+ *   - After twenty low periods in a row, reduce the best rate to four fifths.
+ * Differences: there each job is a container with a thread that samples every 5 s.  Here
+ * classes and priorities distinguish the queues, and elapsed periods are evaluated when a
+ * queue becomes runnable or the engine asks.
+ *
+ * Good for a productive tenant that always has work, next to one that takes the rest; no
+ * run times have to be known.  Bad for latency: the rate of a tenant with little work
+ * stays the same however long its commands wait (use priority).  A productive tenant that
+ * pauses looks like one that is slowed down.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -26,40 +37,40 @@
 
 #define WINDOW      5u
 #define BAD_MAX     20u
-#define ONE         1000u /* a command a period, as a limit */
-#define LIMIT_LEAST 10u   /* one in a hundred periods */
+#define ONE         1000u /* limit of one command per period */
+#define LIMIT_LEAST 10u   /* one command in 100 periods */
 #define LIMIT_MOST  UINT64_C(1000000000000)
-#define CATCH_UP    1000u /* periods; what was before them is not known any more */
+#define CATCH_UP    1000u /* periods to evaluate at most; older ones are skipped */
 
 enum class { PRODUCTIVE, BEST_EFFORT, CLASSES };
-/* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
- * shared; of queues also the class of the newest command. */
+/* Index into hal_policy_queue.own: the class of the newest command.
+ * own[HAL_POLICY_SHARED] points to struct shared. */
 enum { CLASS = HAL_POLICY_SHARED + 1 };
 
 struct shared {
 	struct hal_policy_shared common;
 	struct hal_policy_list list[CLASSES];
 	uint64_t period_ends_ns;
-	uint64_t ended[WINDOW]; /* productive commands; [0] of this period */
-	uint64_t best;
-	uint64_t limit;  /* of best effort, thousandths of commands a period */
-	uint64_t due_ns; /* when its next one may start */
-	uint32_t bad;
-	bool steady;
+	uint64_t ended[WINDOW]; /* completed productive commands; [0]: this period */
+	uint64_t best;          /* highest rate so far */
+	uint64_t limit;         /* best-effort commands per 1,000 periods */
+	uint64_t due_ns;        /* when the next best-effort command may start */
+	uint32_t bad;           /* periods with a low rate since the last good one */
+	bool steady;            /* change the limit in small steps */
 };
 
 struct tgs {
 	const struct hal_host *host;
-	struct hal_policy_shared *all;
+	struct hal_policy_shared *all; /* state of each partition that has queues */
 	uint64_t period_ns;
 	int64_t priority;
 };
 
 static const struct hal_option_def options[] = {
 	{"tgs_priority", HAL_OPTION_INT, INT32_MIN, INT32_MAX, NULL, "1",
-	 "tgs: priority from which a queue is productive; below it is best effort"},
+	 "tgs: lowest priority that is productive; lower priorities are best effort"},
 	{"tgs_period_us", HAL_OPTION_INT, 1, 10000000, NULL, "10000",
-	 "tgs: after so much device time the rate is looked at"},
+	 "tgs: device time between two measurements of the rate"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -100,7 +111,8 @@ static void detach(void *state, struct hal_policy_partition *part,
 
 /* ---- the rate ---------------------------------------------------------------------- */
 
-static void fewer(struct shared *s, uint64_t rate)
+/* Lower the best-effort limit: rate is more than 3 % below the best. */
+static void lower_limit(struct shared *s, uint64_t rate)
 {
 	if (rate * 100 < s->best * 91) {
 		s->limit /= 10;
@@ -117,7 +129,7 @@ static void fewer(struct shared *s, uint64_t rate)
 	s->best = s->best * 4 / 5;
 }
 
-static void more(struct shared *s)
+static void raise_limit(struct shared *s)
 {
 	s->bad = 0;
 	s->limit += s->steady ? s->limit / 4000 + 1 : s->limit / 2;
@@ -125,7 +137,9 @@ static void more(struct shared *s)
 		s->limit = LIMIT_MOST;
 }
 
-static void period_over(struct shared *s)
+/* Compare the rate of the last WINDOW periods with the best, adjust the limit, and begin
+ * a new period. */
+static void end_period(struct shared *s)
 {
 	uint64_t rate = 0;
 
@@ -137,11 +151,12 @@ static void period_over(struct shared *s)
 	if (rate > s->best)
 		s->best = rate;
 	if (rate * 100 >= s->best * 97)
-		more(s);
+		raise_limit(s);
 	else
-		fewer(s, rate);
+		lower_limit(s, rate);
 }
 
+/* Evaluate all periods that have ended by now_ns. */
 static void catch_up(const struct tgs *tgs, struct shared *s, uint64_t now_ns)
 {
 	uint64_t most = CATCH_UP * tgs->period_ns;
@@ -152,7 +167,7 @@ static void catch_up(const struct tgs *tgs, struct shared *s, uint64_t now_ns)
 		s->period_ends_ns = now_ns - most;
 	while (s->period_ends_ns <= now_ns) {
 		s->period_ends_ns = hal_bk_after(s->period_ends_ns, tgs->period_ns);
-		period_over(s);
+		end_period(s);
 	}
 }
 
@@ -193,7 +208,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 		hal_policy_list_take(&s->list[queue->own[CLASS]], queue);
 }
 
-/* Who came first, but for best effort that is not due yet. */
+/* Pick the oldest queue, except that a best-effort queue must be due. */
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
 				     uint64_t now_ns, struct hal_policy_order *order)
 {
@@ -223,7 +238,7 @@ const struct hal_policy hal_policy_tgs = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "tgs",
-	.summary = "best effort as far as productive work keeps its rate",
+	.summary = "best effort only at a rate that does not slow down productive work",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS,

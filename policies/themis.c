@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * themis: who would finish latest for what his work takes alone has the next lease.
+ * themis: lease the partition to the queue whose submission is slowed down most by
+ * sharing.
  *
- * Themis (Mahajan, Balasubramanian, Singhvi, Venkataraman, Akella, Phanishayee, Chawla
- * 2020): rho of a job is the time from its arrival to its end when it shares, over that
- * when it has the cluster alone; devices are leased to those with the highest, who bid
- * for them, so that for n tenants nobody's is much above n.  There a job says itself what
- * it would do with more devices, and 1 - f of the jobs take part in an auction; here a
- * job is a submission, its length is learned from its queue's and rounded up by at most a
- * quarter, everybody takes part, and the lease is of a partition's time.
+ * Promise: with n busy tenants, each submission takes about n times its run time alone,
+ * whatever its length.  The measure is rho: the time from submission to the expected
+ * completion, divided by the run time alone.  At the end of a lease the next one goes to
+ * the queue with the highest rho.  Classes come first: rho orders the queues of one
+ * class, and a lease ends early when a queue of a higher class becomes runnable.
+ * Priorities and deadlines are ignored.
  *
- * Good for jobs of very different lengths: each is slowed down by about as much as there
- * are tenants (under fifo, rr and wfq a short one by many times that).  Bad for the mean
- * of the slowdowns, where prema lets the short ones pass; and for priorities and
- * deadlines, of which it knows nothing but the class: rho counts within one, and a lease
- * ends when somebody of an earlier one comes.
+ * Options: themis_lease_us (length of a lease), themis_unknown_us (assumed run time of
+ * submissions that are not known yet).
+ *
+ * Follows Themis (Mahajan, Balasubramanian, Singhvi, Venkataraman, Akella, Phanishayee,
+ * Chawla: Themis: Fair and efficient GPU cluster scheduling, NSDI 2020).  Differences:
+ *   - There jobs bid for the devices of a cluster.  Here a lease is time of a partition.
+ *   - There a fraction 1 - f of the jobs takes part in an auction.  Here all queues do.
+ *   - There a job reports what it would do with more devices.  Here a job is a submission
+ *     and its length is learned from its queue, rounded up by at most a quarter.
+ *
+ * Good for jobs of very different lengths: each is slowed down by about the number of
+ * tenants (under fifo, rr and wfq a short one by many times that).  Bad for the mean
+ * slowdown; policy prema lets short jobs overtake.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -26,37 +34,37 @@
 
 enum {
 	QUARTERS = 4,
-	LENGTHS = 64 * QUARTERS, /* of each class */
+	LENGTHS = 64 * QUARTERS, /* length numbers of each class */
 	WORDS = LENGTHS / 64,
 };
-/* .own[HAL_POLICY_SHARED] of a partition, and of its queues that were admitted: struct
- * shared; of a queue also its length, behind those of earlier classes; and as its key the
- * time from which, had it the device from now on, it would have taken all until its end.
- */
+/* Indices into hal_policy_queue.own: the length number plus rank * LENGTHS, and the heap
+ * key: submit time less expected remaining run time.  now - SINCE is then the time from
+ * submission to completion if the queue had the partition alone from now on.
+ * own[HAL_POLICY_SHARED] points to struct shared. */
 enum { LENGTH = HAL_POLICY_SHARED + 1, SINCE = HAL_POLICY_KEY };
 
-/* Those of one length in a heap, who came earliest first: he has the highest rho
- * of them, whatever the time.  So one of each length has to be looked at. */
+/* Queues of one length are in one heap, lowest SINCE first.  The first has the highest
+ * rho of its heap at any time, so a decision examines one queue of each length. */
 struct shared {
 	struct hal_policy_shared common;
-	uint64_t waiting[HAL_POLICY_RANKS * WORDS]; /* bit a length: somebody is there */
+	uint64_t waiting[HAL_POLICY_RANKS * WORDS]; /* bit i: heap[i] is not empty */
 	struct hal_policy_queue *heap[HAL_POLICY_RANKS * LENGTHS];
-	struct hal_policy_queue *holder; /* of the lease; NULL: nobody */
-	bool holder_waits;
+	struct hal_policy_queue *holder; /* of the lease; NULL: none */
+	bool holder_waits;               /* the holder is in a heap */
 	uint64_t lease_ends_ns;
 };
 
 struct themis {
 	const struct hal_host *host;
-	struct hal_policy_shared *all;
+	struct hal_policy_shared *all; /* state of each partition that has queues */
 	uint64_t lease_ns, unknown_ns;
 };
 
 static const struct hal_option_def options[] = {
 	{"themis_lease_us", HAL_OPTION_INT, 0, 10000000, NULL, "100",
-	 "themis: so long a queue goes on before another's turn; 0: a command"},
+	 "themis: time for which a queue keeps its lease; 0: one command"},
 	{"themis_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
-	 "themis: what a submission is taken to run while none of its queue has ended"},
+	 "themis: assumed run time of a submission until its queue has completed one"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -94,9 +102,9 @@ static void detach(void *state, struct hal_policy_partition *part,
 	hal_policy_unshare(&themis->all, part, queue);
 }
 
-/* ---- the queues --------------------------------------------------------------------- */
+/* ---- the queues -------------------------------------------------------------------- */
 
-/* Lengths up to (5 + quarter) / 4 of an octave's least have one number. */
+/* Return the number of the range of lengths that contains ns: four ranges per octave. */
 static uint64_t length_of(uint64_t ns)
 {
 	uint64_t below = ns > 4 ? ns - 1 : 4;
@@ -105,12 +113,13 @@ static uint64_t length_of(uint64_t ns)
 	return octave * QUARTERS + (below >> (octave - 2) & (QUARTERS - 1));
 }
 
+/* Return the upper end of the range with that number, in ns. */
 static double ns_of(uint64_t length)
 {
 	return (double)((QUARTERS + length % QUARTERS + 1) << (length / QUARTERS - 2));
 }
 
-static void put_waiting(struct shared *s, struct hal_policy_queue *queue)
+static void add_queue(struct shared *s, struct hal_policy_queue *queue)
 {
 	uint64_t length = queue->own[LENGTH];
 
@@ -119,7 +128,7 @@ static void put_waiting(struct shared *s, struct hal_policy_queue *queue)
 	s->holder_waits = s->holder_waits || queue == s->holder;
 }
 
-static void take_waiting(struct shared *s, struct hal_policy_queue *queue)
+static void remove_queue(struct shared *s, struct hal_policy_queue *queue)
 {
 	uint64_t length = queue->own[LENGTH];
 
@@ -143,7 +152,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	queue->own[LENGTH] = length_of(known ? c->whole_ns : themis->unknown_ns) +
 			     (uint64_t)LENGTHS * hal_policy_rank(queue);
 	queue->own[SINCE] = c->submit_ns - (known ? c->rest_ns : themis->unknown_ns);
-	put_waiting(s, queue);
+	add_queue(s, queue);
 }
 
 static void dequeue(void *state, struct hal_policy_partition *part,
@@ -151,17 +160,19 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 {
 	(void)state, (void)part, (void)why;
 	if (hal_policy_shared(queue->own) != NULL)
-		take_waiting(hal_policy_shared(queue->own), queue);
+		remove_queue(hal_policy_shared(queue->own), queue);
 }
 
+/* Return the time from submission to expected completion, over the run time alone. */
 static double rho(const struct hal_policy_queue *queue, uint64_t now_ns)
 {
 	return (double)(int64_t)(now_ns - queue->own[SINCE]) /
 	       ns_of(queue->own[LENGTH] % LENGTHS);
 }
 
-/* Where the lengths of the first class begin of which somebody waits. */
-static uint64_t first_words(const struct shared *s)
+/* Return the index in s->waiting at which the highest class with runnable queues begins;
+ * HAL_POLICY_RANKS * WORDS if no queue is runnable. */
+static uint64_t first_runnable_class(const struct shared *s)
 {
 	uint64_t w = 0;
 
@@ -170,8 +181,9 @@ static uint64_t first_words(const struct shared *s)
 	return w / WORDS * WORDS;
 }
 
-static struct hal_policy_queue *highest(const struct shared *s, uint64_t from,
-					uint64_t now_ns)
+/* Return the queue with the highest rho of the class that begins at s->waiting[from]. */
+static struct hal_policy_queue *highest_rho(const struct shared *s, uint64_t from,
+					    uint64_t now_ns)
 {
 	struct hal_policy_queue *best = NULL;
 
@@ -196,15 +208,15 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	(void)order;
 	if (s == NULL)
 		return NULL;
-	from = first_words(s);
+	from = first_runnable_class(s);
 	if (from == (uint64_t)HAL_POLICY_RANKS * WORDS)
 		return NULL;
 	if (!s->holder_waits || now_ns >= s->lease_ends_ns ||
 	    s->holder->own[LENGTH] / LENGTHS != from / WORDS) {
-		s->holder = highest(s, from, now_ns);
+		s->holder = highest_rho(s, from, now_ns);
 		s->lease_ends_ns = hal_bk_after(now_ns, themis->lease_ns);
 	}
-	take_waiting(s, s->holder);
+	remove_queue(s, s->holder);
 	return s->holder;
 }
 
@@ -213,7 +225,7 @@ const struct hal_policy hal_policy_themis = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "themis",
-	.summary = "a lease to who would finish latest for his length",
+	.summary = "leases time to the queue that sharing slows down most",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_EXPECTS,
