@@ -1,17 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tidal: latency-critical work takes the units it needs and gives them back at rest.
+ * tidal: move compute units to latency-critical work while it runs, and back afterwards.
  *
- * SGDRC (Zhang, Yu, Han et al. 2025): units flow to latency-critical kernels as these
- * come, as many as a profile says that they use, and back as they go; while both are
- * there, best effort that is bound by memory has Ch_BE of the channels, else all.  There
- * kernels have masks, and best effort is evicted; here units are those of elastic
- * partitions, what commands can use is learned, best effort goes on with fewer, and Ch_BE
- * is of the bandwidth, where that can be limited and channels are shared.
+ * Promise: a partition with latency-critical work gets the units that its commands can
+ * use, up to its ceiling; several such partitions share equally if they need more than
+ * the device has.  Partitions with best-effort work share the rest.  Every partition
+ * keeps its floor.  Work is latency-critical by class latency or, in class normal, by a
+ * priority of at least tidal_priority.  Within a partition it is served before best
+ * effort, and each of the two in order of arrival.
  *
- * Good for critical work in bursts: it has nearly all of the device while it runs.  Bad
- * where bursts are shorter than a border takes to move, and where a little comes again
- * and again before its units rest.
+ * If the device can limit bandwidth (HAL_CAP_LIMIT), best effort that is bound by memory
+ * gets a part of it while critical work runs on the same channels.
+ *
+ * Options: tidal_priority, tidal_idle_us (when a partition without work returns its
+ * units), tidal_percent (slowdown accepted for half the units), tidal_ch_be (part of the
+ * bandwidth for best effort).
+ *
+ * Follows SGDRC (Zhang, Yu, Han et al.: Software-defined dynamic resource control for
+ * concurrent DNN inference on NVIDIA GPUs, PPoPP 2025).  Differences:
+ *   - There each kernel has a mask of units.  Here units belong to elastic partitions.
+ *   - There a profile says how many units a kernel uses.  Here that is learned.
+ *   - There best-effort kernels are evicted.  Here they continue on fewer units.
+ *   - There Ch_BE is a number of memory channels.  Here it is a share of the bandwidth.
+ *
+ * Good for critical work in bursts: it gets nearly the whole device while it runs.  Bad
+ * where bursts are shorter than the time to resize a partition, and where small amounts
+ * of critical work arrive again before tidal_idle_us has passed.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -21,39 +35,41 @@
 
 #include "common.h"
 
-enum class { EFFORT, CRITICAL, CLASSES };
-/* .own of queues: the newest command's class, and how many the device has of it. */
+enum class { BEST_EFFORT, CRITICAL, CLASSES };
+/* Indices into hal_policy_queue.own: the class of the newest command, and the number of
+ * the queue's commands that the device has. */
 enum { CLASS = HAL_POLICY_SHARED + 1, RUNNING };
 
 struct shared {
 	struct hal_policy_shared common;
 	struct hal_policy_list list[CLASSES];
 	uint64_t running[CLASSES]; /* commands that the device has */
-	/* Until then a class counts as there, without work, too; 0: it has gone. */
-	uint64_t rests_ns[CLASSES];
-	uint32_t needs; /* most units that its critical commands could use */
-	bool memory;    /* its best effort is bound by that */
+	/* Until then the class counts as active even without work; 0: it is inactive. */
+	uint64_t active_until_ns[CLASSES];
+	uint32_t critical_units; /* most units that critical commands can use */
+	bool memory_bound;       /* its best effort is bound by memory */
 };
 
 struct tidal {
 	const struct hal_host *host;
-	struct hal_policy_shared *all;
+	struct hal_policy_shared *all; /* state of each partition that has queues */
 	const struct hal_policy_host *device;
 	int64_t priority;
 	uint64_t idle_ns, percent;
-	uint64_t effort;     /* bytes a second of best effort; 0: any */
-	bool again, alarmed; /* a plan was in the way; for who goes next */
+	uint64_t best_effort_rate; /* bytes per second for best effort; 0: no limit */
+	bool plan_again;           /* another plan was under way: repeat plan_units */
+	bool alarm_set;
 };
 
 static const struct hal_option_def options[] = {
 	{"tidal_priority", HAL_OPTION_INT, INT32_MIN, INT32_MAX, NULL, "1",
-	 "tidal: priority from which work is latency-critical; below is best effort"},
+	 "tidal: lowest priority that is latency-critical; lower ones are best effort"},
 	{"tidal_idle_us", HAL_OPTION_INT, 1, 10000000, NULL, "100",
-	 "tidal: without work for so long, a partition gives its units back"},
+	 "tidal: time without work after which a partition returns its units"},
 	{"tidal_percent", HAL_OPTION_INT, 0, 1000, NULL, "5",
-	 "tidal: half the units are enough when a command takes at most so much longer"},
+	 "tidal: percent by which a command may run longer on half the units"},
 	{"tidal_ch_be", HAL_OPTION_INT, 1, 1000, NULL, "333",
-	 "tidal: thousandths of the memory for best effort that shares it; 1000: any"},
+	 "tidal: thousandths of the memory bandwidth for best effort; 1000: no limit"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -68,8 +84,9 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	t->idle_ns = (uint64_t)host->option_int(cfg, "tidal_idle_us") * 1000;
 	t->percent = (uint64_t)host->option_int(cfg, "tidal_percent");
 	if ((device->info->caps & HAL_CAP_LIMIT) != 0)
-		t->effort = device->info->bandwidth / 1000 *
-			    ((uint64_t)host->option_int(cfg, "tidal_ch_be") % 1000);
+		t->best_effort_rate =
+			device->info->bandwidth / 1000 *
+			((uint64_t)host->option_int(cfg, "tidal_ch_be") % 1000);
 	*state = t;
 	return 0;
 }
@@ -79,7 +96,7 @@ static bool has_work(const struct shared *s, enum class c)
 	return s->list[c].first != NULL || s->running[c] > 0;
 }
 
-/* As many as are worth it for the head; all, while nothing of it is known. */
+/* Return how many units the queue's head can use; part's ceiling if that is not known. */
 static uint32_t units_for(const struct tidal *t, const struct hal_policy_partition *part,
 			  const struct hal_policy_queue *queue)
 {
@@ -92,65 +109,69 @@ static uint32_t units_for(const struct tidal *t, const struct hal_policy_partiti
 		       : hal_policy_enough(h, part, queue, units, best, t->percent);
 }
 
-/* Critical work first, in equal parts where it needs more than there is. */
-static void spread(struct tidal *t)
+/* Distribute the units by the active classes of each partition, and limit the bandwidth
+ * of best effort.  Partitions with critical work come first, in equal parts if they need
+ * more units than there are. */
+static void plan_units(struct tidal *t)
 {
 	uint32_t critical = 0, part = hal_policy_spare(t->device, t->all);
 	uint64_t channels = 0; /* of critical work */
 
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next)
-		if (((struct shared *)c)->rests_ns[CRITICAL] != 0) {
+		if (((struct shared *)c)->active_until_ns[CRITICAL] != 0) {
 			channels |= hal_policy_channels(c->part);
 			critical++;
 		}
 	part /= critical != 0 ? critical : 1;
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next) {
 		struct shared *s = (struct shared *)c; /* its first member */
-		c->most = s->rests_ns[CRITICAL] != 0 ? s->needs : 0;
+		c->most = s->active_until_ns[CRITICAL] != 0 ? s->critical_units : 0;
 		c->least = c->part->floor + part;
 		c->least = c->most < c->least ? c->most : c->least;
-		c->most = s->rests_ns[EFFORT] != 0 ? c->part->ceiling : c->most;
-		c->rationed = s->memory && s->rests_ns[EFFORT] != 0 &&
-			      s->rests_ns[CRITICAL] == 0 &&
+		c->most =
+			s->active_until_ns[BEST_EFFORT] != 0 ? c->part->ceiling : c->most;
+		c->rationed = s->memory_bound && s->active_until_ns[BEST_EFFORT] != 0 &&
+			      s->active_until_ns[CRITICAL] == 0 &&
 			      (channels & hal_policy_channels(c->part)) != 0;
 	}
-	hal_policy_ration(t->device, t->all, critical != 0 ? t->effort : 0);
-	t->again = hal_policy_spread(t->device, t->all) == -EBUSY;
+	hal_policy_ration(t->device, t->all, critical != 0 ? t->best_effort_rate : 0);
+	t->plan_again = hal_policy_spread(t->device, t->all) == -EBUSY;
 }
 
-/* Somebody rests until then. */
-static void alarm_at(struct tidal *t, uint64_t at_ns)
+/* Request an alarm at at_ns unless one is pending. */
+static void set_alarm(struct tidal *t, uint64_t at_ns)
 {
-	if (!t->alarmed)
+	if (!t->alarm_set)
 		t->device->alarm(t->device->device, at_ns);
-	t->alarmed = true;
+	t->alarm_set = true;
 }
 
-/* Who has had no work for a while has gone; the alarm is for the next. */
-static void alarm_rings(void *state, uint64_t now_ns)
+/* Mark the classes without work for tidal_idle_us as inactive, and distribute their
+ * units. Set the alarm for the next class that may become inactive. */
+static void on_alarm(void *state, uint64_t now_ns)
 {
 	uint64_t next_ns = HAL_POLICY_NEVER;
 	struct tidal *t = state;
-	bool gone = false;
+	bool replan = false;
 
-	t->alarmed = false;
+	t->alarm_set = false;
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next) {
 		struct shared *s = (struct shared *)c;
-		for (enum class k = EFFORT; k < CLASSES; k++) {
-			if (s->rests_ns[k] == 0 || has_work(s, k))
+		for (enum class k = BEST_EFFORT; k < CLASSES; k++) {
+			if (s->active_until_ns[k] == 0 || has_work(s, k))
 				continue;
-			if (s->rests_ns[k] <= now_ns) {
-				s->rests_ns[k] = 0;
-				gone = true;
-			} else if (s->rests_ns[k] < next_ns) {
-				next_ns = s->rests_ns[k];
+			if (s->active_until_ns[k] <= now_ns) {
+				s->active_until_ns[k] = 0;
+				replan = true;
+			} else if (s->active_until_ns[k] < next_ns) {
+				next_ns = s->active_until_ns[k];
 			}
 		}
 	}
 	if (next_ns != HAL_POLICY_NEVER)
-		alarm_at(t, next_ns);
-	if (gone)
-		spread(t);
+		set_alarm(t, next_ns);
+	if (replan)
+		plan_units(t);
 }
 
 static void changed(void *state, struct hal_policy_partition *part,
@@ -159,11 +180,11 @@ static void changed(void *state, struct hal_policy_partition *part,
 	struct tidal *t = state;
 
 	(void)part;
-	if (queue == NULL && t->again)
-		spread(t);
+	if (queue == NULL && t->plan_again)
+		plan_units(t);
 }
 
-/* ---- there and gone ---------------------------------------------------------------- */
+/* ---- attach and detach ------------------------------------------------------------- */
 
 static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
@@ -173,8 +194,8 @@ static int attach(void *state, struct hal_policy_partition *part,
 	return hal_policy_share(t->host, &t->all, part, queue, sizeof(struct shared));
 }
 
-/* Of its newest command's class, so many on the device. */
-static void count_class(struct shared *s, struct hal_policy_queue *queue, enum class c,
+/* Record the class of queue's newest command and how many commands the device has. */
+static void set_running(struct shared *s, struct hal_policy_queue *queue, enum class c,
 			uint64_t running)
 {
 	s->running[queue->own[CLASS]] -= queue->own[RUNNING];
@@ -189,7 +210,7 @@ static void detach(void *state, struct hal_policy_partition *part,
 	struct tidal *t = state;
 	struct shared *s = hal_policy_shared(queue->own);
 
-	count_class(s, queue, EFFORT, 0);
+	set_running(s, queue, BEST_EFFORT, 0);
 	if (s->common.queues == 1)
 		hal_policy_hold(t->device, &s->common, 0);
 	hal_policy_unshare(&t->all, part, queue);
@@ -200,31 +221,33 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 {
 	struct tidal *t = state;
 	struct shared *s = hal_policy_shared(queue->own);
-	enum class c = hal_policy_above(queue, t->priority) ? CRITICAL : EFFORT;
+	enum class c = hal_policy_above(queue, t->priority) ? CRITICAL : BEST_EFFORT;
 	uint64_t running = queue->own[RUNNING];
-	uint32_t needs;
-	bool comes, memory;
+	uint32_t critical_units;
+	bool replan, memory_bound;
 
 	if (s == NULL)
 		return;
-	/* Fewer than it thinks: the device had no room. */
+	/* The device did not accept a command that pick has counted. */
 	running = queue->running < running ? queue->running : running;
-	count_class(s, queue, c, running);
+	set_running(s, queue, c, running);
 	hal_policy_list_add(&s->list[c], queue);
-	comes = s->rests_ns[c] == 0;
-	s->rests_ns[c] = hal_bk_after(queue->runnable_ns, t->idle_ns);
+	replan = s->active_until_ns[c] == 0;
+	s->active_until_ns[c] = hal_bk_after(queue->runnable_ns, t->idle_ns);
 	if (c == CRITICAL) {
-		needs = units_for(t, part, queue);
-		comes |= needs > s->needs;
-		s->needs = comes ? needs : s->needs;
-	} else if (t->effort != 0 && s->common.held == 0) { /* else it tells nothing */
-		memory = hal_policy_bound(&queue->head, (double)t->effort / 1e9) ==
-			 HAL_POLICY_BY_MEMORY;
-		comes |= memory != s->memory;
-		s->memory = memory;
+		critical_units = units_for(t, part, queue);
+		replan |= critical_units > s->critical_units;
+		s->critical_units = replan ? critical_units : s->critical_units;
+	} else if (t->best_effort_rate != 0 && s->common.held == 0) {
+		/* A limit in force would hide that the command is bound by memory. */
+		memory_bound = hal_policy_bound(&queue->head,
+						(double)t->best_effort_rate / 1e9) ==
+			       HAL_POLICY_BY_MEMORY;
+		replan |= memory_bound != s->memory_bound;
+		s->memory_bound = memory_bound;
 	}
-	if (comes)
-		spread(t);
+	if (replan)
+		plan_units(t);
 }
 
 static void dequeue(void *state, struct hal_policy_partition *part,
@@ -238,9 +261,9 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 		return;
 	hal_policy_list_take(&s->list[c], queue);
 	if (why == HAL_POLICY_OVERRULED)
-		count_class(s, queue, (enum class)c, queue->own[RUNNING] + 1);
+		set_running(s, queue, (enum class)c, queue->own[RUNNING] + 1);
 	else
-		alarm_at(state, s->rests_ns[c]);
+		set_alarm(state, s->active_until_ns[c]);
 }
 
 static void ended(void *state, struct hal_policy_partition *part,
@@ -254,11 +277,11 @@ static void ended(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	if (queue->own[RUNNING] > 0)
-		count_class(s, queue, c, queue->own[RUNNING] - 1);
+		set_running(s, queue, c, queue->own[RUNNING] - 1);
 	if (has_work(s, c))
 		return;
-	s->rests_ns[c] = hal_bk_after(end->now_ns, t->idle_ns);
-	alarm_at(t, s->rests_ns[c]);
+	s->active_until_ns[c] = hal_bk_after(end->now_ns, t->idle_ns);
+	set_alarm(t, s->active_until_ns[c]);
 }
 
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
@@ -271,12 +294,12 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	(void)state, (void)now_ns, (void)order;
 	if (s == NULL)
 		return NULL;
-	c = s->list[CRITICAL].first != NULL ? CRITICAL : EFFORT;
+	c = s->list[CRITICAL].first != NULL ? CRITICAL : BEST_EFFORT;
 	queue = s->list[c].first;
 	if (queue == NULL)
 		return NULL;
 	hal_policy_list_take(&s->list[c], queue);
-	count_class(s, queue, c, queue->own[RUNNING] + 1);
+	set_running(s, queue, c, queue->own[RUNNING] + 1);
 	return queue;
 }
 
@@ -285,7 +308,7 @@ const struct hal_policy hal_policy_tidal = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "tidal",
-	.summary = "units flow to latency-critical work, and back when it rests",
+	.summary = "moves units to latency-critical work, and back when it pauses",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_EXPECTS | HAL_POLICY_STARVES,
@@ -298,5 +321,5 @@ const struct hal_policy hal_policy_tidal = {
 	.pick = pick,
 	.ended = ended,
 	.changed = changed,
-	.alarm = alarm_rings,
+	.alarm = on_alarm,
 };

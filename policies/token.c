@@ -1,48 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * token: a bucket of tokens a queue; a command takes its price out, or waits until it is
- * in.
+ * token: limit the rate of each queue with a token bucket.
  *
- * The token bucket (Turner 1986), as DISC and FaST-GShare limit launches with it;
- * reckoned by the time at which what was taken is paid for (GCRA, ITU-T I.371), so that
- * nothing has to be filled up.  There tokens are time that is given back when a kernel
- * was shorter; here the price is known before, a command or its work, and nothing is
- * corrected.  Who may be served is, in the order in which they came.
+ * Promise: a queue gets at most token_rate tokens per second times its weight, plus one
+ * burst of token_burst tokens.  A command takes its price out of the bucket or waits
+ * until the bucket contains the price; a full bucket suffices for a command that costs
+ * more.  A queue waits even if the device is idle.  Queues that may be served are served
+ * by class, then in order of arrival.
  *
- * Good where a tenant's rate has to be bounded and its bursts are small: they pass at
- * once. Bad for bursts longer than the bucket, which wait on an idle device (fifo does
- * not), and, where a command is one token, for time: long commands cost what short ones
- * do (quota measures).
+ * Options: token_rate, token_burst, token_price (a command costs one token, or one token
+ * per million multiply-accumulates), token_unknown (price if the work is not known).
+ *
+ * Follows the token bucket (Turner 1986), which FaST-GShare uses to limit launches.  It
+ * stores the time at which the bucket is full again (GCRA, ITU-T I.371), so no timer
+ * refills it.  Difference: in FaST-GShare tokens are time, and a kernel returns what it
+ * did not use.  Here the price is known in advance and nothing is returned.
+ *
+ * Good where a tenant's rate must be limited and its bursts are small: they pass at once.
+ * Bad for bursts that exceed the bucket: they wait on an idle device (fifo serves them).
+ * With token_price = command it does not limit time: long commands cost as much as short
+ * ones (quota measures time).
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include <hal/policy.h>
 
-enum { PAID }; /* hal_policy_queue.own: device time when all that was taken is in again */
+/* Index into hal_policy_queue.own: the device time at which the bucket is full again. */
+enum { FULL_AT };
 
 #define MILLION  UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
-#define WORK_MAX (UINT64_C(1) << 52) /* times 1,000 it is a time still */
+#define WORK_MAX (UINT64_C(1) << 52) /* times 1,000 does not overflow */
 
 enum price { COMMAND, WORK };
 
 struct token {
 	enum price price;
-	uint64_t rate; /* tokens a second, weight 1 */
+	uint64_t rate; /* tokens per second for weight 1 */
 	uint64_t burst;
-	uint64_t unknown; /* price of work that is not known */
+	uint64_t unknown; /* tokens for a command whose work is not known */
 };
 
 static const struct hal_option_def options[] = {
 	{"token_rate", HAL_OPTION_INT, 1, 1000000000, NULL, "1000",
-	 "token: tokens a second of device time for weight 1"},
+	 "token: tokens per second of device time for weight 1"},
 	{"token_burst", HAL_OPTION_INT, 1, 1000000, NULL, "10",
-	 "token: tokens that a queue can have at most"},
+	 "token: size of the bucket: most tokens that a queue can save"},
 	{"token_price", HAL_OPTION_ENUM, 0, 0, "command|work", "command",
-	 "token: a token is a command, or a million multiply-accumulates"},
+	 "token: what one token pays for: a command, or a million multiply-accumulates"},
 	{"token_unknown", HAL_OPTION_INT, 1, 1000000, NULL, "1",
-	 "token: price under token_price=work of a command whose work is not known"},
+	 "token: tokens for a command of unknown work if token_price=work"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -61,39 +69,41 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	return 0;
 }
 
-/* How long so much takes to come in again; never 0. */
-static uint64_t pays(const struct token *token, const struct hal_policy_queue *queue,
-		     uint64_t millionths)
+/* Return how long the bucket takes to receive that many millionths of a token; at least
+ * 1 ns. */
+static uint64_t refill_ns(const struct token *token, const struct hal_policy_queue *queue,
+			  uint64_t millionths)
 {
 	uint64_t ns = millionths * (NS_PER_S / MILLION) / (token->rate * queue->weight);
 
 	return ns != 0 ? ns : 1;
 }
 
+/* Return the price of the queue's head, as the time in which the bucket receives it. */
 static uint64_t price(const struct token *token, const struct hal_policy_queue *queue)
 {
 	uint64_t work = queue->head.work;
 
 	if (token->price == COMMAND)
-		return pays(token, queue, MILLION);
+		return refill_ns(token, queue, MILLION);
 	if (work == 0)
-		return pays(token, queue, token->unknown * MILLION);
-	return pays(token, queue, work < WORK_MAX ? work : WORK_MAX);
+		return refill_ns(token, queue, token->unknown * MILLION);
+	return refill_ns(token, queue, work < WORK_MAX ? work : WORK_MAX);
 }
 
-/* When its price is in; a full bucket has to do for what costs more than that. */
+/* Return when the bucket contains the price of the queue's head, or is full. */
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
 	const struct token *token = state;
-	uint64_t costs = price(token, queue);
-	uint64_t full = pays(token, queue, token->burst * MILLION);
-	uint64_t spare = full > costs ? full - costs : 0;
+	uint64_t price_ns = price(token, queue);
+	uint64_t full_ns = refill_ns(token, queue, token->burst * MILLION);
+	uint64_t spare_ns = full_ns > price_ns ? full_ns - price_ns : 0;
 
 	(void)part;
-	if (queue->own[PAID] <= now_ns || queue->own[PAID] - now_ns <= spare)
+	if (queue->own[FULL_AT] <= now_ns || queue->own[FULL_AT] - now_ns <= spare_ns)
 		return now_ns;
-	return queue->own[PAID] - spare;
+	return queue->own[FULL_AT] - spare_ns;
 }
 
 static uint64_t turn(void *state, struct hal_policy_partition *part,
@@ -102,9 +112,9 @@ static uint64_t turn(void *state, struct hal_policy_partition *part,
 	const struct token *token = state;
 
 	(void)part, (void)asked_ns;
-	if (queue->own[PAID] < now_ns)
-		queue->own[PAID] = now_ns;
-	queue->own[PAID] += price(token, queue);
+	if (queue->own[FULL_AT] < now_ns)
+		queue->own[FULL_AT] = now_ns;
+	queue->own[FULL_AT] += price(token, queue);
 	return 0;
 }
 
@@ -113,7 +123,7 @@ const struct hal_policy hal_policy_token = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "token",
-	.summary = "a bucket of tokens a queue, filled by weight",
+	.summary = "limits the rate of each queue with a token bucket, filled by weight",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_TIMES | HAL_POLICY_KEEPS,

@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v10: the array is one tenant's at a time; beside it run the others' vector commands.
+ * v10: give the array to one partition at a time, while the others run vector commands.
  *
- * V10 (Xue, Liu, Nai, Huang 2023): operators of several tenants that need the matrix
- * array and the vector unit of an NPU run at the same time, each kind chosen by itself:
- * who has been served least for his priority comes next, and may stop one that runs.
- * There a core has one unit of each kind and stops inside an operator; here each
- * partition has a vector unit, the array is the units that borders move, it goes to the
- * next between two commands, and what a command needs a profile or the program says.
- * Queues of one partition are served by class, equal ones in order of arrival.
+ * Promise: partitions that want the array get it in turn, with equal time per queue
+ * weight, and the holder has as many units as its ceiling allows.  Meanwhile the other
+ * partitions keep the units of their floor and run commands that need few units (vector
+ * and memory commands).  The holder changes between two commands only.  The queues of a
+ * partition are served by class, equal ones in order of arrival.
  *
- * Good where commands need the array and the vector unit by turns: each has the whole
- * array while another is on his vector unit (in a fixed split half of it is idle then).
- * Bad where all need a part of the array: they take turns where they could have shared
- * it; and where commands are shorter than a border takes to move.
+ * Options: v10_slice_us (when the holder must pass the array on), v10_wait_us (longest
+ * wait for the array), v10_unknown (what an unknown command needs).
+ *
+ * Follows V10 (Xue, Liu, Nai, Huang: V10: Hardware-assisted NPU multi-tenancy for
+ * improved resource utilization and fairness, ISCA 2023).  There operators of several
+ * tenants run concurrently on the matrix array and the vector unit.  For each, the tenant
+ * that has been served least for its priority is next, and it may stop a running
+ * operator. Differences:
+ *   - There a core has one unit of each kind.  Here each partition has a vector unit, and
+ *     the array is the units that elastic partitions exchange.
+ *   - There an operator can be stopped.  Here the array moves between two commands.
+ *   - What a command needs is taken from the device's profile or its program.
+ *
+ * Good where commands alternate between array and vector unit: each partition has the
+ * whole array while another uses its vector unit.  Bad where every partition needs a part
+ * of the array only, and where commands are shorter than the time to resize a partition.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -23,10 +33,11 @@
 
 #include "common.h"
 
-/* What a command needs: the array, or nothing that others could use. */
-enum need { ARRAY, BESIDE, NEEDS };
-/* .own of queues: what the newest command needs, how many the device has, and the class
- * with which it is listed.  Of partitions: ns they had the array, over the weight. */
+/* Whether a command needs the array, or only what its partition always has. */
+enum need { ARRAY, NO_ARRAY, NEEDS };
+/* Indices into hal_policy_queue.own: what the newest command needs, how many commands the
+ * device has, and the rank of the list that holds the queue.  Index into
+ * hal_policy_partition.own: ns for which array commands have run, divided by weight. */
 enum { NEED = HAL_POLICY_SHARED + 1, RUNNING, RANK, USED = NEED };
 
 struct shared {
@@ -37,21 +48,21 @@ struct shared {
 
 struct v10 {
 	const struct hal_host *host;
-	struct hal_policy_shared *all;
+	struct hal_policy_shared *all; /* state of each partition that has queues */
 	const struct hal_policy_host *device;
 	uint64_t slice_ns, wait_ns;
 	enum need unknown;
-	struct shared *holder; /* has the array; NULL: nobody yet */
+	struct shared *holder; /* the partition that has the array; NULL: none */
 };
 
 static const struct hal_option_def options[] = {
 	{"v10_slice_us", HAL_OPTION_INT, 1, 10000000, NULL, "20",
-	 "v10: who has had the array so much longer than one who waits gives it to him"},
+	 "v10: lead in array time at which the array goes to the next partition"},
 	{"v10_wait_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
-	 "v10: so long a command waits for the array; then it goes on with what is "
-	 "there"},
+	 "v10: longest wait of a command for the array; then it runs on its "
+	 "partition's units"},
 	{"v10_unknown", HAL_OPTION_ENUM, 0, 0, "array|vector", "array",
-	 "v10: what a command is taken to need while nobody says"},
+	 "v10: assumed need of a command if neither profile nor program states it"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -65,15 +76,16 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	v->device = device;
 	v->slice_ns = (uint64_t)host->option_int(cfg, "v10_slice_us") * 1000;
 	v->wait_ns = (uint64_t)host->option_int(cfg, "v10_wait_us") * 1000;
-	v->unknown = host->option_int(cfg, "v10_unknown") == 0 ? ARRAY : BESIDE;
+	v->unknown = host->option_int(cfg, "v10_unknown") == 0 ? ARRAY : NO_ARRAY;
 	*state = v;
 	return 0;
 }
 
-/* ---- who has the array -------------------------------------------------------------- */
+/* ---- the holder of the array ------------------------------------------------------- */
 
-/* Return the first of the highest class; NULL: none waits. */
-static struct hal_policy_queue *first_with_need(const struct shared *s, enum need need)
+/* Return the first queue of the highest class with that need; NULL if none is runnable.
+ */
+static struct hal_policy_queue *first_of(const struct shared *s, enum need need)
 {
 	for (uint32_t rank = 0; rank < HAL_POLICY_RANKS; rank++)
 		if (s->list[need][rank].first != NULL)
@@ -81,43 +93,46 @@ static struct hal_policy_queue *first_with_need(const struct shared *s, enum nee
 	return NULL;
 }
 
-static bool wants(const struct shared *s)
+static bool wants_array(const struct shared *s)
 {
-	return first_with_need(s, ARRAY) != NULL || s->running[ARRAY] > 0;
+	return first_of(s, ARRAY) != NULL || s->running[ARRAY] > 0;
 }
 
-static uint64_t used(const struct shared *s)
+static uint64_t array_time(const struct shared *s)
 {
 	return s->common.part->own[USED];
 }
 
-/* Whose it is to be: his who has had it least of those that wait for it, when its holder
- * does not want it, or has had it for so much longer. */
-static struct shared *due_shared(const struct v10 *v)
+/* Return the partition that should have the array.  That is the waiting partition with
+ * the least array time, if the holder does not want the array or is v10_slice_us ahead of
+ * it. Otherwise it is the holder. */
+static struct shared *next_holder(const struct v10 *v)
 {
 	struct shared *next = NULL;
 
 	for (struct hal_policy_shared *c = v->all; c != NULL; c = c->next) {
 		struct shared *s = (struct shared *)c; /* its first member */
 
-		if (first_with_need(s, ARRAY) != NULL && (!next || used(s) < used(next)))
+		if (first_of(s, ARRAY) != NULL &&
+		    (!next || array_time(s) < array_time(next)))
 			next = s;
 	}
-	if (next == NULL || (v->holder != NULL && wants(v->holder) &&
-			     used(next) + v->slice_ns > used(v->holder)))
+	if (next == NULL || (v->holder != NULL && wants_array(v->holder) &&
+			     array_time(next) + v->slice_ns > array_time(v->holder)))
 		return v->holder;
 	return next;
 }
 
-/* It may be another's turn. */
-static void pass_on(const struct v10 *v)
+/* Ask for the partition that should have the array: it may have changed. */
+static void offer_array(const struct v10 *v)
 {
-	if (due_shared(v) != NULL)
-		v->device->ask(v->device->device, due_shared(v)->common.part);
+	if (next_holder(v) != NULL)
+		v->device->ask(v->device->device, next_holder(v)->common.part);
 }
 
-/* As many units as it may have for s, as few for all others. */
-static bool give(struct v10 *v, struct shared *s)
+/* Give s as many units as its ceiling allows and all other partitions their floor. Return
+ * whether s is the holder now; false while another plan is under way. */
+static bool move_array_to(struct v10 *v, struct shared *s)
 {
 	int err;
 
@@ -126,19 +141,20 @@ static bool give(struct v10 *v, struct shared *s)
 		c->most = c->least;
 	}
 	err = hal_policy_spread(v->device, v->all);
-	if (err != 0) /* it has what it has */
+	if (err != 0) /* s keeps its units */
 		s->common.units = s->common.part->units;
-	v->holder = err != -EBUSY ? s : v->holder; /* else, when those have moved */
+	v->holder = err != -EBUSY ? s : v->holder; /* -EBUSY: changed() tries again */
 	return s == v->holder;
 }
 
-/* s has it, or is given it: between two commands. */
+/* Return whether s has the array.  Move the array to s if s should have it and no array
+ * command of the holder is running. */
 static bool has_array(struct v10 *v, struct shared *s)
 {
-	if (s != due_shared(v))
+	if (s != next_holder(v))
 		return false;
-	if (s != v->holder &&
-	    ((v->holder != NULL && v->holder->running[ARRAY] > 0) || !give(v, s)))
+	if (s != v->holder && ((v->holder != NULL && v->holder->running[ARRAY] > 0) ||
+			       !move_array_to(v, s)))
 		return false;
 	return s->common.part->units >= s->common.units;
 }
@@ -149,15 +165,15 @@ static void changed(void *state, struct hal_policy_partition *part,
 	struct shared *s = queue == NULL ? hal_policy_shared(part->own) : NULL;
 
 	if (s != NULL)
-		s->common.units = part->units; /* also when the device has refused it */
-	pass_on(state);
+		s->common.units = part->units; /* also if the device refused the move */
+	offer_array(state);
 }
 
-/* ---- there and gone ----------------------------------------------------------------- */
+/* ---- attach and detach ------------------------------------------------------------- */
 
-/* What its newest command needs, and so many on the device. */
-static void count_need(struct shared *s, struct hal_policy_queue *queue, enum need need,
-		       uint64_t running)
+/* Record what queue's newest command needs and how many commands the device has. */
+static void set_running(struct shared *s, struct hal_policy_queue *queue, enum need need,
+			uint64_t running)
 {
 	s->running[queue->own[NEED]] -= queue->own[RUNNING];
 	s->running[need] += running;
@@ -173,8 +189,8 @@ static int attach(void *state, struct hal_policy_partition *part,
 
 	if (err != 0 || queue->running == 0)
 		return err;
-	v->holder = hal_policy_shared(queue->own); /* given to it under another policy */
-	count_need(v->holder, queue, ARRAY, queue->running);
+	v->holder = hal_policy_shared(queue->own); /* submitted under another policy */
+	set_running(v->holder, queue, ARRAY, queue->running);
 	return 0;
 }
 
@@ -184,30 +200,31 @@ static void detach(void *state, struct hal_policy_partition *part,
 	struct v10 *v = state;
 	struct shared *s = hal_policy_shared(queue->own);
 
-	count_need(s, queue, BESIDE, 0);
+	set_running(s, queue, NO_ARRAY, 0);
 	if (s == v->holder && s->common.queues == 1)
 		v->holder = NULL;
 	hal_policy_unshare(&v->all, part, queue);
-	queue->own[HAL_POLICY_SHARED] = 0; /* it is kept */
+	queue->own[HAL_POLICY_SHARED] = 0; /* HAL_POLICY_KEEPS would keep it */
 }
 
-/* ---- the queues --------------------------------------------------------------------- */
+/* ---- the queues -------------------------------------------------------------------- */
 
 static enum need need_of(const struct v10 *v, const struct hal_policy_partition *part,
 			 const struct hal_policy_queue *queue)
 {
 	const struct hal_policy_host *h = v->device;
 	uint32_t all = hal_policy_ceiling(h, part);
-	/* What waits for memory needs it, too, if it is much slower without. */
+	/* A memory-bound launch needs the array, too, if it is more than twice as fast
+	 * there. */
 	if (queue->head.kind == HAL_POLICY_MEMORY)
 		return queue->head.op == HAL_OP_LAUNCH &&
 				       h->expect(h->device, queue, part->floor) / 2 >
 					       h->expect(h->device, queue, all)
 			       ? ARRAY
-			       : BESIDE;
+			       : NO_ARRAY;
 	if (queue->head.kind == HAL_POLICY_UNKNOWN && queue->head.work == 0)
 		return v->unknown;
-	return queue->head.kind == HAL_POLICY_VECTOR ? BESIDE : ARRAY;
+	return queue->head.kind == HAL_POLICY_VECTOR ? NO_ARRAY : ARRAY;
 }
 
 static void enqueue(void *state, struct hal_policy_partition *part,
@@ -220,17 +237,18 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	need = need_of(v, part, queue);
-	/* Who wants it again has not saved up the time in which he did not. */
-	if (need == ARRAY && !wants(s) && v->holder != NULL &&
-	    used(v->holder) > used(s) + v->slice_ns)
-		part->own[USED] = used(v->holder) - v->slice_ns;
-	/* Fewer than it thinks: the device had no room. */
-	count_need(s, queue, need,
-		   queue->running < queue->own[RUNNING] ? queue->running
-							: queue->own[RUNNING]);
+	/* A partition does not save up array time while it does not want the array. */
+	if (need == ARRAY && !wants_array(s) && v->holder != NULL &&
+	    array_time(v->holder) > array_time(s) + v->slice_ns)
+		part->own[USED] = array_time(v->holder) - v->slice_ns;
+	/* queue->running is lower if the device did not accept a command that pick has
+	 * counted. */
+	set_running(s, queue, need,
+		    queue->running < queue->own[RUNNING] ? queue->running
+							 : queue->own[RUNNING]);
 	queue->own[RANK] = hal_policy_rank(queue);
 	hal_policy_list_add(&s->list[need][queue->own[RANK]], queue);
-	pass_on(v);
+	offer_array(v);
 }
 
 static void dequeue(void *state, struct hal_policy_partition *part,
@@ -244,9 +262,9 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 		return;
 	hal_policy_list_take(&s->list[need][queue->own[RANK]], queue);
 	if (why == HAL_POLICY_OVERRULED)
-		count_need(s, queue, need, queue->own[RUNNING] + 1);
+		set_running(s, queue, need, queue->own[RUNNING] + 1);
 	else if (why != HAL_POLICY_REPLACED)
-		pass_on(state);
+		offer_array(state);
 }
 
 static void ended(void *state, struct hal_policy_partition *part,
@@ -257,23 +275,23 @@ static void ended(void *state, struct hal_policy_partition *part,
 
 	if (s == NULL || queue->own[RUNNING] == 0)
 		return;
-	count_need(s, queue, need, queue->own[RUNNING] - 1);
+	set_running(s, queue, need, queue->own[RUNNING] - 1);
 	if (need == ARRAY)
 		part->own[USED] += end->ran_ns / queue->weight;
-	pass_on(state);
+	offer_array(state);
 }
 
 /* Return whether a is served before b: by class, then in order of arrival. */
-static bool is_before_in_class(const struct hal_policy_queue *a,
-			       const struct hal_policy_queue *b)
+static bool served_before(const struct hal_policy_queue *a,
+			  const struct hal_policy_queue *b)
 {
 	if (a->own[RANK] != b->own[RANK])
 		return a->own[RANK] < b->own[RANK];
 	return a->runnable_ns <= b->runnable_ns;
 }
 
-/* Who is first; of those that need the array, when it is here or they have waited for
- * long. */
+/* Pick the first queue by class and arrival.  Exclude queues that need the array while
+ * another partition has it, unless they have waited for v10_wait_us. */
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
 				     uint64_t now_ns, struct hal_policy_order *order)
 {
@@ -283,19 +301,19 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 
 	if (s == NULL)
 		return NULL;
-	queue = first_with_need(s, BESIDE);
-	first = first_with_need(s, ARRAY);
+	queue = first_of(s, NO_ARRAY);
+	first = first_of(s, ARRAY);
 	if (first != NULL && !has_array(v, s) &&
 	    hal_bk_after(first->runnable_ns, v->wait_ns) > now_ns) {
 		order->until_ns = hal_bk_after(first->runnable_ns, v->wait_ns);
 		first = NULL;
 	}
-	if (queue == NULL || (first != NULL && is_before_in_class(first, queue)))
+	if (queue == NULL || (first != NULL && served_before(first, queue)))
 		queue = first;
 	if (queue == NULL)
 		return NULL;
 	hal_policy_list_take(&s->list[queue->own[NEED]][queue->own[RANK]], queue);
-	count_need(s, queue, (enum need)queue->own[NEED], queue->own[RUNNING] + 1);
+	set_running(s, queue, (enum need)queue->own[NEED], queue->own[RUNNING] + 1);
 	return queue;
 }
 
@@ -305,7 +323,7 @@ const struct hal_policy hal_policy_v10 = {
 	.abi = HAL_POLICY_ABI,
 	.name = "v10",
 	.summary =
-		"the array to one tenant at a time, the others' vector commands beside",
+		"gives the array to one partition at a time; others run vector commands",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_EXPECTS | HAL_POLICY_KEEPS |

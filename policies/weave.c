@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * weave: beside work that is bound by memory runs work that is bound by compute.
+ * weave: run memory-bound commands and compute-bound commands at the same time.
  *
- * Layerweaver (Oh, Kim, Jin, Son, Kim, Cho, Ham, Lee 2021): layers of several networks
- * are interleaved in time so that a layer that computes runs while the weights of one
- * that waits for memory are fetched, by a greedy choice that keeps both busy.  There
- * times of layers are known and one core has them all; here they are as a profile says
- * (hal.profile) or learned, and what runs beside each other runs in partitions of their
- * own: who is served next is of the kind of which the device has less, and one that would
- * only find its own kind waits a little for a partner, also of a later class, unless it
- * is latency-critical.
+ * Promise: the device has commands of both kinds, as far as the runnable queues allow.
+ * The next command is of the kind of which fewer run, over all partitions.  A command
+ * that would run only next to its own kind waits for up to weave_wait_us for one of the
+ * other kind.  A queue of a lower class may be served meanwhile.  Class latency never
+ * waits. Queues are otherwise served by class, then in order of arrival.
  *
- * Good where commands of both kinds wait and share a memory: at no time do all of them
- * want that, and at no time none (under fifo it is as it happens).  Bad where all are of
- * one kind, or the device has bandwidth for all: each waits for a partner who does not
- * come, and in between the device has less to do than it could.
+ * Options: weave_memory_mbs (rate from which a command is bound by memory),
+ * weave_wait_us.
+ *
+ * Follows Layerweaver (Oh, Kim, Jin, Son, Kim, Cho, Ham, Lee: Layerweaver: Maximizing
+ * resource utilization of neural processing units via layer-wise scheduling, HPCA 2021).
+ * It interleaves layers of several networks so that one layer computes while the weights
+ * of another are loaded.  Differences:
+ *   - There the times of layers are known.  Here they come from the device's profile
+ *     (hal.profile) or are learned.
+ *   - There one core runs all layers.  Here concurrent commands run in partitions.
+ *
+ * Good where commands of both kinds wait and share a memory.  Bad where all commands are
+ * of one kind or the bandwidth suffices for all: each waits for a partner that does not
+ * arrive, and the device idles meanwhile.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -24,40 +31,40 @@
 
 #include "common.h"
 
-/* By what a command is bound, as far as is known. */
+/* The resource that limits a command's speed. */
 enum kind {
 	COMPUTE = HAL_POLICY_BY_COMPUTE,
 	MEMORY = HAL_POLICY_BY_MEMORY,
 	UNKNOWN = HAL_POLICY_BY_UNKNOWN,
 	KINDS = HAL_POLICY_BOUNDS
 };
-/* .own of queues, behind the shared: the kind of the newest command, how many the device
- * has, and with which class it is listed. */
+/* Indices into hal_policy_queue.own: the kind of the newest command, how many commands
+ * the device has, and the rank of the list that holds the queue. */
 enum { KIND = HAL_POLICY_SHARED + 1, RUNNING, RANK };
 
 struct shared {
 	struct hal_policy_shared common;
 	struct hal_policy_list list[HAL_POLICY_RANKS][KINDS];
-	uint64_t last; /* of what kind the last was that was served */
-	bool held;     /* in weave.held */
-	struct shared *next;
+	uint64_t last;       /* kind of the command served last */
+	bool held;           /* the partition is in the list weave.held */
+	struct shared *next; /* in weave.held */
 };
 
 struct weave {
 	const struct hal_host *host;
-	struct hal_policy_shared *all;
+	struct hal_policy_shared *all; /* state of each partition that has queues */
 	const struct hal_policy_host *device;
 	uint64_t wait_ns;
-	double memory;           /* bytes a ns from which it is bound by that */
-	uint64_t running[KINDS]; /* commands of all partitions */
-	struct shared *held;     /* partitions of which somebody waits for a partner */
+	double memory; /* bytes per ns from which a command is bound by memory */
+	uint64_t running[KINDS]; /* commands that the device has */
+	struct shared *held;     /* partitions with a command that waits for a partner */
 };
 
 static const struct hal_option_def options[] = {
 	{"weave_memory_mbs", HAL_OPTION_INT, 0, INT32_MAX, NULL, "0",
 	 "weave: MB/s from which a command is bound by memory; 0: 60 % of the device's"},
 	{"weave_wait_us", HAL_OPTION_INT, 0, 10000000, NULL, "20",
-	 "weave: so long a command waits for one of the other kind to end or to come"},
+	 "weave: longest wait of a command for a command of the other kind"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -77,10 +84,11 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	return 0;
 }
 
-/* ---- what the device has ------------------------------------------------------------ */
+/* ---- commands on the device -------------------------------------------------------- */
 
-static void count_kind(struct weave *w, struct hal_policy_queue *queue, uint64_t kind,
-		       uint64_t running)
+/* Record the kind of queue's newest command and how many commands the device has. */
+static void set_running(struct weave *w, struct hal_policy_queue *queue, uint64_t kind,
+			uint64_t running)
 {
 	w->running[queue->own[KIND]] -= queue->own[RUNNING];
 	w->running[kind] += running;
@@ -88,7 +96,7 @@ static void count_kind(struct weave *w, struct hal_policy_queue *queue, uint64_t
 	queue->own[RUNNING] = running;
 }
 
-/* What runs is another now. */
+/* Ask again for all partitions in w->held: the mix of running commands has changed. */
 static void ask_held(struct weave *w)
 {
 	while (w->held != NULL) {
@@ -100,7 +108,7 @@ static void ask_held(struct weave *w)
 	}
 }
 
-static void hold_shared(struct weave *w, struct shared *s)
+static void add_to_held(struct weave *w, struct shared *s)
 {
 	if (s->held)
 		return;
@@ -116,11 +124,11 @@ static void ended(void *state, struct hal_policy_partition *part,
 	if (hal_policy_shared(queue->own) == NULL)
 		return;
 	if (queue->own[RUNNING] > 0)
-		count_kind(state, queue, queue->own[KIND], queue->own[RUNNING] - 1);
+		set_running(state, queue, queue->own[KIND], queue->own[RUNNING] - 1);
 	ask_held(state);
 }
 
-/* ---- there and gone ----------------------------------------------------------------- */
+/* ---- attach and detach ------------------------------------------------------------- */
 
 static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
@@ -135,12 +143,12 @@ static void detach(void *state, struct hal_policy_partition *part,
 {
 	struct weave *w = state;
 
-	count_kind(w, queue, UNKNOWN, 0);
+	set_running(w, queue, UNKNOWN, 0);
 	ask_held(w);
 	hal_policy_unshare(&w->all, part, queue);
 }
 
-/* ---- the queues --------------------------------------------------------------------- */
+/* ---- the queues -------------------------------------------------------------------- */
 
 static void enqueue(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue)
@@ -151,10 +159,11 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	(void)part;
 	if (s == NULL)
 		return;
-	/* Fewer than it thinks: the device had no room. */
-	count_kind(w, queue, hal_policy_bound(&queue->head, w->memory),
-		   queue->running < queue->own[RUNNING] ? queue->running
-							: queue->own[RUNNING]);
+	/* queue->running is lower if the device did not accept a command that pick has
+	 * counted. */
+	set_running(w, queue, hal_policy_bound(&queue->head, w->memory),
+		    queue->running < queue->own[RUNNING] ? queue->running
+							 : queue->own[RUNNING]);
 	queue->own[RANK] = hal_policy_rank(queue);
 	hal_policy_list_add(&s->list[queue->own[RANK]][queue->own[KIND]], queue);
 }
@@ -169,24 +178,26 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 		return;
 	hal_policy_list_take(&s->list[queue->own[RANK]][queue->own[KIND]], queue);
 	if (why == HAL_POLICY_OVERRULED)
-		count_kind(state, queue, queue->own[KIND], queue->own[RUNNING] + 1);
+		set_running(state, queue, queue->own[KIND], queue->own[RUNNING] + 1);
 }
 
-/* The kind of which the device has less; of equals, not the last one's. */
-static uint64_t wanted_kind(const struct weave *w, const struct shared *s)
+/* Return the kind of which the device runs fewer commands; if equal, the kind that the
+ * partition did not serve last. */
+static uint64_t scarcer_kind(const struct weave *w, const struct shared *s)
 {
 	if (w->running[COMPUTE] != w->running[MEMORY])
 		return w->running[COMPUTE] < w->running[MEMORY] ? COMPUTE : MEMORY;
 	return s->last == COMPUTE ? MEMORY : COMPUTE;
 }
 
-/* Who is first of those lists; NULL: nobody. */
-static struct hal_policy_queue *first_of_lists(const struct weave *w,
-					       const struct shared *s,
-					       const struct hal_policy_list *list)
+/* Return the queue to serve from one class's lists; NULL if they are empty.  Prefer the
+ * scarcer kind.  An unknown kind comes second, or first if it has waited longer. */
+static struct hal_policy_queue *preferred_of(const struct weave *w,
+					     const struct shared *s,
+					     const struct hal_policy_list *list)
 {
 	struct hal_policy_queue *unknown = list[UNKNOWN].first, *queue;
-	uint64_t kind = wanted_kind(w, s);
+	uint64_t kind = scarcer_kind(w, s);
 
 	if (list[kind].first == NULL)
 		kind = unknown != NULL ? UNKNOWN : COMPUTE + MEMORY - kind;
@@ -196,7 +207,8 @@ static struct hal_policy_queue *first_of_lists(const struct weave *w,
 	return queue;
 }
 
-/* Until when it waits for a partner: it would run beside its own kind alone. */
+/* Return until when queue waits for a partner because its own kind prevails on the
+ * device; 0 if it need not wait. */
 static uint64_t waits_until(const struct weave *w, const struct hal_policy_queue *queue)
 {
 	uint64_t kind = queue->own[KIND];
@@ -214,19 +226,19 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	struct shared *s = hal_policy_shared(part->own);
 
 	for (uint64_t rank = 0; s != NULL && rank < HAL_POLICY_RANKS; rank++) {
-		struct hal_policy_queue *queue = first_of_lists(w, s, s->list[rank]);
+		struct hal_policy_queue *queue = preferred_of(w, s, s->list[rank]);
 		uint64_t until_ns = queue != NULL ? waits_until(w, queue) : 0;
 
 		if (queue == NULL)
 			continue;
 		if (now_ns < until_ns) {
-			hold_shared(w, s);
+			add_to_held(w, s);
 			if (until_ns < order->until_ns)
 				order->until_ns = until_ns;
 			continue;
 		}
 		hal_policy_list_take(&s->list[rank][queue->own[KIND]], queue);
-		count_kind(w, queue, queue->own[KIND], queue->own[RUNNING] + 1);
+		set_running(w, queue, queue->own[KIND], queue->own[RUNNING] + 1);
 		s->last = queue->own[KIND];
 		return queue;
 	}
@@ -238,7 +250,7 @@ const struct hal_policy hal_policy_weave = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "weave",
-	.summary = "what computes beside what waits for memory",
+	.summary = "runs compute-bound and memory-bound commands at the same time",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.flags = HAL_POLICY_ALWAYS | HAL_POLICY_EXPECTS | HAL_POLICY_STARVES,

@@ -1,37 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wfq: device time in the ratio of the queues' weights (hal_queue_desc.weight).
+ * wfq: share device time in proportion to the queues' weights (hal_queue_desc.weight).
  *
- * Good for tenants that should have shares of time, whatever their commands are like, and
- * are often busy at once.  Bad for latency: a queue that was away comes back with no more
- * right than those that stayed, and one long command is charged only when it has ended.
- * Start-time fair queueing (Goyal, Vin, Cheng 1996): served is who has had least for its
- * weight; who comes back starts where those that stayed are.  There a packet's length is
- * known when it starts; here what a command has run is charged when it has ended, so that
- * several of a queue on the device are charged late.
+ * Promise: among busy queues of one class and partition, each gets device time in
+ * proportion to its weight, whatever the lengths of its commands.  Classes come first:
+ * class latency before normal, best effort last.  A queue that returns after a pause
+ * starts level with the others; it does not get the time that it missed.  The policy has
+ * no options.
+ *
+ * Follows start-time fair queueing (Goyal, Vin, Cheng 1996): the queue with the lowest
+ * virtual time, which is device time divided by weight, is next.  Difference: there a
+ * packet's length is known when it starts.  Here a command is charged when it completes,
+ * so several commands of a queue on the device are charged late.
+ *
+ * Good for tenants that should have shares of time and are often busy at once.  Bad for
+ * latency: a queue that returns is not preferred, and a long command delays it.
  */
 #include <hal/policy.h>
 
-/* hal_policy_queue.own: virtual time it has had; .served_ns and .completed when that was
- * counted; commands it was picked for that are not in it yet.
- * hal_policy_partition.own[0]: virtual time of the last one served. */
+/* Indices into hal_policy_queue.own: virtual time charged so far; .served_ns and
+ * .completed at the last charge; commands that the policy has picked and not charged yet.
+ * hal_policy_partition.own[0] is the virtual time of the queue served last. */
 enum { VIRTUAL, SERVED, COMPLETED, PICKED };
 
-#define SCALE 1024u /* of virtual time to device time at weight 1 */
+#define SCALE 1024u /* virtual time per ns of device time at weight 1 */
 
 static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
 {
 	(void)state, (void)part;
-	/* What it had under another policy is not held against it. */
+	/* Do not charge commands that completed under another policy. */
 	queue->own[SERVED] = queue->served_ns;
 	queue->own[COMPLETED] = queue->completed;
 	return 0;
 }
 
-/* What ended since the last time, as far as it was picked: what it was given because
- * nobody else wanted to, it took from nobody. */
-static void charge_ended(struct hal_policy_queue *queue)
+/* Charge the commands that have completed since the last charge, but at most the commands
+ * that the policy picked.  The engine serves a queue without competitors without asking;
+ * those commands took time from no other queue and are free. */
+static void charge(struct hal_policy_queue *queue)
 {
 	uint64_t ran = queue->served_ns - queue->own[SERVED];
 	uint64_t commands = queue->completed - queue->own[COMPLETED];
@@ -47,11 +54,13 @@ static void charge_ended(struct hal_policy_queue *queue)
 	queue->own[VIRTUAL] += ran * SCALE / queue->weight;
 }
 
+/* Return the queue's virtual time.  Advance it to that of the queue served last if the
+ * queue returns after a pause. */
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
 	(void)state, (void)now_ns;
-	charge_ended(queue);
+	charge(queue);
 	if (queue->running == 0 && queue->own[VIRTUAL] < part->own[0])
 		queue->own[VIRTUAL] = part->own[0];
 	return queue->own[VIRTUAL];
@@ -73,7 +82,7 @@ const struct hal_policy hal_policy_wfq = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "wfq",
-	.summary = "device time in the ratio of weights",
+	.summary = "device time in proportion to weights",
 	.attach = attach,
 	.key = key,
 	.turn = turn,
