@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c - a JSON file as a tree that knows its lines; see json.h. */
+/* json.c - parse JSON into a tree whose values know their line numbers; see json.h. */
 #include "lib/json.h"
 
 #include <errno.h>
@@ -13,17 +13,19 @@
 #include "lib/utf8.h"
 
 #define DEPTH_MAX   64
-#define MEMBERS_MAX 4096 /* each is compared with those before it */
+#define MEMBERS_MAX 4096 /* bounds the search for duplicate keys */
 #define FILE_MAX    (UINT64_C(256) << 20)
 #define PATH_TEXT   256
 
 struct reader {
 	yajl_handle yajl;
 	const char *bytes, *name;
-	size_t size, counted; /* of .bytes; of those whose lines are counted */
+	size_t size;    /* of .bytes */
+	size_t counted; /* bytes whose newlines are included in .line */
 	uint32_t line, depth;
-	struct json *root, *open; /* open: the innermost list or object */
-	char *key;
+	struct json *root;
+	struct json *open; /* the innermost list or object that has not ended */
+	char *key;         /* key of the next value */
 	char *why;
 };
 
@@ -49,8 +51,9 @@ static int refuse(struct reader *r, const char *what)
 
 /* ---- values ------------------------------------------------------------------------- */
 
-/* NULL, and it is said. */
-static struct json *add_value(struct reader *r, enum json_type type)
+/* Append a new value to the open list or object, or make it the root.  Return NULL after
+ * writing an error text. */
+static struct json *add(struct reader *r, enum json_type type)
 {
 	struct json *v = calloc(1, sizeof(*v)), *in = r->open;
 
@@ -76,7 +79,7 @@ static struct json *add_value(struct reader *r, enum json_type type)
 	return v;
 }
 
-static char *copy_text(const unsigned char *text, size_t length)
+static char *copy(const unsigned char *text, size_t length)
 {
 	char *s = malloc(length + 1);
 
@@ -89,12 +92,12 @@ static char *copy_text(const unsigned char *text, size_t length)
 
 static int on_null(void *user)
 {
-	return add_value(user, JSON_NULL) != NULL;
+	return add(user, JSON_NULL) != NULL;
 }
 
 static int on_bool(void *user, int truth)
 {
-	struct json *v = add_value(user, JSON_BOOL);
+	struct json *v = add(user, JSON_BOOL);
 
 	if (v != NULL)
 		v->truth = truth != 0;
@@ -107,10 +110,10 @@ static int on_number(void *user, const char *text, size_t length)
 	struct json *v;
 
 	if (length >= sizeof(digits))
-		return refuse(user, "a number of more than 63 characters");
+		return refuse(user, "a number has more than 63 characters");
 	memcpy(digits, text, length);
 	digits[length] = '\0';
-	v = add_value(user, JSON_NUMBER);
+	v = add(user, JSON_NUMBER);
 	if (v != NULL)
 		v->number = strtod(digits, NULL);
 	return v != NULL;
@@ -118,32 +121,33 @@ static int on_number(void *user, const char *text, size_t length)
 
 static int on_text(void *user, const unsigned char *text, size_t length)
 {
-	struct json *v = add_value(user, JSON_TEXT);
+	struct json *v = add(user, JSON_TEXT);
 
 	if (v == NULL)
 		return 0;
 	if (memchr(text, '\0', length) != NULL)
-		return refuse(user, "a text with a NUL in it");
-	v->text = copy_text(text, length);
+		return refuse(user, "a text contains a NUL character");
+	v->text = copy(text, length);
 	return v->text != NULL || refuse(user, "out of memory");
 }
 
 static int on_key(void *user, const unsigned char *text, size_t length)
 {
 	struct reader *r = user;
-	char said[PATH_TEXT];
+	char message[PATH_TEXT];
 
-	r->key = copy_text(text, length);
+	r->key = copy(text, length);
 	if (r->key == NULL)
 		return refuse(r, "out of memory");
 	if (r->open->count == MEMBERS_MAX)
-		return refuse(r, "an object of more than 4096 members");
+		return refuse(r, "an object has more than 4096 members");
 	if (json_member(r->open, r->key) == NULL)
 		return 1;
-	snprintf(said, sizeof(said), "%.*s: is there twice", PATH_TEXT / 2, r->key);
+	snprintf(message, sizeof(message), "%.*s: appears twice in one object",
+		 PATH_TEXT / 2, r->key);
 	free(r->key);
 	r->key = NULL;
-	return refuse(r, said);
+	return refuse(r, message);
 }
 
 static int open_value(struct reader *r, enum json_type type)
@@ -151,8 +155,8 @@ static int open_value(struct reader *r, enum json_type type)
 	struct json *v;
 
 	if (r->depth == DEPTH_MAX)
-		return refuse(r, "lists and objects 64 deep");
-	v = add_value(r, type);
+		return refuse(r, "lists and objects are nested more than 64 deep");
+	v = add(r, type);
 	if (v == NULL)
 		return 0;
 	r->open = v;
@@ -193,8 +197,9 @@ static const yajl_callbacks callbacks = {
 
 /* ---- files -------------------------------------------------------------------------- */
 
-/* The first line of what yajl says. */
-static void said(struct reader *r)
+/* Write yajl's error with a line number to r->why: the first line of its text, or a
+ * clearer text if the file ends too early. */
+static void report_syntax_error(struct reader *r)
 {
 	unsigned char *text =
 		yajl_get_error(r->yajl, 0, (const unsigned char *)r->bytes, 0);
@@ -213,14 +218,14 @@ static void said(struct reader *r)
 		yajl_free_error(r->yajl, text);
 }
 
-/* What is no text of UTF-8 at all; NULL: it may be one. */
-static const char *no_text(const char *bytes, size_t size)
+/* Return why bytes cannot be UTF-8 text; NULL if they may be. */
+static const char *why_not_utf8(const char *bytes, size_t size)
 {
 	if (size == 0)
 		return "the file is empty";
 	if (size >= 2 &&
 	    (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0))
-		return "the file is UTF-16; JSON is UTF-8: save it as that";
+		return "the file is UTF-16, but JSON must be UTF-8; save it as UTF-8";
 	return NULL;
 }
 
@@ -233,7 +238,7 @@ struct json *json_parse(const char *bytes, size_t size, const char *name,
 			   .name = name,
 			   .line = 1,
 			   .why = why};
-	const char *wrong = no_text(bytes, size);
+	const char *wrong = why_not_utf8(bytes, size);
 	yajl_status status;
 
 	why[0] = '\0';
@@ -250,7 +255,7 @@ struct json *json_parse(const char *bytes, size_t size, const char *name,
 	if (status == yajl_status_ok)
 		status = yajl_complete_parse(r.yajl);
 	if (status == yajl_status_error)
-		said(&r);
+		report_syntax_error(&r);
 	yajl_free(r.yajl);
 	free(r.key);
 	if (status == yajl_status_ok)
@@ -259,7 +264,7 @@ struct json *json_parse(const char *bytes, size_t size, const char *name,
 	return NULL;
 }
 
-static char *read_stream(FILE *f, size_t *size)
+static char *read_all(FILE *f, size_t *size)
 {
 	char *bytes = NULL, *more;
 	size_t room = 0;
@@ -292,7 +297,7 @@ struct json *json_read(const char *path, char why[JSON_WHY])
 	size_t size = 0;
 
 	if (f != NULL)
-		bytes = read_stream(f, &size);
+		bytes = read_all(f, &size);
 	if (bytes == NULL)
 		snprintf(why, JSON_WHY, "%s: %s", path, strerrordesc_np(errno));
 	else
@@ -303,7 +308,7 @@ struct json *json_read(const char *path, char why[JSON_WHY])
 	return root;
 }
 
-/* Without a call a level: the tree may be long, and its parents are known. */
+/* Visit the values by their parent links instead of by recursion. */
 void json_free(struct json *root)
 {
 	struct json *v = root, *next;
@@ -323,7 +328,7 @@ void json_free(struct json *root)
 	}
 }
 
-/* ---- looking ------------------------------------------------------------------------ */
+/* ---- access to values --------------------------------------------------------------- */
 
 const struct json *json_member(const struct json *object, const char *key)
 {
@@ -334,19 +339,19 @@ const struct json *json_member(const struct json *object, const char *key)
 	return v;
 }
 
-/* As "tasks[3].load": from the root on, as far as there is room. */
-static void value_path(const struct json *v, char *out, size_t room)
+/* Write the path of v from the root, such as "tasks[3].load", truncated to room bytes. */
+static void path_of(const struct json *v, char *out, size_t room)
 {
-	const struct json *way[DEPTH_MAX + 1];
+	const struct json *ancestors[DEPTH_MAX + 1];
 	size_t used = 0;
 	uint32_t n = 0;
 
 	for (; v->parent != NULL; v = v->parent)
-		way[n++] = v;
+		ancestors[n++] = v;
 	for (out[0] = '\0'; n > 0 && used < room - 1;) {
 		int k;
 
-		v = way[--n];
+		v = ancestors[--n];
 		k = v->key != NULL ? snprintf(out + used, room - used, "%s%s",
 					      used != 0 ? "." : "", v->key)
 				   : snprintf(out + used, room - used, "[%u]", v->index);
@@ -361,10 +366,10 @@ int json_wrong(const struct json *at, const char *file, char why[JSON_WHY],
 	va_list ap;
 
 	va_start(ap, fmt);
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start was called */
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	value_path(at, path, sizeof(path));
+	path_of(at, path, sizeof(path));
 	snprintf(why, JSON_WHY, "%.200s:%u: %s%s%s", file, at->line, path,
 		 path[0] != '\0' ? ": " : "", text);
 	return -1;
@@ -372,8 +377,8 @@ int json_wrong(const struct json *at, const char *file, char why[JSON_WHY],
 
 static const char *type_name(enum json_type type)
 {
-	static const char *const names[] = {"null",   "a bool", "a number",
-					    "a text", "a list", "an object"};
+	static const char *const names[] = {"null",   "a boolean", "a number",
+					    "a text", "a list",    "an object"};
 
 	return names[type];
 }
@@ -448,7 +453,7 @@ int json_only(const struct json *object, const char *const *known, const char *f
 		while (known[i] != NULL && strcmp(known[i], v->key) != 0)
 			i++;
 		if (known[i] == NULL)
-			return json_wrong(v, file, why, "is not known here");
+			return json_wrong(v, file, why, "is an unknown key");
 	}
 	return 0;
 }

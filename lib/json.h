@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.h - a JSON file as a tree that knows its lines; of the library and of tools. */
+/*
+ * json.h - parse JSON into a tree whose values know their line numbers.
+ *
+ * Shared by the library and the tools.  Functions with a parameter why write an error
+ * text to it when they fail; the text names file, line and the path of the value.
+ */
 #ifndef HAL_LIB_JSON_H
 #define HAL_LIB_JSON_H
 
@@ -8,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JSON_WHY 512 /* bytes of an error text */
+#define JSON_WHY 512 /* size of an error text in bytes */
 
 enum json_type {
 	JSON_NULL,
@@ -21,32 +26,36 @@ enum json_type {
 
 struct json {
 	enum json_type type;
-	uint32_t line;  /* of its first token */
-	uint32_t index; /* in a list */
+	uint32_t line;  /* line of the first token, from 1 */
+	uint32_t index; /* position among the members of the parent, from 0 */
 	bool truth;
 	double number;
-	char *key; /* in an object */
+	char *key; /* key of a member of an object, else NULL */
 	char *text;
-	struct json *parent, *first, *last, *next;
-	uint32_t count; /* of a list or object */
+	struct json *parent, *first, *last, *next; /* first, last: members */
+	uint32_t count;                            /* members of a list or object */
 };
 
-/* NULL, with why. */
+/* Parse the file path and return its tree, to be freed with json_free.  Return NULL on
+ * error. */
 struct json *json_read(const char *path, char why[JSON_WHY]);
-/* The same of bytes; name is for error texts. */
+/* Parse bytes[0..size) likewise; name stands for the file in error texts. */
 struct json *json_parse(const char *bytes, size_t size, const char *name,
 			char why[JSON_WHY]);
+/* Free a tree; root may be NULL. */
 void json_free(struct json *root);
 
-/* Member key of an object; NULL: there is none. */
+/* Return member key of object; NULL if it has no such member or is no object. */
 const struct json *json_member(const struct json *object, const char *key);
 
-/* Writes "FILE:LINE: tasks[3].load.frequency: text" to why; -1. */
+/* Write an error text such as "FILE:LINE: tasks[3].load.frequency: text" to why.  Return
+ * -1. */
 __attribute__((format(printf, 4, 5))) int json_wrong(const struct json *at,
 						     const char *file, char why[JSON_WHY],
 						     const char *fmt, ...);
 
-/* Members of the type that is wanted: 0, or -1 with why; absent is wrong, too. */
+/* Return member key of object in *out.  Return 0, or -1 if the member is missing, has
+ * another type, is an empty text, or is a number outside least to most. */
 int json_text(const struct json *object, const char *key, const char *file,
 	      const char **out, char why[JSON_WHY]);
 int json_number(const struct json *object, const char *key, double least, double most,
@@ -55,10 +64,10 @@ int json_list(const struct json *object, const char *key, const char *file,
 	      const struct json **out, char why[JSON_WHY]);
 int json_object(const struct json *object, const char *key, const char *file,
 		const struct json **out, char why[JSON_WHY]);
-/* A value that is there: a number within these. */
+/* Return 0 if value is a number from least to most, else -1. */
 int json_is_number(const struct json *value, double least, double most, const char *file,
 		   char why[JSON_WHY]);
-/* Any member of object that is none of known[], which ends with NULL, is wrong. */
+/* Return 0 if every member of object is in known[], which ends with NULL; else -1. */
 int json_only(const struct json *object, const char *const *known, const char *file,
 	      char why[JSON_WHY]);
 

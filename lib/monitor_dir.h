@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * monitor_dir.h - the folder in which programs have the sockets of hal.monitor and halctl
- * looks for them: the same rules for both.
+ * monitor_dir.h - the folder of the monitor sockets (hal.monitor).
+ *
+ * The library creates the sockets there and halctl opens them; both use these rules.
  */
 #ifndef HAL_LIB_MONITOR_DIR_H
 #define HAL_LIB_MONITOR_DIR_H
@@ -14,14 +15,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Write the folder of this user's programs where hal.monitor_dir does not name one. */
+/* Write the default folder of the effective user to dir.  hal.monitor_dir overrides it.
+ */
 static inline void monitor_dir_default(char *dir, size_t size)
 {
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): read, as the configuration is */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): read only, like the configuration */
 	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
 	struct stat st;
 
-	/* After su or sudo it may be another user's, or gone. */
+	/* After su or sudo the folder may belong to another user or not exist. */
 	if (runtime != NULL && runtime[0] == '/' && stat(runtime, &st) == 0 &&
 	    S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
 	    faccessat(AT_FDCWD, runtime, W_OK | X_OK, AT_EACCESS) == 0)
@@ -30,8 +32,8 @@ static inline void monitor_dir_default(char *dir, size_t size)
 		(void)snprintf(dir, size, "/tmp/accelhal-%u", (unsigned int)geteuid());
 }
 
-/* 0: dir is a folder that user alone can reach, so what is in it is trusted.  Else why
- * not, and -errno. */
+/* Check that dir is a folder that only user can access, so that its contents can be
+ * trusted.  Return 0, or -errno with the reason in why[0..size). */
 static inline int monitor_dir_check(const char *dir, uid_t user, char *why, size_t size)
 {
 	struct stat st;
@@ -42,7 +44,7 @@ static inline int monitor_dir_check(const char *dir, uid_t user, char *why, size
 	}
 	if (!S_ISDIR(st.st_mode)) {
 		(void)snprintf(why, size,
-			       "%s is not a folder: remove it, or name another "
+			       "%s is not a folder; remove it, or name another folder "
 			       "with hal.monitor_dir",
 			       dir);
 		return -ENOTDIR;
@@ -51,8 +53,8 @@ static inline int monitor_dir_check(const char *dir, uid_t user, char *why, size
 		return 0;
 	(void)snprintf(
 		why, size,
-		"folder %s is not user %u's alone (it is user %u's, mode %03o): remove "
-		"it, or name another with hal.monitor_dir",
+		"folder %s is not private to user %u (its owner is user %u, its mode is "
+		"%03o); remove it, or name another folder with hal.monitor_dir",
 		dir, (unsigned int)user, (unsigned int)st.st_uid,
 		(unsigned int)st.st_mode & 0777);
 	return -EACCES;

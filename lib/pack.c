@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack.c - reading a struct hal_pack; the file may lie anywhere, aligned or not. */
+/* pack.c - read a struct hal_pack at any address, aligned or not. */
 #include "lib/pack.h"
 
 #include <inttypes.h>
@@ -39,7 +39,8 @@ struct hal_pack_entry pack_entry(const void *image, uint32_t index)
 	return entry;
 }
 
-/* An image lies behind the one before it: two entries never name the same bytes. */
+/* Return whether entry index is valid; if so, set *end to the end of its image.  The
+ * images are in the order of the entries and do not overlap. */
 static bool entry_check(const void *image, uint32_t index, uint64_t *end, char *why,
 			size_t why_size)
 {
@@ -47,15 +48,16 @@ static bool entry_check(const void *image, uint32_t index, uint64_t *end, char *
 	const struct hal_pack_entry e = pack_entry(image, index);
 
 	if (memchr(e.label, '\0', sizeof(e.label)) == NULL) {
-		snprintf(why, why_size, "the label of image %" PRIu32 " does not end",
-			 index);
+		snprintf(why, why_size,
+			 "the label of image %" PRIu32 " has no terminating NUL", index);
 		return false;
 	}
 	if (e.offset % HAL_PACK_ALIGN != 0 || e.offset < *end || e.offset > head.bytes ||
 	    e.bytes > head.bytes - e.offset) {
 		snprintf(why, why_size,
-			 "image %" PRIu32 " is said to be %" PRIu64 " bytes at %" PRIu64
-			 ": not %u-aligned within bytes %" PRIu64 " to %" PRIu64,
+			 "image %" PRIu32 " claims %" PRIu64 " bytes at offset %" PRIu64
+			 ", which is not %u-aligned or not within bytes %" PRIu64
+			 " to %" PRIu64,
 			 index, e.bytes, e.offset, HAL_PACK_ALIGN, *end, head.bytes);
 		return false;
 	}
@@ -64,7 +66,9 @@ static bool entry_check(const void *image, uint32_t index, uint64_t *end, char *
 		return false;
 	}
 	if (pack_is((const uint8_t *)image + e.offset, e.bytes)) {
-		snprintf(why, why_size, "image %" PRIu32 " is a pack itself", index);
+		snprintf(why, why_size,
+			 "image %" PRIu32 " is itself a pack; packs cannot contain packs",
+			 index);
 		return false;
 	}
 	*end = e.offset + e.bytes;
@@ -77,7 +81,7 @@ bool pack_check(const void *image, size_t size, char *why, size_t why_size)
 	uint64_t end;
 
 	if (size < sizeof(head)) {
-		snprintf(why, why_size, "cut in its header: %zu bytes", size);
+		snprintf(why, why_size, "truncated in its header: %zu bytes", size);
 		return false;
 	}
 	head = head_of(image);
@@ -85,25 +89,27 @@ bool pack_check(const void *image, size_t size, char *why, size_t why_size)
 	    head.entry_size != sizeof(struct hal_pack_entry)) {
 		snprintf(why, why_size,
 			 "version %" PRIu32 " with entries of %" PRIu32
-			 " bytes, %u with %zu are known",
+			 " bytes is not supported; supported: %u with %zu",
 			 head.version, head.entry_size, HAL_PACK_VERSION,
 			 sizeof(struct hal_pack_entry));
 		return false;
 	}
 	if (head.bytes != size) {
-		snprintf(why, why_size, "it says %" PRIu64 " bytes, there are %zu",
+		snprintf(why, why_size,
+			 "the header states %" PRIu64 " bytes, but there are %zu",
 			 head.bytes, size);
 		return false;
 	}
 	if (head.count == 0 || head.count > HAL_PACK_IMAGES_MAX) {
-		snprintf(why, why_size, "%" PRIu32 " images, 1 to %u are possible",
+		snprintf(why, why_size, "it has %" PRIu32 " images; 1 to %u are allowed",
 			 head.count, HAL_PACK_IMAGES_MAX);
 		return false;
 	}
 	end = sizeof(head) + (uint64_t)head.count * head.entry_size;
 	if (end > size) {
-		snprintf(why, why_size, "cut in its table: %zu bytes, %" PRIu32 " images",
-			 size, head.count);
+		snprintf(why, why_size,
+			 "truncated in its table: %zu bytes for %" PRIu32 " images", size,
+			 head.count);
 		return false;
 	}
 	for (uint32_t i = 0; i < head.count; i++)

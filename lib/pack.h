@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack.h - reading a struct hal_pack that anybody may have made. */
+/* pack.h - read a struct hal_pack from an untrusted source. */
 #ifndef HAL_LIB_PACK_H
 #define HAL_LIB_PACK_H
 
@@ -9,13 +9,14 @@
 
 #include <hal/pack.h>
 
-/* Whether it calls itself a pack. */
+/* Return whether image begins with the magic number of a pack. */
 bool pack_is(const void *image, size_t size);
 
-/* Whether all it says of itself is so; else why not, in why (of size bytes). */
+/* Return whether the header and all entries are valid.  If not, write the reason to
+ * why[0..why_size). */
 bool pack_check(const void *image, size_t size, char *why, size_t why_size);
 
-/* Of a pack that has been checked. */
+/* For packs that pack_check has accepted.  index is less than pack_count. */
 uint32_t pack_count(const void *image);
 struct hal_pack_entry pack_entry(const void *image, uint32_t index);
 

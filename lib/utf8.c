@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* utf8.c - texts from anywhere, as UTF-8; see utf8.h. */
+/* utf8.c - convert untrusted text to valid UTF-8; see utf8.h. */
 #include "lib/utf8.h"
 
 #include <string.h>
 
-/* Return the length of the character at s[0..n); 0: there is none. */
-static size_t character(const unsigned char *s, size_t n)
+/* Return the length of the UTF-8 character at s[0..n), n > 0; 0 if it is not valid. */
+static size_t character_length(const unsigned char *s, size_t n)
 {
-	/* What the second byte may be depends on the first: no long forms, no surrogates,
-	 * no more than U+10FFFF. */
+	/* The first byte limits the second one, to exclude overlong forms, surrogates and
+	 * characters beyond U+10FFFF. */
 	unsigned char least = 0x80, most = 0xbf;
 	size_t length;
 
@@ -39,16 +39,16 @@ void utf8_text(char *dst, size_t size, const char *src, size_t max)
 	size_t left = strnlen(src, max), used = 0;
 
 	while (left > 0) {
-		size_t taken = character((const unsigned char *)src, left);
-		const char *from = taken != 0 ? src : replacement;
-		size_t length = taken != 0 ? taken : sizeof(replacement) - 1;
+		size_t char_length = character_length((const unsigned char *)src, left);
+		const char *from = char_length != 0 ? src : replacement;
+		size_t length = char_length != 0 ? char_length : sizeof(replacement) - 1;
 
 		if (used + length >= size)
 			break;
 		memcpy(dst + used, from, length);
 		used += length;
-		src += taken != 0 ? taken : 1;
-		left -= taken != 0 ? taken : 1;
+		src += char_length != 0 ? char_length : 1;
+		left -= char_length != 0 ? char_length : 1;
 	}
 	dst[used] = '\0';
 }

@@ -382,7 +382,7 @@ def check_folders(f):
         g = Folder(os.path.join(d, "open"))
         os.mkdir(g.path, 0o755)
         os.chmod(g.path, 0o755)
-        check("alone (it is user" in g.halctl("top", "-n", status=1), "a folder of all")
+        check("is not private to user" in g.halctl("top", "-n", status=1), "a folder of all")
         # A program that names it has no device, nor has one whose folder is a link.
         for path in g.path, os.path.join(d, "link"):
             if path != g.path:

@@ -371,25 +371,27 @@ static void refuses_broken_packs(void **state)
 		change;                                                                  \
 		refuses(dev, p, sizeof(*p), why);                                        \
 	} while (0)
-	BROKEN(p->head.version = 2, "version 2 with entries of 64 bytes, 1 with 64");
+	BROKEN(p->head.version = 2,
+	       "entries of 64 bytes is not supported; supported: 1 with 64");
 	BROKEN(p->head.entry_size = 72, "entries of 72 bytes");
 	BROKEN(p->head.bytes--, "there are ");
 	BROKEN(p->head.bytes = UINT64_MAX, "there are ");
-	BROKEN(p->head.count = 0, "0 images, 1 to 256");
-	BROKEN(p->head.count = 257, "257 images, 1 to 256");
-	BROKEN(p->head.count = 200, "cut in its table");
-	BROKEN(memset(p->entries[1].label, 'x', 48), "the label of image 1 does not end");
+	BROKEN(p->head.count = 0, "0 images; 1 to 256");
+	BROKEN(p->head.count = 257, "257 images; 1 to 256");
+	BROKEN(p->head.count = 200, "truncated in its table");
+	BROKEN(memset(p->entries[1].label, 'x', 48),
+	       "the label of image 1 has no terminating NUL");
 	BROKEN(p->entries[0].offset += 8, "not 16-aligned");
-	BROKEN(p->entries[0].offset = 16, "image 0 is said to be 512 bytes at 16");
-	BROKEN(p->entries[1].offset = p->entries[0].offset, "image 1 is said to be");
-	BROKEN(p->entries[2].offset = UINT64_MAX - 15, "image 2 is said to be");
-	BROKEN(p->entries[2].bytes = 1025, "image 2 is said to be");
-	BROKEN(p->entries[2].bytes = UINT64_MAX - 64, "image 2 is said to be");
+	BROKEN(p->entries[0].offset = 16, "image 0 claims 512 bytes at offset 16");
+	BROKEN(p->entries[1].offset = p->entries[0].offset, "image 1 claims");
+	BROKEN(p->entries[2].offset = UINT64_MAX - 15, "image 2 claims");
+	BROKEN(p->entries[2].bytes = 1025, "image 2 claims");
+	BROKEN(p->entries[2].bytes = UINT64_MAX - 64, "image 2 claims");
 	BROKEN(p->entries[1].bytes = 0, "image 1 is empty");
-	BROKEN(memcpy(p->images[1], p, 64), "image 1 is a pack itself");
+	BROKEN(memcpy(p->images[1], p, 64), "image 1 is itself a pack");
 #undef BROKEN
 	*p = *good;
-	refuses(dev, p, 8, "cut in its header: 8 bytes");
+	refuses(dev, p, 8, "truncated in its header: 8 bytes");
 	free(p);
 	free(good);
 	assert_int_equal(hal_close(dev), 0);
