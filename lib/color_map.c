@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* color_map.c - maps from granules to channels, and their files; see color_map.h. */
+/* color_map.c - maps from granules to memory channels, and their files; see color_map.h.
+ */
 #include "lib/color_map.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #define GRANULE_MOST  (1u << 21)
 #define GRANULES_MOST (UINT64_C(1) << 30)
 #define FILE_MOST     (UINT64_C(4) << 30)
-#define ROW           64u /* granules of a line of a table */
+#define ROW           64u /* granules per line of a table that is written */
 #define BILLION       UINT64_C(1000000000)
 
 static const char *const kinds[] = {"xor", "xormod", "table"};
@@ -34,15 +35,15 @@ __attribute__((format(printf, 2, 3))) static int refuse(char why[COLOR_MAP_WHY],
 	va_list ap;
 
 	va_start(ap, fmt);
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start was called */
 	(void)vsnprintf(why, COLOR_MAP_WHY, fmt, ap);
 	va_end(ap);
 	return -EINVAL;
 }
 
-/* ---- what it is ------------------------------------------------------------------- */
+/* ---- contents and checks ----------------------------------------------------------- */
 
-/* A word of a line: no blanks, and nothing that a line cannot have. */
+/* Append text to a word of a line; replace blanks, control and non-ASCII bytes by _. */
 static void add_word(char *to, size_t size, const char *text)
 {
 	size_t n = strlen(to);
@@ -65,26 +66,26 @@ void color_map_device(struct color_map *map, const struct hal_device_info *info)
 	map->memory = info->memory_bytes;
 }
 
-void color_map_of(struct color_map *map, const struct hal_bk_color_map *told)
+void color_map_of(struct color_map *map, const struct hal_bk_color_map *reported)
 {
 	*map = (struct color_map){
-		.memory = told->granules * told->granule_bytes,
-		.granule = told->granule_bytes,
-		.channels = told->colors,
-		.kind = told->q != 0 ? COLOR_MAP_XORMOD : COLOR_MAP_XOR,
+		.memory = reported->granules * reported->granule_bytes,
+		.granule = reported->granule_bytes,
+		.channels = reported->colors,
+		.kind = reported->q != 0 ? COLOR_MAP_XORMOD : COLOR_MAP_XOR,
 		.source = COLOR_MAP_TOLD,
-		.mask_count = told->mask_count,
-		.q = told->q,
-		.shift = told->shift,
-		.digits = told->digits,
+		.mask_count = reported->mask_count,
+		.q = reported->q,
+		.shift = reported->shift,
+		.digits = reported->digits,
 	};
-	memcpy(map->mask, told->mask, sizeof(map->mask));
-	memcpy(map->weight, told->weight, sizeof(map->weight));
-	if (told->table == NULL)
+	memcpy(map->mask, reported->mask, sizeof(map->mask));
+	memcpy(map->weight, reported->weight, sizeof(map->weight));
+	if (reported->table == NULL)
 		return;
 	map->kind = COLOR_MAP_TABLE;
-	/* Nobody writes to it: a map that is not of a file is not freed. */
-	memcpy(&map->table, &told->table, sizeof(map->table));
+	/* memcpy drops the const: the map does not write to the table, nor free it. */
+	memcpy(&map->table, &reported->table, sizeof(map->table));
 }
 
 void color_map_tell(const struct color_map *map, struct hal_bk_color_map *out)
@@ -108,21 +109,23 @@ static uint32_t parity(uint64_t x)
 	return (uint32_t)__builtin_parityll(x);
 }
 
-/* Every parity takes both values whatever the others are. */
+/* Check that the masks are linearly independent over GF(2), so that each combination of
+ * parities occurs. */
 static int check_masks(const struct color_map *map, char why[COLOR_MAP_WHY])
 {
 	uint64_t left[COLOR_MAP_MASKS];
 
 	if (map->mask_count > COLOR_MAP_MASKS)
-		return refuse(why, "mask: %u of them, there can be %u", map->mask_count,
-			      COLOR_MAP_MASKS);
+		return refuse(why, "mask: there are %u masks; at most %u are allowed",
+			      map->mask_count, COLOR_MAP_MASKS);
 	memcpy(left, map->mask, sizeof(left));
 	for (uint32_t i = 0; i < map->mask_count; i++) {
 		uint64_t low;
 
 		if (left[i] == 0)
-			return refuse(why, "mask %u (0x%llx) is 0 or a sum of others", i,
-				      (unsigned long long)map->mask[i]);
+			return refuse(why,
+				      "mask %u (0x%llx) is 0 or the XOR of other masks",
+				      i, (unsigned long long)map->mask[i]);
 		low = left[i] & -left[i];
 		for (uint32_t j = i + 1; j < map->mask_count; j++)
 			if ((left[j] & low) != 0)
@@ -134,18 +137,21 @@ static int check_masks(const struct color_map *map, char why[COLOR_MAP_WHY])
 static int check_mod(const struct color_map *map, char why[COLOR_MAP_WHY])
 {
 	if (map->q < 2 || map->q > COLOR_MAP_COLORS)
-		return refuse(why, "mod: Q is %u, not 2 to %u", map->q, COLOR_MAP_COLORS);
+		return refuse(why, "mod: Q is %u; it must be 2 to %u", map->q,
+			      COLOR_MAP_COLORS);
 	if (map->shift > 40)
-		return refuse(why, "mod: SHIFT is %u, not 0 to 40", map->shift);
+		return refuse(why, "mod: SHIFT is %u; it must be 0 to 40", map->shift);
 	if (map->digits == 0 || map->digits > COLOR_MAP_DIGITS)
-		return refuse(why, "mod: %u factors, not 1 to %u", map->digits,
-			      COLOR_MAP_DIGITS);
+		return refuse(why, "mod: it has %u factors; 1 to %u are allowed",
+			      map->digits, COLOR_MAP_DIGITS);
 	for (uint32_t i = 0; i < map->digits; i++)
 		if (map->weight[i] >= map->q)
-			return refuse(why, "mod: C%u is %u, not below Q, %u", i,
-				      map->weight[i], map->q);
+			return refuse(
+				why,
+				"mod: C%u is %u; it must be less than Q, which is %u", i,
+				map->weight[i], map->q);
 	if (map->weight[0] == 0)
-		return refuse(why, "mod: C0 is 0");
+		return refuse(why, "mod: C0 is 0; it must not be");
 	return 0;
 }
 
@@ -154,38 +160,43 @@ static int check_table(const struct color_map *map, char why[COLOR_MAP_WHY])
 	uint64_t granules = color_map_granules(map), seen = 0;
 
 	if (map->table == NULL)
-		return refuse(why, "table: there is none");
+		return refuse(why, "table: it is missing");
 	for (uint64_t g = 0; g < granules; g++) {
 		if (map->table[g] == COLOR_NONE)
 			continue;
 		if (map->table[g] >= map->channels)
-			return refuse(why, "table: granule %llu is on channel %u of %u",
+			return refuse(why,
+				      "table: granule %llu is on channel %u, but there "
+				      "are only %u channels",
 				      (unsigned long long)g, map->table[g],
 				      map->channels);
 		seen |= UINT64_C(1) << map->table[g];
 	}
 	for (uint32_t c = 0; c < map->channels; c++)
 		if ((seen >> c & 1) == 0)
-			return refuse(why, "table: no granule is on channel %u of %u", c,
-				      map->channels);
+			return refuse(why,
+				      "table: no granule is on channel %u; there are %u "
+				      "channels",
+				      c, map->channels);
 	return 0;
 }
 
-/* Counts and lengths, without which nothing else can be looked at. */
+/* Check granule, channels and memory.  The other checks rely on them. */
 static int check_sizes(const struct color_map *map, char why[COLOR_MAP_WHY])
 {
 	if (map->granule < GRANULE_LEAST || map->granule > GRANULE_MOST ||
 	    (map->granule & (map->granule - 1)) != 0)
-		return refuse(why, "granule: %u is no power of two of %u to %u",
-			      map->granule, GRANULE_LEAST, GRANULE_MOST);
+		return refuse(
+			why, "granule: %u bytes; it must be a power of two from %u to %u",
+			map->granule, GRANULE_LEAST, GRANULE_MOST);
 	if (map->channels == 0 || map->channels > COLOR_MAP_COLORS)
-		return refuse(why, "channels: %u, not 1 to %u", map->channels,
+		return refuse(why, "channels: %u; it must be 1 to %u", map->channels,
 			      COLOR_MAP_COLORS);
 	if (map->memory % map->granule != 0 || color_map_granules(map) < map->channels ||
 	    color_map_granules(map) > GRANULES_MOST)
 		return refuse(why,
-			      "device: %llu bytes of memory are not %u to %llu granules "
-			      "of %u",
+			      "device: %llu bytes of memory are not a whole number of %u "
+			      "to %llu granules of %u bytes",
 			      (unsigned long long)map->memory, map->channels,
 			      (unsigned long long)GRANULES_MOST, map->granule);
 	return 0;
@@ -196,16 +207,18 @@ static int check_numbers(const struct color_map *map, char why[COLOR_MAP_WHY])
 	double seen = map->tests > 0 ? (double)map->bad / (double)map->tests : 0;
 
 	if (map->bad > map->tests)
-		return refuse(why, "verified: %llu of %llu tests were bad",
-			      (unsigned long long)map->bad,
-			      (unsigned long long)map->tests);
+		return refuse(
+			why, "verified: BAD is %llu, more than TESTS, which is %llu",
+			(unsigned long long)map->bad, (unsigned long long)map->tests);
 	if (map->tests > 0 && (!(map->bound >= seen) || map->bound > 1))
-		return refuse(why,
-			      "verified: a bound of %.9f, %.9f of the tests were bad",
-			      map->bound, seen);
+		return refuse(
+			why,
+			"verified: BOUND is %.9f; it must be %.9f (the share of bad "
+			"tests) to 1",
+			map->bound, seen);
 	if (map->noise &&
 	    (!(map->p0 >= 0) || !(map->p1 >= 0) || map->p0 > 1 || map->p1 > 1))
-		return refuse(why, "noise: P0 and P1 are not 0 to 1");
+		return refuse(why, "noise: P0 and P1 must be 0 to 1");
 	return 0;
 }
 
@@ -227,7 +240,7 @@ int color_map_check(const struct color_map *map, char why[COLOR_MAP_WHY])
 		if (err == 0)
 			err = check_masks(map, why);
 		if (err == 0 && function << map->mask_count != map->channels)
-			err = refuse(why, "channels: %u, the masks%s make %u",
+			err = refuse(why, "channels: %u, but the masks%s make %u",
 				     map->channels,
 				     map->kind == COLOR_MAP_XOR ? "" : " and Q",
 				     function << map->mask_count);
@@ -235,7 +248,7 @@ int color_map_check(const struct color_map *map, char why[COLOR_MAP_WHY])
 	case COLOR_MAP_TABLE:
 		return check_table(map, why);
 	default:
-		return refuse(why, "kind: %u is none", map->kind);
+		return refuse(why, "kind: %u is unknown", map->kind);
 	}
 }
 
@@ -292,28 +305,33 @@ int color_map_fits(const struct color_map *map, const struct hal_device_info *in
 
 	color_map_device(&here, info);
 	if (strcmp(map->device, here.device) != 0 || strcmp(map->shape, here.shape) != 0)
-		return refuse(why, "%s: device: it is of %s %s, this is %s %s", name,
-			      map->device, map->shape, here.device, here.shape);
+		return refuse(why,
+			      "%s: device: the map is for %s %s, but the device is %s %s",
+			      name, map->device, map->shape, here.device, here.shape);
 	if (map->memory != here.memory)
-		return refuse(why, "%s: device: it is of %llu bytes, the device has %llu",
+		return refuse(why,
+			      "%s: device: the map is for %llu bytes of memory, but the "
+			      "device has %llu",
 			      name, (unsigned long long)map->memory,
 			      (unsigned long long)here.memory);
 	if (unverified || color_map_verified(map))
 		return 0;
 	if (map->tests == 0)
-		(void)refuse(why, "%s: verified: nobody has verified this map", name);
+		(void)refuse(why, "%s: verified: this map has not been verified", name);
 	else
-		(void)refuse(why,
-			     "%s: verified: %llu bad of %llu, so that %.9f can be wrong: "
-			     "not verified",
-			     name, (unsigned long long)map->bad,
-			     (unsigned long long)map->tests, map->bound);
+		(void)refuse(
+			why,
+			"%s: verified: %llu of %llu tests were bad, so up to %.9f of "
+			"the map may be wrong: it does not count as verified",
+			name, (unsigned long long)map->bad,
+			(unsigned long long)map->tests, map->bound);
 	return -EPERM;
 }
 
 /* ---- pages of several granules ---------------------------------------------------- */
 
-/* Those of count granules from g on; 0: one of them nobody knows. */
+/* Return the channels of count granules from g on, one bit each; 0 if one is not known.
+ */
 static uint64_t channels_of(const struct color_map *map, uint64_t g, uint32_t count)
 {
 	uint64_t seen = 0;
@@ -328,10 +346,11 @@ static uint64_t channels_of(const struct color_map *map, uint64_t g, uint32_t co
 	return seen;
 }
 
-/* Pieces of count granules lie on as many channels, which are those of any other piece
- * that has one of them; [c]: c's. */
-static bool stand_together(const struct color_map *map, uint32_t count,
-			   uint64_t group[COLOR_MAP_COLORS])
+/* Return whether the channels form groups of count: each aligned run of count granules
+ * lies on count different channels, and runs that share a channel have the same channels.
+ * Set group[c] to the group of channel c. */
+static bool channels_form_groups(const struct color_map *map, uint32_t count,
+				 uint64_t group[COLOR_MAP_COLORS])
 {
 	uint64_t granules = color_map_granules(map), seen;
 
@@ -357,24 +376,25 @@ int color_map_pages(const struct color_map *map, uint32_t page, const char *name
 	uint64_t group[COLOR_MAP_COLORS];
 	uint32_t count = page / map->granule, most = COLOR_MAP_COLORS;
 
-	/* A page within a granule has that one's channel. */
+	/* A page within one granule has only its channel. */
 	if (page == 0 || map->granule % page == 0)
 		return 0;
-	while (most > 1 && !stand_together(map, most, group))
+	while (most > 1 && !channels_form_groups(map, most, group))
 		most /= 2;
 	if (hal_color_piece_ok(page, count, map->granule, most) != 0 &&
-	    stand_together(map, count, group))
+	    channels_form_groups(map, count, group))
 		return 0;
-	return refuse(why,
-		      "%s: granule: %u bytes on %u channels, of which %u at most stand "
-		      "together: pages of %u to %llu bytes can have colours, the "
-		      "device's are %u",
-		      name, map->granule, map->channels, most, map->granule,
-		      (unsigned long long)hal_color_piece_max(most, map->granule, most),
-		      page);
+	return refuse(
+		why,
+		"%s: granule: %u bytes on %u channels in groups of at most %u allow "
+		"colours for pages of %u to %llu bytes; the device's pages have "
+		"%u bytes",
+		name, map->granule, map->channels, most, map->granule,
+		(unsigned long long)hal_color_piece_max(most, map->granule, most), page);
 }
 
-/* Granule g is pages from g << bits on. */
+/* Repeat each entry of the table 1 << bits times: granule g becomes the pages from g <<
+ * bits on. */
 static int split_table(struct color_map *map, uint32_t bits)
 {
 	uint64_t pages = color_map_granules(map) << bits;
@@ -434,14 +454,14 @@ enum item_number {
 
 struct reader {
 	const char *name;
-	const char *at, *end;     /* what is not read yet */
-	const char *line;         /* where this one began ... */
-	uint32_t number;          /* ... and its number */
-	const char *word, *stop;  /* the rest of this line */
-	const char *item;         /* its first word, of items[]; "" */
-	uint32_t has[ITEM_COUNT]; /* line of the last of each; 0: there was none */
+	const char *at, *end;     /* the part that is not read yet */
+	const char *line;         /* start of the current line */
+	uint32_t number;          /* number of the current line, from 1 */
+	const char *word, *stop;  /* the rest of the current line */
+	const char *item;         /* first word of the line, from items[], or "" */
+	uint32_t has[ITEM_COUNT]; /* last line with each item; 0: none */
 	uint64_t labelled;        /* granules of the table so far */
-	uint64_t room;            /* of .table */
+	uint64_t room;            /* allocated bytes of map->table */
 	struct color_map *map;
 	char *why;
 };
@@ -453,15 +473,16 @@ __attribute__((format(printf, 2, 3))) static int wrong(struct reader *r, const c
 	va_list ap;
 
 	va_start(ap, fmt);
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start was called */
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	return refuse(r->why, "%.200s:%u: %s%s%s", r->name, r->number, r->item,
 		      r->item[0] != '\0' ? ": " : "", text);
 }
 
-/* The next word of the line, single blanks between them; false: there is none. */
-static bool read_word(struct reader *r, const char **word, size_t *size)
+/* Get the next word of the line; single blanks separate words.  Return false at the end.
+ */
+static bool next_word(struct reader *r, const char **word, size_t *size)
 {
 	const char *blank;
 
@@ -470,7 +491,7 @@ static bool read_word(struct reader *r, const char **word, size_t *size)
 	blank = memchr(r->word, ' ', (size_t)(r->stop - r->word));
 	*word = r->word;
 	*size = (size_t)((blank != NULL ? blank : r->stop) - r->word);
-	/* Behind a blank at the end there is something left of the line: nothing. */
+	/* After a trailing blank one empty word is left, so that it is reported. */
 	r->word = blank != NULL ? blank + 1 : r->stop + 1;
 	return true;
 }
@@ -482,7 +503,7 @@ static int read_number(struct reader *r, const char *field, uint32_t base, uint6
 	size_t size;
 	uint64_t v = 0;
 
-	if (!read_word(r, &word, &size))
+	if (!next_word(r, &word, &size))
 		return wrong(r, "%s is missing", field);
 	for (size_t i = 0; i < size; i++) {
 		uint32_t digit = word[i] >= '0' && word[i] <= '9'
@@ -493,7 +514,8 @@ static int read_number(struct reader *r, const char *field, uint32_t base, uint6
 
 		if (digit >= base || v > (UINT64_MAX - digit) / base ||
 		    v * base + digit > most)
-			return wrong(r, "%s is \"%.*s\", not a %snumber up to %llu",
+			return wrong(r,
+				     "%s is \"%.*s\"; it must be a %snumber up to %llu",
 				     field, (int)(size < 40 ? size : 40), word,
 				     base == 16 ? "hexadecimal " : "",
 				     (unsigned long long)most);
@@ -515,14 +537,15 @@ static int read_u32(struct reader *r, const char *field, uint32_t most, uint32_t
 	return err;
 }
 
-/* "0.05", "1"; no sign and no exponent, whatever the locale. */
+/* Read a fraction such as 0.05 or 1: no sign and no exponent, independent of the locale.
+ */
 static int read_fraction(struct reader *r, const char *field, double *out)
 {
 	const char *word;
 	size_t size, i = 1;
 	uint64_t v, scale = BILLION;
 
-	if (!read_word(r, &word, &size))
+	if (!next_word(r, &word, &size))
 		return wrong(r, "%s is missing", field);
 	v = size > 0 && word[0] == '1' ? BILLION : 0;
 	if (size == 0 || (word[0] != '0' && word[0] != '1') || size > 11 || size == 2 ||
@@ -539,8 +562,8 @@ static int read_fraction(struct reader *r, const char *field, double *out)
 	*out = (double)v / (double)BILLION;
 	return 0;
 bad:
-	return wrong(r, "%s is \"%.*s\", not 0 to 1 with up to nine digits", field,
-		     (int)(size < 40 ? size : 40), word);
+	return wrong(r, "%s is \"%.*s\"; it must be 0 to 1 with up to nine decimals",
+		     field, (int)(size < 40 ? size : 40), word);
 }
 
 static int read_text(struct reader *r, const char *field, char *out, size_t room)
@@ -548,15 +571,15 @@ static int read_text(struct reader *r, const char *field, char *out, size_t room
 	const char *word;
 	size_t size;
 
-	if (!read_word(r, &word, &size) || size == 0)
+	if (!next_word(r, &word, &size) || size == 0)
 		return wrong(r, "%s is missing", field);
 	if (size >= room)
-		return wrong(r, "%s has %zu characters, more than %zu", field, size,
-			     room - 1);
+		return wrong(r, "%s has %zu characters; at most %zu are allowed", field,
+			     size, room - 1);
 	for (size_t i = 0; i < size; i++)
 		if (word[i] <= ' ' || word[i] >= 0x7f)
-			return wrong(r, "%s: character %zu cannot be in a name", field,
-				     i + 1);
+			return wrong(r, "%s: character %zu is not allowed in a name",
+				     field, i + 1);
 	memcpy(out, word, size);
 	out[size] = '\0';
 	return 0;
@@ -589,7 +612,7 @@ static int item_kind(struct reader *r)
 	const char *word;
 	size_t size;
 
-	if (!read_word(r, &word, &size))
+	if (!next_word(r, &word, &size))
 		return wrong(r, "it is missing");
 	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (strlen(kinds[i]) == size && memcmp(kinds[i], word, size) == 0) {
@@ -605,7 +628,7 @@ static int item_mask(struct reader *r)
 	struct color_map *m = r->map;
 
 	if (m->mask_count == COLOR_MAP_MASKS)
-		return wrong(r, "there can be %u", COLOR_MAP_MASKS);
+		return wrong(r, "at most %u masks are allowed", COLOR_MAP_MASKS);
 	return read_number(r, "HEX", 16, UINT64_MAX, &m->mask[m->mask_count++]);
 }
 
@@ -622,7 +645,8 @@ static int item_mod(struct reader *r)
 		uint32_t c = 0;
 
 		if (m->digits == COLOR_MAP_DIGITS)
-			return wrong(r, "there can be %u factors", COLOR_MAP_DIGITS);
+			return wrong(r, "at most %u factors are allowed",
+				     COLOR_MAP_DIGITS);
 		err = read_u32(r, "C", COLOR_MAP_COLORS, &c);
 		m->weight[m->digits++] = (uint8_t)c;
 	}
@@ -634,7 +658,8 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* How long it must be is known once all lines are: it grows with what is there. */
+/* Append a line of the table.  check_items compares the length with the device's memory
+ * after all lines are read, so grow the table as needed. */
 static int item_table(struct reader *r)
 {
 	struct color_map *m = r->map;
@@ -643,17 +668,19 @@ static int item_table(struct reader *r)
 	size_t size;
 
 	if (m->channels == 0)
-		return wrong(r, "it stands before channels");
-	if (!read_word(r, &word, &size) || size == 0)
+		return wrong(r, "it comes before channels");
+	if (!next_word(r, &word, &size) || size == 0)
 		return wrong(r, "DIGITS is missing");
 	if (size % wide != 0)
-		return wrong(r, "%zu digits are no granules of %u", size, wide);
+		return wrong(r,
+			     "%zu digits do not divide into granules of %u digits each",
+			     size, wide);
 	if (r->labelled + size / wide > r->room) {
 		uint64_t room = 2 * (r->labelled + size / wide);
 		uint8_t *table = realloc(m->table, room);
 
 		if (table == NULL) {
-			(void)wrong(r, "no memory for it");
+			(void)wrong(r, "out of memory");
 			return -ENOMEM;
 		}
 		m->table = table;
@@ -666,11 +693,13 @@ static int item_table(struct reader *r)
 		if (word[i] == '-' && word[i + wide - 1] == '-')
 			m->table[r->labelled++] = COLOR_NONE;
 		else if (low < 0 || high < 0)
-			return wrong(r, "granule %llu is \"%.*s\", not a channel",
-				     (unsigned long long)r->labelled, (int)wide,
-				     word + i);
+			return wrong(
+				r, "granule %llu is \"%.*s\", which is not a channel",
+				(unsigned long long)r->labelled, (int)wide, word + i);
 		else if ((uint32_t)(high << 4 | low) >= m->channels)
-			return wrong(r, "granule %llu is on channel %u of %u",
+			return wrong(r,
+				     "granule %llu is on channel %u, but there are only "
+				     "%u channels",
 				     (unsigned long long)r->labelled,
 				     (uint32_t)(high << 4 | low), m->channels);
 		else
@@ -718,7 +747,7 @@ static int item_probe(struct reader *r)
 	return err;
 }
 
-/* Of all that lies before its line, and nothing lies behind. */
+/* Check that the sum matches all lines before it, and that nothing follows it. */
 static int item_sum(struct reader *r, const char *bytes)
 {
 	char hex[SHA256_DIGEST_STRING_LENGTH], said[SHA256_DIGEST_STRING_LENGTH];
@@ -728,7 +757,7 @@ static int item_sum(struct reader *r, const char *bytes)
 		return err;
 	SHA256Data((const uint8_t *)bytes, (size_t)(r->line - bytes), hex);
 	if (strcmp(hex, said) != 0)
-		return wrong(r, "it is %s, the lines before have %s", said, hex);
+		return wrong(r, "it is %s, but the lines before it have %s", said, hex);
 	if (r->at != r->end)
 		return wrong(r, "%zu bytes follow it", (size_t)(r->end - r->at));
 	return 0;
@@ -737,9 +766,9 @@ static int item_sum(struct reader *r, const char *bytes)
 static const struct item {
 	const char *word;
 	int (*read)(struct reader *r);
-	uint32_t kinds; /* bit a kind that has it */
-	bool again;     /* any number of lines */
-	bool needed;
+	uint32_t kinds; /* kinds of map that allow the item, one bit each */
+	bool repeats;   /* any number of lines is allowed */
+	bool needed;    /* at least one line is required */
 } items[ITEM_COUNT] = {
 	[ITEM_DEVICE] = {"device", item_device, 7, false, true},
 	[ITEM_GRANULE] = {"granule", item_granule, 7, false, true},
@@ -753,7 +782,7 @@ static const struct item {
 	[ITEM_PROBE] = {"probe", item_probe, 7, false, false},
 };
 
-/* The next line; false: there is none, or it has no end. */
+/* Go to the next line.  Return false at the end, or if the line has no newline. */
 static bool next_line(struct reader *r)
 {
 	const char *end =
@@ -778,22 +807,23 @@ static int read_item(struct reader *r, const char *word, size_t size)
 		    memcmp(items[i].word, word, size) != 0)
 			continue;
 		r->item = items[i].word;
-		if (r->has[i] != 0 && !items[i].again)
-			return wrong(r, "there is one already, in line %u", r->has[i]);
+		if (r->has[i] != 0 && !items[i].repeats)
+			return wrong(r, "line %u has this item already", r->has[i]);
 		r->has[i] = r->number;
 		err = items[i].read(r);
 		if (err == 0 && r->word <= r->stop && r->stop > r->line)
 			err = wrong(
-				r, "\"%.*s\" is too much",
+				r, "\"%.*s\" is unexpected at the end of the line",
 				(int)(r->stop - r->word < 40 ? r->stop - r->word : 40),
 				r->word);
 		return err;
 	}
-	return wrong(r, "\"%.*s\" is no item of a map", (int)(size < 40 ? size : 40),
+	return wrong(r, "\"%.*s\" is an unknown item", (int)(size < 40 ? size : 40),
 		     word);
 }
 
-/* All lines are read: whether each item is there that must, and none that must not. */
+/* Check, after all lines are read, that the map has all items that its kind needs and no
+ * others. */
 static int check_items(struct reader *r)
 {
 	struct color_map *m = r->map;
@@ -807,19 +837,20 @@ static int check_items(struct reader *r)
 		if (r->has[i] == 0 || of_kind)
 			continue;
 		r->number = r->has[i];
-		return wrong(r, "not in a map of kind %s", kinds[m->kind]);
+		return wrong(r, "it is not allowed in a map of kind %s", kinds[m->kind]);
 	}
 	if (m->kind != COLOR_MAP_TABLE || m->granule == 0 ||
 	    r->labelled == color_map_granules(m))
 		return 0;
 	r->item = items[ITEM_TABLE].word;
 	r->number = r->has[ITEM_TABLE];
-	return wrong(r, "%llu granules, the device has %llu",
+	return wrong(r, "it has %llu granules, but the device has %llu",
 		     (unsigned long long)r->labelled,
 		     (unsigned long long)color_map_granules(m));
 }
 
-/* What is no map of any kind: text begins with the item that is to blame. */
+/* Check the map as a whole.  Error texts of color_map_check begin with the item at fault;
+ * report the line of that item. */
 static int check_map(struct reader *r)
 {
 	char text[COLOR_MAP_WHY];
@@ -845,8 +876,8 @@ static int read_lines(struct reader *r, const char *bytes)
 		return wrong(r, "the first line is not \"" HEAD "\"");
 	for (;;) {
 		if (!next_line(r))
-			return wrong(r, "it ends without a sum");
-		if (!read_word(r, &word, &size))
+			return wrong(r, "the file ends without a sum");
+		if (!next_word(r, &word, &size))
 			return wrong(r, "the line is empty");
 		if (size == 3 && memcmp(word, "sum", 3) == 0)
 			break;
@@ -875,7 +906,7 @@ int color_map_parse(const char *bytes, size_t size, const char *name,
 	int err;
 
 	if (map == NULL) {
-		(void)refuse(why, "%.200s: no memory for it", name);
+		(void)refuse(why, "%.200s: out of memory", name);
 		return -ENOMEM;
 	}
 	map->source = COLOR_MAP_FILE;
@@ -1008,54 +1039,55 @@ char *color_map_text(const struct color_map *map, size_t *size, char why[COLOR_M
 	if (color_map_check(map, why) != 0)
 		return NULL;
 	if (map->device[0] == '\0' || map->shape[0] == '\0') {
-		(void)refuse(why, "device: the map is of none");
+		(void)refuse(why, "device: the map names no device");
 		return NULL;
 	}
 	f = open_memstream(&text, &n);
 	if (f == NULL)
-		goto none;
+		goto no_memory;
 	put_lines(f, map);
 	if (fflush(f) != 0) {
 		(void)fclose(f);
-		goto none;
+		goto no_memory;
 	}
 	SHA256Data((const uint8_t *)text, n, hex);
 	(void)fprintf(f, "sum %s\n", hex);
 	if (fclose(f) != 0)
-		goto none;
+		goto no_memory;
 	*size = n;
 	return text;
-none:
+no_memory:
 	free(text);
-	(void)refuse(why, "no memory for the text of a map");
+	(void)refuse(why, "out of memory for the text of a map");
 	return NULL;
 }
 
 int color_map_write(const struct color_map *map, const char *path,
 		    char why[COLOR_MAP_WHY])
 {
-	char beside[4096];
+	char temporary[4096];
 	size_t size = 0;
 	char *text;
 	FILE *f;
 	int err = 0;
 
-	if (snprintf(beside, sizeof(beside), "%s.new", path) >= (int)sizeof(beside))
-		return refuse(why, "%.200s: too long a name", path);
+	if (snprintf(temporary, sizeof(temporary), "%s.new", path) >=
+	    (int)sizeof(temporary))
+		return refuse(why, "%.200s: the path is too long", path);
 	text = color_map_text(map, &size, why);
 	if (text == NULL)
 		return -EINVAL;
-	f = fopen(beside, "we");
+	f = fopen(temporary, "we");
 	if (f == NULL)
 		err = -errno;
 	else if (fwrite(text, 1, size, f) != size)
 		err = errno > 0 ? -errno : -EIO;
 	if (f != NULL && fclose(f) != 0 && err == 0)
 		err = -errno;
-	if (err == 0 && rename(beside, path) != 0)
+	if (err == 0 && rename(temporary, path) != 0)
 		err = -errno;
 	if (err != 0) {
-		(void)remove(beside);
+		(void)remove(temporary);
 		(void)refuse(why, "%.200s: %s", path, strerrordesc_np(-err));
 	}
 	free(text);

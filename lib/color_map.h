@@ -1,35 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * color_map.h - on which memory channel each granule of a device's memory lies.
+ * color_map.h - a map from granules of device memory to memory channels.
  *
- *   device tells  --\
- *   file "halmap" ---+--> struct color_map --> channel of a granule; allocators; a file
- *   found by timing -/
+ * A granule is an aligned stretch of memory that lies on one channel.  A map comes from
+ * the device (color_map_of), from a file (color_map_read), or from measured access times
+ * (halctl probe).  The library and the tools share this module.
  *
- * Of the library and of tools: nothing here needs another part of either.  Numbers of
- * channels are names: two maps are the same if they put the same granules together
- * (color_map_differ).  The file (read, written and checked here alone) is text, one item
- * a line, checksum last:
+ * The numbers of channels are only names: two maps are equal if they put the same
+ * granules on a common channel (color_map_differ).
  *
- *   halmap 1
- *   device NAME SHAPE BYTES       as color_map_device names them
+ * A map file is text with one item per line and the checksum last.  Only this module
+ * reads and writes it:
+ *
+ *   halmap 1                      version
+ *   device NAME SHAPE BYTES       as color_map_device writes them
  *   granule BYTES                 a power of two, 64 .. 2097152
  *   channels N                    1 .. 64
  *   kind xor|xormod|table
- *   mask HEX                      xor, xormod: bit i of the channel is the parity of
- *                                 granule & mask i; a line for each i, the lowest first
- *   mod Q SHIFT C0 C1 ...         xormod: f = sum of Cj * digit j of granule >> SHIFT in
- *                                 base Q, modulo Q; channel = f << masks | parities
- *   table DIGITS                  table: granules in order, any number of lines; one
- *                                 hexadecimal digit each, two with more than 16 channels;
- *                                 - or --: not known, and never handed out
- *   verified TESTS BAD BOUND      left out: it was not
- *   noise P0 P1                   share of tests that said "same" of granules that were
- *                                 not, and that were; may be left out
- *   probe TESTS LOADS CYCLES SEED how it was found; may be left out
+ *   mask HEX                      xor, xormod: bit i of the channel number is the
+ *                                 parity of granule & mask i; one line per i, the
+ *                                 lowest first
+ *   mod Q SHIFT C0 C1 ...         xormod: f = sum of Cj * digit j of granule >> SHIFT
+ *                                 in base Q, modulo Q; channel = f << masks | parities
+ *   table DIGITS                  table: the channels of the granules in order, on any
+ *                                 number of lines; one hexadecimal digit each, or two
+ *                                 with more than 16 channels.  - or --: unknown; such
+ *                                 a granule is never allocated
+ *   verified TESTS BAD BOUND      result of a verification; omitted if there was none
+ *   noise P0 P1                   share of tests that answered "same channel" for
+ *                                 granules that were on different channels, and for
+ *                                 granules on one channel; optional
+ *   probe TESTS LOADS CYCLES SEED how the map was found; optional
  *   sum HEX                       SHA-256 of all lines before
  *
- * Fractions are 0 to 1 with up to nine digits behind the point.
+ * Fractions are 0 to 1 with up to nine digits after the point.
  */
 #ifndef HAL_LIB_COLOR_MAP_H
 #define HAL_LIB_COLOR_MAP_H
@@ -40,24 +44,24 @@
 
 #include <hal/backend.h>
 
-#define COLOR_MAP_WHY    512 /* bytes of an error text */
+#define COLOR_MAP_WHY    512 /* size of an error text in bytes */
 #define COLOR_MAP_MASKS  6u
 #define COLOR_MAP_DIGITS 32u
 #define COLOR_MAP_COLORS HAL_BK_COLORS_MAX
 #define COLOR_NONE       0xffu /* the channel of a granule is not known */
-/* A map is verified if not more granules than that can be wrong. */
+/* A map counts as verified if at most this share of its granules can be wrong. */
 #define COLOR_MAP_BOUND 0.001
 
 enum color_map_kind { COLOR_MAP_XOR, COLOR_MAP_XORMOD, COLOR_MAP_TABLE };
 
 enum color_map_source {
-	COLOR_MAP_TOLD,  /* by the device */
-	COLOR_MAP_FILE,  /* that does not say how it was found */
-	COLOR_MAP_PROBE, /* found by timing */
+	COLOR_MAP_TOLD,  /* reported by the device */
+	COLOR_MAP_FILE,  /* from a file that does not say how it was found */
+	COLOR_MAP_PROBE, /* from measured access times */
 };
 
 struct color_map {
-	char device[80], shape[24]; /* color_map_device; "": of no device */
+	char device[80], shape[24]; /* color_map_device; "": no device */
 	uint64_t memory;            /* bytes */
 	uint32_t granule;           /* bytes */
 	uint32_t channels;
@@ -67,30 +71,34 @@ struct color_map {
 	uint64_t mask[COLOR_MAP_MASKS];
 	uint32_t q, shift, digits;
 	uint8_t weight[COLOR_MAP_DIGITS];
-	uint8_t *table; /* of memory / granule; malloc */
-	/* Granules tried afresh, those that were elsewhere, and the share that is wrong
-	 * at most, with 95 %.  No tests: nobody tried. */
+	uint8_t *table; /* kind table: one channel per granule, from malloc */
+	/* Verification: granules tested, granules on another channel than the map says,
+	 * and the largest share of wrong granules at 95 % confidence.  tests is 0 if the
+	 * map was not verified. */
 	uint64_t tests, bad;
 	double bound;
-	double p0, p1; /* of tests, by granules that differ and that do not */
+	double p0, p1; /* P0 and P1 of item noise */
 	bool noise;
 	uint64_t probe_tests, probe_loads, probe_cycles, probe_seed;
 	bool probed;
 };
 
-/* "xor", "xormod", "table". */
+/* Return the name of the map's kind: "xor", "xormod" or "table". */
 const char *color_map_kind(const struct color_map *map);
 
-/* What a file calls the device of info: its backend, and unless that is a model of one,
- * its name; its units; its memory. */
+/* Set device, shape and memory of map to those of info, as a file names them.  device is
+ * the backend, followed by the device's name unless it is simulated.  shape is the units.
+ */
 void color_map_device(struct color_map *map, const struct hal_device_info *info);
 
-/* What a backend tells, as a map of no device; it lasts as long as told's table. */
-void color_map_of(struct color_map *map, const struct hal_bk_color_map *told);
-/* The other way; it lasts as long as map. */
+/* Fill map from what a backend reports; device and shape stay empty.  map refers to the
+ * table of reported, so do not free map. */
+void color_map_of(struct color_map *map, const struct hal_bk_color_map *reported);
+/* Fill out from map, for a backend.  out refers to the table of map. */
 void color_map_tell(const struct color_map *map, struct hal_bk_color_map *out);
 
-/* -EINVAL with why (names the item) unless it is a map: every channel can occur. */
+/* Check that map is complete and consistent, and that each channel has granules.  Return
+ * 0, or -EINVAL with why, which begins with the item at fault. */
 int color_map_check(const struct color_map *map, char why[COLOR_MAP_WHY]);
 
 static inline uint64_t color_map_granules(const struct color_map *map)
@@ -98,7 +106,7 @@ static inline uint64_t color_map_granules(const struct color_map *map)
 	return map->memory / map->granule;
 }
 
-/* Channel of a granule; COLOR_NONE: not known. */
+/* Return the channel of a granule, or COLOR_NONE if it is not known. */
 uint32_t color_map_channel(const struct color_map *map, uint64_t granule);
 
 static inline bool color_map_verified(const struct color_map *map)
@@ -106,41 +114,46 @@ static inline bool color_map_verified(const struct color_map *map)
 	return map->tests > 0 && map->bound <= COLOR_MAP_BOUND;
 }
 
-/* False: they are the same but for names of channels.  True: *granule is the first that
- * b has elsewhere; of maps that differ in granule, channels or memory it is 0.  What
- * either does not know does not count. */
+/* Return whether a and b differ, other than in the numbers of their channels.  Set
+ * *granule to the first granule that is on another channel, or to 0 if granule size,
+ * number of channels or memory differ.  Granules that either map does not know are
+ * ignored. */
 bool color_map_differ(const struct color_map *a, const struct color_map *b,
 		      uint64_t *granule);
 
-/* A map of a file: 0 and *out, to be given to color_map_free; -EINVAL what it says,
- * -ENOMEM, else path's errno; why names file, line and item. */
+/* Read a map from a file into *out, to be freed with color_map_free.  Return 0, -EINVAL
+ * if the text is not a valid map, -ENOMEM, or -errno of path.  why names file, line and
+ * item. */
 int color_map_read(const char *path, struct color_map **out, char why[COLOR_MAP_WHY]);
-/* The same of bytes; name is for error texts. */
+/* Parse bytes[0..size) likewise; name stands for the file in error texts. */
 int color_map_parse(const char *bytes, size_t size, const char *name,
 		    struct color_map **out, char why[COLOR_MAP_WHY]);
-/* Whether it is of this device: -EINVAL another device or memory of another length;
- * unless unverified, -EPERM nobody has verified it. */
+/* Check that the map was made for this device.  Return 0, -EINVAL if device or memory
+ * size differ, or -EPERM if the map is not verified and unverified is false. */
 int color_map_fits(const struct color_map *map, const struct hal_device_info *info,
 		   bool unverified, const char *name, char why[COLOR_MAP_WHY]);
 
-/* Whether pages of so many bytes, by which a device places memory, can be of one tenant's
- * channels (hal_color.h; SGDRC, A.2): a granule each or a part of one, or of so many as
- * the channels that stand together wherever one of them does.  0: the device does not
- * say.  -EINVAL they cannot: why names both and the channels. */
+/* Check that pages of the size in which a device allocates memory can belong to the
+ * channels of one tenant (hal_color.h; SGDRC, appendix A.2).  That is true for a page
+ * within one granule, and for a page of several granules if the page's channels form a
+ * group: any other page with one of them has exactly the same channels.  page 0: the
+ * device does not report a page size, and every map fits.  Return 0, or -EINVAL with why.
+ */
 int color_map_pages(const struct color_map *map, uint32_t page, const char *name,
 		    char why[COLOR_MAP_WHY]);
 
-/* By pages that are a part of a granule each, as a device takes it: granules are pages
- * then.  Others are left as they are.  -ENOMEM. */
+/* Convert map to granules of page bytes, as a device expects it, if a page is smaller
+ * than a granule.  Otherwise leave map as it is.  Return 0 or -ENOMEM. */
 int color_map_split(struct color_map *map, uint32_t page);
 
-/* As a file has it: malloc, *size bytes and a 0.  NULL: -ENOMEM, or no map. */
+/* Return the text of a map file, from malloc: *size bytes and a NUL.  Return NULL with
+ * why if the map is not valid, is of no device, or memory is short. */
 char *color_map_text(const struct color_map *map, size_t *size, char why[COLOR_MAP_WHY]);
-/* A file that is there is replaced in one step; 0 or -errno. */
+/* Write the map to a file.  Replace an existing file atomically.  Return 0 or -errno. */
 int color_map_write(const struct color_map *map, const char *path,
 		    char why[COLOR_MAP_WHY]);
 
-/* NULL is let pass. */
+/* Free a map from color_map_read or color_map_parse; map may be NULL. */
 void color_map_free(struct color_map *map);
 
 #endif

@@ -224,7 +224,7 @@ static void wrong_files(void **state)
 		{"halmap 1\ndevice mock 4x4\n" REST, "m:2: device: ", "BYTES is missing"},
 		{"halmap 1\ndevice mock 4x4 64K\n" REST, "m:2: device: ", "\"64K\""},
 		{"halmap 1\ndevice mock 4x4 65536 1\n" REST,
-		 "m:2: device: ", "\"1\" is too much"},
+		 "m:2: device: ", "\"1\" is unexpected"},
 		{"halmap 1\ndevice m\xc3\xbc 4x4 65536\n" REST,
 		 "m:2: device: ", "character 2"},
 		{"halmap 1\ndevice mock 4x4 65535\n" REST, "m:2: device: ", "65535"},
@@ -248,15 +248,17 @@ static void wrong_files(void **state)
 		{DEVICE REST "colour 4\n", "m:8: ", "\"colour\""},
 		{DEVICE REST "\n", "m:8: ", "empty"},
 		{DEVICE "granule 1024\nchannels 4\nkind xor\nmask 3\nmask 3\n",
-		 "m:7: mask 1 (0x3)", "sum of others"},
+		 "m:7: mask 1 (0x3)", "XOR of other masks"},
 		{DEVICE "granule 1024\nchannels 2\nkind xor\nmask 0\n", "m:6: mask 0",
 		 "is 0"},
 		{DEVICE "granule 1024\nchannels 4\nkind xor\nmask 1G\n",
 		 "m:6: mask: ", "\"1G\""},
 		{DEVICE "granule 1024\nchannels 4\nkind xor\nmask 11111111111111111\n",
 		 "m:6: mask: ", "hexadecimal"},
-		{DEVICE REST "mod 3 1 1 1\n", "m:8: mod: ", "not in a map of kind xor"},
-		{DEVICE REST "table 01\n", "m:8: table: ", "not in a map of kind xor"},
+		{DEVICE REST "mod 3 1 1 1\n",
+		 "m:8: mod: ", "not allowed in a map of kind xor"},
+		{DEVICE REST "table 01\n",
+		 "m:8: table: ", "not allowed in a map of kind xor"},
 		{DEVICE "granule 1024\nchannels 6\nkind xormod\nmask 1\n",
 		 "m:7: mod: ", "missing"},
 		{DEVICE "granule 1024\nchannels 6\nkind xormod\nmask 1\nmod 1 1 1\n",
@@ -272,11 +274,11 @@ static void wrong_files(void **state)
 		{DEVICE "granule 1024\nchannels 4\nkind table\n",
 		 "m:6: table: ", "missing"},
 		{DEVICE "granule 1024\nchannels 4\nkind table\ntable 0123\n",
-		 "m:6: table: ", "4 granules, the device has 64"},
+		 "m:6: table: ", "4 granules, but the device has 64"},
 		{DEVICE "granule 1024\nchannels 4\nkind table\ntable 01x3\n",
 		 "m:6: table: ", "granule 2 is \"x\""},
 		{DEVICE "granule 1024\nchannels 4\nkind table\ntable 0124\n",
-		 "m:6: table: ", "channel 4 of 4"},
+		 "m:6: table: ", "channel 4, but there are only 4 channels"},
 		{DEVICE "granule 1024\nkind table\ntable 0123\n",
 		 "m:5: table: ", "before channels"},
 		{DEVICE "granule 1024\nchannels 17\nkind table\ntable 0001-\n",
@@ -285,7 +287,7 @@ static void wrong_files(void **state)
 		 "m:6: table: ", "\"0-\""},
 		{DEVICE "granule 1024\nchannels 5\nkind table\ntable " ROW ROW ROW ROW
 			"\n",
-		 "m:6: table: ", "no granule is on channel 4 of 5"},
+		 "m:6: table: ", "no granule is on channel 4; there are 5 channels"},
 		{DEVICE REST "verified 0 0 0\n", "m:8: verified: ", "TESTS is 0"},
 		{DEVICE REST "verified 10 11 1\n", "m:8: verified: ", "BAD"},
 		{DEVICE REST "verified 10 1 0.01\n", "m:8: verified: ", "0.1"},
@@ -296,7 +298,7 @@ static void wrong_files(void **state)
 		{DEVICE REST "noise 0.1\n", "m:8: noise: ", "P1 is missing"},
 		{DEVICE REST "probe 1 2 3\n", "m:8: probe: ", "SEED is missing"},
 		{DEVICE REST "probe 1 2  3\n", "m:8: probe: ", "CYCLES is empty"},
-		{DEVICE REST "probe 1 2 3 4 \n", "m:8: probe: ", "\"\" is too much"},
+		{DEVICE REST "probe 1 2 3 4 \n", "m:8: probe: ", "\"\" is unexpected"},
 		{DEVICE REST "probe 1 2 3 18446744073709551616\n",
 		 "m:8: probe: ", "SEED is"},
 	};
@@ -315,12 +317,12 @@ static void wrong_sums(void **state)
 	(void)state;
 	refused(XOR, -EINVAL, "m:9: ", "without a sum");
 	refused(XOR "sum 00", -EINVAL, "m:9: ", "without a sum");
-	refused(XOR "sum 00\n", -EINVAL, "m:9: sum: it is 00, ", "have");
+	refused(XOR "sum 00\n", -EINVAL, "m:9: sum: it is 00, but ", "have");
 	refused(XOR "sum\n", -EINVAL, "m:9: sum: ", "missing");
 	/* One digit of a mask, and nothing else. */
 	strcpy(file, summed(XOR));
 	strstr(file, "mask 15")[6] = '4';
-	refused(file, -EINVAL, "m:9: sum: ", "the lines before have");
+	refused(file, -EINVAL, "m:9: sum: ", "the lines before it have");
 	strcpy(file, summed(XOR));
 	strcat(file, "mask 1\n");
 	refused(file, -EINVAL, "m:9: sum: ", "7 bytes follow");
@@ -341,7 +343,7 @@ static void of_this_device(void **state)
 	assert_int_equal(color_map_fits(map, &info, false, "m", why), 0);
 	assert_int_equal(color_map_fits(open, &info, true, "m", why), 0);
 	assert_int_equal(color_map_fits(open, &info, false, "m", why), -EPERM);
-	assert_string_equal(why, "m: verified: nobody has verified this map");
+	assert_string_equal(why, "m: verified: this map has not been verified");
 	map->bad = 1;
 	map->bound = 0.001;
 	assert_int_equal(color_map_fits(map, &info, false, "m", why), 0);
@@ -350,15 +352,16 @@ static void of_this_device(void **state)
 	map->bad = 3;
 	map->bound = 0.0031;
 	assert_int_equal(color_map_fits(map, &info, false, "m", why), -EPERM);
-	assert_non_null(strstr(why, "3 bad of 3000, so that 0.0031"));
+	assert_non_null(strstr(why, "3 of 3000 tests were bad, so up to 0.0031"));
 	info.memory_bytes = 131072;
 	assert_int_equal(color_map_fits(map, &info, true, "m", why), -EINVAL);
-	assert_string_equal(why,
-			    "m: device: it is of 65536 bytes, the device has 131072");
+	assert_string_equal(why, "m: device: the map is for 65536 bytes of memory, but "
+				 "the device has 131072");
 	info.memory_bytes = 65536;
 	info.unit_cols = 8;
 	assert_int_equal(color_map_fits(map, &info, true, "m", why), -EINVAL);
-	assert_string_equal(why, "m: device: it is of mock 4x4, this is mock 4x8");
+	assert_string_equal(
+		why, "m: device: the map is for mock 4x4, but the device is mock 4x8");
 	info.caps = 0;
 	color_map_device(&named, &info);
 	assert_string_equal(named.device, "mock:a_name");
@@ -375,9 +378,9 @@ static void not_by_pages(const struct color_map *map, uint32_t page, const char 
 }
 
 #define NOT_BY(granule, channels, most, last, page)                                      \
-	"m: granule: " granule " bytes on " channels " channels, of which " most         \
-	" at most stand together: pages of " granule " to " last                         \
-	" bytes can have colours, the device's are " page
+	"m: granule: " granule " bytes on " channels                                     \
+	" channels in groups of at most " most " allow colours for pages of " granule    \
+	" to " last " bytes; the device's pages have " page " bytes"
 
 /* Of the NPU's hash the power of two in the number of channels stands together. */
 static void by_pages(void **state)
