@@ -54,7 +54,7 @@ function(hal_install_pages)
 			endif()
 			get_filename_component(target "${root}/${folder}/${link}" ABSOLUTE)
 			file(RELATIVE_PATH target ${root} "${target}")
-			if(target MATCHES "^(LICENSE|README.md|docs/(devices/)?[^/]*\\.md|examples/.*)$")
+			if(target MATCHES "^(LICENSE|README.md|docs/(devices/)?[^/]*\\.md|docs/pictures/[^/]*\\.png|examples/.*)$")
 				continue()
 			elseif(target MATCHES "^hal/.*\\.h$")
 				string(REPLACE "](${link})" "](${headers}/${target})" text "${text}")
@@ -77,6 +77,8 @@ function(hal_install_pages)
 endfunction()
 file(GLOB pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} docs/*.md docs/devices/*.md)
 hal_install_pages(README.md examples/README.md ${pages})
+install(DIRECTORY docs/pictures DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT dev FILES_MATCHING
+	PATTERN *.png)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev FILES_MATCHING
 	PATTERN *.c PATTERN *.h PATTERN *.cu PATTERN *.ptx PATTERN *.py PATTERN *_skeleton/*
 	PATTERN *.txt PATTERN __pycache__ EXCLUDE PATTERN examples/CMakeLists.txt EXCLUDE)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# test_readme.sh SOURCE_DIR BUILD_DIR SCRATCH LIBDIR: the commands of the README's section on
-# installing, below DESTDIR and with what BUILD_DIR has built; the README's program is built
+# test_readme.sh SOURCE_DIR BUILD_DIR SCRATCH LIBDIR: the commands of docs/installing.md's section
+# Install, below DESTDIR and with what BUILD_DIR has built; the README's program is built
 # against that by the README's line.  test_readme_full.sh does all of it in a system of its own.
 set -euo pipefail
 source=$1 build=$2 scratch=$3 libdir=$4
@@ -21,8 +21,8 @@ while IFS= read -r command; do
 	make -s -o release "RELEASE=$build" ${command#make } >"$scratch/log" 2>&1 ||
 		{ cat "$scratch/log"; echo "$command"; exit 1; }
 	[ -x "$DESTDIR$prefix/bin/halctl" ] || { echo "$command: no $prefix/bin/halctl"; exit 1; }
-done < <(sed -n '/^## Install/,/^## /s/^    \(make install[^#]*\).*/\1/p' README.md | sed "s/ *$//")
-[ $count -eq 2 ] || { echo "README.md: $count lines with make install, not 2"; exit 1; }
+done < <(sed -n '/^## Install/,/^## /s/^    \(make install[^#]*\).*/\1/p' docs/installing.md | sed "s/ *$//")
+[ $count -eq 2 ] || { echo "docs/installing.md: $count lines with make install, not 2"; exit 1; }
 
 sed -n '/^```c$/,/^```$/{/^```/d;p;}' README.md >"$scratch/first.c"
 line=$(sed -n 's/^    \(cc first.c .*\)/\1/p' README.md)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# test_readme_full.sh MODEL_DIR SCRATCH: in a copy of this machine's system, the README's section
-# on installing, with a build from nothing: each `make install` of it, then what that says is to
+# test_readme_full.sh MODEL_DIR SCRATCH: in a copy of this machine's system, the section Install of
+# docs/installing.md, with a build from nothing: each `make install` of it, then what that says is to
 # do; the README's program is built and run as it says, and all is uninstalled.  Likewise the
 # commands of docs/adding-a-backend.md.  test_readme.sh has what needs no build.
 set -euo pipefail
@@ -75,8 +75,8 @@ while IFS= read -r command; do
 	fi
 	make uninstall "PREFIX=$prefix" >/tmp/log 2>&1 || { cat /tmp/log; exit 1; }
 	[ "$prefix" = /usr/local ] || [ -z "$(ls -A "$prefix")" ] || { find "$prefix"; exit 1; }
-done < <(sed -n '/^## Install/,/^## /s/^    \(make install[^#]*\).*/\1/p' README.md | sed "s/ *$//")
-[ $count -eq 2 ] || { echo "README.md: $count lines with make install, not 2"; exit 1; }
+done < <(sed -n '/^## Install/,/^## /s/^    \(make install[^#]*\).*/\1/p' docs/installing.md | sed "s/ *$//")
+[ $count -eq 2 ] || { echo "docs/installing.md: $count lines with make install, not 2"; exit 1; }
 after=$(find /usr/local ! -type d | sort)
 extra=$(comm -13 <(echo "$before") <(echo "$after"))
 [ -z "$extra" ] || { echo "left by make uninstall: $extra"; exit 1; }

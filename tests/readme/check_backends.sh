@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# check_backends.sh HALCTL README: the README's table is what the backends say of themselves.
-# A row of dashes there is a device that a machine may or may not have: what it is has to be
-# the same, what it can do is not compared.
-# check_backends.sh --stand-ins HALCTL README: its table of what they say on the stand-ins that
-# the environment leads to.
+# check_backends.sh HALCTL PAGE README: compare the table of PAGE, docs/backends.md, with what the
+# backends report.  A row of dashes there is a device that a machine may lack: its description is
+# compared, the other columns are not.  The README's table has a row for each of these backends.
+# check_backends.sh --stand-ins HALCTL PAGE: compare PAGE's table of the fake drivers with what the
+# backends report on those that the environment names.
 set -euo pipefail
 cd "$(mktemp -d)"
 
@@ -29,5 +29,12 @@ while IFS= read -r row; do
 done <<<"$absent"
 if ! diff <(echo "$written") <(echo "$said"); then
 	echo "< $2, > halctl backends --markdown"
+	exit 1
+fi
+names() {
+	sed -nE 's/^\| (`[a-z]+`) \|.*/\1/p' "$@" | sort
+}
+if ! diff <(names "$3") <(names <<<"$said"); then
+	echo "< backends in $3, > halctl backends --markdown"
 	exit 1
 fi

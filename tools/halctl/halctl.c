@@ -49,7 +49,7 @@ static const char help[] =
 	"                     time of loads alone; 'npu:0?hash=opaque' does not tell\n"
 	"\n"
 	"  -j, --json         JSON instead of text\n"
-	"  -m, --markdown     backends: the table of the README\n"
+	"  -m, --markdown     backends: the table of docs/backends.md\n"
 	"  -p, --program PID  top, policy: that one; PID.N where it has several devices\n"
 	"  -n, --once         top: what is now, as text, and no more\n"
 	"  -d, --delay MS     top: looks again every so often (1000)\n"
