@@ -80,7 +80,7 @@ hal_install_pages(README.md examples/README.md ${pages})
 install(DIRECTORY docs/pictures DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT dev FILES_MATCHING
 	PATTERN *.png)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev FILES_MATCHING
-	PATTERN *.c PATTERN *.h PATTERN *.cu PATTERN *.ptx PATTERN *.py PATTERN *_skeleton/*
+	PATTERN *.c PATTERN *.h PATTERN *.conf PATTERN *.cu PATTERN *.ptx PATTERN *.py PATTERN *_skeleton/*
 	PATTERN *.txt PATTERN __pycache__ EXCLUDE PATTERN examples/CMakeLists.txt EXCLUDE)
 
 # ---- uninstall -------------------------------------------------------------------------------
