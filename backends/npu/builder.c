@@ -110,13 +110,17 @@ HAL_API int hal_npu_kernel(struct hal_npu_builder *b, const char *name)
 		return npu_fail(EINVAL, "hal_npu_kernel: a name has 1 to 31 characters");
 	count = COUNT(b->kernels, *k);
 	if (count == NPU_IMAGE_KERNELS_MAX)
-		return npu_fail(ENOTSUP, "hal_npu_kernel: more than %u kernels",
+		return npu_fail(ENOTSUP,
+				"hal_npu_kernel: the program has %u kernels already, "
+				"which is the limit",
 				NPU_IMAGE_KERNELS_MAX);
 	k = (struct npu_image_kernel *)(void *)b->kernels.data;
 	for (uint32_t i = 0; i < count; i++)
 		if (!strcmp(k[i].name, name))
-			return npu_fail(EINVAL, "hal_npu_kernel: '%s' is there already",
-					name);
+			return npu_fail(
+				EINVAL,
+				"hal_npu_kernel: the program already has a kernel '%s'",
+				name);
 	k = vec_add(&b->kernels, sizeof(*k));
 	if (!k)
 		return -ENOMEM;
@@ -146,13 +150,17 @@ HAL_API int hal_npu_arg(struct hal_npu_builder *b, uint64_t bytes, uint32_t *id)
 
 	if (!k || !id)
 		return npu_fail(EINVAL, "hal_npu_arg: %s",
-				id ? "no kernel yet" : "id is NULL");
+				id ? "no kernel yet: call hal_npu_kernel first"
+				   : "id is NULL");
 	if (!bytes || bytes > NPU_IMAGE_DATA_MAX)
-		return npu_fail(EINVAL, "hal_npu_arg: %llu bytes; 1 to 2^31",
-				(unsigned long long)bytes);
+		return npu_fail(
+			EINVAL,
+			"hal_npu_arg: %llu bytes; an argument has 1 to 2^31 bytes",
+			(unsigned long long)bytes);
 	if (k->arg_count == HAL_ARGS_MAX)
 		return npu_fail(EINVAL,
-				"hal_npu_arg: kernel '%s' has %d arguments already",
+				"hal_npu_arg: kernel '%s' already has %d arguments, "
+				"which is the limit",
 				k->name, HAL_ARGS_MAX);
 	arg = vec_add(&b->args, sizeof(*arg));
 	if (!arg)
@@ -170,10 +178,10 @@ int npu_add_const(struct hal_npu_builder *b, uint64_t bytes, uint32_t *id, uint8
 	struct place p = {.kind = NPU_PLACE_CONST, .bytes = bytes};
 
 	if (!bytes || b->data.used + pad + bytes > NPU_IMAGE_DATA_MAX)
-		return npu_fail(
-			bytes ? ENOTSUP : EINVAL,
-			"a constant of %llu bytes; 1 byte to 2^31 for all together",
-			(unsigned long long)bytes);
+		return npu_fail(bytes ? ENOTSUP : EINVAL,
+				"a constant of %llu bytes; a constant needs at least 1 "
+				"byte, all constants together at most 2^31",
+				(unsigned long long)bytes);
 	if (!vec_add(&b->data, pad))
 		return -ENOMEM;
 	p.at = b->data.used;
@@ -203,10 +211,10 @@ HAL_API int hal_npu_scratch(struct hal_npu_builder *b, uint64_t bytes, uint32_t 
 		return npu_fail(EINVAL, "hal_npu_scratch: builder or id is NULL");
 	if (!bytes || bytes > NPU_IMAGE_DATA_MAX ||
 	    b->scratch + bytes > NPU_IMAGE_DATA_MAX)
-		return npu_fail(
-			bytes ? ENOTSUP : EINVAL,
-			"hal_npu_scratch: %llu bytes; 1 byte to 2^31 for all together",
-			(unsigned long long)bytes);
+		return npu_fail(bytes ? ENOTSUP : EINVAL,
+				"hal_npu_scratch: %llu bytes; at least 1 byte is needed, "
+				"all scratch places together have at most 2^31",
+				(unsigned long long)bytes);
 	p.at = b->scratch;
 	b->scratch = (b->scratch + bytes + NPU_IMAGE_CONST_ALIGN - 1u) &
 		     ~(uint64_t)(NPU_IMAGE_CONST_ALIGN - 1u);
@@ -222,13 +230,16 @@ static int check_size(const char *op, const void *arg, uint32_t size, uint32_t w
 	const uint8_t *tail = (const uint8_t *)arg;
 
 	if (size < want)
-		return npu_fail(EINVAL, "%s: .size is %u, not %u", op, size, want);
+		return npu_fail(EINVAL,
+				"%s: .size is %u; at least %u is needed (use HAL_INIT)",
+				op, size, want);
 	for (uint32_t i = want; i < size; i++)
 		if (tail[i])
-			return npu_fail(E2BIG,
-					"%s: .size is %u and byte %u is set; this "
-					"library knows %u",
-					op, size, i, want);
+			return npu_fail(
+				E2BIG,
+				"%s: .size is %u and byte %u is not 0, but this library "
+				"knows only the first %u bytes of the structure",
+				op, size, i, want);
 	return 0;
 }
 
@@ -243,7 +254,7 @@ int npu_op_start(struct npu_op *g, struct hal_npu_builder *b, const char *op,
 	g->op = op;
 	g->k = last_kernel(b);
 	if (!g->k)
-		return npu_fail(EINVAL, "%s: no kernel yet; hal_npu_kernel begins one",
+		return npu_fail(EINVAL, "%s: no kernel yet: call hal_npu_kernel first",
 				op);
 	g->desc_count = g->k->desc_count;
 	g->reloc_count = g->k->reloc_count;
@@ -283,7 +294,8 @@ int npu_check_place(struct npu_op *g, const char *field, struct hal_npu_place at
 				g->op, field, at.id);
 	if (at.offset > p->bytes || bytes > p->bytes - at.offset)
 		return npu_fail(ERANGE,
-				"%s: .%s: %llu bytes from offset %u, the place has %llu",
+				"%s: .%s: %llu bytes at offset %u exceed the place, "
+				"which has %llu",
 				g->op, field, (unsigned long long)bytes, at.offset,
 				(unsigned long long)p->bytes);
 	return 0;
@@ -295,8 +307,9 @@ int npu_check_out(struct npu_op *g, const char *field, struct hal_npu_place at,
 	int rc = npu_check_place(g, field, at, 0);
 
 	if (!rc && place_at(g->b, at.id - 1)->kind == NPU_PLACE_CONST)
-		return npu_fail(EINVAL, "%s: .%s: place %u is a constant", g->op, field,
-				at.id);
+		return npu_fail(EINVAL,
+				"%s: .%s: place %u is a constant and cannot be written",
+				g->op, field, at.id);
 	return rc ? rc : npu_check_place(g, field, at, bytes);
 }
 
@@ -320,8 +333,10 @@ int npu_need_align(struct npu_op *g, const char *field, struct hal_npu_place at,
 int npu_add_desc(struct npu_op *g, uint32_t **d)
 {
 	if (g->k->desc_count == 1u << 20)
-		return npu_fail(ENOTSUP, "%s: kernel '%s' has 2^20 descriptors", g->op,
-				g->k->name);
+		return npu_fail(ENOTSUP,
+				"%s: kernel '%s' already has 2^20 descriptors, which is "
+				"the limit",
+				g->op, g->k->name);
 	*d = vec_add(&g->b->descs, 64);
 	if (!*d)
 		return -ENOMEM;
@@ -350,7 +365,7 @@ int npu_check_range(struct npu_op *g, const char *field, int64_t value, int64_t 
 {
 	if (value >= min && value <= max)
 		return 0;
-	return npu_fail(EINVAL, "%s: .%s is %lld; %lld to %lld", g->op, field,
+	return npu_fail(EINVAL, "%s: .%s is %lld; it must be %lld to %lld", g->op, field,
 			(long long)value, (long long)min, (long long)max);
 }
 
@@ -360,8 +375,8 @@ static int check_limit(struct npu_op *g, const char *field, uint64_t value, uint
 		return npu_fail(EINVAL, "%s: .%s is 0", g->op, field);
 	if (value > max)
 		return npu_fail(
-			ENOTSUP, "%s: .%s is %llu, the machine takes at most %llu", g->op,
-			field, (unsigned long long)value, (unsigned long long)max);
+			ENOTSUP, "%s: .%s is %llu; the machine allows at most %llu",
+			g->op, field, (unsigned long long)value, (unsigned long long)max);
 	return 0;
 }
 
@@ -378,8 +393,8 @@ int npu_check_stride(struct npu_op *g, const char *field, uint64_t stride, uint6
 {
 	if (stride >= least)
 		return 0;
-	return npu_fail(EINVAL, "%s: .%s is %llu, a row has %llu bytes", g->op, field,
-			(unsigned long long)stride, (unsigned long long)least);
+	return npu_fail(EINVAL, "%s: .%s is %llu; a row needs at least %llu bytes", g->op,
+			field, (unsigned long long)stride, (unsigned long long)least);
 }
 
 int npu_check_ranges(struct npu_op *g, const struct npu_range *r, size_t count)
@@ -395,8 +410,10 @@ int npu_check_flags(struct npu_op *g, uint32_t flags, uint32_t known)
 {
 	if (!(flags & ~known))
 		return 0;
-	return npu_fail(EINVAL, "%s: .flags is 0x%x; 0x%x is not for it", g->op, flags,
-			flags & ~known);
+	return npu_fail(
+		EINVAL,
+		"%s: .flags is 0x%x; this operation does not accept the flags 0x%x",
+		g->op, flags, flags & ~known);
 }
 
 /* ---- image ------------------------------------------------------------------------ */
@@ -423,8 +440,8 @@ HAL_API int hal_npu_build(struct hal_npu_builder *b, void **image, size_t *size)
 		b->descs.used + b->data.used;
 	if (bytes > NPU_IMAGE_DATA_MAX || b->scratch > NPU_IMAGE_DATA_MAX - bytes)
 		return npu_fail(ENOTSUP,
-				"hal_npu_build: an image of %llu bytes and %llu of "
-				"scratch; 2^31 for both together",
+				"hal_npu_build: an image of %llu bytes and %llu bytes of "
+				"scratch; together they may have 2^31",
 				(unsigned long long)bytes,
 				(unsigned long long)b->scratch);
 	h.bytes = (uint32_t)bytes;

@@ -39,7 +39,8 @@ static int check_factor(struct npu_op *g, const struct hal_npu_requant *r, uint3
 	memcpy(&bits, &r->scale[i], sizeof(bits));
 	if (bits >= 1u << 23 && bits < 255u << 23)
 		return 0;
-	return npu_fail(EINVAL, "%s: .out.scale[%u] is %g, not normal and positive",
+	return npu_fail(EINVAL,
+			"%s: .out.scale[%u] is %g; it must be a positive normal number",
 			g->op, i, (double)r->scale[i]);
 }
 
@@ -58,10 +59,12 @@ static int check_requant(struct npu_op *g, const struct hal_npu_requant *r,
 	if (!is_quantized(r))
 		return 0;
 	if (r->mult && r->scale)
-		return npu_fail(EINVAL, "%s: .out.mult and .out.scale; one of them",
-				g->op);
+		return npu_fail(
+			EINVAL,
+			"%s: both .out.mult and .out.scale are set; set one of them",
+			g->op);
 	if (r->mult && !r->shift)
-		return npu_fail(EINVAL, "%s: .out.shift is NULL and .out.mult is not",
+		return npu_fail(EINVAL, "%s: .out.mult is set, but .out.shift is NULL",
 				g->op);
 	rc = npu_check_ranges(g, ranges, sizeof(ranges) / sizeof(ranges[0]));
 	for (uint32_t i = 0; !rc && i < (r->per_channel ? n : 1); i++)
@@ -182,9 +185,10 @@ static int gemm_part(struct npu_op *g, const struct hal_npu_gemm *op, const stru
 	if (rc)
 		return rc;
 	if (!panel.rows)
-		return npu_fail(ENOTSUP,
-				"%s: a row of .k = %u bytes is more than the scratchpad",
-				g->op, op->k);
+		return npu_fail(
+			ENOTSUP,
+			"%s: a row of .k = %u bytes does not fit into the scratchpad",
+			g->op, op->k);
 	NPU_SET(d, OPCODE, NPU_OP_GEMM);
 	NPU_SET(d, DM, m);
 	NPU_SET(d, DN, op->n);
@@ -247,7 +251,8 @@ static int check_gemm(struct npu_op *g, const struct hal_npu_gemm *op, uint64_t 
 				   (op->m - 1) * ldd + (uint64_t)op->n * size);
 	if (!rc && size == 4)
 		rc = ldd % 4 ? npu_fail(EINVAL,
-					"%s: .d_stride %llu is not a multiple of 4",
+					"%s: .d_stride is %llu; it must be a multiple of "
+					"4",
 					g->op, (unsigned long long)ldd)
 			     : npu_need_align(g, "d", op->d, 4);
 	return rc;
@@ -309,11 +314,14 @@ int npu_check_window(struct npu_op *g, const struct npu_window *v)
 	if (rc)
 		return rc;
 	if ((uint64_t)(v->oh - 1) * v->sy >= (uint64_t)v->h + v->pt)
-		return npu_fail(EINVAL, "%s: .oh is %u, the last rows lie below .h = %u",
-				g->op, v->oh, v->h);
+		return npu_fail(
+			EINVAL,
+			"%s: .oh is %u, so the last rows lie below the input's .h = %u",
+			g->op, v->oh, v->h);
 	if ((uint64_t)(v->ow - 1) * v->sx >= (uint64_t)v->w + v->pl)
 		return npu_fail(EINVAL,
-				"%s: .ow is %u, the last columns lie beyond .w = %u",
+				"%s: .ow is %u, so the last columns lie beyond the "
+				"input's .w = %u",
 				g->op, v->ow, v->w);
 	return 0;
 }
@@ -472,8 +480,8 @@ static int split_line(struct npu_op *g, struct conv *c, uint32_t oy)
 		if (!width)
 			return npu_fail(
 				ENOTSUP,
-				"%s: the input of one output, %u rows of %u x %u bytes, "
-				"is more than the scratchpad's %u",
+				"%s: one output needs %u rows of %u x %u bytes of input, "
+				"which do not fit into the scratchpad's %u",
 				g->op, (v->kh - 1) * v->dy + 1, (v->kw - 1) * v->dx + 1,
 				v->c, NPU_SPAD_USE);
 		rc = conv_block(g, c, &blk);
@@ -543,7 +551,8 @@ static int check_conv(struct npu_op *g, struct conv *c)
 		c->groups = (struct groups){op->n / op->groups, op->c / op->groups};
 	k = (uint64_t)op->kh * op->kw * (op->c / op->groups);
 	if (k > K_MAX)
-		return npu_fail(ENOTSUP, "%s: kh * kw * c / groups is %llu, at most %u",
+		return npu_fail(ENOTSUP,
+				"%s: kh * kw * c / groups is %llu; it must be at most %u",
 				g->op, (unsigned long long)k, K_MAX);
 	c->k = (uint32_t)k;
 	c->ldd = op->d_stride ? op->d_stride : (uint64_t)op->n * size;
@@ -557,7 +566,8 @@ static int check_conv(struct npu_op *g, struct conv *c)
 				   (pixels - 1) * c->ldd + (uint64_t)op->n * size);
 	if (!rc && size == 4)
 		rc = c->ldd % 4
-			     ? npu_fail(EINVAL, "%s: .d_stride %u is not a multiple of 4",
+			     ? npu_fail(EINVAL,
+					"%s: .d_stride is %u; it must be a multiple of 4",
 					g->op, op->d_stride)
 			     : npu_need_align(g, "d", op->d, 4);
 	return rc;

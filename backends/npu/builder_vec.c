@@ -418,8 +418,10 @@ HAL_API int hal_npu_fill(struct hal_npu_builder *b, struct hal_npu_place d,
 	if (rc)
 		return rc;
 	if (!bytes || bytes % 4)
-		return npu_fail(EINVAL, "%s: %u bytes; a multiple of 4, not 0", g.op,
-				bytes);
+		return npu_fail(
+			EINVAL,
+			"%s: %u bytes; the count must be a multiple of 4 and not 0", g.op,
+			bytes);
 	e.bytes = bytes;
 	e.ldd = bytes;
 	e.d = d;

@@ -131,9 +131,9 @@ static const char *fault_name(uint32_t kind)
 	case NPU_FAULT_CHANNEL:
 		return "foreign channel, address";
 	case NPU_FAULT_NO_UNITS:
-		return "no units";
+		return "the partition has no units";
 	case NPU_FAULT_CONTEXT:
-		return "no context of it at";
+		return "no saved context at address";
 	default:
 		return "unknown fault";
 	}

@@ -13,55 +13,56 @@
 
 static const struct hal_option_def options[] = {
 	{"rows", HAL_OPTION_INT, 1, 128, NULL, "16",
-	 "PE rows; a model of that shape must be built"},
+	 "PE rows; engine=rtl needs a model that was built for this shape"},
 	{"cols", HAL_OPTION_INT, 1, 128, NULL, "16", "PE columns"},
-	{"slots", HAL_OPTION_INT, 1, 8, NULL, "4", "slot engines: partitions at a time"},
+	{"slots", HAL_OPTION_INT, 1, 8, NULL, "4",
+	 "slot engines: number of partitions that can exist at a time"},
 	{"channels", HAL_OPTION_INT, 1, 16, NULL, "4", "memory channels in use"},
 	{"clock", HAL_OPTION_ENUM, 0, 0, "virtual|real", "virtual",
-	 "the machine is stepped by hal_wait, or runs in the engine's thread"},
+	 "virtual: hal_wait steps the machine; real: the machine runs in the engine's "
+	 "thread"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "dram|ideal", "dram",
 	 "memory timing; ideal: every request is answered in the next cycle"},
 	{"refresh", HAL_OPTION_INT, 0, 65535, NULL, "0",
-	 "cycles from one refresh of a memory channel to its next, 3900 on DDR4 at 1 "
-	 "GHz; "
-	 "0: none"},
+	 "cycles from one refresh of a memory channel to the next (3900 for DDR4 at 1 "
+	 "GHz); 0: no refresh"},
 	{"refresh_cycles", HAL_OPTION_INT, 1, 65534, NULL, "280",
-	 "cycles of these in which the channel takes no request; fewer than refresh"},
+	 "cycles that one refresh takes, in which the channel accepts no request; less "
+	 "than refresh"},
 	{"cache", HAL_OPTION_INT, 0, NPU_MODEL_SETS, NULL, "0",
-	 "sets of the cache in front of each memory channel, a power of two; 0: no "
+	 "number of sets in the cache of each memory channel, a power of two; 0: no "
 	 "cache"},
 	{"cache_ways", HAL_OPTION_INT, 1, NPU_MODEL_WAYS, NULL, "4",
-	 "lines of 64 bytes in a set, a power of two"},
+	 "lines of 64 bytes in each set of the cache, a power of two"},
 	{"cache_seed", HAL_OPTION_INT, 0, 65535, NULL, "1",
-	 "which lines go, where not the oldest does, is drawn from it"},
+	 "seed of the random numbers by which the cache chooses lines to replace"},
 	{"colors", HAL_OPTION_ENUM, 0, 0, "channels|sets", "channels",
-	 "sets: a colour is a channel's granules that share sets of its cache"},
+	 "what a colour is; channels: one memory channel; sets: granules of one channel "
+	 "that share cache sets"},
 	{"turns", HAL_OPTION_INT, 0, 4095, NULL, "0",
-	 "cycles of a slot's turn on every channel, whoever asks; 0: channels are shared "
-	 "fairly"},
+	 "fixed time slice of each slot on every channel, in cycles, used or not; 0: "
+	 "slots share channels fairly"},
 	{"memory_size", HAL_OPTION_SIZE, 1 << 20, INT64_C(2) << 30, NULL, "64M",
-	 "device memory"},
+	 "bytes of device memory"},
 	{"granule", HAL_OPTION_INT, 256, 4096, NULL, "1024",
-	 "bytes of a page, all on one channel: a power of two"},
+	 "bytes of a page, which lies on one channel; a power of two"},
 	{"hash", HAL_OPTION_ENUM, 0, 0, "open|opaque", "open",
-	 "opaque: nobody is told which channel a granule lies on, how many there are, or "
-	 "what a channel counts: halctl probe finds it out"},
+	 "opaque: hide the number of channels, the channel of each granule and the "
+	 "channels' counters; halctl probe can find the channels"},
 	{"hash_seed", HAL_OPTION_INT, -1, INT32_MAX, NULL, "0",
-	 "the hash's masks are drawn from it; 0: those that spread strides; -1: none, "
-	 "granules that follow each other go round the channels"},
+	 "seed of the channel hash's masks; 0: masks that spread strides; -1: no hash, "
+	 "consecutive granules on consecutive channels"},
 	{"engine", HAL_OPTION_ENUM, 0, 0, "rtl|fast|golden|replay", "rtl",
-	 "rtl: to the cycle; fast: C, any shape up to 32 x 32, cycles within 1 %; "
-	 "golden: C, any shape, cycles estimated; replay: recorded times, no results"},
+	 "rtl: cycle-accurate; fast: C, any shape up to 32 x 32, cycles within 1 %; "
+	 "golden: C, any shape, estimated cycles; replay: recorded times, no results"},
 	{"durations", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "file of recorded times: engine=replay takes them from it, rtl and fast add "
-	 "theirs"},
+	 "file of recorded times, which engine=replay reads, and to which rtl and fast "
+	 "add"},
 	{"replay_shared", HAL_OPTION_ENUM, 0, 0, "refuse|accept", "refuse",
-	 "engine=replay: partitions with channels in common, whose effect it does not "
-	 "know"},
+	 "engine=replay: whether partitions may share channels, an effect that the "
+	 "recorded times do not have"},
 	{"model", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "shared object of the model, whatever its engine; empty: looked for by engine "
-	 "and "
-	 "shape"},
+	 "shared object of the model, for any engine; empty: search by engine and shape"},
 };
 
 static const struct npu_options defaults = {
@@ -103,17 +104,17 @@ static int read_memory(const struct hal_bk_config *cfg, struct npu_options *o)
 	o->turns = option(cfg, "turns");
 	if ((x->refresh || x->cache_sets || o->turns) && o->durations[0])
 		return npu_fail(EINVAL,
-				"npu: durations=: with refresh=, cache= or turns= they "
-				"depend on when, and on what was before");
+				"npu: durations= cannot be used with refresh=, cache= or "
+				"turns=: these make times depend on earlier accesses");
 	if (x->refresh && o->turns && o->turns <= x->refreshing + NPU_TURN_LEAST)
 		return npu_fail(EINVAL,
-				"npu: turns=%u: with refresh_cycles=%u a turn takes more "
-				"than %u, or it may pass in refresh each time",
+				"npu: turns=%u: with refresh_cycles=%u a turn must be "
+				"longer than %u cycles, or a refresh may take all of it",
 				o->turns, x->refreshing, x->refreshing + NPU_TURN_LEAST);
 	if (x->refresh && x->refreshing >= x->refresh)
 		return npu_fail(EINVAL,
-				"npu: refresh_cycles=%u: a refresh every refresh=%u "
-				"cycles leaves none",
+				"npu: refresh_cycles=%u must be less than refresh=%u, or "
+				"no cycle remains for requests",
 				x->refreshing, x->refresh);
 	if (!is_power(x->cache_sets))
 		return npu_fail(EINVAL, "npu: cache=%u is not a power of two",
@@ -125,15 +126,16 @@ static int read_memory(const struct hal_bk_config *cfg, struct npu_options *o)
 		return 0;
 	if (x->cache_sets <= lines)
 		return npu_fail(EINVAL,
-				"npu: colors=sets: each granule of %u lines is in all "
-				"sets of cache=%u",
+				"npu: colors=sets: a granule of %u lines covers all sets "
+				"of cache=%u; use a larger cache or a smaller granule",
 				lines, x->cache_sets);
 	o->color_sets = x->cache_sets / lines;
 	if (o->color_sets * o->channels > HAL_BK_COLORS_MAX)
-		return npu_fail(EINVAL,
-				"npu: colors=sets: %u groups of sets on %u channels are "
-				"more than %u colours",
-				o->color_sets, o->channels, HAL_BK_COLORS_MAX);
+		return npu_fail(
+			EINVAL,
+			"npu: colors=sets: %u groups of sets on %u channels make more "
+			"than %u colours; use a smaller cache or fewer channels",
+			o->color_sets, o->channels, HAL_BK_COLORS_MAX);
 	return 0;
 }
 
@@ -352,15 +354,16 @@ static int check_machine(struct npu_device *dev)
 	uint32_t shape = npu_read(dev, NPU_GLB_SHAPE_ADDR);
 
 	if (id != NPU_GLB_ID_RESET || version != NPU_GLB_VERSION_RESET)
-		return npu_fail(
-			EPROTO,
-			"npu: machine 0x%08x version %u, the backend knows 0x%08x "
-			"version %u",
-			id, version, NPU_GLB_ID_RESET, NPU_GLB_VERSION_RESET);
+		return npu_fail(EPROTO,
+				"npu: the model is machine 0x%08x version %u; this "
+				"backend needs 0x%08x version %u",
+				id, version, NPU_GLB_ID_RESET, NPU_GLB_VERSION_RESET);
 	if (NPU_REG_GET(shape, SHAPE_ROWS) != dev->opt.rows ||
 	    NPU_REG_GET(shape, SHAPE_COLS) != dev->opt.cols ||
 	    NPU_REG_GET(shape, SHAPE_SLOTS) != dev->opt.slots)
-		return npu_fail(EPROTO, "npu: the machine says %ux%u with %u slots",
+		return npu_fail(EPROTO,
+				"npu: the model reports %ux%u units and %u slots, which "
+				"is not the shape requested",
 				NPU_REG_GET(shape, SHAPE_ROWS),
 				NPU_REG_GET(shape, SHAPE_COLS),
 				NPU_REG_GET(shape, SHAPE_SLOTS));
@@ -392,8 +395,10 @@ static int write_hash(struct npu_device *dev)
 		}
 		return 0;
 	}
-	return npu_fail(EIO, "npu: the machine does not take %u channels and granule %u",
-			dev->opt.channels, 1u << dev->opt.gran);
+	return npu_fail(
+		EIO,
+		"npu: the model does not support %u channels with a granule of %u bytes",
+		dev->opt.channels, 1u << dev->opt.gran);
 }
 
 /* A slot without memory runs into its first descriptor, and nobody else notices. */
@@ -422,8 +427,8 @@ static int set_memory(struct npu_device *dev)
 	if (!x->refresh && !x->cache_sets)
 		return 0;
 	if (a->size < offsetof(struct npu_model_api, memory) + sizeof(a->memory))
-		return npu_fail(ENOTSUP,
-				"npu: this model was built before refresh= and cache=");
+		return npu_fail(ENOTSUP, "npu: this model is too old for refresh= and "
+					 "cache=; build it again");
 	a->memory(dev->model, x);
 	return 0;
 }
@@ -440,7 +445,8 @@ static int set_turns(struct npu_device *dev)
 		npu_write(dev, NPU_GLB_AT(ARB, i), NPU_REG_BITS(ARB_MODE, NPU_ARB_TURNS));
 		if (NPU_REG_GET(npu_read(dev, NPU_GLB_AT(ARB, i)), ARB_MODE) !=
 		    NPU_ARB_TURNS)
-			return npu_fail(ENOTSUP, "npu: turns=%u: engine %s has none",
+			return npu_fail(ENOTSUP,
+					"npu: turns=%u: engine %s does not support turns",
 					dev->opt.turns, dev->opt.engine);
 	}
 	return 0;
@@ -502,11 +508,11 @@ static int init_lock(struct npu_device *dev)
 	int err = pthread_mutexattr_init(&attr);
 
 	if (err)
-		return npu_fail(err, "npu: no lock");
+		return npu_fail(err, "npu: cannot create a lock");
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
 	err = pthread_mutex_init(&dev->lock, &attr);
 	pthread_mutexattr_destroy(&attr);
-	return err ? npu_fail(err, "npu: no lock") : 0;
+	return err ? npu_fail(err, "npu: cannot create a lock") : 0;
 }
 
 static int npu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
@@ -521,7 +527,7 @@ static int npu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 		free(dev);
 		return rc;
 	}
-	rc = index ? npu_fail(ENODEV, "npu:%u: there is one device", index)
+	rc = index ? npu_fail(ENODEV, "npu:%u: there is one device, npu:0", index)
 		   : read_options(cfg, &dev->opt);
 	if (!rc)
 		rc = npu_model_load(&dev->opt, &dev->library, &dev->api);
@@ -597,7 +603,9 @@ static int ext_counters(void *native, uint32_t partition, struct hal_npu_counter
 	int rc;
 
 	if (!out || out->size < sizeof(*out))
-		return npu_fail(EINVAL, "npu: counters: .size is %u, not %zu or more",
+		return npu_fail(EINVAL,
+				"npu: counters: .size is %u; at least %zu is needed (use "
+				"HAL_INIT)",
 				out ? out->size : 0, sizeof(*out));
 	npu_lock(dev);
 	rc = check_partition(dev, partition);
@@ -631,8 +639,10 @@ static int ext_pe_busy(void *native, uint64_t *macs, uint32_t count)
 	uint32_t rows = dev->opt.rows, cols = dev->opt.cols;
 
 	if (!macs || count < rows * cols)
-		return npu_fail(EINVAL, "npu: pe_busy: %u counts, the array has %u",
-				count, rows * cols);
+		return npu_fail(
+			EINVAL,
+			"npu: pe_busy: room for %u counts, but the array has %u elements",
+			count, rows * cols);
 	npu_lock(dev);
 	for (uint32_t r = 0; r < rows; r++) {
 		uint64_t line = 0;
@@ -654,8 +664,10 @@ static int ext_serial(void *native, uint32_t partition, int on)
 	npu_lock(dev);
 	rc = check_partition(dev, partition);
 	if (!rc && dev->parts[partition]->count)
-		rc = npu_fail(EBUSY, "npu: partition %u has %u commands in it", partition,
-			      dev->parts[partition]->count);
+		rc = npu_fail(
+			EBUSY,
+			"npu: partition %u still has %u commands; wait for them first",
+			partition, dev->parts[partition]->count);
 	if (!rc) {
 		dev->parts[partition]->serial = on != 0;
 		npu_write(dev, NPU_GLB_AT(SLOT_CTRL, partition),
@@ -693,7 +705,8 @@ static int ext_physical(void *native, const void *mapped, uint64_t *address)
 	uintptr_t at = (uintptr_t)mapped, first = (uintptr_t)dev->memory;
 
 	if (at < first || at - first >= dev->opt.memory)
-		return npu_fail(EINVAL, "npu: physical: %p is not in device memory",
+		return npu_fail(EINVAL,
+				"npu: physical: address %p is not in device memory",
 				mapped);
 	*address = at - first;
 	return 0;
@@ -773,7 +786,9 @@ static const struct hal_backend backend = {
 const struct hal_backend *hal_backend_npu(const struct hal_host *host)
 {
 	if (host->abi != HAL_BACKEND_ABI) {
-		host->fail(EPROTO, "npu: built for backend ABI %u, the library has %u",
+		host->fail(EPROTO,
+			   "npu: this backend was built for backend ABI %u, but the "
+			   "library has %u",
 			   HAL_BACKEND_ABI, host->abi);
 		return NULL;
 	}

@@ -178,12 +178,12 @@ static int load(struct npu_durations *d, FILE *f, const char *path, bool record)
 	if (rc)
 		return npu_fail(ENOMEM, "npu: durations=%s: no host memory", path);
 	if (ferror(f))
-		return npu_fail(EIO, "npu: durations=%s: cannot be read", path);
+		return npu_fail(EIO, "npu: durations=%s: the file cannot be read", path);
 	if (number == 0 && !record)
 		return npu_fail(
 			EINVAL,
-			"npu: durations=%s: the file is empty; engine=rtl or fast "
-			"writes it when the device is closed",
+			"npu: durations=%s: the file is empty; open a device with "
+			"engine=rtl or fast and this file, and close it, to record times",
 			path);
 	return 0;
 }
@@ -210,11 +210,11 @@ int npu_durations_open(const char *path, bool record, struct npu_durations **out
 	}
 	/* Who records writes all of it anew at the end. */
 	if (record && flock(fileno(f), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-		rc = npu_fail(
-			EBUSY,
-			"npu: durations=%s: another device or program records its times "
-			"there; name another file, or open this one after it",
-			path);
+		rc = npu_fail(EBUSY,
+			      "npu: durations=%s: another device or program is recording "
+			      "into this file; name another file, or open this device "
+			      "after that one has closed",
+			      path);
 	else
 		rc = load(d, f, path, record);
 	if (record && !rc)

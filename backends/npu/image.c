@@ -37,33 +37,39 @@ static int check_header(const struct npu_image_header *h, const void *bytes, siz
 			h->magic, NPU_IMAGE_MAGIC);
 	if (h->version != NPU_IMAGE_VERSION)
 		return npu_fail(EINVAL,
-				"NPU program of version %u, this library reads %u",
+				"the NPU program has format version %u; this library "
+				"reads version %u",
 				h->version, NPU_IMAGE_VERSION);
 	if (h->bytes != size)
-		return npu_fail(EINVAL, "NPU program of %u bytes is %s: %zu given",
+		return npu_fail(EINVAL,
+				"the NPU program has %u bytes according to its header "
+				"and is %s: %zu bytes were passed",
 				h->bytes, size < h->bytes ? "truncated" : "too long",
 				size);
 	if (h->checksum != npu_image_crc(bytes, size))
-		return npu_fail(
-			EINVAL,
-			"NPU program is damaged: checksum 0x%08x, computed 0x%08x",
-			h->checksum, npu_image_crc(bytes, size));
+		return npu_fail(EINVAL,
+				"the NPU program is damaged: its header has checksum "
+				"0x%08x, its content 0x%08x",
+				h->checksum, npu_image_crc(bytes, size));
 	if (h->kernels > NPU_IMAGE_KERNELS_MAX)
-		return npu_fail(EINVAL, "NPU program with %u kernels, at most %u",
+		return npu_fail(EINVAL, "the NPU program has %u kernels; the limit is %u",
 				h->kernels, NPU_IMAGE_KERNELS_MAX);
 	if (h->bytes > NPU_IMAGE_DATA_MAX || h->const_bytes > h->bytes ||
 	    h->scratch_bytes > NPU_IMAGE_DATA_MAX - h->bytes)
-		return npu_fail(EINVAL,
-				"NPU program of %u bytes with %llu constant and %llu "
-				"scratch bytes; at most 2^31 for program and scratch",
-				h->bytes, (unsigned long long)h->const_bytes,
-				(unsigned long long)h->scratch_bytes);
+		return npu_fail(
+			EINVAL,
+			"the NPU program has %u bytes, %llu of constants, and %llu bytes "
+			"of scratch; program and scratch may have at most 2^31",
+			h->bytes, (unsigned long long)h->const_bytes,
+			(unsigned long long)h->scratch_bytes);
 	need = sizeof(*h) + (uint64_t)h->kernels * sizeof(struct npu_image_kernel) +
 	       (uint64_t)h->args * sizeof(struct npu_image_arg) +
 	       (uint64_t)h->relocs * sizeof(struct npu_image_reloc) +
 	       (uint64_t)h->descs * 64u + h->const_bytes;
 	if (need != size)
-		return npu_fail(EINVAL, "NPU program's parts need %llu bytes, it has %zu",
+		return npu_fail(EINVAL,
+				"the NPU program's parts need %llu bytes according to "
+				"its header, but it has %zu",
 				(unsigned long long)need, size);
 	return 0;
 }
@@ -96,21 +102,22 @@ static int check_reloc(const struct npu_image *im, const struct npu_image_kernel
 
 	if (r->kind > NPU_PLACE_SCRATCH || r->word < 1 || r->word > 4 ||
 	    r->desc >= k->desc_count)
-		return npu_fail(
-			EINVAL,
-			"relocation %u of kernel '%s': kind %u, word %u, descriptor %u",
-			index, k->name, r->kind, r->word, r->desc);
+		return npu_fail(EINVAL,
+				"relocation %u of kernel '%s' is invalid: kind %u, word "
+				"%u, descriptor %u",
+				index, k->name, r->kind, r->word, r->desc);
 	if (r->kind == NPU_PLACE_ARG) {
 		if (r->arg >= k->arg_count)
-			return npu_fail(
-				EINVAL,
-				"relocation %u of kernel '%s' names argument %u of %u",
-				index, k->name, r->arg, k->arg_count);
+			return npu_fail(EINVAL,
+					"relocation %u of kernel '%s' names argument %u, "
+					"but the kernel has %u",
+					index, k->name, r->arg, k->arg_count);
 		limit = im->args[k->arg_first + r->arg].bytes;
 	}
 	if (r->offset >= limit)
 		return npu_fail(EINVAL,
-				"relocation %u of kernel '%s': offset %u of %llu bytes",
+				"relocation %u of kernel '%s' has offset %u, but its "
+				"target has %llu bytes",
 				index, k->name, r->offset, (unsigned long long)limit);
 	return 0;
 }
@@ -120,7 +127,9 @@ static int check_kernel(const struct npu_image *im, uint32_t index)
 	const struct npu_image_kernel *k = &im->kernels[index];
 
 	if (!k->name[0] || !memchr(k->name, 0, sizeof(k->name)))
-		return npu_fail(EINVAL, "kernel %u of the NPU program has no proper name",
+		return npu_fail(EINVAL,
+				"kernel %u of the NPU program has no valid name (1 to 31 "
+				"characters)",
 				index);
 	for (uint32_t i = 0; i < index; i++)
 		if (!strcmp(im->kernels[i].name, k->name))
@@ -128,20 +137,29 @@ static int check_kernel(const struct npu_image *im, uint32_t index)
 					k->name);
 	if (k->arg_count > HAL_ARGS_MAX ||
 	    !in_part(k->arg_first, k->arg_count, im->header.args))
-		return npu_fail(EINVAL, "kernel '%s': arguments %u+%u of %u", k->name,
-				k->arg_first, k->arg_count, im->header.args);
+		return npu_fail(EINVAL,
+				"kernel '%s' is invalid: its arguments are %u+%u, but "
+				"the program has %u",
+				k->name, k->arg_first, k->arg_count, im->header.args);
 	if (!in_part(k->desc_first, k->desc_count, im->header.descs))
-		return npu_fail(EINVAL, "kernel '%s': descriptors %u+%u of %u", k->name,
-				k->desc_first, k->desc_count, im->header.descs);
+		return npu_fail(EINVAL,
+				"kernel '%s' is invalid: its descriptors are %u+%u, but "
+				"the program has %u",
+				k->name, k->desc_first, k->desc_count, im->header.descs);
 	if (!in_part(k->reloc_first, k->reloc_count, im->header.relocs))
-		return npu_fail(EINVAL, "kernel '%s': relocations %u+%u of %u", k->name,
-				k->reloc_first, k->reloc_count, im->header.relocs);
+		return npu_fail(EINVAL,
+				"kernel '%s' is invalid: its relocations are %u+%u, but "
+				"the program has %u",
+				k->name, k->reloc_first, k->reloc_count,
+				im->header.relocs);
 	for (uint32_t i = 0; i < k->arg_count; i++) {
 		uint32_t align = im->args[k->arg_first + i].align;
 
 		if (!align || align > NPU_IMAGE_CONST_ALIGN || (align & (align - 1)))
-			return npu_fail(EINVAL, "kernel '%s': argument %u aligned to %u",
-					k->name, i, align);
+			return npu_fail(
+				EINVAL,
+				"kernel '%s': argument %u has an invalid alignment of %u",
+				k->name, i, align);
 	}
 	for (uint32_t i = 0; i < k->reloc_count; i++) {
 		int rc = check_reloc(im, k, i);
@@ -150,9 +168,10 @@ static int check_kernel(const struct npu_image *im, uint32_t index)
 		if (!rc && i &&
 		    im->relocs[k->reloc_first + i].desc <
 			    im->relocs[k->reloc_first + i - 1].desc)
-			rc = npu_fail(EINVAL,
-				      "kernel '%s': relocation %u is out of order",
-				      k->name, i);
+			rc = npu_fail(
+				EINVAL,
+				"kernel '%s': relocation %u is not sorted by descriptor",
+				k->name, i);
 		if (rc)
 			return rc;
 	}
@@ -167,8 +186,10 @@ static int check_desc(const struct npu_image *im, uint32_t index)
 	if (op == NPU_OP_NOP || op == NPU_OP_GEMM || op == NPU_OP_CONV ||
 	    op == NPU_OP_VEC)
 		return 0;
-	return npu_fail(EINVAL, "descriptor %u of the NPU program: operation %u", index,
-			op);
+	return npu_fail(EINVAL,
+			"descriptor %u of the NPU program has the operation %u, which a "
+			"program must not contain",
+			index, op);
 }
 
 int npu_image_load(const void *bytes, size_t size, struct npu_image *out)
@@ -179,7 +200,8 @@ int npu_image_load(const void *bytes, size_t size, struct npu_image *out)
 
 	if (size < sizeof(im.header))
 		return npu_fail(EINVAL,
-				"NPU program is truncated: %zu bytes, its header has %zu",
+				"the NPU program is truncated: it has %zu bytes, its "
+				"header alone needs %zu",
 				size, sizeof(im.header));
 	memcpy(&im.header, at, sizeof(im.header));
 	rc = check_header(&im.header, bytes, size);

@@ -114,11 +114,12 @@ int npu_colors_set(void *device, const struct hal_bk_color_map *map)
 
 	if (!dev->opt.opaque)
 		return npu_fail(ENOTSUP,
-				"npu: the device tells by itself where its memory "
-				"lies, unless hash=opaque");
+				"npu: only a device with hash=opaque accepts a colour "
+				"map; this device reports its channels itself");
 	if (map->granule_bytes != 1u << dev->opt.gran)
 		return npu_fail(EINVAL,
-				"npu: the map's granules are %u bytes, pages are %u",
+				"npu: the map is for granules of %u bytes, but this "
+				"device has pages of %u",
 				map->granule_bytes, 1u << dev->opt.gran);
 	rc = npu_host->granules_open(map, &free);
 	if (rc)
@@ -380,8 +381,8 @@ static int choose_granules(struct npu_device *dev, const struct hal_bk_colors *c
 	rc = npu_host->granules_take_run(dev->free, colors->mask, mem->pages, &first);
 	if (rc == -ENOSPC)
 		return npu_fail(ENOTSUP,
-				"npu: %u granules in one piece on channels 0x%llx, the "
-				"longest free piece has %u: cannot be mapped",
+				"npu: a mappable buffer needs %u consecutive granules on "
+				"channels 0x%llx, but the longest free run has %u",
 				mem->pages, (unsigned long long)colors->mask, first);
 	for (uint32_t i = 0; !rc && i < mem->pages; i++)
 		mem->granules[i] = first + i;
@@ -504,7 +505,7 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes,
 	if (!bytes || pages > dev->granules)
 		return npu_fail(
 			bytes ? ENOSPC : EINVAL,
-			"npu: %llu bytes of device memory asked for, there are %llu",
+			"npu: %llu bytes of device memory requested; the device has %llu",
 			(unsigned long long)bytes, (unsigned long long)dev->opt.memory);
 	mem = malloc(sizeof(*mem) + pages * sizeof(mem->granules[0]));
 	if (!mem)
@@ -518,8 +519,9 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes,
 	first = find_pages(part, mem->pages);
 	rc = first ? need_tables(part, first, mem->pages)
 		   : npu_fail(ENOSPC,
-			      "npu: no %u pages in a row left in partition %u's address "
-			      "space of %u (a larger granule makes it larger)",
+			      "npu: no %u consecutive pages are free in partition %u's "
+			      "address space of %u pages; a larger granule= makes it "
+			      "larger",
 			      mem->pages, part->slot, part->pages);
 	if (!rc && (flags & NPU_MEM_BIMODAL))
 		rc = choose_twins(dev, colors ? colors : &all, part->desc.wide_mask, mem);
@@ -659,8 +661,8 @@ int npu_mem_map(void *device, void *memory, void **address)
 	(void)device;
 	if (!mem->contiguous)
 		return npu_fail(ENOTSUP,
-				"npu: the buffer's %u granules do not lie together; "
-				"create it with HAL_BUFFER_MAPPABLE",
+				"npu: the buffer's %u granules are not contiguous; "
+				"create the buffer with HAL_BUFFER_MAPPABLE",
 				mem->pages);
 	*address = npu_bytes(mem, 0, &together);
 	return 0;

@@ -162,7 +162,7 @@ int npu_model_find(const struct npu_options *o, char *path, size_t size)
 	const char *env = secure_getenv("HAL_NPU_MODELS"), *list, *by;
 
 	list = env && env[0] ? env : "$ORIGIN/accelhal:" HAL_NPU_MODEL_DIRS;
-	by = env && env[0] ? ", as HAL_NPU_MODELS says" : "";
+	by = env && env[0] ? ", from HAL_NPU_MODELS" : "";
 
 	if (o->model[0]) {
 		if (strlen(o->model) >= size)
@@ -179,14 +179,14 @@ int npu_model_find(const struct npu_options *o, char *path, size_t size)
 	if (f.channels)
 		return 0;
 	if (f.file)
-		return npu_fail(ENODEV, "npu: engine=%s: no %s; looked in %s%s",
+		return npu_fail(ENODEV, "npu: engine=%s: %s not found; looked in %s%s",
 				o->engine, f.file, f.dirs, by);
 	return npu_fail(
 		ENODEV,
 		"npu: engine=rtl: no model of rows=%u cols=%u slots=%u with channels=%u "
-		"or "
-		"more; %s\"make model SHAPE=%ux%ux%ux%u\" in the source tree builds it; "
-		"built are (rows x cols x slots x channels): %s; looked in %s%s",
+		"or more; %s\"make model SHAPE=%ux%ux%ux%u\" in the source tree builds "
+		"it; existing models (rows x cols x slots x channels): %s; looked in "
+		"%s%s",
 		o->rows, o->cols, o->slots, o->channels,
 		has_fast(list) ? "engine=fast simulates any shape; " : "", o->rows,
 		o->cols, o->slots, o->channels > 8 ? 16 : 8, f.seen[0] ? f.seen : "none",
@@ -198,26 +198,29 @@ static int check_api(const struct npu_options *o, const struct npu_model_api *a,
 {
 	if (!a || a->abi != NPU_MODEL_ABI ||
 	    a->size < offsetof(struct npu_model_api, memory))
-		return npu_fail(EPROTO, "npu: %s has model ABI %u, the backend %u", path,
-				a ? a->abi : 0, NPU_MODEL_ABI);
+		return npu_fail(EPROTO,
+				"npu: %s has model ABI %u, but this backend needs %u; "
+				"build the model again",
+				path, a ? a->abi : 0, NPU_MODEL_ABI);
 	if (o->replay && !a->replay)
-		return npu_fail(ENOTSUP,
-				"npu: engine=replay: %s is engine %s, which cannot", path,
-				a->engine);
+		return npu_fail(
+			ENOTSUP,
+			"npu: engine=replay: %s is engine %s, which cannot replay", path,
+			a->engine);
 	if (!a->any_shape && (a->rows != o->rows || a->cols != o->cols ||
 			      a->slots != o->slots || a->channels < o->channels))
-		return npu_fail(ENODEV,
-				"npu: %s is a model of %ux%ux%ux%u, asked for are "
-				"rows=%u cols=%u "
-				"slots=%u channels=%u",
-				path, a->rows, a->cols, a->slots, a->channels, o->rows,
-				o->cols, o->slots, o->channels);
+		return npu_fail(
+			ENODEV,
+			"npu: %s is a model of %ux%ux%ux%u, but the configuration "
+			"requests rows=%u cols=%u slots=%u channels=%u",
+			path, a->rows, a->cols, a->slots, a->channels, o->rows, o->cols,
+			o->slots, o->channels);
 	if (o->rows > a->rows || o->cols > a->cols || o->slots > a->slots ||
 	    o->channels > a->channels)
 		return npu_fail(
 			ENODEV,
-			"npu: engine %s (%s) takes shapes up to %ux%ux%ux%u, asked "
-			"for are rows=%u cols=%u slots=%u channels=%u",
+			"npu: engine %s (%s) supports shapes up to %ux%ux%ux%u, but the "
+			"configuration requests rows=%u cols=%u slots=%u channels=%u",
 			a->engine, path, a->rows, a->cols, a->slots, a->channels, o->rows,
 			o->cols, o->slots, o->channels);
 	return 0;
@@ -241,7 +244,10 @@ int npu_model_load(struct npu_options *o, void **library,
 	memcpy(&entry, &symbol, sizeof(entry));
 	*api = entry ? entry() : NULL;
 	rc = entry ? check_api(o, *api, path)
-		   : npu_fail(ENODEV, "npu: %s is no model: no " NPU_MODEL_SYMBOL, path);
+		   : npu_fail(ENODEV,
+			      "npu: %s is not a model: it lacks the "
+			      "symbol " NPU_MODEL_SYMBOL,
+			      path);
 	if (rc) {
 		dlclose(lib);
 		return rc;

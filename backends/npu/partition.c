@@ -43,15 +43,14 @@ int npu_map(struct npu_partition *part, const struct hal_bk_partition_desc *d)
 			"(partition %u, refused by the hardware)",
 			d->rows, d->cols, d->row, d->col, slot);
 	case NPU_MAP_RANGE:
-		return npu_fail(
-			EINVAL,
-			"npu: rectangle %ux%u at row %u, column %u leaves the array of "
-			"%ux%u (refused by the hardware)",
-			d->rows, d->cols, d->row, d->col, part->dev->opt.rows,
-			part->dev->opt.cols);
+		return npu_fail(EINVAL,
+				"npu: rectangle %ux%u at row %u, column %u exceeds the "
+				"array of %ux%u (refused by the hardware)",
+				d->rows, d->cols, d->row, d->col, part->dev->opt.rows,
+				part->dev->opt.cols);
 	default:
 		return npu_fail(EBUSY,
-				"npu: partition %u is working (refused by the hardware)",
+				"npu: partition %u is busy (refused by the hardware)",
 				slot);
 	}
 }
@@ -111,9 +110,9 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 	uint64_t most = channels * NPU_BEAT_BYTES * window_ns;
 
 	if (!dev->limits)
-		return npu_fail(ENOTSUP, "npu: limit: %s",
-				dev->opt.ideal ? "ideal memory has no bandwidth"
-					       : "this engine has no limits");
+		return npu_fail(ENOTSUP, "npu: cannot limit memory bandwidth: %s",
+				dev->opt.ideal ? "memory=ideal has no bandwidth"
+					       : "this engine does not support limits");
 	if (!bytes) {
 		set_bucket(dev, part->slot, 0, 0);
 		part->host->limited = false;
@@ -121,16 +120,18 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 		return 0;
 	}
 	if (!window_ns || window_ns > NPU_LIMIT_WINDOW)
-		return npu_fail(EINVAL, "npu: limit: a window of %llu ns, not 1 to %u",
+		return npu_fail(EINVAL,
+				"npu: limit: a window of %llu ns; it must be 1 to %u ns",
 				(unsigned long long)window_ns, NPU_LIMIT_WINDOW);
 	if (bytes < NPU_LIMIT_BYTES)
 		return npu_fail(
-			EINVAL, "npu: limit: %llu bytes let no request of %llu through",
+			EINVAL,
+			"npu: limit: %llu bytes are less than one request of %llu bytes",
 			(unsigned long long)bytes, (unsigned long long)NPU_LIMIT_BYTES);
 	if (bytes > most)
 		return npu_fail(EINVAL,
-				"npu: limit: %llu bytes in %llu ns are more than all the "
-				"partition's channels carry: %llu",
+				"npu: limit: %llu bytes in %llu ns exceed what the "
+				"partition's channels can carry, %llu bytes",
 				(unsigned long long)bytes, (unsigned long long)window_ns,
 				(unsigned long long)most);
 	if (set_bucket(dev, part->slot, (uint32_t)window_ns,
@@ -177,7 +178,7 @@ static int guest_destroy(struct npu_partition *part)
 	struct npu_partition *host = part->host;
 
 	if (part->queue_count)
-		return npu_fail(EBUSY, "npu: partition %u has %u queues in it",
+		return npu_fail(EBUSY, "npu: partition %u still has %u queues",
 				part->desc.index, part->queue_count);
 	/* With none of its commands left the slot has nothing to do, if it is its. */
 	if (host->loaded == part)
@@ -199,8 +200,9 @@ int npu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	if (desc->host)
 		return guest_create(dev, desc, out);
 	if (desc->index >= dev->opt.slots || dev->parts[desc->index])
-		return npu_fail(ENOSPC, "npu: no slot %u of %u free", desc->index,
-				dev->opt.slots);
+		return npu_fail(ENOSPC,
+				"npu: all slots are in use: slot %u of %u is not free",
+				desc->index, dev->opt.slots);
 	part = calloc(1, sizeof(*part));
 	if (!part)
 		return npu_fail(ENOMEM, "npu: no host memory for a partition");
@@ -246,8 +248,8 @@ int npu_partition_destroy(void *device, void *partition)
 		return guest_destroy(part);
 	if (part->queue_count || part->count || part->guest_count)
 		return npu_fail(EBUSY,
-				"npu: partition %u has %u queues, %u commands and %u "
-				"guests in it",
+				"npu: partition %u still has %u queues, %u commands and "
+				"%u guests",
 				part->slot, part->queue_count, part->count,
 				part->guest_count);
 	rc = npu_map(part, &none);

@@ -166,14 +166,17 @@ int npu_launch_check(const struct npu_partition *part, const struct hal_bk_cmd *
 	for (uint32_t i = 0; i < 3; i++)
 		if (cmd->launch.groups[i] > 1)
 			return npu_fail(ENOTSUP,
-					"npu: kernel '%s': %u groups; a kernel is one",
+					"npu: kernel '%s': %u groups requested; an NPU "
+					"kernel is always one group",
 					k->name, cmd->launch.groups[i]);
 	if (cmd->launch.arg_count != k->arg_count)
 		return npu_fail(EINVAL, "npu: kernel '%s' takes %u arguments, %u given",
 				k->name, k->arg_count, cmd->launch.arg_count);
 	if (!is_bound(kernel->prog, part->desc.index))
-		return npu_fail(EINVAL, "npu: kernel '%s' has no memory in partition %u",
-				k->name, part->desc.index);
+		return npu_fail(
+			EINVAL,
+			"npu: kernel '%s': its program has no memory in partition %u",
+			k->name, part->desc.index);
 	for (uint32_t i = 0; i < k->arg_count; i++) {
 		const struct hal_bk_arg *a = &cmd->launch.args[i];
 		const struct npu_image_arg *want = &im->args[k->arg_first + i];
@@ -187,18 +190,18 @@ int npu_launch_check(const struct npu_partition *part, const struct hal_bk_cmd *
 			return npu_fail(
 				ENOTSUP,
 				"npu: kernel '%s': argument %u is a buffer of another "
-				"partition; they share no address space",
+				"partition; partitions have separate address spaces",
 				k->name, i);
 		if (a->bytes < want->bytes)
 			return npu_fail(EINVAL,
 					"npu: kernel '%s': argument %u has %llu bytes, "
-					"needs %llu",
+					"but the kernel needs %llu",
 					k->name, i, (unsigned long long)a->bytes,
 					(unsigned long long)want->bytes);
 		if (a->value % want->align)
 			return npu_fail(EINVAL,
-					"npu: kernel '%s': argument %u at offset %llu, "
-					"not a multiple of %u",
+					"npu: kernel '%s': argument %u is at offset "
+					"%llu, which is not a multiple of %u",
 					k->name, i, (unsigned long long)a->value,
 					want->align);
 	}

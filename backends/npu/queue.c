@@ -25,10 +25,10 @@ static int check_mem(const struct npu_partition *part, const char *what,
 
 	if (mem->part == part)
 		return 0;
-	return npu_fail(
-		ENOTSUP,
-		"npu: %s is a buffer of another partition; they share no address space",
-		what);
+	return npu_fail(ENOTSUP,
+			"npu: %s is a buffer of another partition; partitions have "
+			"separate address spaces",
+			what);
 }
 
 static int check_copy(const struct npu_partition *part, const struct hal_bk_cmd *cmd)
@@ -57,7 +57,7 @@ static int check_command(const struct npu_partition *part, const struct hal_bk_c
 	case HAL_OP_LAUNCH:
 		return npu_launch_check(part, cmd);
 	default:
-		return npu_fail(ENOTSUP, "npu: no command %u", cmd->op);
+		return npu_fail(ENOTSUP, "npu: unknown command %u", cmd->op);
 	}
 }
 
@@ -161,7 +161,8 @@ int npu_queue_destroy(void *device, void *queue)
 
 	(void)device;
 	if ((q->commands && q->suspended != NPU_FOLDED) || q->quiet_due)
-		return npu_fail(EBUSY, "npu: %u commands are in the queue", q->commands);
+		return npu_fail(EBUSY, "npu: the queue still has %u commands",
+				q->commands);
 	for (uint32_t i = 0; q->commands;)
 		if (host->order[i]->queue == q) {
 			npu_command_remove(host, i);

@@ -109,8 +109,8 @@ int npu_replay_open(struct npu_device *dev)
 		return 0;
 	if (!o->replay && strcmp(o->engine, "golden") == 0)
 		return npu_fail(EINVAL,
-				"npu: durations=: engine=golden does not have the "
-				"machine's: rtl and fast do");
+				"npu: durations=: engine=golden cannot record times, as "
+				"its cycles are estimates; use engine=rtl or fast");
 	rc = npu_durations_open(o->durations, !o->replay, &dev->durations);
 	if (rc)
 		return rc;
@@ -169,14 +169,13 @@ int npu_replay_check(const struct npu_partition *part,
 	}
 	if (all)
 		return 0;
-	return npu_fail(
-		ENOTSUP,
-		"npu: engine=replay: %s knows no duration of descriptor %u of %s on "
-		"%u x %u PEs and channels 0x%llx: run it so with engine=rtl and "
-		"durations=%s",
-		dev->opt.durations, i, npu_command_text(cmd, what, sizeof(what)),
-		place.rows, place.cols, (unsigned long long)place.channels,
-		dev->opt.durations);
+	return npu_fail(ENOTSUP,
+			"npu: engine=replay: %s has no recorded time of descriptor %u of "
+			"%s on %u x %u PEs and channels 0x%llx; run the same command "
+			"with engine=rtl and durations=%s to record it",
+			dev->opt.durations, i, npu_command_text(cmd, what, sizeof(what)),
+			place.rows, place.cols, (unsigned long long)place.channels,
+			dev->opt.durations);
 }
 
 int npu_replay_partition(const struct npu_device *dev, const struct npu_partition *part)
@@ -188,10 +187,9 @@ int npu_replay_partition(const struct npu_device *dev, const struct npu_partitio
 	other = shares(dev, channels_of(part), NULL);
 	if (!other)
 		return 0;
-	return npu_fail(
-		ENOTSUP,
-		"npu: engine=replay knows durations without neighbours on the "
-		"channels, and partition %u has some of 0x%llx, too: give each its "
-		"own color_mask, or replay_shared=accept",
-		other->slot, (unsigned long long)channels_of(part));
+	return npu_fail(ENOTSUP,
+			"npu: engine=replay: recorded times are of partitions that share "
+			"no channel, but partition %u shares channels of 0x%llx; give "
+			"each partition its own color_mask, or set replay_shared=accept",
+			other->slot, (unsigned long long)channels_of(part));
 }

@@ -211,7 +211,7 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	int rc;
 
 	if (mode > HAL_SUSPEND_KILL || !states[mode])
-		return npu_fail(ENOTSUP, "npu: no suspend in mode %u", mode);
+		return npu_fail(ENOTSUP, "npu: suspend mode %u is not supported", mode);
 	if (q->suspended != NPU_RUNS)
 		return npu_fail(EBUSY, "npu: the queue is suspended already");
 	rc = states[mode] == NPU_FOLDS ? reserve_scratch(host, q) : 0;
@@ -244,7 +244,8 @@ int npu_resume(void *device, void *queue)
 	if (q->suspended == NPU_RUNS)
 		return npu_fail(EINVAL, "npu: the queue is not suspended");
 	if (q->quiet_due)
-		return npu_fail(EBUSY, "npu: the queue has not let go yet");
+		return npu_fail(EBUSY, "npu: the queue is still being suspended; it can "
+				       "resume when that has completed");
 	if (q->suspended != NPU_FOLDED || !q->commands) {
 		q->suspended = NPU_RUNS;
 		return 0;
@@ -264,7 +265,7 @@ int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc
 	struct npu_partition *part = partition;
 
 	if (part->moving || part->moved)
-		return npu_fail(EBUSY, "npu: partition %u is being moved already",
+		return npu_fail(EBUSY, "npu: partition %u is already being moved",
 				part->slot);
 	/* What has been let in must be known there, too. */
 	for (uint32_t i = 0; i < part->count; i++) {

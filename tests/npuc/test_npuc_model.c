@@ -1093,8 +1093,8 @@ static void test_report_machine(void **state)
 	m.outputs[1] = 2;
 	m.input_count = 1;
 	m.output_count = 2;
-	reported(&m, "0+1 AVERAGE_POOL_2D: hal_npu_avgpool: .kh is 400, the "
-		     "machine takes at most 255\n");
+	reported(&m, "0+1 AVERAGE_POOL_2D: hal_npu_avgpool: .kh is 400; the "
+		     "machine allows at most 255\n");
 }
 
 /* A model without 8 bits is one obstacle, and the operators that would stay ones. */

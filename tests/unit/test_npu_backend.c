@@ -296,7 +296,8 @@ static void options_refused(void **state)
 		"/nowhere");
 	REFUSED(hal_open("npu:7?model=" GOLDEN, NULL, &dev), -ENODEV, "npu:7");
 	/* What no build has: the text lists what there is, or says none. */
-	REFUSED(hal_open("npu:0?rows=127&cols=3", NULL, &dev), -ENODEV, "built are");
+	REFUSED(hal_open("npu:0?rows=127&cols=3", NULL, &dev), -ENODEV,
+		"existing models");
 	/* And says how to have it. */
 	REFUSED(hal_open("npu:0?rows=127&cols=3", NULL, &dev), -ENODEV,
 		"\"make model SHAPE=127x3x4x8\"");
@@ -406,11 +407,11 @@ static void shapes_that_are_built(void **state)
 	/* A folder that is not there, and who names it. */
 	setenv("HAL_NPU_MODELS", "/nonexistent", 1);
 	REFUSED(hal_open("npu:0?engine=rtl", NULL, &dev), -ENODEV,
-		"looked in /nonexistent (No such file or directory), as HAL_NPU_MODELS "
-		"says");
+		"looked in /nonexistent (No such file or directory), from "
+		"HAL_NPU_MODELS");
 	REFUSED(hal_open("npu:0?engine=fast", NULL, &dev), -ENODEV,
-		"looked in /nonexistent (No such file or directory), as HAL_NPU_MODELS "
-		"says");
+		"looked in /nonexistent (No such file or directory), from "
+		"HAL_NPU_MODELS");
 	models_restored(&models);
 	for (uint32_t i = 0; i < FILES; i++)
 		assert_int_equal(unlink(paths[i]), 0);
@@ -427,9 +428,9 @@ static void false_machines(void **state)
 		const char *says;
 	} cases[] = {
 		{NPU_GLB_ID_ADDR, 0x4e505531, -EPROTO, "machine 0x4e505531 version"},
-		{NPU_GLB_VERSION_ADDR, 77, -EPROTO, "version 77, the backend knows"},
-		{NPU_GLB_SHAPE_ADDR, 0, -EPROTO, "says 0x0 with 0 slots"},
-		{NPU_GLB_HASH_ADDR, 0, -EIO, "take 6 channels and granule 2048"},
+		{NPU_GLB_VERSION_ADDR, 77, -EPROTO, "version 77; this backend needs"},
+		{NPU_GLB_SHAPE_ADDR, 0, -EPROTO, "reports 0x0 units and 0 slots"},
+		{NPU_GLB_HASH_ADDR, 0, -EIO, "support 6 channels with a granule of 2048"},
 	};
 	struct hal_device_info info = HAL_INIT(hal_device_info);
 	struct hal_device *dev;
@@ -634,7 +635,7 @@ static void replay_shares(const char *target, bool accepted)
 		OK(hal_partition_destroy(second));
 	} else {
 		REFUSED(hal_partition_create(dev, &desc, &second), -ENOTSUP,
-			"partition 0 has some of 0xf");
+			"partition 0 shares channels of 0xf");
 	}
 	OK(hal_partition_destroy(first));
 	OK(hal_close(dev));
@@ -863,7 +864,7 @@ static void durations_table(void **state)
 	for (uint32_t turn = 0; turn < 3; turn++) {
 		OK(npu_durations_open(path, true, &d));
 		REFUSED(npu_durations_open(path, true, &other), -EBUSY,
-			"another device or program records its times there");
+			"another device or program is recording into this file");
 		for (uint64_t i = 1; i <= 5000; i++)
 			assert_true(npu_durations_add(d, i * 1024, i + turn * turn));
 		assert_true(npu_durations_close(d));
@@ -956,7 +957,7 @@ static void hardware_refuses_overlap(void **state)
 	REFUSED(npu_partition_create(w->native, &d, &part), -EINVAL, "overlaps");
 	assert_non_null(strstr(hal_last_error(), "hardware"));
 	d.row = 15;
-	REFUSED(npu_partition_create(w->native, &d, &part), -EINVAL, "leaves the array");
+	REFUSED(npu_partition_create(w->native, &d, &part), -EINVAL, "exceeds the array");
 	assert_int_equal(npu_memory_free(w->native), free_before);
 	d.row = 8;
 	OK(npu_partition_create(w->native, &d, &part));
@@ -1180,7 +1181,8 @@ static void mapping(void **state)
 	/* On some channels only, memory does not lie together. */
 	desc.bytes = 65536;
 	desc.flags = HAL_BUFFER_MAPPABLE;
-	REFUSED(hal_buffer_create(w->part[0], &desc, &buf), -ENOTSUP, "one piece");
+	REFUSED(hal_buffer_create(w->part[0], &desc, &buf), -ENOTSUP,
+		"the longest free run");
 	REFUSED(hal_buffer_map(w->buf[0][0], &address), -ENOTSUP, "MAPPABLE");
 	OK(open_device("", &dev));
 	pd.rows = pd.cols = 1;
@@ -2169,14 +2171,16 @@ static void limits(void **state)
 	struct moved free, other, m;
 
 	if (!use_rtl) {
-		REFUSED(npu_limit(dev, part, 64, 64), -ENOTSUP, "no limits");
+		REFUSED(npu_limit(dev, part, 64, 64), -ENOTSUP,
+			"does not support limits");
 		return;
 	}
-	REFUSED(npu_limit(dev, part, 63, 1000), -EINVAL, "63 bytes let no request");
+	REFUSED(npu_limit(dev, part, 63, 1000), -EINVAL,
+		"63 bytes are less than one request");
 	REFUSED(npu_limit(dev, part, 64, 0), -EINVAL, "window of 0");
 	REFUSED(npu_limit(dev, part, 64, 0x1000000), -EINVAL, "window of 16777216");
 	/* Two channels of 16 bytes a cycle each. */
-	REFUSED(npu_limit(dev, part, 3201, 100), -EINVAL, "carry: 3200");
+	REFUSED(npu_limit(dev, part, 3201, 100), -EINVAL, "carry, 3200");
 	OK(npu_limit(dev, part, 3200, 100));
 	OK(npu_limit(dev, part, 0, 0));
 	for (uint32_t i = 0; i < 2; i++)

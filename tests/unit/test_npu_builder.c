@@ -746,7 +746,8 @@ static void too_large(void **state)
 	assert_int_equal(hal_npu_build(w->b, &image, &size), 0);
 	hal_npu_image_free(image);
 	assert_int_equal(hal_npu_scratch(w->b, 8192, &id), 0);
-	expect(hal_npu_build(w->b, &image, &size), -ENOTSUP, "2^31 for both");
+	expect(hal_npu_build(w->b, &image, &size), -ENOTSUP,
+	       "together they may have 2^31");
 }
 
 /* ---- images ----------------------------------------------------------------------- */
