@@ -24,27 +24,32 @@ static const struct ref_options defaults = {
 
 static const struct hal_option_def options[] = {
 	{"clock", HAL_OPTION_ENUM, 0, 0, "virtual|real", "virtual",
-	 "time is stepped by hal_wait, or is CLOCK_MONOTONIC"},
-	{"units", HAL_OPTION_INT, 1, 16384, NULL, "16", "compute units"},
-	{"rows", HAL_OPTION_INT, 1, 16384, NULL, "1", "units form rows x units/rows"},
+	 "virtual: hal_wait steps the device's time; real: CLOCK_MONOTONIC"},
+	{"units", HAL_OPTION_INT, 1, 16384, NULL, "16", "number of compute units"},
+	{"rows", HAL_OPTION_INT, 1, 16384, NULL, "1",
+	 "rows of the grid of units; must divide units"},
 	{"memory", HAL_OPTION_SIZE, 65536, INT64_C(1) << 40, NULL, "64M",
-	 "device memory"},
+	 "bytes of device memory"},
 	{"colors", HAL_OPTION_INT, 0, REF_COLORS_MAX, NULL, "0",
-	 "memory channels that can be owned, 4096 bytes in turn; 0: none"},
+	 "number of memory channels that a partition can own, interleaved every 4096 "
+	 "bytes; 0: no channels"},
 	{"depth", HAL_OPTION_INT, 1, 1024, NULL, "8",
-	 "commands a queue holds; more of hal.inflight wait"},
-	{"devices", HAL_OPTION_INT, 0, 64, NULL, "1", "devices present"},
+	 "commands that a queue of the device holds; hal.inflight beyond this has no "
+	 "effect"},
+	{"devices", HAL_OPTION_INT, 0, 64, NULL, "1", "number of devices"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "inside|between|none", "inside",
-	 "what the device can do at most"},
+	 "where commands can be stopped; inside: within a command, between: between "
+	 "commands, none: not at all"},
 	{"isolation", HAL_OPTION_ENUM, 0, 0, "enforced|advisory|none", "enforced",
-	 "isolation of units the device claims"},
+	 "isolation of compute units that the device reports"},
 	{"resize", HAL_OPTION_ENUM, 0, 0, "live|idle|none", "live",
-	 "when a partition can move"},
+	 "when partitions can be resized; live: at any time, idle: only while quiet, "
+	 "none: never"},
 	{"load_ms", HAL_OPTION_INT, 0, 60000, NULL, "0",
-	 "how long loading a program takes its caller, as on devices that compile it"},
+	 "time that loading a program takes, in ms, as on devices that compile programs"},
 	{"fold_ns", HAL_OPTION_INT, 0, 1000000000, NULL, "0",
-	 "preempt=inside: suspend by FOLD stops a command at the next multiple of that; "
-	 "0: there is no FOLD"},
+	 "preempt=inside: a FOLD suspend stops a command at the next multiple of this "
+	 "time; 0: no FOLD"},
 	{"map", HAL_OPTION_BOOL, 0, 0, NULL, "yes", "buffers can be mapped"},
 };
 
@@ -77,7 +82,9 @@ static int check_options(const struct ref_options *o, uint32_t index)
 				      o->devices == 1 ? "is" : "are", o->devices,
 				      o->devices == 1 ? "" : "s");
 	if (o->units % o->rows)
-		return ref_host->fail(EINVAL, "ref: units=%u do not form rows=%u",
+		return ref_host->fail(EINVAL,
+				      "ref: units=%u cannot form a grid of rows=%u; "
+				      "units must be a multiple of rows",
 				      o->units, o->rows);
 	return 0;
 }
@@ -279,7 +286,9 @@ static int ext_inject(void *native, uint32_t op, uint64_t nth, int err)
 	struct ref_device *dev = native;
 
 	if (op >= HAL_REF_OPS)
-		return ref_host->fail(EINVAL, "ref: no operation %u to fail", op);
+		return ref_host->fail(
+			EINVAL,
+			"ref: cannot inject a failure into the unknown operation %u", op);
 	atomic_store_explicit(&dev->inject[op].err, err < 0 ? -err : err,
 			      memory_order_relaxed);
 	atomic_store_explicit(&dev->inject[op].nth, nth, memory_order_relaxed);
@@ -303,8 +312,9 @@ static int ext_color_free(void *native, uint32_t color, uint64_t *bytes)
 	const struct ref_device *dev = native;
 
 	if (color >= ref_colors(dev))
-		return ref_host->fail(EINVAL, "ref: no colour %u of %u", color,
-				      ref_colors(dev));
+		return ref_host->fail(EINVAL,
+				      "ref: there is no colour %u; the device has %u",
+				      color, ref_colors(dev));
 	*bytes = ref_memory_free(dev, UINT64_C(1) << color);
 	return 0;
 }
@@ -389,7 +399,9 @@ static const struct hal_backend backend = {
 const struct hal_backend *hal_backend_ref(const struct hal_host *host)
 {
 	if (host->abi != HAL_BACKEND_ABI) {
-		host->fail(EPROTO, "ref: built for backend ABI %u, the library has %u",
+		host->fail(EPROTO,
+			   "ref: this backend was built for backend ABI %u, but the "
+			   "library has %u",
 			   HAL_BACKEND_ABI, host->abi);
 		return NULL;
 	}

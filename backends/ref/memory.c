@@ -110,7 +110,7 @@ static int take_both(struct ref_device *dev, const struct hal_bk_colors *colors,
 	int err;
 
 	if (!taken)
-		return ref_host->fail(ENOMEM, "ref: no memory for a buffer");
+		return ref_host->fail(ENOMEM, "ref: no host memory for a buffer");
 	err = ref_host->granules_take(dev->free, colors, go, taken);
 	if (err)
 		goto out;
@@ -159,19 +159,20 @@ int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 	int err;
 
 	if (ref_injected(dev, HAL_REF_OP_MEM_ALLOC, &err))
-		return ref_host->fail(err, "ref: mem_alloc: injected");
+		return ref_host->fail(err, "ref: mem_alloc: injected error");
 	if ((flags & HAL_BUFFER_MAPPABLE) && !dev->opt.map)
 		return ref_host->fail(ENOTSUP, "ref: map=no: buffers cannot be mapped");
 	if (granules > dev->opt.memory / REF_GRANULE)
-		return ref_host->fail(ENOSPC, "ref: %llu bytes of a memory of %llu",
-				      (unsigned long long)bytes,
-				      (unsigned long long)dev->opt.memory);
+		return ref_host->fail(
+			ENOSPC,
+			"ref: %llu bytes of device memory requested; the device has %llu",
+			(unsigned long long)bytes, (unsigned long long)dev->opt.memory);
 	if (flags & HAL_BUFFER_BIMODAL)
 		twins = hal_bk_twins(granules, colors->mask,
 				     part->desc.wide_mask & ~part->desc.color_mask);
 	mem = malloc(sizeof(*mem) + (granules + twins) * sizeof(mem->granules[0]));
 	if (!mem)
-		return ref_host->fail(ENOMEM, "ref: no memory for a buffer");
+		return ref_host->fail(ENOMEM, "ref: no host memory for a buffer");
 	mem->part = part;
 	mem->bytes = bytes;
 	mem->granule_count = granules;
@@ -228,7 +229,7 @@ int ref_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 	int err;
 
 	if (ref_injected(device, HAL_REF_OP_MEM_WRITE, &err))
-		return ref_host->fail(err, "ref: mem_write: injected");
+		return ref_host->fail(err, "ref: mem_write: injected error");
 	memcpy(mem->data + offset, data, bytes);
 	if (mem->twins)
 		write_twins(mem, offset, data, bytes);
@@ -241,7 +242,7 @@ int ref_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64
 	int err;
 
 	if (ref_injected(device, HAL_REF_OP_MEM_READ, &err))
-		return ref_host->fail(err, "ref: mem_read: injected");
+		return ref_host->fail(err, "ref: mem_read: injected error");
 	memcpy(data, mem->data + offset, bytes);
 	return 0;
 }
@@ -253,7 +254,7 @@ int ref_mem_map(void *device, void *memory, void **address)
 	int err;
 
 	if (ref_injected(device, HAL_REF_OP_MEM_MAP, &err))
-		return ref_host->fail(err, "ref: mem_map: injected");
+		return ref_host->fail(err, "ref: mem_map: injected error");
 	if (!dev->opt.map)
 		return ref_host->fail(ENOTSUP, "ref: map=no: buffers cannot be mapped");
 	*address = mem->data;
@@ -274,7 +275,7 @@ int ref_mem_swap(void *device, void *memory, void *other)
 	int err;
 
 	if (ref_injected(device, HAL_REF_OP_MEM_SWAP, &err))
-		return ref_host->fail(err, "ref: mem_swap: injected");
+		return ref_host->fail(err, "ref: mem_swap: injected error");
 	a->data = b->data;
 	b->data = data;
 	for (uint64_t i = 0; i < a->granule_count; i++) {
@@ -293,7 +294,7 @@ int ref_mem_out(void *device, void *memory)
 	int err;
 
 	if (ref_injected(dev, HAL_REF_OP_MEM_OUT, &err))
-		return ref_host->fail(err, "ref: mem_out: injected");
+		return ref_host->fail(err, "ref: mem_out: injected error");
 	ref_host->granules_give(dev->free, mem->granules, mem->granule_count);
 	free(mem->data);
 	mem->data = NULL;
@@ -308,7 +309,7 @@ int ref_mem_in(void *device, void *memory, const struct hal_bk_colors *colors)
 	int err;
 
 	if (ref_injected(dev, HAL_REF_OP_MEM_IN, &err))
-		return ref_host->fail(err, "ref: mem_in: injected");
+		return ref_host->fail(err, "ref: mem_in: injected error");
 	data = calloc(1, mem->bytes);
 	err = data ? take_granules(dev, colors ? colors : &one_color, mem)
 		   : ref_host->fail(ENOMEM, "ref: no host memory for %llu bytes",
@@ -326,7 +327,7 @@ int ref_partition_widen(void *device, void *partition, uint32_t wide)
 	int err;
 
 	if (ref_injected(device, HAL_REF_OP_WIDEN, &err))
-		return ref_host->fail(err, "ref: partition_widen: injected");
+		return ref_host->fail(err, "ref: partition_widen: injected error");
 	part->wide = wide != 0;
 	for (struct ref_mem *mem = part->bimodal; mem; mem = mem->next_bimodal)
 		switch_twins(mem);

@@ -14,21 +14,26 @@ static int check_units(const struct ref_device *dev,
 	uint32_t r, c;
 
 	if (!d->rows || !d->cols || d->units != (uint32_t)d->rows * d->cols)
-		return ref_host->fail(EINVAL, "ref: %u units are not %u x %u", d->units,
-				      d->rows, d->cols);
+		return ref_host->fail(
+			EINVAL,
+			"ref: a partition of %u units cannot be a rectangle of %u x %u",
+			d->units, d->rows, d->cols);
 	if ((uint32_t)d->row + d->rows > dev->opt.rows ||
 	    (uint32_t)d->col + d->cols > width)
-		return ref_host->fail(
-			EINVAL, "ref: %u x %u at (%u, %u) is not on %u x %u units",
-			d->rows, d->cols, d->row, d->col, dev->opt.rows, width);
+		return ref_host->fail(EINVAL,
+				      "ref: rectangle %u x %u at (%u, %u) exceeds the "
+				      "device's grid of %u x %u units",
+				      d->rows, d->cols, d->row, d->col, dev->opt.rows,
+				      width);
 	for (r = d->row; r < (uint32_t)d->row + d->rows; r++) {
 		for (c = d->col; c < (uint32_t)d->col + d->cols; c++) {
 			int32_t owner = dev->owner[r * width + c];
 
 			if (owner >= 0 && owner != self)
-				return ref_host->fail(
-					ENOSPC, "ref: unit (%u, %u) is partition %d's", r,
-					c, owner);
+				return ref_host->fail(ENOSPC,
+						      "ref: unit (%u, %u) already "
+						      "belongs to partition %d",
+						      r, c, owner);
 		}
 	}
 	return 0;
@@ -53,7 +58,7 @@ int ref_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	int err;
 
 	if (ref_injected(dev, HAL_REF_OP_PARTITION_CREATE, &err))
-		return ref_host->fail(err, "ref: partition_create: injected");
+		return ref_host->fail(err, "ref: partition_create: injected error");
 	err = desc->host ? 0 : check_units(dev, desc, -1);
 	if (err)
 		return err;
@@ -76,10 +81,10 @@ int ref_partition_destroy(void *device, void *partition)
 	struct ref_partition *part = partition;
 
 	if (part->queues || part->buffers || part->moved)
-		return ref_host->fail(EBUSY,
-				      "ref: partition %u has %u queues, %u buffers%s",
-				      part->desc.index, part->queues, part->buffers,
-				      part->moved ? ", a resize" : "");
+		return ref_host->fail(
+			EBUSY, "ref: partition %u still has %u queues, %u buffers%s",
+			part->desc.index, part->queues, part->buffers,
+			part->moved ? ", a resize" : "");
 	set_units(dev, &part->desc, -1);
 	dev->partitions--;
 	free(part);
@@ -96,13 +101,15 @@ int ref_resize(void *device, void *partition, const struct hal_bk_partition_desc
 	int err;
 
 	if (ref_injected(dev, HAL_REF_OP_RESIZE, &err))
-		return ref_host->fail(err, "ref: resize: injected");
+		return ref_host->fail(err, "ref: resize: injected error");
 	if (dev->opt.resize == REF_RESIZE_NONE)
 		return ref_host->fail(ENOTSUP,
-				      "ref: resize=none: partitions do not move");
+				      "ref: resize=none: partitions cannot be resized");
 	if (part->moved ||
 	    (dev->opt.resize == REF_RESIZE_IDLE && (part->running || part->ready_first)))
-		return ref_host->fail(EBUSY, "ref: partition %u is not quiet",
+		return ref_host->fail(EBUSY,
+				      "ref: partition %u has commands or a resize in "
+				      "progress; wait for them first",
 				      part->desc.index);
 	err = check_units(dev, desc, (int32_t)part->desc.index);
 	if (err)

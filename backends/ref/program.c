@@ -13,25 +13,32 @@
 static int check_head(const struct hal_ref_image *head, size_t size)
 {
 	if (size < sizeof(*head))
-		return ref_host->fail(EINVAL,
-				      "ref: image ends at byte %zu, its head has %zu",
-				      size, sizeof(*head));
+		return ref_host->fail(
+			EINVAL,
+			"ref: the image has %zu bytes; its header alone needs %zu", size,
+			sizeof(*head));
 	if (head->magic != HAL_REF_MAGIC)
 		return ref_host->fail(
 			EINVAL, "ref: not an image: magic 0x%08x at byte 0, not 0x%08x",
 			head->magic, HAL_REF_MAGIC);
 	if (head->version != HAL_REF_VERSION)
-		return ref_host->fail(EINVAL, "ref: image version %u at byte 4, not %u",
+		return ref_host->fail(EINVAL,
+				      "ref: the image has version %u at byte 4; this "
+				      "library reads version %u",
 				      head->version, HAL_REF_VERSION);
 	if (head->kernel_size != sizeof(struct hal_ref_kernel))
-		return ref_host->fail(EINVAL, "ref: kernel_size %u at byte 8, not %zu",
-				      head->kernel_size, sizeof(struct hal_ref_kernel));
+		return ref_host->fail(
+			EINVAL,
+			"ref: the image has kernel_size %u at byte 8; it must be %zu",
+			head->kernel_size, sizeof(struct hal_ref_kernel));
 	if (!head->kernel_count)
-		return ref_host->fail(EINVAL, "ref: kernel_count at byte 12 is 0");
+		return ref_host->fail(
+			EINVAL,
+			"ref: the image has no kernels: kernel_count at byte 12 is 0");
 	if ((size - sizeof(*head)) / sizeof(struct hal_ref_kernel) < head->kernel_count)
 		return ref_host->fail(EINVAL,
-				      "ref: image is cut at byte %zu: %u kernels end at "
-				      "byte %" PRIu64,
+				      "ref: the image is truncated at byte %zu: its %u "
+				      "kernels would end at byte %" PRIu64,
 				      size, head->kernel_count,
 				      (uint64_t)sizeof(*head) +
 					      (uint64_t)head->kernel_count *
@@ -42,15 +49,16 @@ static int check_head(const struct hal_ref_image *head, size_t size)
 static int check_kernel(const struct hal_ref_kernel *k, uint32_t index)
 {
 	if (!memchr(k->name, 0, sizeof(k->name)) || !k->name[0])
-		return ref_host->fail(EINVAL, "ref: kernel %u: no name of 1 to 31 bytes",
-				      index);
+		return ref_host->fail(
+			EINVAL, "ref: kernel %u has no valid name (1 to 31 characters)",
+			index);
 	if (!k->fn)
 		return ref_host->fail(EINVAL, "ref: kernel %u '%s': fn is NULL", index,
 				      k->name);
 	if (k->arg_count > HAL_ARGS_MAX)
-		return ref_host->fail(EINVAL,
-				      "ref: kernel %u '%s': arg_count %u, at most %u",
-				      index, k->name, k->arg_count, HAL_ARGS_MAX);
+		return ref_host->fail(
+			EINVAL, "ref: kernel %u '%s': arg_count is %u; the limit is %u",
+			index, k->name, k->arg_count, HAL_ARGS_MAX);
 	return 0;
 }
 
@@ -62,7 +70,7 @@ static void *call_at(const struct hal_ref_call *call, uint32_t arg, uint64_t off
 
 	if (!a || !a->data) {
 		snprintf(call->fault, call->fault_bytes,
-			 "kernel %s: argument %u is not memory", call->kernel, arg);
+			 "kernel %s: argument %u is not a buffer", call->kernel, arg);
 		return NULL;
 	}
 	if (offset > a->bytes || bytes > a->bytes - offset) {
@@ -113,7 +121,7 @@ int ref_program_load(void *device, const void *image, size_t size, void **out)
 
 	pass_time(dev->opt.load_ms);
 	if (ref_injected(dev, HAL_REF_OP_PROGRAM_LOAD, &err))
-		return ref_host->fail(err, "ref: program_load: injected");
+		return ref_host->fail(err, "ref: program_load: injected error");
 	err = check_head(head, size);
 	if (err)
 		return err;
@@ -147,8 +155,9 @@ int ref_kernel_get(void *device, void *program, uint32_t index,
 
 	(void)device;
 	if (index >= prog->count)
-		return ref_host->fail(ENOENT, "ref: no kernel %u of %u", index,
-				      prog->count);
+		return ref_host->fail(ENOENT,
+				      "ref: there is no kernel %u; the program has %u",
+				      index, prog->count);
 	k = prog->kernels[index].k;
 	memset(info, 0, sizeof(*info));
 	memcpy(info->name, k->name, sizeof(info->name));

@@ -575,12 +575,12 @@ int ref_queue_create(void *device, void *partition, int32_t priority, void **out
 	int err;
 
 	if (ref_injected(dev, HAL_REF_OP_QUEUE_CREATE, &err))
-		return ref_host->fail(err, "ref: queue_create: injected");
+		return ref_host->fail(err, "ref: queue_create: injected error");
 	while (size < dev->opt.depth)
 		size *= 2;
 	q = calloc(1, sizeof(*q) + size * sizeof(q->ring[0]));
 	if (!q)
-		return ref_host->fail(ENOMEM, "ref: no memory for a queue of %u",
+		return ref_host->fail(ENOMEM, "ref: no memory for a queue of %u commands",
 				      dev->opt.depth);
 	q->part = part->host;
 	q->home = part;
@@ -601,7 +601,7 @@ int ref_queue_destroy(void *device, void *queue)
 	(void)device;
 	if ((q->count && q->suspended != REF_FOLDED) || q->part->running == q ||
 	    q->notice)
-		return ref_host->fail(EBUSY, "ref: %u commands are in the queue",
+		return ref_host->fail(EBUSY, "ref: the queue still has %u commands",
 				      q->count);
 	q->home->queues--;
 	free(q);
@@ -638,7 +638,7 @@ submit_slowly(struct ref_device *dev, struct ref_queue *q, const struct hal_bk_c
 	int err;
 
 	if (ref_injected(dev, HAL_REF_OP_SUBMIT, &err))
-		return ref_host->fail(err, "ref: submit: injected");
+		return ref_host->fail(err, "ref: submit: injected error");
 	return submit(dev, q, cmd, ref_now(dev));
 }
 
@@ -712,9 +712,10 @@ int ref_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	int err;
 
 	if (ref_injected(dev, HAL_REF_OP_SUSPEND, &err))
-		return ref_host->fail(err, "ref: suspend: injected");
+		return ref_host->fail(err, "ref: suspend: injected error");
 	if (!suspends_by(&dev->opt, mode))
-		return ref_host->fail(ENOTSUP, "ref: no suspend in mode %u", mode);
+		return ref_host->fail(ENOTSUP, "ref: suspend mode %u is not supported",
+				      mode);
 	if (q->suspended != REF_RUNS)
 		return ref_host->fail(EBUSY, "ref: the queue is suspended already");
 	q->suspended = states[mode];
@@ -742,7 +743,8 @@ int ref_resume(void *device, void *queue)
 		return ref_host->fail(EINVAL, "ref: the queue is not suspended");
 	if ((q->count && q->suspended != REF_FOLDED) || q->part->running == q ||
 	    q->notice)
-		return ref_host->fail(EBUSY, "ref: the queue is not quiet yet");
+		return ref_host->fail(EBUSY, "ref: the queue is still being suspended; "
+					     "it can resume when that has completed");
 	q->suspended = REF_RUNS;
 	q->room = q->depth;
 	if (q->count) {

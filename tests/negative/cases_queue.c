@@ -94,14 +94,14 @@ NEGATIVE(hal_program_load, EINVAL, prog_null, "prog")
 	return hal_program_load(w->dev, &i, sizeof(i), NULL);
 }
 
-NEGATIVE(hal_program_load, EINVAL, truncated_head, "byte 15")
+NEGATIVE(hal_program_load, EINVAL, truncated_head, "15 bytes")
 {
 	struct image i = good_image();
 
 	return load(w, &i, 15);
 }
 
-NEGATIVE(hal_program_load, EINVAL, truncated_kernel, "cut at byte")
+NEGATIVE(hal_program_load, EINVAL, truncated_kernel, "truncated at byte")
 {
 	struct image i = good_image();
 
