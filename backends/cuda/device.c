@@ -25,37 +25,39 @@ static const struct cu_options defaults = {
 
 static const struct hal_option_def options[] = {
 	{"library", HAL_OPTION_STRING, 0, 0, NULL, "libcuda.so.1",
-	 "file of the CUDA driver; one a process"},
+	 "file of the CUDA driver library; a process can use only one"},
 	{"clock", HAL_OPTION_ENUM, 0, 0, "real|virtual", "real",
-	 "time is the host's, or stepped where the driver can be driven"},
+	 "real: time is the host's clock; virtual: time is stepped, which only a fake "
+	 "driver supports"},
 	{"inflight", HAL_OPTION_INT, 1, CU_INFLIGHT_MAX, NULL, "4",
-	 "commands of a queue that the device has at a time"},
+	 "commands of one queue that the device may have at a time"},
 	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
-	 "a launch that takes longer is given up and its queue with it; 0: none is"},
+	 "time after which a launch that has not ended is given up, together with its "
+	 "queue; 0: never"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "device|host|vmm", "device",
-	 "where buffers are that need not be mappable; vmm: the device's, each in a "
-	 "range "
-	 "of addresses that is its partition's"},
+	 "where buffers that need not be mappable are placed; vmm: in device memory, "
+	 "each in its partition's address range"},
 	{"range", HAL_OPTION_SIZE, 0, INT64_C(1) << 44, NULL, "0",
-	 "with memory=vmm: bytes of a partition's range; 0: as many as the device has "
-	 "memory"},
+	 "with memory=vmm: bytes of a partition's address range; 0: as many bytes as the "
+	 "device has memory"},
 	{"bounds", HAL_OPTION_BOOL, 0, 0, NULL, "no",
-	 "with memory=vmm: kernels reach their partition's range alone; programs that "
-	 "cannot be rewritten so are refused"},
+	 "with memory=vmm: keep kernels to their partition's address range, and refuse "
+	 "programs that cannot be rewritten for this"},
 	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask|stream|auto", "auto",
-	 "none: the device is one unit; green contexts, masks at launch or in streams: "
-	 "tried out at open; auto: the best, tried out in another process"},
+	 "how units are assigned to partitions; none: the device is one unit; green: "
+	 "green contexts, mask: masks at launch, stream: masks of streams, each tried "
+	 "out at open; auto: the best of these, tried out in another process"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block", "between",
-	 "launches are stopped between commands alone, or between their blocks, where "
-	 "their PTX can be rewritten"},
+	 "between: stop queues between commands only; block: also between the blocks of "
+	 "a launch, where the PTX of its kernel can be rewritten"},
 	{"graphs", HAL_OPTION_BOOL, 0, 0, NULL, "no",
-	 "commands of recorded sequences are given as graphs, as many at once as are in "
-	 "flight; with partitions=none and preempt=between"},
+	 "submit the commands of recorded sequences as CUDA graphs, each as large as "
+	 "inflight allows; needs partitions=none and preempt=between"},
 	{"helper", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "program that tries out for partitions=auto; empty: hal-cuda-trial, by the "
-	 "library"},
+	 "program that tries out the ways of partitions=auto; empty: hal-cuda-trial in "
+	 "the library's folder"},
 	{"trial_ms", HAL_OPTION_INT, 1, 600000, NULL, "20000",
-	 "how long it may take for each way"},
+	 "time limit of helper for each way, in ms"},
 };
 
 static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
@@ -143,7 +145,7 @@ static int count_devices(const struct cu_options *o)
 	if (err)
 		return err;
 	return count > 0 ? count
-			 : cu_host->fail(ENODEV, "cuda: the driver shows no device");
+			 : cu_host->fail(ENODEV, "cuda: the driver reports no device");
 }
 
 /* ---- what it says of itself -------------------------------------------------------- */
@@ -197,7 +199,8 @@ static int look_up(int device, enum cu_way *way, uint32_t *units)
 	*way = CU_WAY_NONE;
 	v = calloc(1, sizeof(*v));
 	if (!v)
-		return cu_host->fail(ENOMEM, "cuda: no memory for what was tried out");
+		return cu_host->fail(
+			ENOMEM, "cuda: no memory to read the results of partitions=auto");
 	cu_verdict_of(device, v);
 	cu_kept_read(v, why);
 	for (i = 0; i < CU_WAYS && *way == CU_WAY_NONE; i++) {
@@ -295,7 +298,8 @@ static int start_clock(struct cu_device *dev)
 	}
 	if (!cu.drive || !cu.advance)
 		return cu_host->fail(ENOTSUP,
-				     "cuda:%u: clock=virtual: %s runs by its own clock",
+				     "cuda:%u: clock=virtual needs a fake driver: the "
+				     "time of %s cannot be stepped",
 				     dev->index, dev->shape.name);
 	cu.drive(1);
 	cu.advance(0, &now, &idle);
@@ -309,8 +313,8 @@ int cu_gone(struct cu_device *dev)
 	const uint32_t r = atomic_load(&dev->lost);
 
 	return cu_host->fail(EIO,
-			     "cuda:%u: lost: %s (%u); no CUDA call of this process "
-			     "works any more",
+			     "cuda:%u: the device is lost: %s (%u); no CUDA call of this "
+			     "process works any more",
 			     dev->index, cu_result_name(r), r);
 }
 
@@ -448,8 +452,9 @@ static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	if (count < 0)
 		return count;
 	if (index >= (uint32_t)count)
-		return cu_host->fail(ENODEV, "cuda:%u: the driver shows %d", index,
-				     count);
+		return cu_host->fail(ENODEV,
+				     "cuda:%u: no such device: the driver reports %d",
+				     index, count);
 	err = read_shape(index, &s);
 	if (err)
 		return err;
@@ -518,7 +523,9 @@ const struct hal_backend *hal_backend_cuda(const struct hal_host *host)
 	cu_host = host;
 	if (host->abi == HAL_BACKEND_ABI)
 		return &backend;
-	host->fail(EPROTO, "cuda: built for backend ABI %u, the library has %u",
-		   HAL_BACKEND_ABI, host->abi);
+	host->fail(
+		EPROTO,
+		"cuda: this backend was built for backend ABI %u, but the library has %u",
+		HAL_BACKEND_ABI, host->abi);
 	return NULL;
 }

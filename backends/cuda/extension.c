@@ -26,7 +26,8 @@ static int ext_info(void *native, struct hal_cuda_info *info)
 	const struct cu_device *dev = native;
 
 	if (info->size != sizeof(*info))
-		return cu_host->fail(EINVAL, "cuda: a hal_cuda_info of %u bytes, not %zu",
+		return cu_host->fail(EINVAL,
+				     "cuda: .size of hal_cuda_info is %u; it must be %zu",
 				     info->size, sizeof(*info));
 	*info = (struct hal_cuda_info){.size = sizeof(*info),
 				       .way = (uint32_t)cu_way_of(dev),
@@ -49,10 +50,11 @@ _Static_assert(HAL_GPU_SAID >= HAL_CUDA_SAID, "what was tried out has room");
 static const char *memory_of(const struct cu_device *dev)
 {
 	if (dev->opt.bounds)
-		return "; a partition's memory is mapped in a range of its own, and "
-		       "kernels are kept to it";
-	return dev->opt.vmm ? "; a partition's memory is mapped in a range of its own"
-			    : "";
+		return "; each partition's memory is mapped in its own address range, "
+		       "and kernels cannot reach outside it";
+	return dev->opt.vmm
+		       ? "; each partition's memory is mapped in its own address range"
+		       : "";
 }
 
 static int gpu_info(void *native, struct hal_gpu_info *info)
@@ -61,25 +63,26 @@ static int gpu_info(void *native, struct hal_gpu_info *info)
 	int n;
 
 	if (info->size != sizeof(*info))
-		return cu_host->fail(EINVAL, "cuda: a hal_gpu_info of %u bytes, not %zu",
+		return cu_host->fail(EINVAL,
+				     "cuda: .size of hal_gpu_info is %u; it must be %zu",
 				     info->size, sizeof(*info));
 	memset(info, 0, sizeof(*info));
 	info->size = sizeof(*info);
 	snprintf(info->way, sizeof(info->way), "%s", cu_way_names[cu_way_of(dev)]);
 	snprintf(info->why, sizeof(info->why), "%.900s%s", dev->said, memory_of(dev));
 	n = snprintf(info->faults, sizeof(info->faults),
-		     "a fault ends all CUDA of the process; a launch that does not end "
-		     "holds its queue, and only the process's end ends it");
+		     "a fault ends all CUDA work of the process; a launch that does not "
+		     "end blocks its queue until the process ends");
 	if (dev->opt.hang_ns)
 		n += snprintf(info->faults + n, sizeof(info->faults) - (size_t)n,
-			      "; after %u ms its queue is given up, and the device keeps "
-			      "what it has%s",
+			      "; after %u ms the queue is given up, and the device keeps "
+			      "the launch's resources%s",
 			      (uint32_t)(dev->opt.hang_ns / 1000000),
-			      dev->opt.block ? " until blocks that run end" : "");
+			      dev->opt.block ? " until the running blocks end" : "");
 	if (dev->opt.bounds)
 		(void)snprintf(info->faults + n, sizeof(info->faults) - (size_t)n,
-			       "; an access outside the partition's range is not made "
-			       "and ends its queue alone");
+			       "; an access outside the partition's range is skipped and "
+			       "ends only the kernel's queue");
 	return 0;
 }
 
@@ -100,9 +103,10 @@ static int gpu_stops(void *native, const char *kernel, char why[HAL_GPU_SAID])
 			snprintf(why, HAL_GPU_SAID, "%s", p->kernels[i].why);
 		}
 	pthread_mutex_unlock(&dev->programs_lock);
-	return found >= 0 ? found
-			  : cu_host->fail(ENOENT, "cuda: no program has a kernel %s",
-					  kernel);
+	return found >= 0
+		       ? found
+		       : cu_host->fail(ENOENT, "cuda: no loaded program has a kernel %s",
+				       kernel);
 }
 
 static const struct hal_gpu_extension gpu_extension = {

@@ -24,8 +24,8 @@ int cu_fence_open(const struct cu_device *dev)
 	if (dev->opt.vmm)
 		return 0;
 	return cu_host->fail(EINVAL,
-			     "cuda:%u: bounds=yes needs memory=vmm: buffers have to lie "
-			     "in a range of their partition's",
+			     "cuda:%u: bounds=yes needs memory=vmm, which places buffers "
+			     "in their partition's address range",
 			     dev->index);
 }
 
@@ -84,9 +84,10 @@ int cu_fence_rewrite(const struct cu_program *prog, char **text, size_t *bytes)
 	int err;
 
 	if (prog->format != HAL_CUDA_PTX)
-		return cu_host->fail(ENOTSUP,
-				     "cuda: bounds=yes: a program that is no PTX cannot "
-				     "be kept to its partition's memory");
+		return cu_host->fail(
+			ENOTSUP,
+			"cuda: bounds=yes: only programs in PTX can be kept to their "
+			"partition's memory; this one is a cubin or fatbin");
 	err = ptx_parse((const char *)prog->code, prog->code_bytes, &m, why);
 	if (err)
 		return cu_host->fail(-err, "cuda: bounds=yes: %s", why);
@@ -113,8 +114,8 @@ int cu_fence_make(struct cu_device *dev, struct cu_queue *q)
 static int refuse(const struct cu_kernel *k, uint32_t i, const char *what)
 {
 	return cu_host->fail(EINVAL,
-			     "cuda: kernel %s: argument %u is %s: with bounds=yes "
-			     "kernels reach their partition's range alone",
+			     "cuda: kernel %s: argument %u is %s; with bounds=yes "
+			     "kernels reach only their partition's address range",
 			     k->info.name, i, what);
 }
 
@@ -129,8 +130,8 @@ int cu_fence_check(const struct cu_queue *q, const struct hal_bk_cmd *cmd)
 			continue;
 		return refuse(cmd->launch.kernel, i,
 			      mem->place.range ? "another partition's memory"
-			      : mem->host      ? "mappable, memory of the host's"
-					       : "the program's own memory");
+			      : mem->host ? "a mappable buffer, which is in host memory"
+					  : "memory imported from the application");
 	}
 	return 0;
 }
@@ -155,7 +156,7 @@ bool cu_fence_astray(struct cu_queue *q, const struct cu_slot *s)
 		return false;
 	if (!q->broken)
 		snprintf(q->fault, sizeof(q->fault),
-			 "an access outside its partition's range");
+			 "access outside its partition's range");
 	q->broken = true;
 	return true;
 }

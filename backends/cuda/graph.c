@@ -29,28 +29,31 @@ int cu_graphs_check(const struct cu_device *dev)
 	bool there = true;
 
 	if (dev->opt.block)
-		return cu_host->fail(EINVAL,
-				     "cuda:%u: graphs=yes and preempt=block: what "
-				     "is in a graph does not stop between blocks",
-				     dev->index);
+		return cu_host->fail(
+			EINVAL,
+			"cuda:%u: graphs=yes and preempt=block exclude each other: "
+			"launches in a graph cannot stop between blocks",
+			dev->index);
 	if (dev->opt.bounds)
-		return cu_host->fail(EINVAL,
-				     "cuda:%u: graphs=yes and bounds=yes: launches of a "
-				     "graph do not bring their partition's range along",
-				     dev->index);
+		return cu_host->fail(
+			EINVAL,
+			"cuda:%u: graphs=yes and bounds=yes exclude each other: launches "
+			"in a graph do not pass their partition's range",
+			dev->index);
 	if (cu_way_of(dev) != CU_WAY_NONE)
 		return cu_host->fail(
 			ENOTSUP,
-			"cuda:%u: graphs=yes: that kernels of a graph keep to "
-			"a partition (%s) is not known; it takes "
-			"partitions=none",
+			"cuda:%u: graphs=yes needs partitions=none: it is unknown "
+			"whether kernels in a graph keep to a partition (%s)",
 			dev->index, cu_way_names[cu_way_of(dev)]);
 #define CU_THERE(name, params, args) there = there && cu.name;
 	CU_GRAPH_CALLS(CU_THERE)
 #undef CU_THERE
 	return there ? 0
-		     : cu_host->fail(ENOTSUP, "cuda:%u: graphs=yes: the driver has none",
-				     dev->index);
+		     : cu_host->fail(
+			       ENOTSUP,
+			       "cuda:%u: graphs=yes: the driver does not support graphs",
+			       dev->index);
 }
 
 int cu_graphs_make(struct cu_device *dev, struct cu_queue *q)

@@ -40,9 +40,9 @@ static int split(int device, struct cu_resource **groups, uint32_t *count, uint3
 	if (!cu.cuDeviceGetDevResource || !cu.cuDevSmResourceSplitByCount ||
 	    !cu.cuDevResourceGenerateDesc || !cu.cuGreenCtxCreate ||
 	    !cu.cuGreenCtxDestroy || !cu.cuGreenCtxStreamCreate)
-		return cu_host->fail(ENOTSUP,
-				     "cuda: partitions=green: the driver has no green "
-				     "contexts, or no streams in them (CUDA 12.5)");
+		return cu_host->fail(
+			ENOTSUP, "cuda: partitions=green: the driver has no green "
+				 "contexts with streams; CUDA 12.5 or later is needed");
 	memset(&whole, 0, sizeof(whole));
 	err = CU(NULL, cuDeviceGetDevResource, device, &whole, CU_RESOURCE_SM);
 	if (!err)
@@ -52,7 +52,7 @@ static int split(int device, struct cu_resource **groups, uint32_t *count, uint3
 		return err;
 	if (!n || n > GROUPS_MOST)
 		return cu_host->fail(ENOTSUP,
-				     "cuda: partitions=green: %u groups of %u "
+				     "cuda: partitions=green: cannot use %u groups of %u "
 				     "multiprocessors",
 				     n, whole.least);
 	parts = calloc(n, sizeof(*parts));
@@ -63,8 +63,8 @@ static int split(int device, struct cu_resource **groups, uint32_t *count, uint3
 	for (i = 1; !err && i < n; i++)
 		if (parts[i].count != parts[0].count)
 			err = cu_host->fail(ENOTSUP,
-					    "cuda: partitions=green: groups of %u and of "
-					    "%u multiprocessors",
+					    "cuda: partitions=green: groups have "
+					    "different sizes, %u and %u multiprocessors",
 					    parts[0].count, parts[i].count);
 	if (err) {
 		free(parts);
@@ -123,8 +123,8 @@ int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **
 		if (cu_refused.result == CUR_NOT_SUPPORTED && cu_mask_hooked())
 			err = cu_host->fail(
 				ENOTSUP,
-				"cuda:%u: the driver makes no green contexts in "
-				"a process that has had masks at launch",
+				"cuda:%u: the driver creates no green contexts in a "
+				"process that has used partitions=mask",
 				dev->index);
 		return err;
 	}
@@ -169,10 +169,11 @@ static int judge(struct cu_device *dev, uint32_t unit, const bool *ran, bool *ta
 	}
 	if (own == dev->green->per && !strange)
 		return 0;
-	return cu_host->fail(ENOTSUP,
-			     "cuda:%u: partitions=green: tried out, unit %u ran on %u "
-			     "multiprocessors of its own, not %u, and on %u of others",
-			     dev->index, unit, own, dev->green->per, strange);
+	return cu_host->fail(
+		ENOTSUP,
+		"cuda:%u: partitions=green: in the trial, unit %u ran on %u "
+		"multiprocessors of its own instead of %u, and on %u of other units",
+		dev->index, unit, own, dev->green->per, strange);
 }
 
 static int run_in(struct cu_device *dev, struct cu_trial *t, uint32_t unit, bool *taken)
@@ -211,8 +212,8 @@ static int compare(const struct cu_device *dev, const struct cu_tried *tried)
 	if (dev->green->units == tried->units && dev->green->per == tried->per)
 		return 0;
 	return cu_host->fail(ENOTSUP,
-			     "cuda:%u: partitions=green: %u units of %u, tried out were "
-			     "%u of %u",
+			     "cuda:%u: partitions=green: the device has %u units of %u "
+			     "multiprocessors, but the stored trial found %u of %u",
 			     dev->index, dev->green->units, dev->green->per, tried->units,
 			     tried->per);
 }

@@ -23,17 +23,17 @@ static int check_memory(struct cu_device *dev, uint64_t address, uint64_t bytes)
 	cu_pop(mode);
 	if (r == CUR_INVALID_VALUE || r == CUR_NOT_FOUND)
 		return cu_host->fail(EINVAL,
-				     "cuda:%u: 0x%" PRIx64 " is no memory of the "
-				     "device's primary context",
+				     "cuda:%u: 0x%" PRIx64
+				     " is not memory of the device's primary context",
 				     dev->index, address);
 	if (r)
 		return cu_failed(dev, r, "cuMemGetAddressRange_v2");
 	if (address - base > all || bytes > all - (address - base))
-		return cu_host->fail(EINVAL,
-				     "cuda:%u: %" PRIu64 " bytes at 0x%" PRIx64
-				     ", the allocation ends after %" PRIu64,
-				     dev->index, bytes, address,
-				     (uint64_t)all - (address - base));
+		return cu_host->fail(
+			EINVAL,
+			"cuda:%u: %" PRIu64 " bytes at 0x%" PRIx64
+			" exceed the allocation, which ends after %" PRIu64 " bytes",
+			dev->index, bytes, address, (uint64_t)all - (address - base));
 	return 0;
 }
 
@@ -47,22 +47,23 @@ int cu_offer_memory(void *native, uint64_t address, uint64_t bytes)
 	if (bytes && dev->opt.bounds)
 		return cu_host->fail(
 			ENOTSUP,
-			"cuda:%u: with bounds=yes buffers lie in a range of "
-			"their partition's: memory of the program's does not",
+			"cuda:%u: with bounds=yes memory cannot be imported: buffers "
+			"must lie in their partition's address range",
 			dev->index);
 	if (bytes && address % HAL_GPU_ALIGN)
-		return cu_host->fail(EINVAL,
-				     "cuda:%u: 0x%" PRIx64 " is no multiple of %u",
-				     dev->index, address, HAL_GPU_ALIGN);
+		return cu_host->fail(
+			EINVAL, "cuda:%u: address 0x%" PRIx64 " is not a multiple of %u",
+			dev->index, address, HAL_GPU_ALIGN);
 	err = bytes ? check_memory(dev, address, bytes) : 0;
 	if (err)
 		return err;
 	pthread_mutex_lock(&dev->offer.lock);
 	if (bytes && dev->offer.bytes) {
-		err = cu_host->fail(EBUSY,
-				    "cuda:%u: memory at 0x%" PRIx64 " has been offered, "
-				    "and no buffer made of it",
-				    dev->index, dev->offer.address);
+		err = cu_host->fail(
+			EBUSY,
+			"cuda:%u: the memory at 0x%" PRIx64
+			" has been offered, but no buffer has been created from it yet",
+			dev->index, dev->offer.address);
 	} else {
 		dev->offer.address = address;
 		dev->offer.bytes = bytes;
@@ -103,15 +104,14 @@ static int check_stream(struct cu_device *dev, void *stream)
 		return err;
 	if (context != dev->context)
 		return cu_host->fail(EINVAL,
-				     "cuda:%u: the stream is not of the device's primary "
-				     "context",
+				     "cuda:%u: the stream does not belong to the "
+				     "device's primary context",
 				     dev->index);
 	if (!(flags & CU_STREAM_NON_BLOCKING))
-		return cu_host->fail(
-			EINVAL,
-			"cuda:%u: the stream waits for the NULL stream: make "
-			"it with CU_STREAM_NON_BLOCKING",
-			dev->index);
+		return cu_host->fail(EINVAL,
+				     "cuda:%u: the stream synchronizes with the NULL "
+				     "stream; create it with CU_STREAM_NON_BLOCKING",
+				     dev->index);
 	if (recorded)
 		return cu_host->fail(EBUSY, "cuda:%u: the stream is being captured",
 				     dev->index);
@@ -124,13 +124,13 @@ static int check_way(const struct cu_device *dev)
 {
 	if (dev->opt.block)
 		return cu_host->fail(ENOTSUP,
-				     "cuda:%u: with preempt=block queues have streams of "
-				     "their own",
+				     "cuda:%u: with preempt=block queues cannot use an "
+				     "imported stream",
 				     dev->index);
 	if (dev->green || (dev->mask && dev->mask->stream_at))
 		return cu_host->fail(ENOTSUP,
-				     "cuda:%u: partitions=%s: queues have streams of "
-				     "their own",
+				     "cuda:%u: with partitions=%s queues cannot use an "
+				     "imported stream",
 				     dev->index, cu_way_names[cu_way_of(dev)]);
 	return 0;
 }
@@ -145,7 +145,8 @@ int cu_offer_stream(void *native, void *stream)
 	if (atomic_load(&dev->lost))
 		return cu_gone(dev);
 	if (named == 1 || named == 2)
-		return cu_host->fail(EINVAL, "cuda:%u: a NULL stream is no queue",
+		return cu_host->fail(EINVAL,
+				     "cuda:%u: the NULL stream cannot become a queue",
 				     dev->index);
 	if (stream)
 		err = check_way(dev);
@@ -156,8 +157,8 @@ int cu_offer_stream(void *native, void *stream)
 	pthread_mutex_lock(&dev->offer.lock);
 	if (stream && dev->offer.stream)
 		err = cu_host->fail(EBUSY,
-				    "cuda:%u: a stream has been offered, and no queue "
-				    "made of it",
+				    "cuda:%u: a stream has been offered, but no queue "
+				    "has been created from it yet",
 				    dev->index);
 	else
 		dev->offer.stream = stream;

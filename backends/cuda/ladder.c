@@ -137,10 +137,11 @@ static void ended(struct cu_tried *t, bool heard, uint32_t ms, int status)
 	if (!heard)
 		snprintf(t->why, sizeof(t->why), "%s did not end in %u ms", HELPER, ms);
 	else if (WIFSIGNALED(status))
-		snprintf(t->why, sizeof(t->why), "%s died: SIG%s", HELPER,
+		snprintf(t->why, sizeof(t->why), "%s was killed by SIG%s", HELPER,
 			 sigabbrev_np(WTERMSIG(status)));
 	else
-		snprintf(t->why, sizeof(t->why), "%s ended with %d and no answer", HELPER,
+		snprintf(t->why, sizeof(t->why),
+			 "%s exited with status %d and printed no result", HELPER,
 			 WEXITSTATUS(status));
 }
 
@@ -180,8 +181,8 @@ static void run_helper(const struct cu_device *dev, const char *path, int in, in
 		*t = *found;
 	} else if (heard && text[0]) {
 		t->err = -EIO;
-		snprintf(t->why, sizeof(t->why), "what %s says %s", HELPER,
-			 wrong ? wrong : "is of another way");
+		snprintf(t->why, sizeof(t->why), "the result of %s %s", HELPER,
+			 wrong ? wrong : "is for another way");
 	} else {
 		ended(t, heard, dev->opt.trial_ms, status);
 	}
@@ -196,10 +197,12 @@ static void try_out(const struct cu_device *dev, const struct cu_verdict *v,
 
 	if (said && !find_helper(dev, path)) {
 		t->err = -EIO;
-		snprintf(t->why, sizeof(t->why), "there is no program %.150s", path);
+		snprintf(t->why, sizeof(t->why), "the program %.150s does not exist",
+			 path);
 	} else if (!said || pipe2(fds, O_CLOEXEC)) {
 		t->err = -EIO;
-		snprintf(t->why, sizeof(t->why), "no memory or file for %s", HELPER);
+		snprintf(t->why, sizeof(t->why), "no memory or file descriptor to run %s",
+			 HELPER);
 	} else {
 		memcpy(said->device, v->device, sizeof(said->device));
 		memcpy(said->build, v->build, sizeof(said->build));
@@ -270,7 +273,8 @@ static int choose(struct cu_device *dev, struct cu_verdict *v, struct cu_tried *
 		else if (atomic_load(&dev->lost))
 			return cu_gone(dev);
 		else
-			say(dev, "%s: does not open; ", cu_way_names[cu_way_order[i]]);
+			say(dev, "%s: works elsewhere but cannot be opened here; ",
+			    cu_way_names[cu_way_order[i]]);
 	}
 	if (cu_way_of(dev) == CU_WAY_NONE)
 		say(dev, "none: the device is one unit");
@@ -287,7 +291,9 @@ int cu_ladder(struct cu_device *dev)
 	struct cu_verdict *v = calloc(1, sizeof(*v));
 	struct cu_tried *t = calloc(1, sizeof(*t));
 	int err = v && t ? choose(dev, v, t)
-			 : cu_host->fail(ENOMEM, "cuda: no memory for what is tried out");
+			 : cu_host->fail(
+				   ENOMEM,
+				   "cuda: no memory for the results of partitions=auto");
 
 	free(t);
 	free(v);

@@ -76,18 +76,19 @@ static int find_hook(struct cu_device *dev)
 	memcpy(&bytes, table, sizeof(bytes));
 	if (bytes < (SLOT_ENABLE + 1) * sizeof(void *))
 		return cu_host->fail(ENOTSUP,
-				     "cuda: partitions=mask: the driver's table has %u "
-				     "bytes",
+				     "cuda: partitions=mask: the driver's callback table "
+				     "has only %u bytes",
 				     (uint32_t)bytes);
 	memcpy(&subscribe, (const char *)table + SLOT_SUBSCRIBE * 8, 8);
 	memcpy(&enable, (const char *)table + SLOT_ENABLE * 8, 8);
 	if (!subscribe || !enable)
-		return cu_host->fail(ENOTSUP, "cuda: partitions=mask: the driver's table "
-					      "has no such entries");
+		return cu_host->fail(ENOTSUP, "cuda: partitions=mask: the driver's "
+					      "callback table lacks the entries needed");
 	if (subscribe(&handle, before_upload, NULL) ||
 	    enable(1, handle, DOMAIN, BEFORE_UPLOAD))
-		return cu_host->fail(ENOTSUP, "cuda: partitions=mask: the driver does "
-					      "not call back");
+		return cu_host->fail(
+			ENOTSUP,
+			"cuda: partitions=mask: the driver refuses the callback");
 	atomic_store(&hooked, true);
 	return 0;
 }
@@ -153,10 +154,11 @@ static int run_without(struct cu_device *dev, struct cu_trial *t, void *stream,
 	cu_mask_begin(dev, mask);
 	err = cu_trial_run(dev, t, stream, (uint32_t)dev->shape.multiprocessors, ran);
 	if (!cu_mask_end() && !err)
-		err = cu_host->fail(ENOTSUP,
-				    "cuda:%u: partitions=mask: tried out, the driver did "
-				    "not ask, or its descriptors are not known",
-				    dev->index);
+		err = cu_host->fail(
+			ENOTSUP,
+			"cuda:%u: partitions=mask: in the trial, the driver did not call "
+			"back at launches, or its launch descriptors are unknown",
+			dev->index);
 	return err;
 }
 
@@ -169,8 +171,8 @@ static int add_unit(struct cu_device *dev, uint32_t bit, uint32_t first, uint32_
 		return 0; /* nothing is there */
 	if (lost > 2 || m->count == CU_UNITS_MOST)
 		return cu_host->fail(ENOTSUP,
-				     "cuda:%u: partitions=%s: tried out, bit %u takes "
-				     "%u multiprocessors away",
+				     "cuda:%u: partitions=%s: in the trial, mask bit %u "
+				     "excluded %u multiprocessors",
 				     dev->index, cu_way_names[cu_way_of(dev)], bit, lost);
 	for (i = m->count++; i && m->first[i - 1] > first; i--) {
 		m->first[i] = m->first[i - 1];
@@ -200,12 +202,11 @@ static int try_bits(struct cu_device *dev, struct cu_trial *t, void *stream)
 		}
 		for (i = 0, first = lost = 0; !err && i < CU_SM_MOST; i++) {
 			if (ran[i] && !all[i])
-				err = cu_host->fail(ENOTSUP,
-						    "cuda:%u: partitions=%s: tried "
-						    "out, multiprocessor %u comes and "
-						    "goes",
-						    dev->index,
-						    cu_way_names[cu_way_of(dev)], i);
+				err = cu_host->fail(
+					ENOTSUP,
+					"cuda:%u: partitions=%s: in the trial, "
+					"multiprocessor %u was used only sometimes",
+					dev->index, cu_way_names[cu_way_of(dev)], i);
 			if (!all[i] || ran[i] || owned[i])
 				continue;
 			first = lost++ ? first : i;
@@ -218,8 +219,8 @@ static int try_bits(struct cu_device *dev, struct cu_trial *t, void *stream)
 		left += all[i] && !owned[i];
 	if (!err && left)
 		err = cu_host->fail(ENOTSUP,
-				    "cuda:%u: partitions=%s: tried out, %u "
-				    "multiprocessors cannot be masked",
+				    "cuda:%u: partitions=%s: in the trial, %u "
+				    "multiprocessors could not be masked",
 				    dev->index, cu_way_names[cu_way_of(dev)], left);
 	return err;
 }
@@ -285,8 +286,8 @@ int cu_mask_open(struct cu_device *dev, enum cu_way way, const struct cu_mask *f
 	dev->mask->stream_at = place;
 	if (found && found->stream_at != place)
 		err = cu_host->fail(ENOTSUP,
-				    "cuda:%u: partitions=%s: masks are elsewhere than "
-				    "where they were",
+				    "cuda:%u: partitions=%s: the driver keeps masks at "
+				    "another place than in the stored trial",
 				    dev->index, cu_way_names[way]);
 	else if (found)
 		*dev->mask = *found;

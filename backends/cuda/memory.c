@@ -46,9 +46,9 @@ static int allocate(struct cu_device *dev, struct cu_mem *mem, bool host)
 		return cu_place_take(dev, mem->part->range, mem->bytes, &mem->place,
 				     &mem->address);
 	if (mem->bytes > dev->memory_bytes - dev->memory_used)
-		return cu_host->fail(ENOSPC,
-				     "cuda: %" PRIu64 " bytes, %" PRIu64 " are left",
-				     mem->bytes, dev->memory_bytes - dev->memory_used);
+		return cu_host->fail(
+			ENOSPC, "cuda: %" PRIu64 " bytes requested, %" PRIu64 " are free",
+			mem->bytes, dev->memory_bytes - dev->memory_used);
 	err = host ? cu_pin(dev, mem->bytes, &mem->host, &mem->address)
 		   : allocate_device(dev, mem);
 	dev->memory_used += err ? 0 : mem->bytes;
@@ -154,9 +154,9 @@ int cu_mem_map(void *device, void *memory, void **address)
 
 	(void)device;
 	if (!mem->host)
-		return cu_host->fail(ENOTSUP, "cuda: the host does not reach device "
-					      "memory; create the buffer with "
-					      "HAL_BUFFER_MAPPABLE");
+		return cu_host->fail(ENOTSUP,
+				     "cuda: the host cannot access device memory; create "
+				     "the buffer with HAL_BUFFER_MAPPABLE");
 	*address = mem->host;
 	return 0;
 }

@@ -25,8 +25,8 @@ static int check_units(const struct cu_device *dev,
 
 	if (!desc->units || desc->col > units || desc->units > units - desc->col)
 		return cu_host->fail(EINVAL,
-				     "cuda:%u: the device has %u units: %u from %u on "
-				     "are not there",
+				     "cuda:%u: the device has %u units; a partition of "
+				     "%u units from unit %u on does not fit",
 				     dev->index, units, desc->units, desc->col);
 	return 0;
 }
@@ -65,12 +65,12 @@ int cu_partition_destroy(void *device, void *partition)
 	int err = 0;
 
 	if (part->moving)
-		return cu_host->fail(EBUSY, "cuda: partition %u is moving",
+		return cu_host->fail(EBUSY, "cuda: partition %u is being resized",
 				     part->desc.index);
 	if (part->queues + part->buffers)
-		return cu_host->fail(EBUSY,
-				     "cuda: partition %u has %u queues, %u buffers",
-				     part->desc.index, part->queues, part->buffers);
+		return cu_host->fail(
+			EBUSY, "cuda: partition %u still has %u queues and %u buffers",
+			part->desc.index, part->queues, part->buffers);
 	if (part->range && !atomic_load(&dev->lost))
 		err = cu_enter(dev);
 	if (part->range)
@@ -90,10 +90,12 @@ int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc 
 	int err;
 
 	if (!dev->mask)
-		return cu_host->fail(ENOTSUP, "cuda:%u: partitions do not move",
+		return cu_host->fail(ENOTSUP,
+				     "cuda:%u: partitions can be resized only with "
+				     "partitions=mask or stream",
 				     dev->index);
 	if (part->moving)
-		return cu_host->fail(EBUSY, "cuda: partition %u is moving",
+		return cu_host->fail(EBUSY, "cuda: partition %u is already being resized",
 				     part->desc.index);
 	err = check_units(dev, desc);
 	if (err)

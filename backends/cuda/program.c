@@ -51,11 +51,12 @@ static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
 	for (i = 0; i < count; i++) {
 		r = cu.cuFuncGetParamInfo(k->function, i, &offset, &bytes);
 		if (r == CUR_INVALID_VALUE)
-			return cu_host->fail(EINVAL,
-					     "cuda: cuFuncGetParamInfo: %s (%u): kernel "
-					     "%s has %u parameters, the image says %u",
-					     cu_result_name(r), r, k->info.name,
-					     i < more ? 0 : i - more, k->info.arg_count);
+			return cu_host->fail(
+				EINVAL,
+				"cuda: cuFuncGetParamInfo: %s (%u): kernel %s has %u "
+				"parameters, but the image declares %u",
+				cu_result_name(r), r, k->info.name,
+				i < more ? 0 : i - more, k->info.arg_count);
 		if (r)
 			return cu_failed(dev, r, "cuFuncGetParamInfo");
 		want = i < k->info.arg_count && k->scalar_bytes[i] ? k->scalar_bytes[i]
@@ -63,7 +64,7 @@ static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
 		if (bytes != want)
 			return cu_host->fail(EINVAL,
 					     "cuda: kernel %s: parameter %u has %zu "
-					     "bytes, the image says %u",
+					     "bytes, but the image declares %u",
 					     k->info.name, i, bytes, want);
 	}
 	r = cu.cuFuncGetParamInfo(k->function, i, &offset, &bytes);
@@ -71,10 +72,10 @@ static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
 		return 0;
 	if (r)
 		return cu_failed(dev, r, "cuFuncGetParamInfo");
-	return cu_host->fail(EINVAL,
-			     "cuda: kernel %s has more parameters than the %u that "
-			     "the image says",
-			     k->info.name, k->info.arg_count);
+	return cu_host->fail(
+		EINVAL,
+		"cuda: kernel %s has more parameters than the %u that the image declares",
+		k->info.name, k->info.arg_count);
 }
 
 static int check_block(struct cu_device *dev, const struct cu_kernel *k)
@@ -89,11 +90,10 @@ static int check_block(struct cu_device *dev, const struct cu_kernel *k)
 		if (k->block[i] > (uint32_t)dev->shape.max_block[i])
 			most = 0;
 	if (threads > (uint64_t)most)
-		return cu_host->fail(
-			EINVAL,
-			"cuda: kernel %s: a block of %u x %u x %u threads is "
-			"too large for it on this device",
-			k->info.name, k->block[0], k->block[1], k->block[2]);
+		return cu_host->fail(EINVAL,
+				     "cuda: kernel %s: a block of %u x %u x %u threads "
+				     "is too large for this kernel on this device",
+				     k->info.name, k->block[0], k->block[1], k->block[2]);
 	return 0;
 }
 
@@ -109,8 +109,8 @@ static int check_cluster(struct cu_device *dev, const struct cu_kernel *k)
 	if (err || !blocks)
 		return err;
 	return cu_host->fail(ENOTSUP,
-			     "cuda: kernel %s: launches of clusters can hang where "
-			     "partitions are masks; partitions=green runs them",
+			     "cuda: kernel %s: launches of clusters can hang when "
+			     "partitions are masks; use partitions=green",
 			     k->info.name);
 }
 
@@ -125,8 +125,8 @@ static int raise_shared(struct cu_device *dev, const struct cu_kernel *k)
 		return err;
 	if ((uint64_t)own + k->shared_bytes > (uint64_t)dev->shape.max_shared_optin)
 		return cu_host->fail(EINVAL,
-				     "cuda: kernel %s: %d and %u bytes of shared memory, "
-				     "a block has at most %d",
+				     "cuda: kernel %s: %d bytes of static and %u of "
+				     "dynamic shared memory; a block may have at most %d",
 				     k->info.name, own, k->shared_bytes,
 				     dev->shape.max_shared_optin);
 	if ((uint64_t)own + k->shared_bytes <= (uint64_t)dev->shape.max_shared)
@@ -183,7 +183,7 @@ static int load_either(struct cu_device *dev, struct cu_program *prog, const cha
 	for (i = 0; text && i < prog->count; i++) {
 		if (prog->kernels[i].stops)
 			snprintf(prog->kernels[i].why, PTX_WHY,
-				 "the driver does not take it rewritten (%d)", -err);
+				 "the driver rejects the rewritten kernel (%d)", -err);
 		prog->kernels[i].stops = false;
 	}
 	return atomic_load(&dev->lost) ? cu_gone(dev) : load(dev, prog, as_it_is);
@@ -277,8 +277,9 @@ int cu_kernel_get(void *device, void *program, uint32_t index,
 
 	(void)device;
 	if (index >= prog->count)
-		return cu_host->fail(ENOENT, "cuda: the program has %u kernels, no %u",
-				     prog->count, index);
+		return cu_host->fail(
+			ENOENT, "cuda: the program has %u kernels, there is no kernel %u",
+			prog->count, index);
 	*kernel = &prog->kernels[index];
 	*info = prog->kernels[index].info;
 	return 0;

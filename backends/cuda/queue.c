@@ -117,7 +117,7 @@ int cu_queue_create(void *device, void *partition, int32_t priority, void **out)
 	int err;
 
 	if (!q)
-		return cu_host->fail(ENOMEM, "cuda: no memory for a queue of %u",
+		return cu_host->fail(ENOMEM, "cuda: no memory for a queue of %u commands",
 				     dev->opt.inflight);
 	q->slot_count = slots;
 	q->part = partition;
@@ -143,7 +143,8 @@ int cu_queue_destroy(void *device, void *queue)
 	int err = 0;
 
 	if (!lost && (q->count > cu_stops_kept(q) || q->quiet_due))
-		return cu_host->fail(EBUSY, "cuda: the queue has %u commands", q->count);
+		return cu_host->fail(EBUSY, "cuda: the queue still has %u commands",
+				     q->count);
 	if (!lost)
 		err = cu_enter(dev);
 	dev->inflight -= q->count - cu_stops_kept(q);
@@ -184,8 +185,8 @@ read_launch(const struct cu_device *dev, const struct hal_bk_cmd *cmd,
 		if (g[i] > (uint32_t)dev->shape.max_grid[i])
 			return cu_host->fail(
 				EINVAL,
-				"cuda: kernel %s: %u x %u x %u groups, at "
-				"most %d x %d x %d",
+				"cuda: kernel %s: %u x %u x %u groups; the device allows "
+				"at most %d x %d x %d",
 				k->info.name, g[0], g[1], g[2], dev->shape.max_grid[0],
 				dev->shape.max_grid[1], dev->shape.max_grid[2]);
 	for (i = 0; i < cmd->launch.arg_count; i++) {
@@ -195,12 +196,13 @@ read_launch(const struct cu_device *dev, const struct hal_bk_cmd *cmd,
 
 		if (__builtin_expect((mem != NULL) == (bytes != 0), 0))
 			return refuse(k, i,
-				      mem ? "is a scalar, not memory"
-					  : "is memory, not a scalar");
+				      mem ? "must be a scalar, but is a buffer"
+					  : "must be a buffer, but is a scalar");
 		if (mem)
 			values[i] = a->value + mem->address;
 		else if (bytes < 8 && a->value >> (8 * bytes))
-			return refuse(k, i, "does not fit its bytes");
+			return refuse(k, i,
+				      "is a scalar that does not fit into its bytes");
 		else
 			values[i] = a->value;
 		if (params)
@@ -249,8 +251,8 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 	}
 	if (q->part->masked && dev->unmasked)
 		return cu_host->fail(EIO,
-				     "cuda:%u: the driver did not take a mask: launches "
-				     "would run on all multiprocessors",
+				     "cuda:%u: the driver ignored a mask: launches would "
+				     "run on all multiprocessors",
 				     dev->index);
 	if (q->part->masked)
 		cu_mask_begin(dev, q->part->mask);
@@ -863,8 +865,8 @@ int cu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 
 	if (mode != HAL_SUSPEND_DRAIN && (mode != HAL_SUSPEND_FOLD || !q->stops))
 		return cu_host->fail(ENOTSUP,
-				     "cuda: no suspend in mode %u: a command that was "
-				     "launched runs to its end",
+				     "cuda: suspend mode %u is not supported: a launched "
+				     "command runs to its end",
 				     mode);
 	if (q->suspended)
 		return cu_host->fail(EBUSY, "cuda: the queue is suspended already");
@@ -881,9 +883,10 @@ int cu_resume(void *device, void *queue)
 	struct cu_queue *q = queue;
 
 	if (!q->suspended || q->quiet_due)
-		return cu_host->fail(q->suspended ? EBUSY : EINVAL,
-				     "cuda: the queue is not %s",
-				     q->suspended ? "quiet yet" : "suspended");
+		return cu_host->fail(
+			q->suspended ? EBUSY : EINVAL, "cuda: the queue is not %s",
+			q->suspended ? "ready to resume: its suspend has not completed"
+				     : "suspended");
 	q->suspended = false;
 	if (q->stops)
 		cu_stops_go_on(device, q);

@@ -57,15 +57,16 @@ int cu_range_open(struct cu_device *dev)
 	    !cu.cuMemAddressFree || !cu.cuMemCreate || !cu.cuMemRelease || !cu.cuMemMap ||
 	    !cu.cuMemUnmap || !cu.cuMemSetAccess)
 		return cu_host->fail(ENOTSUP,
-				     "cuda:%u: memory=vmm: the driver has no calls for "
-				     "it (cuMemMap)",
+				     "cuda:%u: memory=vmm: the driver lacks the virtual "
+				     "memory calls (cuMemMap)",
 				     dev->index);
 	err = CU(dev, cuDeviceGetAttribute, &has, CUA_VMM, dev->shape.device);
 	if (err)
 		return err;
 	if (!has)
 		return cu_host->fail(ENOTSUP,
-				     "cuda:%u: memory=vmm: the device cannot map memory",
+				     "cuda:%u: memory=vmm: the device does not support "
+				     "virtual memory management",
 				     dev->index);
 	err = CU(dev, cuMemGetAllocationGranularity, &granule, &prop,
 		 CU_GRANULARITY_MINIMUM);
@@ -74,8 +75,8 @@ int cu_range_open(struct cu_device *dev)
 	if (granule < (size_t)2 * PIECE || granule > UINT32_MAX ||
 	    (granule & (granule - 1)))
 		return cu_host->fail(ENOTSUP,
-				     "cuda:%u: memory=vmm: the driver maps %zu bytes at "
-				     "a time",
+				     "cuda:%u: memory=vmm: cannot use the driver's "
+				     "mapping granularity of %zu bytes",
 				     dev->index, granule);
 	dev->granule = (uint32_t)granule;
 	return 0;
@@ -176,7 +177,8 @@ bool cu_range_mapped(const struct cu_range *range)
 int cu_range_end(struct cu_device *dev, struct cu_range *range)
 {
 	struct cu_range **at = &dev->ranges;
-	int err = range->mapped ? cu_host->fail(EBUSY, "cuda: memory is mapped still")
+	int err = range->mapped ? cu_host->fail(EBUSY, "cuda: the partition's address "
+						       "range still has mapped memory")
 				: CU(dev, cuMemAddressFree, range->base, range->bytes);
 
 	if (err)
@@ -235,11 +237,13 @@ static int take_granules(struct cu_device *dev, struct cu_range *range, uint32_t
 	if (err == -ENOSPC && cu_make_room(dev))
 		err = cu_host->granules_take_run(range->free, 1, count, first);
 	if (err == -ENOSPC)
-		return cu_host->fail(ENOSPC,
-				     "cuda:%u: %" PRIu64 " bytes: the partition's range "
-				     "of %" PRIu64 " has at most %" PRIu64 " in a row",
-				     dev->index, bytes, range->bytes,
-				     (uint64_t)*first * range->granule);
+		return cu_host->fail(
+			ENOSPC,
+			"cuda:%u: %" PRIu64
+			" bytes requested; the partition's address range of %" PRIu64
+			" bytes has at most %" PRIu64 " contiguous free bytes",
+			dev->index, bytes, range->bytes,
+			(uint64_t)*first * range->granule);
 	if (err)
 		return err;
 	err = map(dev, range->base + (uint64_t)*first * range->granule, bytes, &left);
@@ -319,9 +323,9 @@ int cu_place_take(struct cu_device *dev, struct cu_range *range, uint64_t bytes,
 		return 0;
 	}
 	if (bytes > left || count * unit > left)
-		return cu_host->fail(ENOSPC,
-				     "cuda: %" PRIu64 " bytes, %" PRIu64 " are left",
-				     bytes, left);
+		return cu_host->fail(
+			ENOSPC, "cuda: %" PRIu64 " bytes requested, %" PRIu64 " are free",
+			bytes, left);
 	err = take_granules(dev, range, p->count, &p->first);
 	if (err)
 		return err;

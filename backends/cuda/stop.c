@@ -60,13 +60,13 @@ static int rewrite(struct cu_program *prog, const struct ptx *m, char **text)
 	if (any)
 		err = ptx_rewrite(m, PTX_ENTRY, which, text, &bytes, why);
 	free(which);
-	return err ? cu_host->fail(-err, "cuda: rewriting PTX: %s", why) : 0;
+	return err ? cu_host->fail(-err, "cuda: cannot rewrite the PTX: %s", why) : 0;
 }
 
 int cu_program_rewrite(struct cu_program *prog, const char *code, size_t bytes,
 		       char **text)
 {
-	char why[PTX_WHY] = "it is no PTX";
+	char why[PTX_WHY] = "the program is not PTX";
 	struct ptx *m = NULL;
 	uint32_t i;
 	int err = -EINVAL;
@@ -75,7 +75,7 @@ int cu_program_rewrite(struct cu_program *prog, const char *code, size_t bytes,
 		err = ptx_parse(code, bytes, &m, why);
 	for (i = 0; i < prog->count; i++)
 		snprintf(prog->kernels[i].why, PTX_WHY, "%s",
-			 err ? why : "it is not there");
+			 err ? why : "the PTX has no such kernel");
 	if (err)
 		return err == -ENOMEM ? cu_host->fail(ENOMEM, "cuda: %s", why) : 0;
 	err = rewrite(prog, m, text);
@@ -332,7 +332,7 @@ static void lower_flags(struct cu_device *dev, struct cu_queue *q)
 		r = cu.cuStreamWriteValue32_v2(dev->flags, t->raised.address,
 					       ++t->raised.given, 0);
 	if (r)
-		broken(dev, q, "lowering a flag", r);
+		broken(dev, q, "cannot clear the stop flag", r);
 }
 
 /* What was stopped is where its partition was, which may go now. */
@@ -364,7 +364,7 @@ bool cu_stops_settle(struct cu_device *dev, struct cu_queue *q)
 		return false;
 	}
 	if (!count_stopped(q)) {
-		cu_break_queue(q, "blocks were lost", CUR_UNKNOWN);
+		cu_break_queue(q, "stopped blocks were lost", CUR_UNKNOWN);
 		return false;
 	}
 	t->settled = true;
@@ -409,7 +409,7 @@ static void give_up(struct cu_queue *q)
 	for (i = 0; i < q->count; i++)
 		if (cu_reached(&q->counter, cu_slot(q, i)->value))
 			cu_slot(q, i)->value = ++q->counter.given;
-	cu_break_queue(q, "going on", CUR_UNKNOWN);
+	cu_break_queue(q, "cannot resume the stopped launch", CUR_UNKNOWN);
 }
 
 void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q)

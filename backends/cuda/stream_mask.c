@@ -45,8 +45,8 @@ int cu_stream_mask_place(uint32_t *at)
 #endif
 	*at = 0;
 	return cu_host->fail(ENOTSUP,
-			     "cuda: partitions=stream: where CUDA %d.%d keeps a stream's "
-			     "mask is not known",
+			     "cuda: partitions=stream: it is unknown where CUDA %d.%d "
+			     "stores a stream's mask",
 			     version / 1000, version % 1000 / 10);
 }
 
@@ -70,8 +70,8 @@ int cu_stream_mask_set(const struct cu_device *dev, void *stream, const uint32_t
 	if (is_new &&
 	    (!inner || memcmp(inner + dev->mask->stream_at, &none, sizeof(none)) != 0))
 		return cu_host->fail(ENOTSUP,
-				     "cuda:%u: partitions=stream: where a new stream's "
-				     "mask should be there is something else",
+				     "cuda:%u: partitions=stream: a new stream has "
+				     "unexpected data where its mask should be",
 				     dev->index);
 	memcpy(f.mask, mask, sizeof(f.mask));
 	memcpy(inner + dev->mask->stream_at, &f, sizeof(f));

@@ -72,14 +72,14 @@ static const char *find_all(void *handle, struct cu_symbols *s)
 
 static int absent(uint32_t r, const char *call, const char *library)
 {
-	const char *why = " does not start";
+	const char *why = " cannot start";
 
 	if (r == CUR_STUB_LIBRARY)
-		why = " is the stub to link with, not a driver";
+		why = " is the stub library for linking, not a driver";
 	else if (r == CUR_NO_DEVICE)
 		why = " finds no GPU";
 	else if (r == CUR_SYSTEM_DRIVER_MISMATCH)
-		why = " is of another version than the kernel's driver";
+		why = " has another version than the kernel driver";
 	return cu_host->fail(ENODEV, "cuda: %s: %s (%u): %s%s", call, cu_result_name(r),
 			     r, library, why);
 }
@@ -91,9 +91,9 @@ static int start(const struct cu_symbols *s, const char *library, const char *mi
 	uint32_t r;
 
 	if (!s->cuInit || !s->cuDriverGetVersion)
-		return cu_host->fail(ENODEV, "cuda: %s is no CUDA driver: it has no %s",
-				     library,
-				     s->cuInit ? "cuDriverGetVersion" : "cuInit");
+		return cu_host->fail(
+			ENODEV, "cuda: %s is not a CUDA driver: it has no %s", library,
+			s->cuInit ? "cuDriverGetVersion" : "cuInit");
 	r = s->cuInit(0);
 	if (r)
 		return absent(r, "cuInit", library);
@@ -101,10 +101,11 @@ static int start(const struct cu_symbols *s, const char *library, const char *mi
 	if (r)
 		return absent(r, "cuDriverGetVersion", library);
 	if (version < VERSION_NEEDED)
-		return cu_host->fail(
-			ENODEV, "cuda: the driver is for CUDA %d.%d, %d.%d is needed",
-			version / 1000, version % 1000 / 10, VERSION_NEEDED / 1000,
-			VERSION_NEEDED % 1000 / 10);
+		return cu_host->fail(ENODEV,
+				     "cuda: the driver supports CUDA %d.%d; CUDA %d.%d "
+				     "or later is needed",
+				     version / 1000, version % 1000 / 10,
+				     VERSION_NEEDED / 1000, VERSION_NEEDED % 1000 / 10);
 	if (missing)
 		return cu_host->fail(ENODEV, "cuda: %s has no %s", library, missing);
 	return 0;
@@ -122,11 +123,11 @@ static int load(const char *library)
 		return strcmp(used, library) == 0
 			       ? 0
 			       : cu_host->fail(EBUSY,
-					       "cuda: library=%s, but this process uses "
-					       "%s already",
+					       "cuda: library=%s cannot be loaded: this "
+					       "process already uses %s",
 					       library, used);
 	if (strlen(library) >= sizeof(file))
-		return cu_host->fail(EINVAL, "cuda: library: the name is too long");
+		return cu_host->fail(EINVAL, "cuda: library: the file name is too long");
 	handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		return cu_host->fail(ENODEV, "cuda: no driver: %s", dlerror());

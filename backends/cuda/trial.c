@@ -49,7 +49,7 @@ int cu_trial_open(struct cu_device *dev, uint32_t multiprocessors, struct cu_tri
 	int err, again = 0;
 
 	if (!t)
-		return cu_host->fail(ENOMEM, "cuda: no memory to try units out");
+		return cu_host->fail(ENOMEM, "cuda: no memory to try out units");
 	t->room = BLOCKS_A_SM * multiprocessors;
 	err = cu_pin(dev, t->room * sizeof(uint32_t), &t->pinned, &t->address);
 	if (!err)
@@ -95,7 +95,8 @@ int cu_trial_run(struct cu_device *dev, struct cu_trial *t, void *stream,
 
 		if (!id || id > CU_SM_MOST)
 			return cu_host->fail(EIO,
-					     "cuda:%u: a block ran on multiprocessor %d",
+					     "cuda:%u: in the trial, a block reported "
+					     "the invalid multiprocessor %d",
 					     dev->index, (int)id - 1);
 		ran[id - 1] = true;
 	}

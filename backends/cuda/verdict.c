@@ -251,17 +251,17 @@ const char *cu_verdict_read(struct cu_verdict *v, const char *text)
 	if (!summed(text))
 		return "is damaged";
 	if (!next_line(&text, line) || strcmp(line, FIRST_LINE) != 0)
-		return "is of another version";
+		return "is of another format version";
 	if (!next_line(&text, line) || strncmp(line, "device ", 7) != 0 ||
 	    strcmp(line + 7, v->device) != 0)
-		return "is another device's";
+		return "is for another device";
 	if (!next_line(&text, line) || strncmp(line, "build ", 6) != 0 ||
 	    strcmp(line + 6, v->build) != 0)
-		return "is of another driver";
+		return "is for another driver version";
 	while (next_line(&text, line) && strncmp(line, "end ", 4) != 0) {
 		if (!read_tried(line, &text, &t) || cu_verdict_get(v, t.way)) {
 			v->count = 0;
-			return "is not understood";
+			return "has an invalid line";
 		}
 		v->tried[v->count++] = t;
 	}
@@ -293,7 +293,8 @@ static int folder(char path[PATH_MAX], bool make, char why[HAL_CUDA_SAID])
 		return -errno;
 	if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022))
 		return 0;
-	snprintf(why, HAL_CUDA_SAID, "%.300s is not this user's alone", path);
+	snprintf(why, HAL_CUDA_SAID,
+		 "%.300s must be a folder that only this user can write", path);
 	return -EACCES;
 }
 
@@ -337,7 +338,7 @@ void cu_kept_read(struct cu_verdict *v, char why[HAL_CUDA_SAID])
 	if (fd < 0 || fstat(fd, &st))
 		wrong = "cannot be read";
 	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
-		wrong = "is not this user's alone";
+		wrong = "is not a file that only this user can access";
 	else if (!read_all(fd, text))
 		wrong = "is damaged";
 	else
@@ -345,7 +346,7 @@ void cu_kept_read(struct cu_verdict *v, char why[HAL_CUDA_SAID])
 	if (fd >= 0)
 		(void)close(fd);
 	if (wrong)
-		snprintf(why, HAL_CUDA_SAID, "%.300s %s: not used", path, wrong);
+		snprintf(why, HAL_CUDA_SAID, "%.300s %s, so it is not used", path, wrong);
 }
 
 static bool write_all(int fd, const char *text)
@@ -388,7 +389,7 @@ void cu_kept_write(const struct cu_verdict *v, char why[HAL_CUDA_SAID])
 	if (err) {
 		free(keep);
 		if (!why[0] && v->device[0])
-			snprintf(why, HAL_CUDA_SAID, "not kept: %s",
+			snprintf(why, HAL_CUDA_SAID, "the results cannot be stored: %s",
 				 strerrordesc_np(-err));
 		return;
 	}
@@ -398,13 +399,13 @@ void cu_kept_write(const struct cu_verdict *v, char why[HAL_CUDA_SAID])
 	snprintf(made, sizeof(made), "%s.XXXXXX", path);
 	fd = mkostemp(made, O_CLOEXEC); /* 0600 */
 	if (fd < 0) {
-		snprintf(why, HAL_CUDA_SAID, "not kept: %.300s: %s", path,
-			 strerrordesc_np(errno));
+		snprintf(why, HAL_CUDA_SAID, "the results cannot be stored: %.300s: %s",
+			 path, strerrordesc_np(errno));
 		return;
 	}
 	if (!write_all(fd, text) || rename(made, path)) {
-		snprintf(why, HAL_CUDA_SAID, "not kept: %.300s: %s", path,
-			 strerrordesc_np(errno));
+		snprintf(why, HAL_CUDA_SAID, "the results cannot be stored: %.300s: %s",
+			 path, strerrordesc_np(errno));
 		(void)unlink(made);
 	}
 	(void)close(fd);

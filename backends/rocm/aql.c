@@ -64,9 +64,10 @@ static int differs(struct rocm_device *dev, const uint32_t *asked, const uint32_
 
 	while (i < words - 1 && asked[i] == got[i])
 		i++;
-	return rocm_refuse(dev, ENOTSUP,
-			   "partitions: CUs %u to %u: asked for 0x%08x, HSA has 0x%08x",
-			   32 * i, 32 * i + 31, asked[i], got[i]);
+	return rocm_refuse(
+		dev, ENOTSUP,
+		"partitions: mask of CUs %u to %u: set to 0x%08x, but HSA reports 0x%08x",
+		32 * i, 32 * i + 31, asked[i], got[i]);
 }
 
 int rocm_aql_mask(struct rocm_device *dev, struct rocm_aql *a, const uint32_t *mask)
@@ -289,7 +290,8 @@ int rocm_aql_wait(struct rocm_device *dev, const struct rocm_aql *a, uint32_t sl
 	(void)hsa.hsa_queue_inactivate(a->queue);
 	if (fault)
 		return rocm_hsa_failed(dev, fault, "a kernel");
-	return rocm_refuse(dev, EIO, "a kernel that tells where it runs did not end");
+	return rocm_refuse(dev, EIO,
+			   "the trial kernel, which reports where it runs, did not end");
 }
 
 /* ---- commands ---------------------------------------------------------------------- */

@@ -200,11 +200,11 @@ static int note_mark(const char *name, struct rocm_program *prog)
 		if (strcmp(k->info.name, kernel + 1) != 0)
 			continue;
 		if (strncmp(name, HAL_PREEMPT_MARK, mark) != 0)
-			return rocm_host->fail(
-				ENOTSUP,
-				"rocm: image: kernel %s follows another "
-				"hal_preempt.h: %.40s, not " HAL_PREEMPT_MARK,
-				k->info.name, name);
+			return rocm_host->fail(ENOTSUP,
+					       "rocm: image: kernel %s was built with "
+					       "another version of hal_preempt.h: its "
+					       "mark is %.40s, not " HAL_PREEMPT_MARK,
+					       k->info.name, name);
 		k->follows = true;
 	}
 	return 0;
@@ -249,11 +249,12 @@ static int check_given(const struct rocm_kernel *k, const struct value *size,
 {
 	if (size->n == sizeof(struct hal_preempt_launch) && is(kind, "by_value"))
 		return 0;
-	return rocm_host->fail(EINVAL,
-			       "rocm: image: kernel %s is marked as one that follows "
-			       "hal_preempt.h: argument %u has %u bytes, %u are due",
-			       k->info.name, k->info.arg_count, (uint32_t)size->n,
-			       (uint32_t)sizeof(struct hal_preempt_launch));
+	return rocm_host->fail(
+		EINVAL,
+		"rocm: image: kernel %s is marked as built with hal_preempt.h, but "
+		"argument %u has %u bytes instead of %u",
+		k->info.name, k->info.arg_count, (uint32_t)size->n,
+		(uint32_t)sizeof(struct hal_preempt_launch));
 }
 
 /* Where it is in the block of arguments; HIP alone needs no word of it. */
@@ -295,7 +296,7 @@ static int check_argument(struct reader arg, struct rocm_kernel *k, uint32_t i)
 
 	if (!look_up(arg, ".size", &size) || size.kind != VALUE_NUMBER ||
 	    !look_up(arg, ".value_kind", &kind) || kind.kind != VALUE_TEXT)
-		return odd("an argument without size or kind");
+		return odd("an argument has no size or kind");
 	if (i <= k->info.arg_count)
 		k->at[i] = place_of(arg);
 	if (k->follows && i == k->info.arg_count)
@@ -303,18 +304,19 @@ static int check_argument(struct reader arg, struct rocm_kernel *k, uint32_t i)
 	if (i >= k->info.arg_count)
 		return rocm_host->fail(EINVAL,
 				       "rocm: image: kernel %s has more arguments than "
-				       "the %u of the table",
+				       "the %u that the table declares",
 				       k->info.name, k->info.arg_count);
 	if (size.n != (bytes ? bytes : 8))
 		return rocm_host->fail(EINVAL,
 				       "rocm: image: kernel %s: argument %u has %u bytes "
-				       "in the code, %u in the table",
+				       "in the code object, but %u in the table",
 				       k->info.name, i, (uint32_t)size.n,
 				       bytes ? bytes : 8);
 	if (bytes ? !is(&kind, "by_value")
 		  : !is(&kind, "global_buffer") && !is(&kind, "by_value"))
 		return rocm_host->fail(EINVAL,
-				       "rocm: image: kernel %s: argument %u is a %.*s",
+				       "rocm: image: kernel %s: argument %u is of the "
+				       "unsupported kind %.*s",
 				       k->info.name, i, (int)kind.n, kind.text);
 	return 0;
 }
@@ -330,14 +332,14 @@ static int check_arguments(struct reader kernel, struct rocm_kernel *k)
 	memset(k->at, 0xff, sizeof(k->at));
 	memset(k->hidden, 0xff, sizeof(k->hidden));
 	if (!find(&kernel, ".args", &at))
-		return odd("a kernel that is no map");
+		return odd("a kernel's metadata are not a map");
 	if (at.at && (!take_value(&at, &list) || list.kind != VALUE_LIST))
-		return odd("arguments that are no list");
+		return odd("a kernel's arguments are not a list");
 	for (i = 0; i < list.n && !err; i++) {
 		struct reader arg = at;
 
 		if (!skip(&at))
-			return odd("an argument is cut");
+			return odd("an argument is truncated");
 		if (look_up(arg, ".value_kind", &kind) && kind.kind == VALUE_TEXT &&
 		    is_hidden(&kind)) {
 			note_hidden(arg, &kind, k);
@@ -347,15 +349,14 @@ static int check_arguments(struct reader kernel, struct rocm_kernel *k)
 	}
 	if (!err && k->follows && count == k->info.arg_count)
 		err = rocm_host->fail(EINVAL,
-				      "rocm: image: kernel %s is marked as one that "
-				      "follows hal_preempt.h and has no argument for it",
+				      "rocm: image: kernel %s is marked as built with "
+				      "hal_preempt.h, but lacks its argument",
 				      k->info.name);
 	else if (!err && count != k->info.arg_count + k->follows)
-		err = rocm_host->fail(
-			EINVAL,
-			"rocm: image: kernel %s has %u arguments, the table "
-			"says %u",
-			k->info.name, count, k->info.arg_count);
+		err = rocm_host->fail(EINVAL,
+				      "rocm: image: kernel %s has %u arguments, but the "
+				      "table declares %u",
+				      k->info.name, count, k->info.arg_count);
 	return err;
 }
 
@@ -368,8 +369,8 @@ static int check_group(struct reader kernel, const struct rocm_kernel *k)
 	    most.kind != VALUE_NUMBER || items <= most.n)
 		return 0;
 	return rocm_host->fail(EINVAL,
-			       "rocm: image: kernel %s: groups of %u x %u x %u, it was "
-			       "compiled for %u work-items",
+			       "rocm: image: kernel %s: groups of %u x %u x %u "
+			       "work-items exceed the %u that it was compiled for",
 			       k->info.name, k->block[0], k->block[1], k->block[2],
 			       (uint32_t)most.n);
 }
@@ -384,7 +385,7 @@ static int check_kernel(struct reader kernels, uint64_t count, struct rocm_kerne
 		int err;
 
 		if (!skip(&kernels))
-			return odd("its list of kernels is cut");
+			return odd("its list of kernels is truncated");
 		if (!look_up(kernel, ".name", &name) || !is(&name, k->info.name))
 			continue;
 		err = check_arguments(kernel, k);
@@ -443,16 +444,16 @@ static int check_sections(const uint8_t *code, uint64_t bytes, const Elf64_Ehdr 
 
 	if (e->e_shnum && (e->e_shentsize != sizeof(s) ||
 			   !inside(e->e_shoff, e->e_shnum * sizeof(s), bytes)))
-		return odd("its table of sections is outside it");
+		return odd("its section table lies outside the file");
 	for (i = 0; i < e->e_shnum; i++) {
 		memcpy(&s, code + e->e_shoff + i * sizeof(s), sizeof(s));
 		if (s.sh_type == SHT_NOBITS)
 			continue;
 		if (!inside(s.sh_offset, s.sh_size, bytes))
-			return odd("one of its sections is outside it");
+			return odd("a section lies outside the file");
 		if (s.sh_type == SHT_STRTAB && s.sh_size &&
 		    code[s.sh_offset + s.sh_size - 1])
-			return odd("a table of its names does not end");
+			return odd("a string table is not terminated");
 	}
 	return 0;
 }
@@ -465,11 +466,11 @@ static int check_segments(const uint8_t *code, uint64_t bytes, const Elf64_Ehdr 
 
 	if (e->e_phnum && (e->e_phentsize != sizeof(p) ||
 			   !inside(e->e_phoff, e->e_phnum * sizeof(p), bytes)))
-		return odd("its table of segments is outside it");
+		return odd("its segment table lies outside the file");
 	for (i = 0; i < e->e_phnum; i++) {
 		memcpy(&p, code + e->e_phoff + i * sizeof(p), sizeof(p));
 		if (!inside(p.p_offset, p.p_filesz, bytes))
-			return odd("one of its segments is outside it");
+			return odd("a segment lies outside the file");
 		if (p.p_type == PT_NOTE && !r->at)
 			(void)find_metadata(code + p.p_offset, p.p_filesz, r);
 	}
@@ -499,7 +500,7 @@ static int check_machine(uint32_t flags, const char *arch)
 		    (strlen(all[i].name) != n || strncmp(all[i].name, arch, n) != 0))
 			return rocm_host->fail(ENOTSUP,
 					       "rocm: image: the code object is for %s, "
-					       "the device is a %s",
+					       "but the device is %s",
 					       all[i].name, arch);
 	return 0;
 }
@@ -512,12 +513,12 @@ int rocm_code_check(const uint8_t *code, uint64_t bytes, const char *arch,
 	int err;
 
 	if (bytes < sizeof(e))
-		return odd("it ends within its header");
+		return odd("it is truncated within its header");
 	memcpy(&e, code, sizeof(e));
 	if (memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_ident[EI_DATA] != ELFDATA2LSB ||
 	    e.e_machine != MACHINE_AMDGPU || e.e_ident[EI_OSABI] != OS_HSA)
-		return odd("no 64-bit ELF for amdgcn-amd-amdhsa");
+		return odd("it is not a 64-bit ELF file for amdgcn-amd-amdhsa");
 	err = check_sections(code, bytes, &e);
 	if (!err)
 		err = check_segments(code, bytes, &e, &r);

@@ -16,27 +16,29 @@ const struct hal_host *rocm_host;
 
 static const struct hal_option_def options[] = {
 	{"library", HAL_OPTION_STRING, 0, 0, NULL, "any",
-	 "file of HIP's library, one a process; any: libamdhip64.so.6 or .5"},
+	 "file of the HIP library, of which a process can use only one; any: "
+	 "libamdhip64.so.6 or .5"},
 	{"clock", HAL_OPTION_ENUM, 0, 0, "real|virtual", "real",
-	 "the host's time, or stepped: a stand-in's alone"},
+	 "real: time is the host's clock; virtual: time is stepped, which only a fake "
+	 "driver supports"},
 	{"inflight", HAL_OPTION_INT, 1, ROCM_INFLIGHT_MAX, NULL, "4",
-	 "commands of a queue that the device has at a time"},
+	 "commands of one queue that the device may have at a time"},
 	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
-	 "a launch that takes longer is given up and its queue with it; 0: none is"},
+	 "time after which a launch that has not ended is given up, together with its "
+	 "queue; 0: never"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "device|host", "device",
-	 "where buffers are that need not be mappable"},
+	 "where buffers that need not be mappable are placed"},
 	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|engines|cu", "none",
-	 "none: the device is one unit; engines: a unit is a CU of each shader engine, "
-	 "or "
-	 "XCC; cu: a single CU, or pair"},
+	 "what a unit is; none: the whole device; engines: a CU of each shader engine, "
+	 "or an XCC; cu: a single CU, or a pair"},
 	{"queues", HAL_OPTION_ENUM, 0, 0, "auto|hsa|stream", "auto",
-	 "of partitions: HSA's, whose masks change while kernels run; HIP's streams; "
-	 "auto: HSA's where they can be had and each unit was tried out"},
+	 "queues of partitions; hsa: of HSA, whose masks change while kernels run; "
+	 "stream: HIP streams; auto: hsa if available and if each unit was tried out"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block", "between",
-	 "launches are stopped between commands alone, or between their blocks, where "
-	 "kernels follow hal/device/hal_preempt.h"},
+	 "between: stop queues between commands only; block: also between the blocks of "
+	 "a launch, where the kernel uses hal/device/hal_preempt.h"},
 	{"topology", HAL_OPTION_STRING, 0, 0, NULL, "/sys/class/kfd/kfd/topology/nodes",
-	 "folder of the kernel driver's nodes, for partitions"},
+	 "folder of the kernel driver's topology nodes, which partitions need"},
 };
 
 static void read_options(const struct hal_bk_config *cfg, struct rocm_options *o)
@@ -140,8 +142,9 @@ static int check_environment(const struct rocm_options *o)
 	/* A queue of HSA's says what it has. */
 	if (!secure_getenv("HSA_CU_MASK") || o->queues == ROCM_QUEUES_HSA)
 		return 0;
-	return rocm_host->fail(ENOTSUP, "rocm: partitions: HSA_CU_MASK is set: each mask "
-					"would be less than it says");
+	return rocm_host->fail(
+		ENOTSUP, "rocm: partitions cannot be used while HSA_CU_MASK is set, as "
+			 "masks would have fewer CUs than reported; unset it");
 }
 
 int rocm_find_units(const struct rocm_options *o, const struct rocm_shape *s,
@@ -168,7 +171,7 @@ static int count_devices(const struct rocm_options *o)
 	if (!err)
 		err = HIP(NULL, hipGetDeviceCount, &n);
 	if (!err && n <= 0)
-		err = rocm_host->fail(ENODEV, "rocm: HIP shows no device");
+		err = rocm_host->fail(ENODEV, "rocm: HIP reports no device");
 	return err ? err : n;
 }
 
@@ -290,7 +293,8 @@ static int start_clock(struct rocm_device *dev)
 	} else if (!hip.drive || !hip.advance) {
 		dev->opt.virtual_clock = false;
 		return rocm_host->fail(ENOTSUP,
-				       "rocm:%u: clock=virtual: %s cannot be stepped",
+				       "rocm:%u: clock=virtual needs a fake driver: the "
+				       "time of %s cannot be stepped",
 				       dev->index, dev->shape.name);
 	} else {
 		hip.drive(1);
@@ -303,7 +307,7 @@ int rocm_gone(struct rocm_device *dev)
 {
 	const uint32_t r = atomic_load(&dev->lost);
 
-	return rocm_host->fail(EIO, "rocm:%u: lost: %s (%u)", dev->index,
+	return rocm_host->fail(EIO, "rocm:%u: the device is lost: %s (%u)", dev->index,
 			       rocm_result_name(r), r);
 }
 
@@ -412,12 +416,14 @@ static int rocm_open(const struct hal_bk_config *cfg, uint32_t index, void **out
 	int err, count;
 
 	if (!dev)
-		return rocm_host->fail(ENOMEM, "rocm:%u: no memory for it", index);
+		return rocm_host->fail(ENOMEM, "rocm:%u: no memory for the device",
+				       index);
 	read_options(cfg, &dev->opt);
 	count = count_devices(&dev->opt);
 	err = count < 0 ? count : 0;
 	if (!err && index >= (uint32_t)count)
-		err = rocm_host->fail(ENODEV, "rocm:%u: HIP shows %d", index, count);
+		err = rocm_host->fail(ENODEV, "rocm:%u: no such device: HIP reports %d",
+				      index, count);
 	if (!err)
 		err = read_shape(index, &dev->shape);
 	if (err) {
@@ -483,7 +489,9 @@ const struct hal_backend *hal_backend_rocm(const struct hal_host *host)
 {
 	rocm_host = host;
 	if (host->abi != HAL_BACKEND_ABI) {
-		host->fail(EPROTO, "rocm: built for backend ABI %u, the library has %u",
+		host->fail(EPROTO,
+			   "rocm: this backend was built for backend ABI %u, but the "
+			   "library has %u",
 			   HAL_BACKEND_ABI, host->abi);
 		return NULL;
 	}

@@ -21,9 +21,9 @@ static int other_way(const struct rocm_device *dev, enum rocm_partitions way, ch
 	o.partitions = way;
 	err = rocm_find_units(&o, &dev->shape, &u);
 	if (err)
-		return snprintf(to, room, "partitions=%s would not open (%s)", ways[way],
+		return snprintf(to, room, "partitions=%s cannot open (%s)", ways[way],
 				strerrorname_np(-err));
-	return snprintf(to, room, "partitions=%s would make %u units", ways[way],
+	return snprintf(to, room, "partitions=%s would give %u units", ways[way],
 			u.count);
 }
 
@@ -35,13 +35,14 @@ static void say_why(const struct rocm_device *dev, char *to, size_t room)
 
 	if (u->count)
 		n = snprintf(to, room,
-			     "asked for; queues of %s; units of %u bits of the CUs' "
+			     "as requested; queues of %s; units of %u bits of the CU "
 			     "mask, each mask read back, %s: %s",
 			     dev->hsa.on ? "HSA's" : "HIP's streams", u->stride,
-			     dev->verified ? "tried out" : "where kernels run not known",
+			     dev->verified ? "tried out"
+					   : "it is unknown where kernels run",
 			     dev->tried);
 	else
-		n = snprintf(to, room, "nothing else was asked for");
+		n = snprintf(to, room, "no partitions requested");
 	for (way = ROCM_ENGINES; way <= ROCM_CUS; way++)
 		if (way != dev->opt.partitions && (size_t)n + 2 < room) {
 			n += snprintf(to + n, room - (size_t)n, "; ");
@@ -51,7 +52,7 @@ static void say_why(const struct rocm_device *dev, char *to, size_t room)
 		(void)snprintf(to + n, room - (size_t)n, "; %s",
 			       dev->hsa.on       ? "masks change while a kernel runs"
 			       : dev->hsa.why[0] ? dev->hsa.why
-						 : "queues=stream was asked for");
+						 : "queues=stream was requested");
 }
 
 static void say_faults(const struct rocm_device *dev, char *to, size_t room)
@@ -66,24 +67,26 @@ static void say_faults(const struct rocm_device *dev, char *to, size_t room)
 	if (dev->hsa.on && ms)
 		snprintf(to, room,
 			 "a launch that the device refuses ends its queue, and one that "
-			 "takes %u ms is ended with its queue",
+			 "takes more than %u ms is ended with its queue",
 			 ms);
 	else if (dev->hsa.on)
 		snprintf(to, room,
 			 "a launch that the device refuses ends its queue; one that does "
-			 "not end holds it, as hang_ms is 0");
+			 "not end blocks its queue, as hang_ms is 0");
 	else if (ms)
-		snprintf(to, room,
-			 "a launch that does not end holds its queue, and only the "
-			 "process's end ends it; after %u ms its queue is given up, and "
-			 "the device keeps what it has%s",
-			 ms,
-			 dev->opt.block ? ", but of kernels that stop begins no block"
-					: "");
+		snprintf(
+			to, room,
+			"a launch that does not end blocks its queue until the process "
+			"ends; after %u ms the queue is given up, and the device keeps "
+			"the launch's resources%s",
+			ms,
+			dev->opt.block
+				? ", but no further blocks begin of kernels that can stop"
+				: "");
 	else
 		snprintf(to, room,
-			 "a launch that does not end holds its queue, and only the "
-			 "process's end ends it");
+			 "a launch that does not end blocks its queue until the process "
+			 "ends");
 }
 
 static int ext_info(void *native, struct hal_gpu_info *info)
@@ -91,9 +94,9 @@ static int ext_info(void *native, struct hal_gpu_info *info)
 	const struct rocm_device *dev = native;
 
 	if (info->size != sizeof(*info))
-		return rocm_host->fail(EINVAL,
-				       "rocm: a hal_gpu_info of %u bytes, not %zu",
-				       info->size, sizeof(*info));
+		return rocm_host->fail(
+			EINVAL, "rocm: .size of hal_gpu_info is %u; it must be %zu",
+			info->size, sizeof(*info));
 	memset(info, 0, sizeof(*info));
 	info->size = sizeof(*info);
 	snprintf(info->way, sizeof(info->way), "%s", ways[dev->opt.partitions]);
@@ -105,7 +108,7 @@ static int ext_info(void *native, struct hal_gpu_info *info)
 static const char *why_not(const struct rocm_device *dev, const struct rocm_kernel *k)
 {
 	if (!k->follows)
-		return "it does not follow hal/device/hal_preempt.h";
+		return "it does not use hal/device/hal_preempt.h";
 	return dev->opt.block ? "" : "preempt=between";
 }
 
@@ -124,7 +127,7 @@ static int ext_stops(void *native, const char *kernel, char why[HAL_GPU_SAID])
 	snprintf(why, HAL_GPU_SAID, "%s", found ? why_not(dev, found) : "");
 	pthread_mutex_unlock(&dev->programs_lock);
 	if (!found)
-		return rocm_host->fail(ENOENT, "rocm: no program has a kernel %s",
+		return rocm_host->fail(ENOENT, "rocm: no loaded program has a kernel %s",
 				       kernel);
 	return why[0] == 0;
 }

@@ -183,13 +183,14 @@ static int find_agent(struct rocm_device *dev)
 	int err;
 
 	if (!rocm_topology_address(bus_id, &s.domain, &s.bdf))
-		return rocm_refuse(dev, ENOTSUP, "'%s' is no PCI address", bus_id);
+		return rocm_refuse(dev, ENOTSUP, "'%s' is not a PCI address", bus_id);
 	r = hsa.hsa_iterate_agents(look_at, &s);
 	err = rocm_hsa_check(dev, r, s.call);
 	if (err)
 		return err;
 	if (s.found != 1)
-		return rocm_refuse(dev, ENOTSUP, "HSA has %u agents at %s", s.found,
+		return rocm_refuse(dev, ENOTSUP,
+				   "HSA reports %u agents at %s instead of one", s.found,
 				   bus_id);
 	dev->hsa.agent = s.agent;
 	return HSA(dev, hsa_agent_get_info, s.agent, HSAN_AGENT_COMPUTE_UNITS,
@@ -212,7 +213,7 @@ int rocm_hsa_load(struct rocm_device *dev)
 	if (err)
 		return err;
 	if (dev->hsa.cus < dev->units.bits || dev->hsa.cus > 32 * ROCM_MASK_WORDS)
-		return rocm_refuse(dev, ENOTSUP, "HSA counts %u CUs, HIP %u",
+		return rocm_refuse(dev, ENOTSUP, "HSA reports %u CUs, but HIP reports %u",
 				   dev->hsa.cus, dev->units.bits);
 	dev->hsa.tick_ns = frequency ? 1e9 / (double)frequency : 0;
 	return 0;
@@ -353,7 +354,7 @@ int rocm_code_fits(struct rocm_device *dev, struct rocm_kernel *k)
 
 	if (k->needs[0])
 		return rocm_refuse(dev, ENOTSUP,
-				   "kernel %s needs %s of HIP's: queues=stream has it",
+				   "kernel %s needs %s from HIP; use queues=stream",
 				   k->info.name, k->needs);
 	/* One behind the other, as they are written. */
 	for (i = 0; i < k->info.arg_count + k->follows; i++) {
@@ -373,8 +374,8 @@ int rocm_code_fits(struct rocm_device *dev, struct rocm_kernel *k)
 			 (uint32_t)k->hidden[i] + hidden_bytes[i] <= all);
 	if (!fits)
 		return rocm_refuse(dev, EINVAL,
-				   "kernel %s: arguments in %u bytes, and the code says "
-				   "that some are elsewhere, or more than %u",
+				   "kernel %s: its arguments have %u bytes, but the code "
+				   "places some elsewhere or needs more than %u bytes",
 				   k->info.name, all, ROCM_ARGUMENT_BYTES);
 	rocm_aql_packet(&k->entry, k->block, k->shared_bytes, &k->packet);
 	k->rest_at = (uint16_t)end;

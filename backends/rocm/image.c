@@ -60,16 +60,16 @@ static int read_part(const uint8_t *code, uint64_t bytes, uint64_t *at, struct p
 	uint64_t head[3];
 
 	if (bytes - *at < sizeof(head))
-		return wrong("the bundle is cut in its table");
+		return wrong("the bundle is truncated within its table");
 	memcpy(head, code + *at, sizeof(head));
 	*at += sizeof(head);
 	p->offset = head[0];
 	p->bytes = head[1];
 	p->name_bytes = head[2];
 	if (p->name_bytes > bytes - *at)
-		return wrong("a name in the bundle is cut");
+		return wrong("a name in the bundle is truncated");
 	if (p->offset > bytes || p->bytes > bytes - p->offset)
-		return wrong("a part of the bundle is outside it");
+		return wrong("a part of the bundle lies outside the file");
 	snprintf(p->name, sizeof(p->name), "%.*s",
 		 (int)(p->name_bytes < sizeof(p->name) ? p->name_bytes
 						       : sizeof(p->name) - 1),
@@ -80,9 +80,9 @@ static int read_part(const uint8_t *code, uint64_t bytes, uint64_t *at, struct p
 
 static int nothing_fits(const char *arch, const char *there)
 {
-	return rocm_host->fail(ENOTSUP,
-			       "rocm: image: the bundle has nothing for %s; it has%s",
-			       arch, there[0] ? there : " nothing for a GPU");
+	return rocm_host->fail(
+		ENOTSUP, "rocm: image: the bundle has no code for %s; it has code for%s",
+		arch, there[0] ? there : " no GPU");
 }
 
 static int open_bundle(const char *arch, struct rocm_program *prog)
@@ -94,9 +94,11 @@ static int open_bundle(const char *arch, struct rocm_program *prog)
 	uint32_t best = 0;
 
 	if (bytes >= 4 && memcmp(code, "CCOB", 4) == 0)
-		return rocm_host->fail(ENOTSUP, "rocm: image: the bundle is compressed");
+		return rocm_host->fail(
+			ENOTSUP,
+			"rocm: image: the bundle is compressed, which is not supported");
 	if (bytes < at || memcmp(code, bundle_magic, sizeof(bundle_magic)) != 0)
-		return wrong("the code is no bundle");
+		return wrong("the code is not a bundle");
 	memcpy(&count, code + sizeof(bundle_magic), sizeof(count));
 	if (count > PARTS_MOST)
 		return wrong("the bundle has too many parts");
@@ -131,22 +133,22 @@ static int read_arguments(const struct hal_rocm_kernel *from, struct rocm_kernel
 	uint32_t i;
 
 	if (from->arg_count > HAL_ARGS_MAX)
-		return rocm_host->fail(EINVAL,
-				       "rocm: image: kernel %s: %u arguments, %u are the "
-				       "most",
-				       k->info.name, from->arg_count, HAL_ARGS_MAX);
+		return rocm_host->fail(
+			EINVAL, "rocm: image: kernel %s: %u arguments; the limit is %u",
+			k->info.name, from->arg_count, HAL_ARGS_MAX);
 	for (i = 0; i < from->arg_count; i++) {
 		const uint32_t bytes = from->scalar_bytes[i];
 
 		if (bytes > 8 || bytes & (bytes - 1))
-			return rocm_host->fail(EINVAL,
-					       "rocm: image: kernel %s: a scalar of %u "
-					       "bytes, argument %u",
-					       k->info.name, bytes, i);
+			return rocm_host->fail(
+				EINVAL,
+				"rocm: image: kernel %s: a scalar of %u bytes as "
+				"argument %u; it must have 1, 2, 4 or 8",
+				k->info.name, bytes, i);
 		if (bytes && from->arg_bytes[i])
 			return rocm_host->fail(EINVAL,
-					       "rocm: image: kernel %s: argument %u is a "
-					       "scalar with a least size",
+					       "rocm: image: kernel %s: argument %u has "
+					       "both scalar_bytes and arg_bytes",
 					       k->info.name, i);
 		k->info.arg_bytes[i] = from->arg_bytes[i];
 		k->scalar_bytes[i] = bytes;
@@ -163,7 +165,7 @@ static int read_kernel(const struct hal_rocm_kernel *from, struct rocm_kernel *k
 	uint32_t i;
 
 	if (!from->name[0] || from->name[sizeof(from->name) - 1])
-		return wrong("the name of a kernel is empty, or has no end");
+		return wrong("the name of a kernel is empty or not terminated");
 	snprintf(k->info.name, sizeof(k->info.name), "%s", from->name);
 	for (i = 0; i < 3; i++)
 		k->block[i] = from->block[i] ? from->block[i] : 1;
@@ -175,22 +177,27 @@ static int read_kernel(const struct hal_rocm_kernel *from, struct rocm_kernel *k
 static int check_head(const struct hal_rocm_image *h, size_t size)
 {
 	if (h->magic != HAL_ROCM_MAGIC)
-		return wrong("it does not begin with the table of hal/rocm.h");
+		return wrong("it does not begin with the header of hal/rocm.h");
 	if (h->version != HAL_ROCM_VERSION)
-		return rocm_host->fail(EINVAL, "rocm: image: version %u, not %u",
-				       h->version, HAL_ROCM_VERSION);
+		return rocm_host->fail(
+			EINVAL, "rocm: image: version %u; this library reads version %u",
+			h->version, HAL_ROCM_VERSION);
 	if (h->kernel_size != sizeof(struct hal_rocm_kernel))
-		return rocm_host->fail(EINVAL, "rocm: image: kernels of %u bytes",
+		return rocm_host->fail(EINVAL,
+				       "rocm: image: kernels of %u bytes in the table, "
+				       "which this library does not support",
 				       h->kernel_size);
 	if (h->kernel_count - 1 >= KERNELS_MOST)
-		return rocm_host->fail(EINVAL, "rocm: image: %u kernels",
+		return rocm_host->fail(EINVAL,
+				       "rocm: image: %u kernels, which is 0 or too many",
 				       h->kernel_count);
 	if (h->format > HAL_ROCM_BUNDLE)
-		return rocm_host->fail(EINVAL, "rocm: image: no format %u", h->format);
+		return rocm_host->fail(EINVAL, "rocm: image: unknown code format %u",
+				       h->format);
 	if (h->bytes != size ||
 	    size != sizeof(*h) + h->code_bytes +
 			    (uint64_t)h->kernel_count * h->kernel_size)
-		return wrong("its lengths do not add up");
+		return wrong("its size differs from the sum of its parts");
 	return 0;
 }
 
@@ -203,7 +210,7 @@ int rocm_image_parse(const void *image, size_t size, const char *arch,
 	int err;
 
 	if (size < sizeof(h))
-		return wrong("it ends within its header");
+		return wrong("it is truncated within its header");
 	memcpy(&h, image, sizeof(h));
 	err = check_head(&h, size);
 	if (err)

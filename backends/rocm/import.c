@@ -47,14 +47,16 @@ int rocm_offer_memory(void *native, uint64_t address, uint64_t bytes)
 		return err;
 	if (bytes && there < bytes)
 		return rocm_host->fail(EINVAL,
-				       "rocm:%u: 0x%" PRIx64 ": %" PRIu64 " bytes of the "
-				       "device's are there, at a multiple of %u",
+				       "rocm:%u: cannot import memory at 0x%" PRIx64
+				       ": only %" PRIu64
+				       " bytes there belong to the device, or the "
+				       "address is not a multiple of %u",
 				       dev->index, address, there, HAL_GPU_ALIGN);
 	pthread_mutex_lock(&dev->offered.lock);
 	if (bytes && dev->offered.bytes)
 		err = rocm_host->fail(EBUSY,
-				      "rocm:%u: no buffer has been made of the memory "
-				      "offered before",
+				      "rocm:%u: memory has been offered, but no buffer "
+				      "has been created from it yet",
 				      dev->index);
 	if (!err) {
 		dev->offered.memory = at;
@@ -93,9 +95,8 @@ static int check_stream(struct rocm_device *dev, void *stream)
 		return err;
 	if (!(flags & HIP_STREAM_NON_BLOCKING))
 		return rocm_host->fail(EINVAL,
-				       "rocm:%u: a stream without "
-				       "hipStreamNonBlocking waits for the NULL "
-				       "stream",
+				       "rocm:%u: the stream synchronizes with the NULL "
+				       "stream; create it with hipStreamNonBlocking",
 				       dev->index);
 	return recorded ? rocm_host->fail(EBUSY, "rocm:%u: the stream is being captured",
 					  dev->index)
@@ -113,7 +114,7 @@ int rocm_offer_stream(void *native, void *stream)
 	 * launch that was stopped would come before its rest. */
 	if (stream && (dev->units.count || dev->opt.block))
 		return rocm_host->fail(
-			ENOTSUP, "rocm:%u: with %s queues have streams of their own",
+			ENOTSUP, "rocm:%u: with %s queues cannot use an imported stream",
 			dev->index, dev->opt.block ? "preempt=block" : "partitions");
 	if (stream)
 		err = check_stream(dev, stream);
@@ -122,8 +123,8 @@ int rocm_offer_stream(void *native, void *stream)
 	pthread_mutex_lock(&dev->offered.lock);
 	if (stream && dev->offered.stream)
 		err = rocm_host->fail(EBUSY,
-				      "rocm:%u: no queue has been made of the stream "
-				      "offered before",
+				      "rocm:%u: a stream has been offered, but no queue "
+				      "has been created from it yet",
 				      dev->index);
 	if (!err)
 		dev->offered.stream = stream;

@@ -65,14 +65,14 @@ int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 	(void)colors; /* it has none */
 	if (bytes > left && !foreign)
 		return rocm_host->fail(
-			ENOSPC, "rocm: %" PRIu64 " bytes asked for, %" PRIu64 " are free",
+			ENOSPC, "rocm: %" PRIu64 " bytes requested, %" PRIu64 " are free",
 			bytes, left);
 	err = rocm_enter(dev);
 	if (err)
 		return err;
 	mem = calloc(1, sizeof(*mem));
 	if (!mem)
-		return rocm_host->fail(ENOMEM, "rocm: no memory for a buffer's record");
+		return rocm_host->fail(ENOMEM, "rocm: no memory for a buffer");
 	mem->bytes = bytes ? bytes : 1;
 	mem->part = partition;
 	mem->foreign = foreign != NULL;
@@ -151,8 +151,8 @@ int rocm_mem_map(void *device, void *memory, void **address)
 	*address = mem->host;
 	return mem->host ? 0
 			 : rocm_host->fail(ENOTSUP,
-					   "rocm: device memory is not mapped; create "
-					   "the buffer with HAL_BUFFER_MAPPABLE");
+					   "rocm: the host cannot access device memory; "
+					   "create the buffer with HAL_BUFFER_MAPPABLE");
 }
 
 int rocm_mem_unmap(void *device, void *memory)

@@ -21,8 +21,8 @@ static int differs(struct rocm_device *dev, const uint32_t *asked, const uint32_
 	while (i < words - 1 && asked[i] == got[i])
 		i++;
 	return rocm_host->fail(ENOTSUP,
-			       "rocm:%u: partitions: CUs %u to %u: asked for 0x%08x, HIP "
-			       "has 0x%08x",
+			       "rocm:%u: partitions: mask of CUs %u to %u: set to "
+			       "0x%08x, but HIP reports 0x%08x",
 			       dev->index, 32 * i, 32 * i + 31, asked[i], got[i]);
 }
 
@@ -68,8 +68,10 @@ static int check_place(const struct rocm_device *dev,
 
 	if (desc->units && desc->col < all && desc->units <= all - desc->col)
 		return 0;
-	return rocm_host->fail(EINVAL, "rocm:%u: %u units from %u on, of %u", dev->index,
-			       desc->units, desc->col, all);
+	return rocm_host->fail(EINVAL,
+			       "rocm:%u: a partition of %u units from unit %u on does "
+			       "not fit: the device has %u",
+			       dev->index, desc->units, desc->col, all);
 }
 
 static void place(const struct rocm_device *dev, struct rocm_partition *part,
@@ -102,10 +104,10 @@ int rocm_partition_destroy(void *device, void *partition)
 
 	(void)device;
 	if (part->queues || part->buffers || part->moving)
-		return rocm_host->fail(EBUSY,
-				       "rocm: partition %u: %u queues, %u buffers%s",
-				       part->desc.index, part->queues, part->buffers,
-				       part->moving ? ", and it moves" : "");
+		return rocm_host->fail(
+			EBUSY, "rocm: partition %u still has %u queues and %u buffers%s",
+			part->desc.index, part->queues, part->buffers,
+			part->moving ? " and a resize in progress" : "");
 	free(part);
 	return 0;
 }
@@ -174,7 +176,8 @@ static int change_masks(struct rocm_device *dev, const struct rocm_partition *pa
 		if (back->part == part && !back->broken &&
 		    change_mask(dev, back, part->mask)) {
 			(void)rocm_aql_end(dev, back);
-			rocm_break(back, "its mask was changed, and not back");
+			rocm_break(back,
+				   "its mask was changed and could not be restored");
 			back->reported = !back->count; /* else its command tells */
 		}
 	return err;
@@ -188,7 +191,7 @@ static int change_streams(struct rocm_device *dev, struct rocm_partition *part,
 	int err;
 
 	if (!streams)
-		return rocm_host->fail(ENOMEM, "rocm: no memory for a move");
+		return rocm_host->fail(ENOMEM, "rocm: no memory for a resize");
 	err = make_streams(dev, part, mask, streams);
 	if (!err)
 		move(dev, part, streams);
@@ -205,10 +208,13 @@ int rocm_resize(void *device, void *partition, const struct hal_bk_partition_des
 	int err;
 
 	if (!dev->units.count)
-		return rocm_host->fail(ENOTSUP, "rocm:%u: the device is one unit",
+		return rocm_host->fail(ENOTSUP,
+				       "rocm:%u: the device is one unit: partitions "
+				       "cannot be resized without partitions=",
 				       dev->index);
 	if (part->moving)
-		return rocm_host->fail(EBUSY, "rocm: partition %u moves already",
+		return rocm_host->fail(EBUSY,
+				       "rocm: partition %u is already being resized",
 				       part->desc.index);
 	err = check_place(dev, desc);
 	if (err)

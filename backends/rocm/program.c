@@ -29,16 +29,15 @@ static int check_block(const struct rocm_device *dev, const struct rocm_kernel *
 		fits &= k->block[i] <= (uint32_t)dev->shape.max_block[i];
 	if (!fits)
 		return rocm_host->fail(EINVAL,
-				       "rocm: kernel %s: groups of %u x %u x %u, at most "
-				       "%d work-items",
+				       "rocm: kernel %s: groups of %u x %u x %u "
+				       "work-items; the device allows at most %d",
 				       k->info.name, k->block[0], k->block[1],
 				       k->block[2], dev->shape.max_threads);
 	if (k->shared_bytes > (uint32_t)dev->shape.max_shared)
-		return rocm_host->fail(EINVAL,
-				       "rocm: kernel %s: %u bytes of LDS, a group has at "
-				       "most %d",
-				       k->info.name, k->shared_bytes,
-				       dev->shape.max_shared);
+		return rocm_host->fail(
+			EINVAL,
+			"rocm: kernel %s: %u bytes of LDS; a group may have at most %d",
+			k->info.name, k->shared_bytes, dev->shape.max_shared);
 	return 0;
 }
 
@@ -142,8 +141,9 @@ int rocm_kernel_get(void *device, void *program, uint32_t index,
 
 	(void)device;
 	if (index >= prog->count)
-		return rocm_host->fail(ENOENT, "rocm: no kernel %u of %u", index,
-				       prog->count);
+		return rocm_host->fail(ENOENT,
+				       "rocm: there is no kernel %u; the program has %u",
+				       index, prog->count);
 	*info = prog->kernels[index].info;
 	*kernel = prog->kernels + index;
 	return 0;

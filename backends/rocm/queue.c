@@ -150,10 +150,9 @@ int rocm_queue_destroy(void *device, void *queue)
 
 	if (!atomic_load(&dev->lost)) {
 		if (running || q->quiet_due)
-			return rocm_host->fail(EBUSY,
-					       "rocm: %u commands of the queue "
-					       "are in flight",
-					       running);
+			return rocm_host->fail(
+				EBUSY, "rocm: the queue still has %u commands in flight",
+				running);
 		err = rocm_enter(dev);
 	}
 	q->part->queues--;
@@ -190,22 +189,21 @@ __attribute__((cold)) int rocm_refuse_groups(const struct rocm_kernel *k,
 			   : g[1] > k->groups_most[1] ? 1
 						      : 2;
 
-	return rocm_host->fail(
-		EINVAL,
-		"rocm: kernel %s: %u groups of %u in dimension %u, at most "
-		"%u can be",
-		k->info.name, g[i], k->block[i], i, k->groups_most[i]);
+	return rocm_host->fail(EINVAL,
+			       "rocm: kernel %s: %u groups of %u in dimension %u; at "
+			       "most %u groups are possible",
+			       k->info.name, g[i], k->block[i], i, k->groups_most[i]);
 }
 
 __attribute__((cold)) int rocm_refuse_argument(const struct rocm_kernel *k, uint32_t i,
 					       const struct hal_bk_arg *a)
 {
-	const char *why = "does not fit its bytes";
+	const char *why = "is a scalar that does not fit into its bytes";
 
 	if (a->mem && k->scalar_bytes[i])
-		why = "is a scalar, and memory is given";
+		why = "must be a scalar, but is a buffer";
 	else if (!a->mem && !k->scalar_bytes[i])
-		why = "is memory, and a scalar is given";
+		why = "must be a buffer, but is a scalar";
 	return rocm_host->fail(EINVAL, "rocm: kernel %s: argument %u %s", k->info.name, i,
 			       why);
 }
@@ -816,11 +814,11 @@ int rocm_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	if (mode != HAL_SUSPEND_DRAIN && (mode != HAL_SUSPEND_FOLD || !q->stops) &&
 	    (mode != HAL_SUSPEND_KILL || !q->aql))
 		return rocm_host->fail(ENOTSUP,
-				       "rocm: mode %u: what was launched runs "
-				       "to its end",
+				       "rocm: suspend mode %u is not supported: a "
+				       "launched command runs to its end",
 				       mode);
 	if (q->suspended)
-		return rocm_host->fail(EBUSY, "rocm: the queue is suspended");
+		return rocm_host->fail(EBUSY, "rocm: the queue is suspended already");
 	if (mode == HAL_SUSPEND_KILL && !q->broken && !atomic_load(&dev->lost))
 		err = drop(dev, q);
 	if (err)
@@ -840,7 +838,8 @@ int rocm_resume(void *device, void *queue)
 	if (!q->suspended)
 		return rocm_host->fail(EINVAL, "rocm: the queue is not suspended");
 	if (q->quiet_due)
-		return rocm_host->fail(EBUSY, "rocm: the queue is not quiet yet");
+		return rocm_host->fail(EBUSY, "rocm: the queue is still being suspended; "
+					      "it can resume when that has completed");
 	q->suspended = false;
 	if (q->stops)
 		rocm_stops_go_on(device, q);

@@ -254,7 +254,7 @@ static bool read_list(struct rocm_queue *q, struct rocm_slot *s)
 		note_launched(q, s);
 	for (i = 0; i < n; i++) {
 		if (to[i] >= ROCM_STOP_BLOCKS || !(bits[to[i] / 8] >> to[i] % 8 & 1)) {
-			rocm_break(q, "%.23s stopped block %u, not launched, or twice",
+			rocm_break(q, "%.23s stopped block %u twice or without launch",
 				   k->info.name, to[i]);
 			return false;
 		}
@@ -278,7 +278,7 @@ static bool read_lists(struct rocm_queue *q)
 		if (!read_list(q, s))
 			return false;
 		if (before && s->stopped != s->blocks) {
-			rocm_break(q, "%.23s ran before what was stopped", k->info.name);
+			rocm_break(q, "%.23s ran before a stopped launch", k->info.name);
 			return false;
 		}
 		before |= s->stopped != 0;
@@ -370,7 +370,7 @@ static void give_up(struct rocm_device *dev, struct rocm_queue *q, uint32_t from
 			s->value = ++q->given;
 	}
 	if (!q->broken)
-		rocm_break(q, "going on: a launch failed");
+		rocm_break(q, "cannot resume the stopped launch");
 }
 
 /* The event that the first is behind, and counts from 0. */

@@ -71,7 +71,7 @@ static int start(const struct hip_symbols *s, const char *file)
 	return rocm_host->fail(
 		ENODEV, "rocm: hipInit: %s (%u): %s%s", rocm_result_name(r), r, file,
 		r == HIPR_NoDevice || r == HIPR_InvalidDevice ? " finds no GPU"
-							      : " does not start");
+							      : " cannot start");
 }
 
 /* It starts threads and keeps the device's file open: it is never unloaded. */
@@ -101,11 +101,13 @@ static int load(const char *file)
 	if (used.file && (any || strcmp(used.file, file) == 0))
 		return 0;
 	if (used.file)
-		return rocm_host->fail(EBUSY,
-				       "rocm: library=%s: this process has %s already",
-				       file, used.file);
+		return rocm_host->fail(
+			EBUSY,
+			"rocm: library=%s cannot be loaded: this process already uses %s",
+			file, used.file);
 	if (strlen(file) >= sizeof(used.name))
-		return rocm_host->fail(EINVAL, "rocm: library: the name is too long");
+		return rocm_host->fail(EINVAL,
+				       "rocm: library: the file name is too long");
 	if (!any) {
 		library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
 		return library ? take(library, file)

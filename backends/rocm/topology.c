@@ -114,7 +114,8 @@ int rocm_topology_read(const char *dir, const char *bus_id, struct rocm_topology
 	uint32_t i, found = 0;
 
 	if (!rocm_topology_address(bus_id, &domain, &location))
-		return rocm_host->fail(ENOTSUP, "rocm: '%s' is no PCI address", bus_id);
+		return rocm_host->fail(ENOTSUP, "rocm: '%s' is not a PCI address",
+				       bus_id);
 	for (i = 0; i < NODES_MOST; i++) {
 		if (!read_node(dir, i, &n) || !n.simd_count || n.domain != domain ||
 		    n.location_id != location)
@@ -123,12 +124,13 @@ int rocm_topology_read(const char *dir, const char *bus_id, struct rocm_topology
 		found++;
 	}
 	if (!found)
-		return rocm_host->fail(ENODEV, "rocm: no node for %s under %s", bus_id,
-				       dir);
+		return rocm_host->fail(
+			ENODEV, "rocm: no topology node for device %s in folder %s",
+			bus_id, dir);
 	if (found > 1)
 		return rocm_host->fail(ENOTSUP,
-				       "rocm: %u nodes are at %s: which is this device "
-				       "cannot be told",
+				       "rocm: %u topology nodes have the address %s: "
+				       "cannot tell which is this device",
 				       found, bus_id);
 	return understand(bus_id, &it, t);
 }
@@ -142,10 +144,11 @@ int rocm_topology_units(const struct rocm_topology *t, uint32_t multiprocessors,
 	const uint32_t bits = multiprocessors < t->cus ? multiprocessors : t->cus;
 
 	if (single && t->xccs > 1)
-		return rocm_host->fail(ENOTSUP,
-				       "rocm: partitions=cu: the device has %u XCCs, and "
-				       "one without a bit would run on all it has",
-				       t->xccs);
+		return rocm_host->fail(
+			ENOTSUP,
+			"rocm: partitions=cu: not supported on a device with %u XCCs: an "
+			"XCC without a mask bit would run on all its CUs",
+			t->xccs);
 	u->together = together;
 	u->bits = bits / together * together;
 	u->stride = together;
@@ -154,10 +157,9 @@ int rocm_topology_units(const struct rocm_topology *t, uint32_t multiprocessors,
 	if (u->stride > u->bits)
 		u->stride = u->bits;
 	if (!u->bits)
-		return rocm_host->fail(ENOTSUP,
-				       "rocm: %u compute units are none to "
-				       "make units of",
-				       bits);
+		return rocm_host->fail(
+			ENOTSUP,
+			"rocm: cannot form partition units from %u compute units", bits);
 	u->count = u->bits / u->stride;
 	return 0;
 }

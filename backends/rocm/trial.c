@@ -107,13 +107,13 @@ static char *compile(struct rocm_device *dev, size_t *bytes)
 	if (!has_compiler()) {
 		snprintf(dev->tried, sizeof(dev->tried), "HIP has no compiler (hiprtc)");
 	} else if (!rocm_where_options(arch, options)) {
-		snprintf(dev->tried, sizeof(dev->tried), "HW_ID of %s is not known",
+		snprintf(dev->tried, sizeof(dev->tried), "the HW_ID of %s is unknown",
 			 arch);
 	} else {
 		code = rocm_where_compile(arch, bytes, &call, &r);
 		if (!code)
-			snprintf(dev->tried, sizeof(dev->tried), "%s answers %u", call,
-				 r);
+			snprintf(dev->tried, sizeof(dev->tried), "%s failed with %u",
+				 call, r);
 	}
 	return code;
 }
@@ -174,8 +174,8 @@ static int judge(struct rocm_device *dev, const struct trial *t, uint32_t unit,
 
 		if (!id || id > PLACES)
 			return rocm_refuse(dev, EIO,
-					   "partitions: tried out, a block ran on "
-					   "place %d",
+					   "partitions: in the trial, a block reported "
+					   "the invalid place %d",
 					   (int)id - 1);
 		strange += owner[id - 1] && owner[id - 1] != unit + 1;
 		if (!owner[id - 1]) {
@@ -185,10 +185,11 @@ static int judge(struct rocm_device *dev, const struct trial *t, uint32_t unit,
 	}
 	if (*own <= bits && !strange)
 		return 0;
-	return rocm_refuse(dev, ENOTSUP,
-			   "partitions: tried out, unit %u of %u bits ran on %u places "
-			   "of its own, and %u blocks on those of others",
-			   unit, bits, *own, strange);
+	return rocm_refuse(
+		dev, ENOTSUP,
+		"partitions: in the trial, unit %u of %u bits ran on %u places of its "
+		"own, and %u blocks ran on places of other units",
+		unit, bits, *own, strange);
 }
 
 static uint32_t bits_of(const uint32_t *mask)
@@ -226,7 +227,7 @@ static int try_units(struct rocm_device *dev, struct trial *t)
 	int err = 0;
 
 	if (!owner)
-		return rocm_host->fail(ENOMEM, "rocm: no memory to try units out");
+		return rocm_host->fail(ENOMEM, "rocm: no memory to try out units");
 	for (i = 0; !err && i < dev->units.count; i++) {
 		err = try_unit(dev, t, i, owner, &own);
 		least = own < least ? own : least;
@@ -235,7 +236,7 @@ static int try_units(struct rocm_device *dev, struct trial *t)
 	free(owner);
 	dev->verified = !err;
 	snprintf(dev->tried, sizeof(dev->tried),
-		 "a kernel ran in each, on %u to %u %s of its own", least, most,
+		 "a kernel ran in each unit, on %u to %u %s of its own", least, most,
 		 dev->units.together > 1 ? "pairs" : "CUs");
 	return err;
 }
@@ -269,7 +270,7 @@ static int load(struct rocm_device *dev)
 	int err;
 
 	if (!code)
-		return rocm_refuse(dev, ENOTSUP, "no kernels to fill and copy with: %s",
+		return rocm_refuse(dev, ENOTSUP, "no kernels for fills and copies: %s",
 				   dev->tried);
 	/* Some releases of the compiler put it in a bundle, which HSA does not take. */
 	elf = memmem(code, bytes, magic, sizeof(magic));
@@ -277,7 +278,8 @@ static int load(struct rocm_device *dev)
 		err = rocm_code_load(dev, elf, bytes - (size_t)(elf - code),
 				     &dev->hsa.loaded);
 	else
-		err = rocm_refuse(dev, ENOTSUP, "what hiprtc makes is no code object");
+		err = rocm_refuse(dev, ENOTSUP,
+				  "the output of hiprtc is not a code object");
 	free(code);
 	for (i = 0; !err && i < sizeof(all) / sizeof(all[0]); i++) {
 		const struct rocm_entry *e = all[i].to;
@@ -285,7 +287,8 @@ static int load(struct rocm_device *dev)
 		err = rocm_code_entry(dev, &dev->hsa.loaded, all[i].name, all[i].to);
 		if (!err && (e->argument_bytes < all[i].bytes ||
 			     e->argument_bytes > ROCM_ARGUMENT_BYTES))
-			err = rocm_refuse(dev, EPROTO, "%s: %u bytes of arguments",
+			err = rocm_refuse(dev, EPROTO,
+					  "%s: unexpected %u bytes of arguments",
 					  all[i].name, e->argument_bytes);
 	}
 	return err;

@@ -10,7 +10,7 @@ grep -q '^capabilities .*stand-in' <<<"$info" || { echo "info does not say it: $
 grep -q '^partitions by .*mask' <<<"$info" && grep -q '^because .*mask: tried out' <<<"$info" ||
 	{ echo "info does not say what partitions are: $info"; exit 1; }
 info=$($halctl info 'cuda:1?partitions=none&hang_ms=70')
-grep -q '^faults .*all CUDA of the process.*after 70 ms its queue' <<<"$info" ||
+grep -q '^faults .*all CUDA work of the process.*after 70 ms the queue' <<<"$info" ||
 	{ echo "info does not say what a fault takes along: $info"; exit 1; }
 # Not here, where the stand-in lies: paths in a build tree's programs may end in an empty one.
 grep -q '^cuda .*no driver' <<<"$(cd / && env -u LD_LIBRARY_PATH $halctl list)" ||

@@ -27,7 +27,9 @@ static const struct hal_backend *b;
 
 #define TOO_LARGE                                                                        \
 	{                                                                                \
-		1, 65536, "1 x 65536 x 1 groups, at most 2147483647 x 65535 x 65535"     \
+		1, 65536,                                                                \
+			"1 x 65536 x 1 groups; the device allows at most 2147483647 x "  \
+			"65535 x 65535"                                                  \
 	}
 #define MAKE_IMAGE make_cuda_image
 #define UNITS      132
@@ -85,7 +87,8 @@ static void fault(void **state)
 	assert_int_equal(n, -EIO);
 	assert_int_equal(seen, 4);
 	assert_non_null(
-		strstr(host_text, "cuda:0: lost: CUDA_ERROR_ILLEGAL_ADDRESS (700)"));
+		strstr(host_text,
+		       "cuda:0: the device is lost: CUDA_ERROR_ILLEGAL_ADDRESS (700)"));
 	assert_int_equal(b->hot.submit(r.dev, r.queue[2], &nop), -EIO);
 	assert_int_equal(b->cold.get_info(r.dev, &info), 0);
 	assert_int_equal(b->cold.open(&cfg, 0, &again), -EIO);
@@ -224,7 +227,8 @@ static void bad_programs(void **state)
 	image = make_cuda_image(iota, 1, 1, &size);
 	k = (void *)(image + 1);
 	k->scalar_bytes[1] = 8;
-	load_says(&r, image, size, -EINVAL, "parameter 1 has 4 bytes, the image says 8");
+	load_says(&r, image, size, -EINVAL,
+		  "parameter 1 has 4 bytes, but the image declares 8");
 	image = make_cuda_image(iota, 1, 1, &size);
 	k = (void *)(image + 1);
 	k->arg_count = 1;
@@ -232,7 +236,7 @@ static void bad_programs(void **state)
 	image = make_cuda_image(iota, 1, 1, &size);
 	k = (void *)(image + 1);
 	k->arg_count = 3;
-	load_says(&r, image, size, -EINVAL, "has 2 parameters, the image says 3");
+	load_says(&r, image, size, -EINVAL, "has 2 parameters, but the image declares 3");
 	image = make_cuda_image(iota, 1, 1025, &size);
 	load_says(&r, image, size, -EINVAL, "a block of 1025 x 1 x 1 threads");
 	image = make_cuda_image(iota, 1, 1, &size);
@@ -242,7 +246,7 @@ static void bad_programs(void **state)
 	image = make_cuda_image(iota, 1, 1, &size);
 	k = (void *)(image + 1);
 	k->shared_bytes = 1 << 20;
-	load_says(&r, image, size, -EINVAL, "1048576 bytes of shared memory");
+	load_says(&r, image, size, -EINVAL, "1048576 of dynamic shared memory");
 	close_rig(&r);
 }
 
@@ -337,7 +341,7 @@ static void out_of_turn(void **state)
 	open_rig(&r, &cfg);
 	assert_int_equal(b->cold.partition_create(r.dev, &two, &part), -EINVAL);
 	assert_int_equal(b->cold.partition_destroy(r.dev, r.part), -EBUSY);
-	assert_non_null(strstr(host_text, "3 queues, 1 buffers"));
+	assert_non_null(strstr(host_text, "3 queues and 1 buffers"));
 	assert_int_equal(b->cold.mem_map(r.dev, r.mem, &address), -ENOTSUP);
 	assert_int_equal(b->hot.resume(r.dev, r.queue[0]), -EINVAL);
 	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_KILL, 6),
@@ -373,7 +377,7 @@ static void says_how(void **state)
 	assert_int_equal(ext->info(r.dev, &info), 0);
 	assert_string_equal(info.way, "none");
 	assert_string_equal(info.why, "partitions=none");
-	assert_non_null(strstr(info.faults, "after 9 ms its queue is given up"));
+	assert_non_null(strstr(info.faults, "after 9 ms the queue is given up"));
 	assert_null(b->cold.extension(r.dev, "gp"));
 	close_rig(&r);
 }

@@ -185,7 +185,7 @@ static void went_astray(struct pair *t, uint64_t cookie, const char *kernel)
 	const struct hal_bk_event ev = next(t);
 	char want[96];
 
-	snprintf(want, sizeof(want), "an access outside its partition's range, kernel %s",
+	snprintf(want, sizeof(want), "access outside its partition's range, kernel %s",
 		 kernel);
 	assert_int_equal(ev.cookie, cookie);
 	assert_int_equal(ev.status, -EIO);
@@ -217,7 +217,7 @@ static void written(void **state)
 		assert_int_equal(word(&t, 1 - i, 64), 0x11111111 * (2 - i));
 		assert_int_equal(submit(&t, i, PUT, 3, 0), -EIO);
 		assert_string_equal(host_text,
-				    "cuda: an access outside its partition's range");
+				    "cuda: access outside its partition's range");
 		/* The same program, the other partition's queue: its own range. */
 		assert_int_equal(submit(&t, 1 - i, PUT, 4, 256), 0);
 		assert_int_equal(next(&t).status, 0);
@@ -410,12 +410,13 @@ static void memory_elsewhere(void **state)
 	(void)state;
 	open_pair(&t, &fenced);
 	refuses_launch(&t, t.mem[1],
-		       "kernel never: argument 0 is another partition's memory: with "
-		       "bounds=yes kernels reach their partition's range alone");
+		       "kernel never: argument 0 is another partition's memory; with "
+		       "bounds=yes kernels reach only their partition's address range");
 	assert_int_equal(b->cold.mem_alloc(t.dev, t.part[0], 64, NULL,
 					   HAL_BUFFER_MAPPABLE, &mappable),
 			 0);
-	refuses_launch(&t, mappable, "argument 0 is mappable, memory of the host's");
+	refuses_launch(&t, mappable,
+		       "argument 0 is a mappable buffer, which is in host memory");
 	/* Copies and fills are the driver's, which is told where. */
 	fill.fill.dst = mappable;
 	fill.fill.bytes = 8;
@@ -425,7 +426,7 @@ static void memory_elsewhere(void **state)
 	gpu = b->cold.extension(t.dev, "gpu");
 	assert_int_equal(cu.cuMemAlloc_v2(&own, 64), 0);
 	assert_int_equal(gpu->offer_memory(t.dev, own, 64), -ENOTSUP);
-	assert_non_null(strstr(host_text, "memory of the program's does not"));
+	assert_non_null(strstr(host_text, "with bounds=yes memory cannot be imported"));
 	assert_int_equal(cu.cuMemFree_v2(own), 0);
 	close_pair(&t);
 }
@@ -469,9 +470,10 @@ static void programs(void **state)
 	free(image);
 	/* The table and the kernel have to say the same, as ever. */
 	refuses_program(t.dev, code, "never:mm", HAL_CUDA_PTX, -EINVAL,
-			"kernel never has 1 parameters, the image says 2");
-	refuses_program(t.dev, code, "get:m", HAL_CUDA_PTX, -EINVAL,
-			"kernel get has more parameters than the 1 that the image says");
+			"kernel never has 1 parameters, but the image declares 2");
+	refuses_program(
+		t.dev, code, "get:m", HAL_CUDA_PTX, -EINVAL,
+		"kernel get has more parameters than the 1 that the image declares");
 	close_pair(&t);
 }
 
@@ -486,8 +488,8 @@ static void no_ptx(void **state)
 	(void)state;
 	assert_int_equal(cu_fence_rewrite(&prog, &text, &bytes), -ENOTSUP);
 	assert_string_equal(host_text,
-			    "cuda: bounds=yes: a program that is no PTX cannot "
-			    "be kept to its partition's memory");
+			    "cuda: bounds=yes: only programs in PTX can be kept to their "
+			    "partition's memory; this one is a cubin or fatbin");
 	assert_null(text);
 }
 
@@ -549,16 +551,16 @@ static void options(void **state)
 	assert_int_equal(info.memory_isolation, HAL_ISOLATION_ADVISORY);
 	gpu = b->cold.extension(t.dev, "gpu");
 	assert_int_equal(gpu->info(t.dev, &said), 0);
-	assert_non_null(strstr(said.why, "kernels are kept to it"));
-	assert_non_null(strstr(said.faults, "ends its queue alone"));
+	assert_non_null(strstr(said.why, "kernels cannot reach outside it"));
+	assert_non_null(strstr(said.faults, "ends only the kernel's queue"));
 	close_pair(&t);
 	open_pair(&t, &control);
 	assert_int_equal(b->cold.get_info(t.dev, &info), 0);
 	assert_int_equal(info.memory_isolation, HAL_ISOLATION_NONE);
 	assert_int_equal(gpu->info(t.dev, &said), 0);
-	assert_non_null(strstr(said.why, "mapped in a range of its own"));
-	assert_null(strstr(said.why, "kept to it"));
-	assert_null(strstr(said.faults, "ends its queue alone"));
+	assert_non_null(strstr(said.why, "mapped in its own address range"));
+	assert_null(strstr(said.why, "cannot reach outside it"));
+	assert_null(strstr(said.faults, "ends only the kernel's queue"));
 	close_pair(&t);
 }
 

@@ -586,7 +586,7 @@ static void refused_options(void **state)
 		 "cuda:0: graphs=yes and preempt=block"},
 		{{.clock = 1, .graphs = 1, .partitions = 1},
 		 -ENOTSUP,
-		 "keep to a partition (green) is not known; it takes partitions=none"},
+		 "whether kernels in a graph keep to a partition (green)"},
 		{{.clock = 1, .graphs = 1, .partitions = 2},
 		 -ENOTSUP,
 		 "keep to a partition (mask)"},

@@ -172,7 +172,7 @@ static void tried_out(void **state)
 	stand_in()->reset();
 	stand_in()->green_leaks(1);
 	assert_int_equal(b->cold.open(&cfg, 0, &dev), -ENOTSUP);
-	assert_non_null(strstr(host_text, "tried out, unit 0 ran on 32"));
+	assert_non_null(strstr(host_text, "in the trial, unit 0 ran on 32"));
 	clean();
 	stand_in()->reset();
 }

@@ -107,18 +107,18 @@ static void each_field(void **state)
 	struct hal_cuda_kernel *k = (void *)(image + 1);
 
 	(void)state;
-	refused(&image->magic, 1, "no table");
+	refused(&image->magic, 1, "does not begin with the header");
 	refused(&image->version, 2, "version 2");
 	refused(&image->kernel_size, 8, "kernels of 8 bytes");
 	refused(&image->kernel_count, 0, "0 kernels");
 	refused(&image->kernel_count, UINT32_MAX, "4294967295 kernels");
-	refused(&image->kernel_count, 1, "not as long");
-	refused(&image->bytes, 5, "not as long");
-	refused(&image->module_bytes, 0, "not as long");
-	refused(&image->format, 3, "no format 3");
-	refused(&image->format, HAL_CUDA_CUBIN, "no cubin");
-	refused(&image->format, HAL_CUDA_FATBIN, "no fatbin");
-	refused(&k->arg_count, HAL_ARGS_MAX + 1, "at most");
+	refused(&image->kernel_count, 1, "differs from the sum of its parts");
+	refused(&image->bytes, 5, "differs from the sum of its parts");
+	refused(&image->module_bytes, 0, "differs from the sum of its parts");
+	refused(&image->format, 3, "unknown module format 3");
+	refused(&image->format, HAL_CUDA_CUBIN, "not a cubin");
+	refused(&image->format, HAL_CUDA_FATBIN, "not a fatbin");
+	refused(&k->arg_count, HAL_ARGS_MAX + 1, "the limit is");
 	refused(&k->scalar_bytes[1], 3, "argument 1 has 3 bytes");
 	memset(k[1].name, 'x', sizeof(k[1].name));
 	assert_int_equal(parse(image, image_bytes), -EINVAL);
@@ -127,7 +127,7 @@ static void each_field(void **state)
 	memcpy(k[1].name, "iota", 5);
 	k->arg_bytes[1] = 8;
 	assert_int_equal(parse(image, image_bytes), -EINVAL);
-	assert_non_null(strstr(host_text, "scalar and has a least size"));
+	assert_non_null(strstr(host_text, "has both scalar_bytes and arg_bytes"));
 	k->arg_bytes[1] = 0;
 	((char *)image)[image_bytes - 1] = 'x';
 	assert_int_equal(parse(image, image_bytes), -EINVAL);
@@ -207,8 +207,8 @@ static void cubins(void **state)
 
 	(void)state;
 	assert_int_equal(parse(&b, sizeof(b)), 0);
-	REFUSED(r.elf.e_machine = 62, "no cubin");
-	REFUSED(r.elf.e_ident[EI_CLASS] = ELFCLASS32, "no cubin");
+	REFUSED(r.elf.e_machine = 62, "not a cubin");
+	REFUSED(r.elf.e_ident[EI_CLASS] = ELFCLASS32, "not a cubin");
 	REFUSED(r.elf.e_shoff = 449, "section table");
 	REFUSED(r.elf.e_shoff = UINT64_MAX, "section table");
 	REFUSED(r.elf.e_shnum = 65535, "section table");
@@ -220,7 +220,7 @@ static void cubins(void **state)
 	REFUSED(memcpy(r.bytes + 128, &section, sizeof(section)), "section of the cubin");
 	section.sh_offset = UINT64_MAX;
 	REFUSED(memcpy(r.bytes + 128, &section, sizeof(section)), "section of the cubin");
-	REFUSED(r.bytes[71] = 1, "does not end");
+	REFUSED(r.bytes[71] = 1, "not terminated");
 	memcpy(&segment, b.bytes + 256, sizeof(segment));
 	segment.p_filesz = UINT64_MAX;
 	REFUSED(memcpy(r.bytes + 256, &segment, sizeof(segment)), "segment");
@@ -244,11 +244,11 @@ static void fatbins(void **state)
 
 	(void)state;
 	assert_int_equal(parse(&b, sizeof(b)), 0);
-	REFUSED(r.fatbin.magic = 1, "no fatbin");
-	REFUSED(r.fatbin.header_bytes = 15, "no fatbin");
-	REFUSED(r.fatbin.header_bytes = 65535, "is cut");
-	REFUSED(r.fatbin.bytes++, "is cut");
-	REFUSED(r.fatbin.bytes = UINT64_MAX, "is cut");
+	REFUSED(r.fatbin.magic = 1, "not a fatbin");
+	REFUSED(r.fatbin.header_bytes = 15, "not a fatbin");
+	REFUSED(r.fatbin.header_bytes = 65535, "is truncated");
+	REFUSED(r.fatbin.bytes++, "is truncated");
+	REFUSED(r.fatbin.bytes = UINT64_MAX, "is truncated");
 }
 
 int main(void)

@@ -119,7 +119,7 @@ static void contexts(void **state)
 	assert_int_equal(b->cold.open(&between, 0, &other), 0);
 	assert_int_equal(stream_of(other, CU_STREAM_NON_BLOCKING, &stream), 0);
 	assert_int_equal(ext->offer_stream(r.dev, stream), -EINVAL);
-	if (!strstr(host_text, "not of the device's primary context"))
+	if (!strstr(host_text, "not belong to the device's primary context"))
 		fail_msg("%s", host_text);
 	assert_int_equal(destroy(other, stream), 0);
 	b->cold.close(other);

@@ -185,7 +185,7 @@ static void streams_second(void **state)
 	/* Another driver's place is not this one's. */
 	setenv("HAL_STAND_IN_CUDA_STREAM", "hang", 1);
 	setenv("HAL_STAND_IN_CUDA_MASK", "ignored", 1);
-	IS(&automatic, HAL_CUDA_STREAM, "cannot be masked",
+	IS(&automatic, HAL_CUDA_STREAM, "could not be masked",
 	   "stream: tried out at an earlier open");
 }
 
@@ -217,11 +217,11 @@ static void a_lie(void **state)
 	assert_int_equal(info.unit_multiprocessors, 8);
 	assert_int_equal(info.resize_live, 0);
 	assert_int_equal(info.clusters_safe, 1);
-	assert_non_null(strstr(info.said, "132 multiprocessors cannot be masked"));
+	assert_non_null(strstr(info.said, "132 multiprocessors could not be masked"));
 	assert_non_null(strstr(info.said, "green: tried out at open"));
 	/* A refusal is kept. */
 	unsetenv("HAL_STAND_IN_CUDA_MASK");
-	IS(&automatic, HAL_CUDA_GREEN, "cannot be masked",
+	IS(&automatic, HAL_CUDA_GREEN, "could not be masked",
 	   "green: tried out at an earlier");
 }
 
@@ -270,11 +270,11 @@ static void not_there(void **state)
 {
 	(void)state;
 	setenv("HAL_STAND_IN_CUDA_QMD", "0x06", 1);
-	IS(&automatic, HAL_CUDA_GREEN, "its descriptors are not known");
+	IS(&automatic, HAL_CUDA_GREEN, "its launch descriptors are unknown");
 	unsetenv("HAL_STAND_IN_CUDA_QMD");
 	forget();
 	setenv("HAL_STAND_IN_CUDA_SLOTS", "6", 1);
-	IS(&automatic, HAL_CUDA_GREEN, "the driver's table has 48 bytes");
+	IS(&automatic, HAL_CUDA_GREEN, "the driver's callback table has only 48 bytes");
 	unsetenv("HAL_STAND_IN_CUDA_SLOTS");
 }
 
@@ -290,7 +290,8 @@ static void not_here(void **state)
 	setenv("HAL_STAND_IN_CUDA_MASK", "ignored", 1);
 	memcpy(&kept, &cu.cuGreenCtxCreate, sizeof(kept));
 	cu.cuGreenCtxCreate = NULL;
-	IS(&automatic, HAL_CUDA_WHOLE, "green: does not open", "none: the device");
+	IS(&automatic, HAL_CUDA_WHOLE, "green: works elsewhere but cannot be opened here",
+	   "none: the device");
 	memcpy(&cu.cuGreenCtxCreate, &kept, sizeof(kept));
 }
 
@@ -299,12 +300,15 @@ static void helpers(void **state)
 	static const struct {
 		const char *path, *says;
 	} all[] = {
-		{"/nonexistent/helper", "mask: there is no program /nonexistent/helper"},
-		{"/bin/true", "mask: hal-cuda-trial ended with 0 and no answer"},
-		{"/bin/false", "mask: hal-cuda-trial ended with 1 and no answer"},
-		{"/bin/echo", "mask: what hal-cuda-trial says is damaged"},
+		{"/nonexistent/helper",
+		 "mask: the program /nonexistent/helper does not exist"},
+		{"/bin/true",
+		 "mask: hal-cuda-trial ended with status 0 and printed no result"},
+		{"/bin/false",
+		 "mask: hal-cuda-trial ended with status 1 and printed no result"},
+		{"/bin/echo", "mask: the result of hal-cuda-trial is damaged"},
 		{"/usr/bin/yes", "mask: hal-cuda-trial did not end in"},
-		{"/", "mask: there is no program /"},
+		{"/", "mask: the program / does not exist"},
 	};
 	struct hal_bk_config cfg = automatic;
 	uint32_t i;
@@ -324,7 +328,7 @@ static void helpers(void **state)
 
 static void not_believed(const char *why)
 {
-	IS(&automatic, HAL_CUDA_MASK, why, "not used; mask: tried out at open");
+	IS(&automatic, HAL_CUDA_MASK, why, "is not used; mask: tried out at open");
 	IS(&automatic, HAL_CUDA_MASK, "mask: tried out at an earlier open");
 }
 
@@ -336,10 +340,10 @@ static void foreign(void **state)
 	(void)state;
 	assert_int_equal(opened(&automatic, 0).way, HAL_CUDA_MASK);
 	assert_int_equal(chmod(kept_file(), 0644), 0);
-	not_believed("is not this user's alone");
+	not_believed("is not a file that only this user can access");
 	if (geteuid() == 0) {
 		assert_int_equal(chown(kept_file(), 12345, 12345), 0);
-		not_believed("is not this user's alone");
+		not_believed("is not a file that only this user can access");
 	}
 	snprintf(other, sizeof(other), "%s/.other", folder);
 	assert_int_equal(rename(kept_file(), other), 0);
@@ -359,7 +363,8 @@ static void foreign(void **state)
 	not_believed("is damaged");
 	/* A folder that others write. */
 	assert_int_equal(chmod(folder, 0770), 0);
-	IS(&automatic, HAL_CUDA_MASK, "is not this user's alone", "tried out at open");
+	IS(&automatic, HAL_CUDA_MASK, "must be a folder that only this user can write",
+	   "tried out at open");
 	assert_int_equal(chmod(folder, 0700), 0);
 }
 
@@ -368,8 +373,10 @@ static void nowhere(void **state)
 {
 	(void)state;
 	setenv("XDG_CACHE_HOME", "/proc", 1);
-	IS(&automatic, HAL_CUDA_MASK, "tried out at open; not kept: ");
-	IS(&automatic, HAL_CUDA_MASK, "tried out at open; not kept: ");
+	IS(&automatic, HAL_CUDA_MASK,
+	   "tried out at open; the results cannot be stored: ");
+	IS(&automatic, HAL_CUDA_MASK,
+	   "tried out at open; the results cannot be stored: ");
 	setenv("XDG_CACHE_HOME", "relative", 1);
 	setenv("HOME", "nobody", 1);
 	IS(&automatic, HAL_CUDA_MASK, "tried out at open");
@@ -439,17 +446,17 @@ static void text(void **state)
 	v.tried[0].mask.bit[3] = v.tried[0].mask.bit[4];
 	cu_verdict_write(&v, good);
 	w.count = 0;
-	assert_string_equal(cu_verdict_read(&w, good), "is not understood");
+	assert_string_equal(cu_verdict_read(&w, good), "has an invalid line");
 	v.tried[0].mask.bit[3] = 200;
 	cu_verdict_write(&v, good);
-	assert_string_equal(cu_verdict_read(&w, good), "is not understood");
+	assert_string_equal(cu_verdict_read(&w, good), "has an invalid line");
 	v.tried[0] = v.tried[1];
 	cu_verdict_write(&v, good);
-	assert_string_equal(cu_verdict_read(&w, good), "is not understood");
+	assert_string_equal(cu_verdict_read(&w, good), "has an invalid line");
 	w.build[0] ^= 1;
-	assert_string_equal(cu_verdict_read(&w, good), "is of another driver");
+	assert_string_equal(cu_verdict_read(&w, good), "is for another driver version");
 	snprintf(w.device, sizeof(w.device), "GPU-0");
-	assert_string_equal(cu_verdict_read(&w, good), "is another device's");
+	assert_string_equal(cu_verdict_read(&w, good), "is for another device");
 	assert_int_equal(w.count, 0);
 }
 

@@ -43,7 +43,7 @@ static void no_cuda(void **state)
 	const struct hal_bk_config cfg = {.library = CUDA_NONE};
 
 	(void)state;
-	probe_says(&cfg, -ENODEV, "is no CUDA driver: it has no cuDriverGetVersion");
+	probe_says(&cfg, -ENODEV, "is not a CUDA driver: it has no cuDriverGetVersion");
 }
 
 static void stub(void **state)
@@ -54,7 +54,7 @@ static void stub(void **state)
 	if (!CUDA_STUB[0] || strstr(CUDA_STUB, "NOTFOUND"))
 		skip(); /* no toolkit here */
 	probe_says(&cfg, -ENODEV, "CUDA_ERROR_STUB_LIBRARY (34)");
-	probe_says(&cfg, -ENODEV, "is the stub to link with, not a driver");
+	probe_says(&cfg, -ENODEV, "is the stub library for linking, not a driver");
 }
 
 /* NULL: it has all calls, and the table that masks need, before anything is started. */
@@ -129,7 +129,7 @@ static void old_driver(void **state)
 {
 	(void)state;
 	with("HAL_STAND_IN_CUDA_VERSION", "12030", -ENODEV,
-	     "the driver is for CUDA 12.3, 12.4 is needed");
+	     "the driver supports CUDA 12.3; CUDA 12.4 or later is needed");
 	with("HAL_STAND_IN_CUDA_VERSION", "12040", 2, NULL);
 }
 
@@ -139,7 +139,8 @@ static void does_not_start(void **state)
 	with("HAL_STAND_IN_CUDA_FAIL", "cuInit:1:100", -ENODEV,
 	     "cuInit: CUDA_ERROR_NO_DEVICE (100)");
 	with("HAL_STAND_IN_CUDA_DEVICES", "0", -ENODEV, "finds no GPU");
-	with("HAL_STAND_IN_CUDA_FAIL", "cuInit:1:803", -ENODEV, "of another version");
+	with("HAL_STAND_IN_CUDA_FAIL", "cuInit:1:803", -ENODEV,
+	     "another version than the kernel driver");
 	with("HAL_STAND_IN_CUDA_FAIL", "cuInit:1:999", -ENODEV,
 	     "CUDA_ERROR_UNKNOWN (999)");
 	with("HAL_STAND_IN_CUDA_FAIL", "cuDriverGetVersion:1:1", -ENODEV,
@@ -162,9 +163,10 @@ static void another(void **state)
 	assert_true(info[0].caps & HAL_CAP_STAND_IN);
 	assert_string_equal(info[1].bus_id, "0000:1b:00.0");
 	assert_int_equal(b->cold.probe(&none, info, 2), -EBUSY);
-	assert_non_null(strstr(host_text, "uses libcuda.so.1 already"));
+	assert_non_null(strstr(host_text, "this process already uses libcuda.so.1"));
 	assert_int_equal(b->cold.open(&found, 2, &dev), -ENODEV);
-	assert_non_null(strstr(host_text, "cuda:2: the driver shows 2"));
+	assert_non_null(
+		strstr(host_text, "cuda:2: no such device: the driver reports 2"));
 }
 
 /* A device that cannot be read keeps its number. */

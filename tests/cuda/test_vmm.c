@@ -146,7 +146,7 @@ static void random_sizes(void **state)
 		if (b->cold.mem_alloc(r.dev, part[h->part], h->bytes, NULL, 0,
 				      (void **)&h->mem)) {
 			h->mem = NULL;
-			assert_non_null(strstr(host_text, "in a row"));
+			assert_non_null(strstr(host_text, "contiguous free bytes"));
 			continue;
 		}
 		assert_int_equal(h->mem->address % 512, 0);
@@ -195,9 +195,10 @@ static void while_it_runs(void **state)
 	assert_true(b->hot.now(r.dev) >= 1000000);
 	poll_one(&r, ev);
 	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, G, NULL, 0, &other), -ENOSPC);
-	assert_non_null(strstr(host_text,
-			       "cuda:0: 2097152 bytes: the partition's range of "
-			       "6291456 has at most 0 in a row"));
+	assert_non_null(strstr(
+		host_text,
+		"cuda:0: 2097152 bytes requested; the partition's address range of "
+		"6291456 bytes has at most 0 contiguous free bytes"));
 	release(&r, more);
 	close_rig(&r);
 }
@@ -225,7 +226,7 @@ static void no_memory(void **state)
 	assert_int_equal(
 		b->cold.mem_alloc(r.dev, r.part, UINT64_C(9) << 30, NULL, 0, &other),
 		-ENOSPC);
-	assert_non_null(strstr(host_text, "9663676416 bytes, "));
+	assert_non_null(strstr(host_text, "9663676416 bytes requested, "));
 	release(&r, more);
 	/* Of what was refused no address was lost. */
 	release(&r, alloc(&r, r.part, 7 * G));
@@ -317,16 +318,17 @@ static void not_there(void **state)
 	stand_in()->reset();
 	cu.cuMemUnmap = NULL;
 	assert_int_equal(b->cold.open(&cfg, 0, &r.dev), -ENOTSUP);
-	assert_string_equal(host_text,
-			    "cuda:0: memory=vmm: the driver has no calls for it "
-			    "(cuMemMap)");
+	assert_string_equal(
+		host_text,
+		"cuda:0: memory=vmm: the driver lacks the virtual memory calls "
+		"(cuMemMap)");
 	open_rig(&r, &plain);
 	close_rig(&r);
 	cu.cuMemUnmap = kept;
 	setenv("HAL_STAND_IN_CUDA_VMM", "ignored", 1);
 	assert_int_equal(b->cold.open(&cfg, 0, &r.dev), -ENOTSUP);
-	assert_string_equal(host_text,
-			    "cuda:0: memory=vmm: the device cannot map memory");
+	assert_string_equal(host_text, "cuda:0: memory=vmm: the device does not support "
+				       "virtual memory management");
 	unsetenv("HAL_STAND_IN_CUDA_VMM");
 	assert_int_equal(stand_in()->live(), 0);
 }

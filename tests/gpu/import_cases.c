@@ -192,7 +192,7 @@ void import_ways(void **state)
 		rig_begin(&r, hows[i]);
 		OWN(stream, r.dev, 1, &stream);
 		refused(extension(&r)->offer_stream(r.dev, stream), -ENOTSUP,
-			"streams of their own");
+			"queues cannot use an imported stream");
 		OWN(destroy, r.dev, stream);
 		rig_end(&r);
 	}

@@ -131,12 +131,12 @@ static void launch_badly(const struct hal_bk_config *cfg)
 	args[0] = (struct hal_bk_arg){r.mem, 0, 4096};
 	args[1] = (struct hal_bk_arg){NULL, UINT64_C(1) << 32, 0};
 	cmd = launch(&r, IOTA, 1, args, 2);
-	refuses(&r, &cmd, "kernel iota: argument 1 does not fit");
+	refuses(&r, &cmd, "kernel iota: argument 1 is a scalar that does not fit");
 	args[1].mem = r.mem;
-	refuses(&r, &cmd, "argument 1 is a scalar");
+	refuses(&r, &cmd, "argument 1 must be a scalar");
 	args[1].mem = NULL;
 	args[0].mem = NULL;
-	refuses(&r, &cmd, "argument 0 is memory");
+	refuses(&r, &cmd, "argument 0 must be a buffer");
 	args[0].mem = r.mem;
 	args[1].value = 1;
 	for (i = 0; i < sizeof(too_large) / sizeof(too_large[0]); i++) {

@@ -30,7 +30,7 @@ expect 2 'pass entry is there twice' -p entry -p bounds -p entry "$in"
 expect 2 'entry and --pass loop exclude' -p entry -p loop "$in"
 expect 2 'try: hal-ptx --help' --nonsense
 expect 1 '/nowhere: No such file' -p entry /nowhere
-expect 1 '-: no .version: it is no PTX' -p entry -
+expect 1 '-: no .version directive: this is not PTX' -p entry -
 expect 0 '^norm2 loop: yes$' --list "$in"
 expect 0 '^vote_count loop: line [0-9]+: vote.sync' --list "$in"
 expect 1 'reduce.ptx: sum_warps: loop: line ' -p loop -o "$scratch/loop.ptx" "$in"
@@ -41,5 +41,5 @@ expect 0 '_halb_from' -p entry -p bounds "$in"
 # Both passes; the control comes last.
 grep -A2 '_halb_astray' "$scratch/said" | grep -q '_hals_control' ||
 	{ echo "the parameters are not in order"; rc=1; }
-expect 1 'already, those of this' -p loop "$scratch/loop.ptx"
+expect 1 'are reserved for rewriting' -p loop "$scratch/loop.ptx"
 exit $rc

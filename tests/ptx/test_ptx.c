@@ -51,20 +51,20 @@ static void unreadable(void **state)
 	no_ptx("", "no .version");
 	no_ptx("hello", "line 1: a directive is expected, at hello");
 	no_ptx(HEAD "!", "line 4: a directive is expected, at !");
-	no_ptx(".version", "no version");
-	no_ptx(".version 0", "no version");
+	no_ptx(".version", "the PTX version is missing");
+	no_ptx(".version 0", "the PTX version is missing");
 	no_ptx(".version 7.8\n.target", "line 2: a target is missing");
 	no_ptx(".version 7.8\n.target sm_80,", "a target is missing");
-	no_ptx(HEAD ".address_size 32", "not of 64 bits");
-	no_ptx(HEAD "/* ", "line 4: a comment does not end");
-	no_ptx(HEAD ".file 1 \"x", "a string does not end");
-	no_ptx(HEAD "\x01", "a byte 0x01");
+	no_ptx(HEAD ".address_size 32", "is not 64 bits");
+	no_ptx(HEAD "/* ", "line 4: a comment is not terminated");
+	no_ptx(HEAD ".file 1 \"x", "a string is not terminated");
+	no_ptx(HEAD "\x01", "unexpected byte 0x01");
 	no_ptx(HEAD ".entry", "name is missing");
 	no_ptx(HEAD ".entry k(", "a space is missing");
 	no_ptx(HEAD ".entry k(.param .u64 a .param", "a , or ) is missing");
 	no_ptx(HEAD ".entry k(.param .u64 a)", "a body is missing");
-	no_ptx(HEAD ".entry k {", "a body does not end");
-	no_ptx(HEAD ".entry k { { ret; }", "a body does not end");
+	no_ptx(HEAD ".entry k {", "a body is not closed");
+	no_ptx(HEAD ".entry k { { ret; }", "a body is not closed");
 	no_ptx(HEAD ".entry k { ret", "a ; is missing");
 	no_ptx(HEAD ".global .b32 x = {1, 2;", "a bracket is not closed");
 }
@@ -92,14 +92,14 @@ static void odd(const char *kernel, const char *reason)
 static void odd_kernels(void **state)
 {
 	(void)state;
-	odd(".entry k { ret }", "line 4: a bracket is closed that is not open, at }");
+	odd(".entry k { ret }", "line 4: a closing bracket has no opening bracket, at }");
 	odd(".entry k { @ ret; }", "an instruction is missing");
 	odd(".entry k { mov.u32 (a; }", "a bracket is not closed");
-	odd(".entry k { .reg .b32 %r<0>; }", "no number of registers");
-	odd(".entry k { .reg .b32 %r<99999999999>; }", "no number of registers");
+	odd(".entry k { .reg .b32 %r<0>; }", "the number of registers is missing");
+	odd(".entry k { .reg .b32 %r<99999999999>; }",
+	    "the number of registers is missing");
 	odd(".entry k { .reg %r; }", "a type is missing");
-	odd(".entry k {\n.strange 1;\nret; }",
-	    "line 5: a directive that is not known here");
+	odd(".entry k {\n.strange 1;\nret; }", "line 5: unknown directive");
 	odd(".entry k { .loc 1 2 mov.u32 a, b; }", "a number is expected, at mov");
 	odd(".entry k(.param .u64 a .ptr) { ret; }", "a , or ) is missing");
 	odd(".entry k(.param u64 a) { { ret; } }", "a type is missing");
@@ -108,11 +108,13 @@ static void odd_kernels(void **state)
 	    "a space is missing");
 	/* What it names could not be read. */
 	odd(".shared .b32 x[4294967295][4294967295];\n.entry k { mov.u32 a, x; }",
-	    "its declaration is not understood, at x");
+	    "its declaration is of an unknown form, at x");
 	odd(".global .align 3 .b32 x;\n.entry k { { st.u32 [x+4], 1; } }",
-	    "line 5: its declaration is not understood, at x");
-	odd(".strange { 1 } x, { 2 } y;\n.entry k { mov.u64 a, y; }", "not understood");
-	odd(".strange .b32 x = { 1, x };\n.entry k { mov.u64 a, x; }", "not understood");
+	    "line 5: its declaration is of an unknown form, at x");
+	odd(".strange { 1 } x, { 2 } y;\n.entry k { mov.u64 a, y; }",
+	    "this construct is not supported");
+	odd(".strange .b32 x = { 1, x };\n.entry k { mov.u64 a, x; }",
+	    "this construct is not supported");
 }
 
 static void deep(void **state)
@@ -126,7 +128,7 @@ static void deep(void **state)
 	for (; i <= 2 * PTX_DEPTH_MAX; i++)
 		text[n + i] = '}';
 	text[n + i] = 0;
-	odd(text + strlen(HEAD), "braces are too deep");
+	odd(text + strlen(HEAD), "braces are nested too deeply");
 }
 
 /* The body of a kernel, and why the pass does not take it; NULL: it does. */
@@ -161,28 +163,30 @@ static void stops_refused(void **state)
 		const enum ptx_pass p = passes[i];
 
 		BODY("mov.u32 %r0, %ctaid.x;\n", p, NULL);
-		BODY("trap;\n", p, "line 11: trap: stops the device");
-		BODY("brkpt;\n", p, "stops the device");
-		BODY("frobnicate.b32 %r0, %r1;\n", p, "frobnicate.b32: not known");
-		BODY("mov.u32 %r0, %cluster_ctaid.x;\n", p, "in clusters");
-		BODY("barrier.cluster.arrive;\n", p, "in clusters");
-		BODY("mapa.u64 %d0, %d1, 0;\n", p, "in clusters");
+		BODY("trap;\n", p,
+		     "line 11: trap: traps, which ends all work of the device");
+		BODY("brkpt;\n", p, "traps, which ends all work of the device");
+		BODY("frobnicate.b32 %r0, %r1;\n", p,
+		     "frobnicate.b32: unknown instruction");
+		BODY("mov.u32 %r0, %cluster_ctaid.x;\n", p, "uses clusters");
+		BODY("barrier.cluster.arrive;\n", p, "uses clusters");
+		BODY("mapa.u64 %d0, %d1, 0;\n", p, "uses clusters");
 		BODY("st.async.shared::cluster.u32 [%r0], %r1, [%r2];\n", p,
-		     "in clusters");
+		     "uses clusters");
 		body(".entry k() .reqnctapercluster 2, 1, 1 { ret; }", p,
-		     "line 4: .reqnctapercluster: works in clusters");
-		BODY("mov.u32 %r0, %envreg2;\n", p, "a cooperative launch");
+		     "line 4: .reqnctapercluster: uses clusters");
+		BODY("mov.u32 %r0, %envreg2;\n", p, "cooperative launch");
 		BODY("cp.async.bulk.tensor.1d.shared::cluster.global [%r0], [%d0, "
 		     "{%r1}], "
 		     "[%r2];\n",
 		     p, "by a tensor map");
 		BODY("tensormap.replace.tile.rank.global.b1024.b32 [%d0], 1;\n", p,
 		     "by a tensor map");
-		BODY("griddepcontrol.wait;\n", p, "when other kernels end");
+		BODY("griddepcontrol.wait;\n", p, "waits for other kernels");
 		BODY("multimem.red.relaxed.sys.global.add.u32 [%d0], %r0;\n", p,
 		     "other devices");
 		BODY("mov.v4.u32 {%r0, %r1, %r2, %r3}, %ctaid;\n", p, "as a vector");
-		BODY("mov.u16 %h0, %ctaid.x;\n", p, "other than 32 bits");
+		BODY("mov.u16 %h0, %ctaid.x;\n", p, "a width other than 32 bits");
 		BODY("ld.volatile.global.u32 %r0, [%d0];\n", p, NULL);
 		BODY("L: ld.volatile.global.u32 %r0, [%d0];\n@%p0 bra L;\n", p,
 		     "ld.volatile.global.u32: waits in a loop");
@@ -197,18 +201,18 @@ static void stops_refused(void **state)
 		BODY("{ L: mov.u32 %r0, 1;\n@%p0 bra L; }\n"
 		     "ld.volatile.global.u32 %r0, [%d0];\n",
 		     p, NULL);
-		BODY("mov.u32 %_hals_x, 1;\n", p, "already");
+		BODY("mov.u32 %_hals_x, 1;\n", p, "reserved for rewriting");
 		body(".extern .func other();\n.entry k() { call.uni other; ret; }", p,
-		     "line 4: a function of elsewhere, other");
+		     "line 4: the kernel may call other, which is defined elsewhere");
 		body(".extern .func vprintf();\n.entry k() { call.uni vprintf; ret; }", p,
 		     NULL);
 		body(".func f() { .reg .b32 %r; mov.u32 %r, %ctaid.x; ret; }\n"
 		     ".entry k() { call.uni f; ret; }",
-		     p, "in a function that is called, reads the block's number");
+		     p, "reads the block index in a called function");
 		body(".func f() { trap; }\n.entry k() { call.uni f; ret; }", p,
-		     "stops the device");
+		     "traps, which ends all work of the device");
 		body(".entry k(.param .b8 k_0[4352]) { ret; }", p,
-		     "4352 bytes of parameters leave no room");
+		     "4352 bytes of parameters leave no space");
 		body(".entry k(.param .align 8 .b8 k_0[4344]) { ret; }", p, NULL);
 		body(".entry k { ret; }", p, NULL);
 	}
@@ -345,28 +349,29 @@ static void gets_on(void **state)
 static void loop_refused(void **state)
 {
 	(void)state;
-	BODY("bar.sync 15;\n", PTX_LOOP, "number 15");
-	BODY("bar.sync %r0;\n", PTX_LOOP, "number 15");
+	BODY("bar.sync 15;\n", PTX_LOOP, "barrier 15");
+	BODY("bar.sync %r0;\n", PTX_LOOP, "barrier 15");
 	BODY("bar.sync 15;\n", PTX_ENTRY, NULL);
 	BODY("mbarrier.init.shared.b64 [s], 1;\n", PTX_LOOP, "a barrier in memory");
-	BODY("setmaxnreg.dec.sync.aligned.u32 40;\n", PTX_LOOP, "how many registers");
+	BODY("setmaxnreg.dec.sync.aligned.u32 40;\n", PTX_LOOP,
+	     "the number of registers");
 	/* Some threads return, the others wait for one another. */
 	BODY("mov.u32 %r0, %tid.x;\nsetp.gt.u32 %p0, %r0, 4;\n@%p0 bra L;\n"
 	     "bar.sync 0;\nL:\n",
-	     PTX_LOOP, "line 14: bar.sync: may be waited at");
+	     PTX_LOOP, "line 14: bar.sync: may be a barrier for only those threads");
 	BODY("mov.u32 %r0, %tid.x;\nsetp.gt.u32 %p0, %r0, 4;\n@%p0 ret;\nbar.sync 0;\n",
-	     PTX_LOOP, "may be waited at");
+	     PTX_LOOP, "may be a barrier for only those threads");
 	BODY("ld.global.u32 %r0, [%d0];\nsetp.gt.u32 %p0, %r0, 4;\n@%p0 ret;\n"
 	     "bar.sync 0;\n",
-	     PTX_LOOP, "may be waited at");
+	     PTX_LOOP, "may be a barrier for only those threads");
 	/* By way of a register that some threads have changed. */
 	BODY("mov.u32 %r0, %tid.x;\nsetp.gt.u32 %p0, %r0, 4;\nmov.u32 %r1, 0;\n"
 	     "@%p0 bra L;\nmov.u32 %r1, 1;\nL:\nsetp.eq.u32 %p1, %r1, 1;\n@%p1 ret;\n"
 	     "bar.sync 0;\n",
-	     PTX_LOOP, "may be waited at");
+	     PTX_LOOP, "may be a barrier for only those threads");
 	BODY("mov.u32 %r0, %tid.x;\nL: sub.u32 %r0, %r0, 1;\nbar.sync 0;\n"
 	     "setp.gt.u32 %p0, %r0, 4;\n@%p0 bra L;\n",
-	     PTX_LOOP, "may be waited at");
+	     PTX_LOOP, "may be a barrier for only those threads");
 	/* All of a block do. */
 	BODY("mov.u32 %r0, %ctaid.x;\nsetp.gt.u32 %p0, %r0, 4;\n@%p0 ret;\nbar.sync 0;\n",
 	     PTX_LOOP, NULL);
@@ -384,47 +389,49 @@ static void bounds_refused(void **state)
 	BODY("ld.global.u32 %r0, [%d0+4];\nst.u32 [%d0+-4], %r0;\n", PTX_BOUNDS, NULL);
 	BODY("ld.global.v2.f32 {%f0, %f1}, [%d0];\n", PTX_BOUNDS, NULL);
 	BODY("trap;\n", PTX_BOUNDS, NULL);
-	BODY("frobnicate.b32 %r0, %r1;\n", PTX_BOUNDS, "not known");
-	BODY("ld.global.u32 %r0, [4096];\n", PTX_BOUNDS, "not a register of 64 bits");
-	BODY("ld.global.u32 %r0, [%r1];\n", PTX_BOUNDS, "not a register of 64 bits");
-	BODY("ld.global.u32 %r0, [%d0+%d1];\n", PTX_BOUNDS, "not a register of 64 bits");
-	BODY("ld.global.u32 %r0, [%d9];\n", PTX_BOUNDS, "not a register of 64 bits");
-	BODY("ld.global.u32 %q0, [%d0];\n", PTX_BOUNDS, "what is no register");
+	BODY("frobnicate.b32 %r0, %r1;\n", PTX_BOUNDS, "unknown instruction");
+	BODY("ld.global.u32 %r0, [4096];\n", PTX_BOUNDS, "not a 64-bit register");
+	BODY("ld.global.u32 %r0, [%r1];\n", PTX_BOUNDS, "not a 64-bit register");
+	BODY("ld.global.u32 %r0, [%d0+%d1];\n", PTX_BOUNDS, "not a 64-bit register");
+	BODY("ld.global.u32 %r0, [%d9];\n", PTX_BOUNDS, "not a 64-bit register");
+	BODY("ld.global.u32 %q0, [%d0];\n", PTX_BOUNDS,
+	     "something other than a register");
 	BODY("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], "
 	     "[%d0], %r1, [%r2];\n",
-	     PTX_BOUNDS, "as much as a register says");
+	     PTX_BOUNDS, "a number of bytes that is in a register");
 	BODY("cp.async.bulk.tensor.1d.global.shared::cta [%d0, {%r1}], [%r0];\n",
 	     PTX_BOUNDS, "by a tensor map");
 	BODY("cp.async.ca.shared.global [%r0], [%d0], 4, %r1;\n", PTX_BOUNDS, NULL);
 	BODY("cp.async.ca.shared.global [%r0], [%d0], %r1;\n", PTX_BOUNDS,
-	     "how much it copies");
+	     "a number of bytes that is not constant");
 	BODY("cp.async.ca.shared.global [%r0], [%d0], 4, %p0;\n", PTX_BOUNDS,
-	     "not in a form");
+	     "an unknown form of operands");
 	BODY("tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%d0, {%r0}];\n", PTX_BOUNDS,
 	     "by a descriptor");
 	BODY("suld.b.1d.b32.trap %r0, [%d0, {%r1}];\n", PTX_BOUNDS, "by a descriptor");
 	BODY("wmma.load.a.sync.aligned.m16n16k16.row.global.f16 {%r0}, [%d0], %r1;\n",
-	     PTX_BOUNDS, "where its rows lie");
-	BODY("mbarrier.arrive.b64 %d1, [%d0];\n", PTX_BOUNDS, "anywhere in memory");
+	     PTX_BOUNDS, "matrix rows outside shared memory");
+	BODY("mbarrier.arrive.b64 %d1, [%d0];\n", PTX_BOUNDS,
+	     "a barrier outside shared memory");
 	BODY("cvta.param.u64 %d0, k_0;\n", PTX_BOUNDS, "a parameter or constant");
 	BODY("cvta.const.u64 %d0, %d1;\n", PTX_BOUNDS, "a parameter or constant");
-	BODY("call.uni f;\n", PTX_BOUNDS, "not fenced");
-	BODY("ld.u32 %r0, [s];\n", PTX_BOUNDS, "of another space");
-	BODY("mov.u32 %_halb_o, 1;\n", PTX_BOUNDS, "already");
+	BODY("call.uni f;\n", PTX_BOUNDS, "calls a function");
+	BODY("ld.u32 %r0, [s];\n", PTX_BOUNDS, "of another state space");
+	BODY("mov.u32 %_halb_o, 1;\n", PTX_BOUNDS, "reserved for rewriting");
 	body(".global .b32 v[4];\n" BEGIN "ld.global.u32 %r0, [v+12];\n" END, PTX_BOUNDS,
 	     NULL);
 	body(".global .b32 v[4];\n" BEGIN "ld.global.u32 %r0, [v+13];\n" END, PTX_BOUNDS,
-	     "beyond the variable");
+	     "beyond the end of the variable");
 	body(".global .b32 v[4];\n" BEGIN "ld.global.u32 %r0, [v-4];\n" END, PTX_BOUNDS,
-	     "beyond the variable");
+	     "beyond the end of the variable");
 	body(".extern .global .b32 v[];\n" BEGIN "ld.global.u32 %r0, [v];\n" END,
-	     PTX_BOUNDS, "beyond the variable");
+	     PTX_BOUNDS, "beyond the end of the variable");
 	body(".global .b32 v[4];\n" BEGIN "mov.u64 %d0, v;\n" END, PTX_BOUNDS,
 	     "takes the address of a variable");
 	body(".global .b32 v[4];\n.const .u64 c = v;\n" BEGIN END, PTX_BOUNDS,
-	     "line 5: c begins with an address");
+	     "line 5: variable c is initialized with an address");
 	body(".entry k(.param .align 8 .b8 k_0[4344]) { ret; }", PTX_BOUNDS,
-	     "leave no room for 24");
+	     "leave no space for the 24 bytes");
 }
 
 /* How often the text has that, of a body with bounds. */
@@ -625,7 +632,8 @@ static void faults(void **state)
 	} rows[] = {
 		{"entry_pragma", PTX_LOOP, NULL, "_hals_control"},
 		{"func_reg_params", PTX_ENTRY, NULL, "_hals_control"},
-		{"func_reg_params", PTX_BOUNDS, "line 9: call.uni: what is called", NULL},
+		{"func_reg_params", PTX_BOUNDS,
+		 "line 9: call.uni: calls a function, which cannot be checked", NULL},
 		{"fwd_decl", PTX_BOUNDS, NULL, "_halb_astray\n);"},
 		{"kernel_address", PTX_ENTRY, "line 15: the kernel's address is taken",
 		 NULL},
@@ -635,8 +643,8 @@ static void faults(void **state)
 		{"loc_same_line", PTX_ENTRY, NULL, "mov.u32 %r1, %_hals_x"},
 		{"loop_alloca", PTX_LOOP, NULL, "stackrestore.u64 %_hals_s"},
 		{"loop_dynamic_shared", PTX_LOOP, NULL, "barrier.red.or.pred"},
-		{"poll_in_function", PTX_ENTRY, "line 19: call.uni: waits in a loop",
-		 NULL},
+		{"poll_in_function", PTX_ENTRY,
+		 "line 19: call.uni: calls a function in a loop", NULL},
 		{"spin_ld_cg", PTX_ENTRY,
 		 "line 11: bra: this loop may wait for another block", NULL},
 		{"spin_atom_and", PTX_LOOP, "line 9: atom.global.and.b32: waits", NULL},
@@ -713,11 +721,13 @@ static void calls(void **state)
 	} rows[] = {
 		{"call good;", NULL},
 		{"call also;", NULL},
-		{"call bad;", "line 5: trap: stops the device"},
-		{"call odd;", "line 6: a directive that is not known here"},
-		{"call slow;", "line 4: a function of elsewhere, far"},
-		{"call far;", "line 4: a function of elsewhere, far"},
-		{"call late;", "line 14: trap: stops the device"},
+		{"call bad;", "line 5: trap: traps, which ends all work of the device"},
+		{"call odd;", "line 6: unknown directive"},
+		{"call slow;",
+		 "line 4: the kernel may call far, which is defined elsewhere"},
+		{"call far;",
+		 "line 4: the kernel may call far, which is defined elsewhere"},
+		{"call late;", "line 14: trap: traps, which ends all work of the device"},
 		{"call a, (), p;", "line "},
 	};
 	char text[1000];
@@ -751,11 +761,11 @@ static void scopes(void **state)
 			 0);
 	body(".entry k { .reg .b64 a<2>; { .reg .b32 a1; { .reg .f32 a<2>; } "
 	     "st.global.u32 [a1], 1; } ret; }",
-	     PTX_BOUNDS, "not a register of 64 bits");
+	     PTX_BOUNDS, "not a 64-bit register");
 	body(".entry k { .reg .v2 .b64 a; st.global.u32 [a], 1; ret; }", PTX_BOUNDS,
-	     "not a register of 64 bits");
+	     "not a 64-bit register");
 	body(".entry k { .reg .v4 .b32 v; .reg .b64 a; ld.global.v4.b32 v, [a]; ret; }",
-	     PTX_BOUNDS, "what is no register");
+	     PTX_BOUNDS, "something other than a register");
 	/* A register may be called as the block's number is. */
 	assert_int_equal(made(HEAD ".entry k { .reg .v4 .b32 %ctaid; .reg .b32 r; "
 				   "mov.u32 r, %ctaid.x; ret; }",
@@ -788,7 +798,8 @@ static void parameter_bytes(void **state)
 			assert_int_equal(parse(text, &m), 0);
 			assert_int_equal(ptx_check(m, 0, PTX_ENTRY, why),
 					 more ? -ENOTSUP : 0);
-			assert_true(!more || strstr(why, "leave no room for 8 more"));
+			assert_true(!more ||
+				    strstr(why, "leave no space for the 8 bytes to add"));
 			ptx_free(m);
 		}
 }
@@ -848,7 +859,7 @@ static void many_retries(void **state)
 	(void)stpcpy(at, "setp.lt.u32 %p2, %r5, 100;\n@%p2 bra A;\nB: " END);
 	assert_int_equal(parse(text, &m), 0);
 	assert_int_equal(ptx_check(m, 0, PTX_ENTRY, why), -ENOTSUP);
-	if (!strstr(why, "too large to see what waits in it"))
+	if (!strstr(why, "too large for the search for waiting loops"))
 		fail_msg("not as too large: %s", why);
 	ptx_free(m);
 	free(text);

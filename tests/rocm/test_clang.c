@@ -117,7 +117,7 @@ static void parts(void **state)
 	assert_int_equal(gfx90a[48], 0x3f);
 	assert_int_equal(gfx1030[48], 0x36);
 	parse("gfx90a:sramecc+:xnack+", -ENOTSUP, "nothing for gfx90a:sramecc+:xnack+");
-	parse("gfx1100", -ENOTSUP, "it has gfx1030 gfx906 gfx90a:xnack-");
+	parse("gfx1100", -ENOTSUP, "it has code for gfx1030 gfx906 gfx90a:xnack-");
 }
 
 static void metadata(void **state)
@@ -133,18 +133,23 @@ static void metadata(void **state)
 		parse("gfx1030", -EINVAL, why);                                          \
 		(field) = was;                                                           \
 	} while (0)
-	WITH(k[0].block[0], 257, "it was compiled for 256");
-	WITH(k[0].arg_count, 3, "kernel iota has 2 arguments, the table says 3");
+	WITH(k[0].block[0], 257, "exceed the 256 that it was compiled for");
+	WITH(k[0].arg_count, 3, "kernel iota has 2 arguments, but the table declares 3");
 	WITH(k[0].arg_count, 1, "kernel iota has more arguments than the 1");
-	WITH(k[0].scalar_bytes[1], 8, "argument 1 has 4 bytes in the code, 8");
-	WITH(k[0].scalar_bytes[1], 0, "argument 1 has 4 bytes in the code, 8");
-	WITH(k[0].scalar_bytes[0], 8, "argument 0 is a global_buffer");
-	WITH(k[1].scalar_bytes[3], 2, "argument 3 has 1 bytes in the code, 2");
-	WITH(k[2].arg_count, 1, "kernel none has 0 arguments, the table says 1");
+	WITH(k[0].scalar_bytes[1], 8,
+	     "argument 1 has 4 bytes in the code object, but 8 in the table");
+	WITH(k[0].scalar_bytes[1], 0,
+	     "argument 1 has 4 bytes in the code object, but 8 in the table");
+	WITH(k[0].scalar_bytes[0], 8,
+	     "argument 0 is of the unsupported kind global_buffer");
+	WITH(k[1].scalar_bytes[3], 2,
+	     "argument 3 has 1 bytes in the code object, but 2 in the table");
+	WITH(k[2].arg_count, 1, "kernel none has 0 arguments, but the table declares 1");
 	strcpy(k[2].name, "by_struct");
 	k[2].arg_count = 2;
 	k[2].scalar_bytes[1] = 8;
-	parse("gfx906", -EINVAL, "argument 1 has 12 bytes in the code, 8");
+	parse("gfx906", -EINVAL,
+	      "argument 1 has 12 bytes in the code object, but 8 in the table");
 	strcpy(k[2].name, "nobody");
 	parse("gfx906", -EINVAL, "has no kernel nobody");
 	k[2] = (struct hal_rocm_kernel){.name = "none"};
@@ -168,9 +173,11 @@ static void preempt(void **state)
 		parse(archs[i], 0, NULL);
 		assert_int_equal(following, 2);
 		file->kernels[0].arg_count = 3;
-		parse(archs[i], -EINVAL, "argument 2 has 48 bytes in the code, 8");
+		parse(archs[i], -EINVAL,
+		      "argument 2 has 48 bytes in the code object, but 8 in the table");
 		file->kernels[0].arg_count = 1;
-		parse(archs[i], -EINVAL, "follows hal_preempt.h: argument 1 has 4 bytes");
+		parse(archs[i], -EINVAL,
+		      "built with hal_preempt.h, but argument 1 has 4 bytes");
 	}
 }
 

@@ -208,16 +208,17 @@ static void not_put_back(void **state)
 		setenv("HSA_CU_MASK", "0:50-59", 1);
 		assert_int_equal(b->hot.resize(r.dev, r.part, &to, 7), -ENOTSUP);
 		unsetenv("HSA_CU_MASK");
-		if (!strstr(host_text, "asked for 0x0000000f, HSA has 0x00000000"))
+		if (!strstr(host_text, "set to 0x0000000f, but HSA reports 0x00000000"))
 			fail_msg("%s", host_text);
 		assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), busy);
 		if (busy) {
 			assert_int_equal(ev[0].status, -EIO);
-			assert_string_equal(ev[0].fault, "its mask was changed, and not "
-							 "back, kernel never");
+			assert_string_equal(ev[0].fault, "its mask was changed and could "
+							 "not be restored, kernel never");
 		}
 		assert_int_equal(b->hot.submit(r.dev, r.queue[2], &nop), -EIO);
-		assert_non_null(strstr(host_text, "its mask was changed, and not back"));
+		assert_non_null(strstr(host_text,
+				       "its mask was changed and could not be restored"));
 		assert_int_equal(submit_where(&r, 0, 0, 2), 0);
 		poll_one(&r, ev);
 		assert_int_equal(blocks_in(&r, 0, 0, 1), BLOCKS);
@@ -787,7 +788,7 @@ static void programs(void **state)
 	if (!strstr(host_text, "kernel work needs hidden_hostcall_buffer of HIP's"))
 		fail_msg("%s", host_text);
 	assert_int_equal(load_changed(r.dev, first, far, sizeof(far) - 1), -EINVAL);
-	if (!strstr(host_text, "kernel work: arguments in 32 bytes"))
+	if (!strstr(host_text, "kernel work: its arguments have 32 bytes"))
 		fail_msg("%s", host_text);
 	assert_int_equal(load_changed(r.dev, first, none, sizeof(none) - 1), -EINVAL);
 	assert_int_equal(load_changed(r.dev, second, both, sizeof(both) - 1), -EINVAL);
@@ -936,10 +937,10 @@ static void which_queues(void **state)
 	(void)state;
 	stand_in()->reset();
 	says(&any, 0, "queues of HSA's; units of 4 bits");
-	says(&any, 0, "tried out: a kernel ran in each, on 4 to 4 CUs");
+	says(&any, 0, "tried out: a kernel ran in each unit, on 4 to 4 CUs");
 	says(&any, 0, "masks change while a kernel runs");
 	says(&streams, 0, "queues of HIP's streams");
-	says(&streams, 0, "queues=stream was asked for");
+	says(&streams, 0, "queues=stream was requested");
 	says(&block, 1, "queues of HSA's; units of 8 bits");
 	/* The compiler's code is in a bundle. */
 	setenv("HAL_STAND_IN_HIP_VERSION", "60300000", 1);
@@ -947,10 +948,10 @@ static void which_queues(void **state)
 	unsetenv("HAL_STAND_IN_HIP_VERSION");
 	/* Without fills and copies there is no queue. */
 	stand_in()->break_call("hiprtcCompileProgram", 1, 6);
-	refuses_open(&masks, 0, "no kernels to fill and copy with: hiprtcCompileProgram");
+	refuses_open(&masks, 0, "no kernels for fills and copies: hiprtcCompileProgram");
 	memcpy(&kept, &hip.hiprtcCompileProgram, sizeof(kept));
 	hip.hiprtcCompileProgram = NULL;
-	says(&any, 0, "no kernels to fill and copy with: HIP has no compiler");
+	says(&any, 0, "no kernels for fills and copies: HIP has no compiler");
 	memcpy(&hip.hiprtcCompileProgram, &kept, sizeof(kept));
 	/* What fails at HSA's is no obstacle, where streams do. */
 	stand_in()->break_call("hsa_queue_create", 1, HSAR_OUT_OF_RESOURCES);
@@ -967,11 +968,12 @@ static void masks_not_taken(void **state)
 	(void)state;
 	stand_in()->reset();
 	setenv("HSA_CU_MASK", "0:0-31", 1);
-	refuses_open(&masks, 0, "CUs 32 to 63: asked for 0x0fffffff, HSA has 0x00000000");
+	refuses_open(&masks, 0,
+		     "CUs 32 to 63: set to 0x0fffffff, but HSA reports 0x00000000");
 	unsetenv("HSA_CU_MASK");
 	for (i = 0; i < KFD_GPUS; i++) {
 		stand_in()->green_leaks(1);
-		refuses_open(&masks, i, "tried out, unit 0 of ");
+		refuses_open(&masks, i, "in the trial, unit 0 of ");
 	}
 }
 

@@ -144,23 +144,27 @@ static void each_field(void **state)
 	refused(&image->kernel_size, 8, "kernels of 8 bytes");
 	refused(&image->kernel_count, 0, "0 kernels");
 	refused(&image->kernel_count, UINT32_MAX, "4294967295 kernels");
-	refused(&image->kernel_count, 1, "do not add up");
-	refused(&image->bytes, 5, "do not add up");
-	refused(&image->code_bytes, 0, "do not add up");
-	refused(&image->format, 2, "no format 2");
-	refused(&image->format, HAL_ROCM_BUNDLE, "no bundle");
-	refused(&k->arg_count, HAL_ARGS_MAX + 1, "are the most");
+	refused(&image->kernel_count, 1, "differs from the sum of its parts");
+	refused(&image->bytes, 5, "differs from the sum of its parts");
+	refused(&image->code_bytes, 0, "differs from the sum of its parts");
+	refused(&image->format, 2, "unknown code format 2");
+	refused(&image->format, HAL_ROCM_BUNDLE, "not a bundle");
+	refused(&k->arg_count, HAL_ARGS_MAX + 1, "the limit is");
 	refused(&k->arg_count, 1, "more arguments than the 1");
-	refused(&k->arg_count, 3, "has 2 arguments, the table says 3");
+	refused(&k->arg_count, 3, "has 2 arguments, but the table declares 3");
 	refused(&k->scalar_bytes[1], 3, "a scalar of 3 bytes");
-	refused(&k->scalar_bytes[1], 4, "argument 1 has 8 bytes in the code, 4");
-	refused(&k->scalar_bytes[0], 8, "argument 0 is a global_buffer");
-	refused(&k->block[0], 1025, "groups of 1025 x 1 x 1, it was compiled for 1024");
+	refused(&k->scalar_bytes[1], 4,
+		"argument 1 has 8 bytes in the code object, but 4 in the table");
+	refused(&k->scalar_bytes[0], 8,
+		"argument 0 is of the unsupported kind global_buffer");
+	refused(&k->block[0], 1025,
+		"groups of 1025 x 1 x 1 work-items exceed the 1024 that it was compiled "
+		"for");
 	k->arg_bytes[1] = 8;
-	says(parse(image, image_bytes), -EINVAL, "scalar with a least size");
+	says(parse(image, image_bytes), -EINVAL, "both scalar_bytes and arg_bytes");
 	k->arg_bytes[1] = 0;
 	memset(k[1].name, 'x', sizeof(k[1].name));
-	says(parse(image, image_bytes), -EINVAL, "has no end");
+	says(parse(image, image_bytes), -EINVAL, "not terminated");
 	memset(k[1].name, 0, sizeof(k[1].name));
 	says(parse(image, image_bytes), -EINVAL, "is empty");
 	memcpy(k[1].name, "atoi", 5);
@@ -189,23 +193,23 @@ static void code_objects(void **state)
 #define HEAD(field, value, why)                                                          \
 	elf(offsetof(Elf64_Ehdr, field), sizeof(((Elf64_Ehdr *)0)->field), value,        \
 	    -EINVAL, why)
-	HEAD(e_machine, 190, "no 64-bit ELF for amdgcn");
-	HEAD(e_shoff, UINT64_MAX, "table of sections");
-	HEAD(e_shnum, 65535, "table of sections");
-	HEAD(e_shentsize, 1, "table of sections");
-	HEAD(e_phoff, UINT64_MAX, "table of segments");
-	HEAD(e_phentsize, 1, "table of segments");
+	HEAD(e_machine, 190, "not a 64-bit ELF file for amdgcn");
+	HEAD(e_shoff, UINT64_MAX, "section table");
+	HEAD(e_shnum, 65535, "section table");
+	HEAD(e_shentsize, 1, "section table");
+	HEAD(e_phoff, UINT64_MAX, "segment table");
+	HEAD(e_phentsize, 1, "segment table");
 	HEAD(e_phnum, 0, "no metadata");
-	elf(EI_OSABI, 1, 0, -EINVAL, "no 64-bit ELF for amdgcn");
+	elf(EI_OSABI, 1, 0, -EINVAL, "not a 64-bit ELF file for amdgcn");
 	elf(offsetof(Elf64_Ehdr, e_flags), 4, 0x2f, -ENOTSUP,
-	    "is for gfx906, the device is a " ARCH);
+	    "is for gfx906, but the device is " ARCH);
 	elf(segment + offsetof(Elf64_Phdr, p_offset), 8, UINT64_MAX, -EINVAL,
-	    "one of its segments");
+	    "a segment lies outside");
 	elf(segment + offsetof(Elf64_Phdr, p_filesz), 8, UINT64_MAX, -EINVAL,
-	    "one of its segments");
+	    "a segment lies outside");
 	elf(segment + offsetof(Elf64_Phdr, p_type), 4, PT_LOAD, -EINVAL, "no metadata");
 	elf(section + offsetof(Elf64_Shdr, sh_size), 8, UINT64_MAX, -EINVAL,
-	    "one of its sections");
+	    "a section lies outside");
 	elf(section + offsetof(Elf64_Shdr, sh_type), 4, SHT_STRTAB, 0, NULL);
 	elf(note, 4, 8, -EINVAL, "no metadata"); /* another owner's */
 	elf(note + 4, 4, UINT32_MAX, -EINVAL, "no metadata");
@@ -228,19 +232,19 @@ static void bundles(void **state)
 	says(parse_for(all, size, "gfx90a:sramecc-:xnack+"), 0, NULL);
 	says(parse_for(all, size, "gfx1100"), 0, NULL);
 	says(parse_for(all, size, "gfx1030"), -ENOTSUP,
-	     "nothing for gfx1030; it has gfx906 gfx90a gfx942 gfx1100");
-	says(parse_for(all, size, "gfx90"), -ENOTSUP, "nothing for gfx90;");
+	     "no code for gfx1030; it has code for gfx906 gfx90a gfx942 gfx1100");
+	says(parse_for(all, size, "gfx90"), -ENOTSUP, "no code for gfx90;");
 	memcpy(&was, b + 24, 8);
 	memcpy(b + 24, &far, 8);
 	says(parse(all, size), -EINVAL, "too many parts");
 	memcpy(b + 24, &was, 8);
 	memcpy(&was, b + 32, 8);
 	memcpy(b + 32, &far, 8);
-	says(parse(all, size), -EINVAL, "a part of the bundle is outside it");
+	says(parse(all, size), -EINVAL, "a part of the bundle lies outside the file");
 	memcpy(b + 32, &was, 8);
 	memcpy(&was, b + 48, 8);
 	memcpy(b + 48, &far, 8);
-	says(parse(all, size), -EINVAL, "a name in the bundle is cut");
+	says(parse(all, size), -EINVAL, "a name in the bundle is truncated");
 	memcpy(b + 48, &was, 8);
 	memcpy(b, "CCOB", 4);
 	says(parse(all, size), -ENOTSUP, "compressed");

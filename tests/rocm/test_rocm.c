@@ -80,7 +80,8 @@ static void fault(void **state)
 		}
 	assert_int_equal(n, -EIO);
 	assert_int_equal(seen, 4);
-	assert_non_null(strstr(host_text, "rocm:0: lost: hipErrorIllegalAddress (700)"));
+	assert_non_null(strstr(
+		host_text, "rocm:0: the device is lost: hipErrorIllegalAddress (700)"));
 	assert_int_equal(b->hot.submit(r.dev, r.queue[2], &nop), -EIO);
 	assert_int_equal(b->cold.get_info(r.dev, &info), 0);
 	close_rig(&r);
@@ -308,19 +309,21 @@ static void masks_not_taken(void **state)
 	(void)state;
 	setenv("ROC_GLOBAL_CU_MASK", "0xff", 1);
 	will_not_open(&masks, 0, -ENOTSUP,
-		      "CUs 0 to 31: asked for 0xffffffff, HIP has 0x000000ff");
+		      "CUs 0 to 31: set to 0xffffffff, but HIP reports 0x000000ff");
 	unsetenv("ROC_GLOBAL_CU_MASK");
 	setenv("HSA_CU_MASK", "0:0-3", 1);
 	will_not_open(&masks, 0, -ENOTSUP, "HSA_CU_MASK is set");
 	unsetenv("HSA_CU_MASK");
 	will_not_open(&single, 2, -ENOTSUP, "8 XCCs");
-	will_not_open(&nowhere, 0, -ENODEV, "no node for 0000:a3:00.0 under /nowhere");
+	will_not_open(&nowhere, 0, -ENODEV,
+		      "no topology node for device 0000:a3:00.0 in folder /nowhere");
 	/* Set behind our back, and nothing in common: HIP's is then all there is. */
 	assert_int_equal(b->cold.open(&masks, 0, &dev), 0);
 	assert_int_equal(b->cold.partition_create(dev, &desc, &part), 0);
 	setenv("ROC_GLOBAL_CU_MASK", "0x1", 1);
 	assert_int_equal(b->cold.queue_create(dev, part, 0, &queue), -ENOTSUP);
-	assert_non_null(strstr(host_text, "asked for 0x00000000, HIP has 0x00000001"));
+	assert_non_null(
+		strstr(host_text, "set to 0x00000000, but HIP reports 0x00000001"));
 	unsetenv("ROC_GLOBAL_CU_MASK");
 	assert_int_equal(b->cold.partition_destroy(dev, part), 0);
 	b->cold.close(dev);
@@ -361,7 +364,7 @@ static void tried_out(void **state)
 	(void)state;
 	stand_in()->reset();
 	for (i = 0; i < KFD_GPUS; i++) {
-		says_why(&masks, i, "tried out: a kernel ran in each");
+		says_why(&masks, i, "tried out: a kernel ran in each unit");
 		says_why(&masks, i, places[i]);
 	}
 	says_why(&single, 3, "on 1 to 1 pairs of its own");
@@ -374,7 +377,7 @@ static void tried_out(void **state)
 
 		stand_in()->green_leaks(1);
 		assert_int_equal(b->cold.open(&masks, i, &dev), -ENOTSUP);
-		if (!strstr(host_text, "tried out, unit 0 of "))
+		if (!strstr(host_text, "in the trial, unit 0 of "))
 			fail_msg("%s", host_text);
 		assert_int_equal(stand_in()->live(), 0);
 		stand_in()->reset();
@@ -382,10 +385,10 @@ static void tried_out(void **state)
 	/* Where there is no compiler, or it does not take it, nothing is known. */
 	stand_in()->break_call("hiprtcCompileProgram", 1, 6);
 	says_why(&masks, 0,
-		 "where kernels run not known: hiprtcCompileProgram answers 6");
+		 "it is unknown where kernels run: hiprtcCompileProgram failed with 6");
 	memcpy(&kept, &hip.hiprtcCompileProgram, sizeof(kept));
 	hip.hiprtcCompileProgram = NULL;
-	says_why(&masks, 0, "where kernels run not known: HIP has no compiler");
+	says_why(&masks, 0, "it is unknown where kernels run: HIP has no compiler");
 	memcpy(&hip.hiprtcCompileProgram, &kept, sizeof(kept));
 }
 
@@ -404,8 +407,8 @@ static void says_how(void **state)
 	info.size = sizeof(info);
 	assert_int_equal(ext->info(r.dev, &info), 0);
 	assert_string_equal(info.way, "none");
-	assert_non_null(strstr(info.why, "partitions=engines would make 15 units"));
-	assert_non_null(strstr(info.faults, "after 9 ms its queue is given up"));
+	assert_non_null(strstr(info.why, "partitions=engines would give 15 units"));
+	assert_non_null(strstr(info.faults, "after 9 ms the queue is given up"));
 	assert_null(b->cold.extension(r.dev, "cuda"));
 	close_rig(&r);
 }
@@ -490,7 +493,7 @@ static void libraries(void **state)
 	setenv("HAL_STAND_IN_HIP_FAIL", "hipInit:1:100", 1);
 	probe_says(&found, -ENODEV, "hipInit: hipErrorNoDevice (100)");
 	setenv("HAL_STAND_IN_HIP_FAIL", "hipInit:1:999", 1);
-	probe_says(&found, -ENODEV, "libamdhip64.so.5 does not start");
+	probe_says(&found, -ENODEV, "libamdhip64.so.5 cannot start");
 	unsetenv("HAL_STAND_IN_HIP_FAIL");
 	setenv("HAL_STAND_IN_HIP_DEVICES", "0", 1);
 	probe_says(&found, -ENODEV, "hipErrorInvalidDevice (101)");
@@ -515,9 +518,9 @@ static void another(void **state)
 	assert_true(info[0].caps & HAL_CAP_STAND_IN);
 	assert_string_equal(info[1].bus_id, "0000:a4:00.0");
 	assert_int_equal(b->cold.probe(&none, info, 4), -EBUSY);
-	assert_non_null(strstr(host_text, "has libamdhip64.so.5 already"));
+	assert_non_null(strstr(host_text, "this process already uses libamdhip64.so.5"));
 	assert_int_equal(b->cold.open(&found, 4, &dev), -ENODEV);
-	assert_non_null(strstr(host_text, "rocm:4: HIP shows 4"));
+	assert_non_null(strstr(host_text, "rocm:4: no such device: HIP reports 4"));
 	stand_in()->break_call("hipDeviceGetAttribute", 3, 1);
 	assert_int_equal(b->cold.probe(&found, info, 4), 4);
 	assert_string_equal(info[0].name, "unusable: EINVAL");

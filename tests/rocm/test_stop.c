@@ -87,7 +87,7 @@ static void not_stopped(void **state)
 	assert_int_equal(ext->stops(r.dev, "nobody", why), -ENOENT);
 	r.work = load(&r, "work:m8", &prog);
 	assert_int_equal(ext->stops(r.dev, "work", why), 0);
-	assert_string_equal(why, "it does not follow hal/device/hal_preempt.h");
+	assert_string_equal(why, "it does not use hal/device/hal_preempt.h");
 	rig_zero(&r);
 	assert_int_equal(rig_launch(&r, r.work, RIG_BLOCK_NS, RIG_BLOCKS, &cmd), 0);
 	assert_int_equal(rig_run_for(&r, 3 * RIG_BLOCK_NS), 0);
@@ -135,7 +135,7 @@ static void lies(void **state)
 		assert_int_equal(ev[0].kind, HAL_BK_DONE);
 		assert_int_equal(ev[0].status, -EIO);
 		if (!strstr(ev[0].fault, " stopped block ") ||
-		    !strstr(ev[0].fault, "not launched, or twice"))
+		    !strstr(ev[0].fault, "twice or without launch"))
 			fail_msg("fault: %s", ev[0].fault);
 		assert_int_equal(ev[1].kind, HAL_BK_QUIET);
 		assert_int_equal(b->hot.resume(r.dev, r.queue), 0);
@@ -177,7 +177,7 @@ static void marked(void **state)
 		 "hal_preempt_1_work",
 		 "hal_preempt_2_work",
 		 -ENOTSUP,
-		 "kernel work follows another hal_preempt.h: hal_preempt_2_work"},
+		 "another version of hal_preempt.h: its mark is hal_preempt_2_work"},
 		{{"work:m8p", "iota:m4"},
 		 "hal_preempt_1_work",
 		 "hal_preempt_x_work",
@@ -187,13 +187,13 @@ static void marked(void **state)
 		 "hal_preempt_1_iota",
 		 "hal_preempt_1_work",
 		 -EINVAL,
-		 "kernel work is marked as one that follows hal_preempt.h and has no "
-		 "argument for it"},
+		 "kernel work is marked as built with hal_preempt.h, but lacks its "
+		 "argument"},
 		{{"work:m8p", "iota:m4"},
 		 ".size\x30",
 		 ".size\x28",
 		 -EINVAL,
-		 "argument 2 has 40 bytes, 48 are due"},
+		 "argument 2 has 40 bytes instead of 48"},
 	};
 	const struct hal_backend *b = rig_face.backend;
 	size_t size, n;

@@ -201,9 +201,9 @@ static void odd_files(void **state)
 	"location_id 256\nsimd_count 16\nsimd_per_cu 4\narray_count 2\n"                 \
 	"simd_arrays_per_engine 1\n"
 	says(GOOD, "0000:01:00.0", 0, NULL);
-	says(GOOD, "0000:02:00.0", -ENODEV, "no node for 0000:02:00.0");
-	says(GOOD "domain 1\n", "0000:01:00.0", -ENODEV, "no node");
-	says(GOOD, "card 1", -ENOTSUP, "'card 1' is no PCI address");
+	says(GOOD, "0000:02:00.0", -ENODEV, "no topology node for device 0000:02:00.0");
+	says(GOOD "domain 1\n", "0000:01:00.0", -ENODEV, "no topology node");
+	says(GOOD, "card 1", -ENOTSUP, "'card 1' is not a PCI address");
 	says(GOOD "simd_per_cu 0\n", "0000:01:00.0", -ENOTSUP, "simd_per_cu is 0");
 	says(GOOD "simd_per_cu 5\n", "0000:01:00.0", -ENOTSUP, "simd_per_cu is 5");
 	says(GOOD "simd_count 4096\n", "0000:01:00.0", -ENOTSUP, "too many SIMDs: 4096");
@@ -211,7 +211,7 @@ static void odd_files(void **state)
 	says(GOOD "simd_arrays_per_engine 4\n", "0000:01:00.0", -ENOTSUP,
 	     "array_count is 2");
 	says(GOOD "num_xcc 65\n", "0000:01:00.0", -ENOTSUP, "num_xcc is 65");
-	says("", "0000:01:00.0", -ENODEV, "no node");
+	says("", "0000:01:00.0", -ENODEV, "no topology node");
 	assert_int_equal(rocm_topology_read("/nowhere", "0000:01:00.0", &t), -ENODEV);
 }
 
@@ -236,7 +236,8 @@ static void twice(void **state)
 		fclose(f);
 	}
 	assert_int_equal(rocm_topology_read(dir, "0000:01:00.0", &t), -ENOTSUP);
-	assert_non_null(strstr(host_text, "2 nodes are at 0000:01:00.0"));
+	assert_non_null(
+		strstr(host_text, "2 topology nodes have the address 0000:01:00.0"));
 	for (i = 0; i < 2; i++) {
 		snprintf(path, sizeof(path), "%s/%u/properties", dir, i);
 		unlink(path);

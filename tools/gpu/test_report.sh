@@ -46,7 +46,7 @@ need '^eight recorded launches, of eight single ones, p50 \| [0-9.]+$'
 need '^a buffer of 64m, made \| p50 [0-9.]+ us, p99 [0-9.]+ us, of [0-9]+$'
 need '^sums in 48 buffers, half of them made anew, that were wrong \| 0$'
 need '^sum of [0-9]+ numbers, bounds=yes takes more, p50 \| -?[0-9.]+ %$'
-need "^a sum that reaches behind its partition's range \\| .*: an access outside its partition's range, kernel vector_add$"
+need "^a sum that reaches behind its partition's range \\| .*: access outside its partition's range, kernel vector_add$"
 need "^sums of a neighbour's after it that were wrong \\| 0$"
 [ "$(grep -cE '^[0-9]+ passed, 0 failed' "$scratch/report.md")" = 1 ] || need "a conformance run"
 for name in launch.submit_p50_us beside.other_partition_p99_us whole.same_priority_p50_us \

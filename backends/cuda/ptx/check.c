@@ -50,15 +50,15 @@ static int check_read(const struct checking *c)
 
 	if (c->f->odd_what)
 		return ptx_fail(c->why, ENOTSUP,
-				"line %u: %s, at %.*s: not understood here", t->line,
-				c->f->odd_what, ptx_shown(m, c->f->odd), m->text + t->at);
+				"line %u: %s, at %.*s: this construct is not supported",
+				t->line, c->f->odd_what, ptx_shown(m, c->f->odd),
+				m->text + t->at);
 	if (c->f->named)
-		return ptx_fail(
-			c->why, ENOTSUP,
-			"line %u: the kernel's address is taken; a launch from the "
-			"device would lack the added parameters. Launch it from the "
-			"host only",
-			m->tokens[c->f->named].line);
+		return ptx_fail(c->why, ENOTSUP,
+				"line %u: the kernel's address is taken; a launch from "
+				"the device would lack the added parameters; launch the "
+				"kernel from the host only",
+				m->tokens[c->f->named].line);
 	return 0;
 }
 
@@ -79,12 +79,14 @@ static int check_grid(const struct checking *c, uint32_t token)
 
 	if (!ptx_is(m, token + 1, ".x") && !ptx_is(m, token + 1, ".y") &&
 	    !ptx_is(m, token + 1, ".z"))
-		return refuse(c, "reads the block's number as a vector");
+		return refuse(
+			c,
+			"reads the block index as a vector; read .x, .y and .z instead");
 	if (c->s->kind != PTX_INSTRUCTION || !c->s->dots)
-		return refuse(c, "names the block's number");
+		return refuse(c, "uses the block index outside a move instruction");
 	bits = ptx_type_bits(m, c->s->op + c->s->dots);
 	if (bits != 32)
-		return refuse(c, "reads the block's number in other than 32 bits");
+		return refuse(c, "reads the block index in a width other than 32 bits");
 	return 0;
 }
 
@@ -94,9 +96,10 @@ static int check_token(const struct checking *c, uint32_t token)
 
 	if (ptx_begins(m, token, "%cluster") || ptx_begins(m, token, "%ncluster") ||
 	    ptx_begins(m, token, "%is_explicit_cluster"))
-		return refuse(c, "works in clusters of blocks");
+		return refuse(c, "uses clusters of blocks");
 	if (ptx_begins(m, token, "%envreg"))
-		return refuse(c, "a cooperative launch: its blocks wait for one another");
+		return refuse(c, "part of a cooperative launch, whose blocks wait for "
+				 "one another");
 	return ptx_is_grid(m, token) ? check_grid(c, token) : 0;
 }
 
@@ -111,11 +114,11 @@ static int check_wait(const struct checking *c, enum ptx_class class)
 	    (class == PTX_WAIT || (class == PTX_ACCESS && ptx_polls(c->m, c->s))))
 		return refuse(c, "waits in a loop, perhaps for another block");
 	if (again && (does & PTX_DOES_POLL))
-		return refuse(c, "waits in a loop, perhaps for another block, by what it "
-				 "calls");
+		return refuse(
+			c, "calls a function in a loop that may wait for another block");
 	if ((does & PTX_DOES_REPEAT) && (does & (PTX_DOES_POLL | PTX_DOES_SHARED)))
-		return refuse(c,
-			      "what it calls may call itself until another block writes");
+		return refuse(c, "calls a function that may call itself until another "
+				 "block writes");
 	return 0;
 }
 
@@ -141,17 +144,17 @@ static int check_stop(struct checking *c, enum ptx_class class)
 
 	switch (class) {
 	case PTX_UNKNOWN:
-		return refuse(c, "not known here");
+		return refuse(c, "unknown instruction");
 	case PTX_TRAP:
-		return refuse(c, "stops the device");
+		return refuse(c, "traps, which ends all work of the device");
 	case PTX_CLUSTER:
-		return refuse(c, "works in clusters of blocks");
+		return refuse(c, "uses clusters of blocks");
 	case PTX_TENSOR:
-		return refuse(c, "copies by a tensor map");
+		return refuse(c, "copies by a tensor map, which is not supported");
 	case PTX_DEPEND:
-		return refuse(c, "depends on when other kernels end");
+		return refuse(c, "waits for other kernels or lets them start early");
 	case PTX_MULTIMEM:
-		return refuse(c, "works with other devices");
+		return refuse(c, "accesses memory of other devices");
 	default:
 		break;
 	}
@@ -161,13 +164,14 @@ static int check_stop(struct checking *c, enum ptx_class class)
 		int64_t id;
 
 		if (!ptx_integer(m, o->first, o->count, &id) || id == PTX_LOOP_BARRIER)
-			return refuse(c,
-				      "its barrier may be that of the loop, number 15");
+			return refuse(
+				c, "may use barrier 15, which the rewritten loop needs");
 	}
 	if (c->pass == PTX_LOOP && (class == PTX_MBARRIER || class == PTX_BULK))
-		return refuse(c, "a barrier in memory, set up once a block");
+		return refuse(c,
+			      "uses a barrier in memory, which is set up once per block");
 	if (c->pass == PTX_LOOP && class == PTX_REGISTERS)
-		return refuse(c, "changes how many registers there are");
+		return refuse(c, "changes the number of registers");
 	err = check_wait(c, class);
 	for (i = c->s->first; !err && i < c->s->first + c->s->count; i++)
 		err = check_token(c, i);
@@ -198,12 +202,10 @@ static int check_called_statement(struct checking *c)
 		return err;
 	for (i = c->s->first; i < c->s->first + c->s->count; i++)
 		if (ptx_is_grid(c->m, i))
-			return refuse(c,
-				      "in a function that is called, reads the block's "
-				      "number");
+			return refuse(c, "reads the block index in a called function");
 	if (c->pass == PTX_LOOP &&
 	    (ptx_is(c->m, c->s->op, "exit") || class == PTX_BARRIER))
-		return refuse(c, "in a function that is called, ends or waits");
+		return refuse(c, "exits or waits at a barrier in a called function");
 	return 0;
 }
 
@@ -220,13 +222,12 @@ static int check_function(struct checking *c)
 	if (!c->f->has_body)
 		return is_known(m, c->f->name)
 			       ? 0
-			       : ptx_fail(
-					 c->why, ENOTSUP,
-					 "line %u: a function of elsewhere, %.*s, may be "
-					 "called",
-					 m->tokens[c->f->name].line,
-					 (int)m->tokens[c->f->name].bytes,
-					 ptx_at(m, c->f->name));
+			       : ptx_fail(c->why, ENOTSUP,
+					  "line %u: the kernel may call %.*s, which is "
+					  "defined elsewhere and unknown",
+					  m->tokens[c->f->name].line,
+					  (int)m->tokens[c->f->name].bytes,
+					  ptx_at(m, c->f->name));
 	err = ptx_flow_find(m, c->f, &c->flow, c->why);
 	for (i = c->f->first; !err && i < c->f->first + c->f->count; i++) {
 		c->s = &m->statements[i];
@@ -288,10 +289,9 @@ static int check_head(const struct checking *c)
 		    ptx_begins(m, i, ".explicitcluster") ||
 		    ptx_begins(m, i, ".maxclusterrank") ||
 		    ptx_begins(m, i, ".blocksareclusters"))
-			return ptx_fail(c->why, ENOTSUP,
-					"line %u: %.*s: works in clusters of blocks",
-					m->tokens[i].line, (int)m->tokens[i].bytes,
-					ptx_at(m, i));
+			return ptx_fail(
+				c->why, ENOTSUP, "line %u: %.*s: uses clusters of blocks",
+				m->tokens[i].line, (int)m->tokens[i].bytes, ptx_at(m, i));
 	return 0;
 }
 
@@ -305,8 +305,8 @@ static int check_parameters(const struct checking *c)
 	if ((c->f->param_bytes + 7) / 8 * 8 + more > most)
 		return ptx_fail(
 			c->why, ENOTSUP,
-			"line %u: %llu bytes of parameters leave no room for %llu more: "
-			"there can be %llu for PTX %u.%u and sm_%u",
+			"line %u: %llu bytes of parameters leave no space for the %llu "
+			"bytes to add; the limit is %llu for PTX %u.%u and sm_%u",
 			c->m->tokens[c->f->name].line,
 			(unsigned long long)c->f->param_bytes, (unsigned long long)more,
 			(unsigned long long)most, c->m->major, c->m->minor, c->m->sm);
@@ -327,7 +327,7 @@ static int check_loop(struct checking *c)
 		return err;
 	c->s = &c->m->statements[c->f->first + at];
 	return refuse(c,
-		      "may be waited at by those threads alone that have not returned");
+		      "may be a barrier for only those threads that have not returned");
 }
 
 static int check_stops(struct checking *c)
@@ -420,8 +420,8 @@ static int check_written(const struct checking *c, const struct ptx_operand *o)
 		r = ptx_register_of(c->m, c->f, c->number, i);
 		if (!r || r->lanes != 1 ||
 		    (r->bits != 16 && r->bits != 32 && r->bits != 64))
-			return refuse(c, "writes to what is no register of 16, 32 or 64 "
-					 "bits");
+			return refuse(c, "writes to something other than a register of "
+					 "16, 32 or 64 bits");
 	}
 	return 0;
 }
@@ -442,20 +442,24 @@ static int check_access(const struct checking *c)
 	if (a.space != PTX_GLOBAL && a.space != PTX_GENERIC)
 		return 0;
 	if (ptx_access_of(m, c->f, c->number, &a))
-		return refuse(c, "the address is not a register of 64 bits and a number");
+		return refuse(
+			c,
+			"has an address that is not a 64-bit register plus a constant");
 	if (a.variable) {
 		bytes = ptx_access_bytes(m, c->s);
 		if (ptx_is(m, c->s->op, "cp") || !bytes)
-			return refuse(c, "reaches a variable in a way that is not seen");
+			return refuse(
+				c, "accesses a variable at an offset that is not known");
 		if (a.variable->space != PTX_GLOBAL && a.variable->space != PTX_GENERIC)
-			return refuse(c, "reaches a variable of another space");
+			return refuse(c, "accesses a variable of another state space");
 		if (a.offset < 0 || (uint64_t)a.offset > a.variable->bytes ||
 		    bytes > a.variable->bytes - (uint64_t)a.offset)
-			return refuse(c, "reaches beyond the variable");
+			return refuse(c,
+				      "accesses memory beyond the end of the variable");
 		return 0;
 	}
 	if (ptx_access_bytes(m, c->s) > PTX_RANGE_ALIGN)
-		return refuse(c, "too many bytes at once");
+		return refuse(c, "accesses too many bytes at once");
 	if (ptx_access_gives(m, c->s))
 		return check_written(c, &c->s->operand[0]);
 	return 0;
@@ -470,14 +474,14 @@ static int check_cpasync(const struct checking *c)
 
 	if (c->s->operand_count < 3 || c->s->operand_count > 4 ||
 	    ptx_dot(c->m, c->s, ".L2::cache_hint"))
-		return refuse(c, "not in a form that is known");
+		return refuse(c, "has an unknown form of operands");
 	if (!ptx_integer(c->m, o[2].first, o[2].count, &n) || n < 4 || n > 16)
-		return refuse(c, "how much it copies is not seen");
+		return refuse(c, "copies a number of bytes that is not constant");
 	if (c->s->operand_count == 4 && !ptx_integer(c->m, o[3].first, o[3].count, &n)) {
 		r = o[3].count == 1 ? ptx_register_of(c->m, c->f, c->number, o[3].first)
 				    : NULL;
 		if (!r || r->bits != 32)
-			return refuse(c, "not in a form that is known");
+			return refuse(c, "has an unknown form of operands");
 	}
 	return check_access(c);
 }
@@ -511,25 +515,25 @@ static int check_bound(const struct checking *c, enum ptx_class class)
 	case PTX_CPASYNC:
 		return check_cpasync(c);
 	case PTX_UNKNOWN:
-		return refuse(c, "not known here");
+		return refuse(c, "unknown instruction");
 	case PTX_TENSOR:
-		return refuse(c, "copies by a tensor map");
+		return refuse(c, "copies by a tensor map, which is not supported");
 	case PTX_BULK:
-		return refuse(c, "copies as much as a register says");
+		return refuse(c, "copies a number of bytes that is in a register");
 	case PTX_TEXTURE:
-		return refuse(c, "reaches memory by a descriptor");
+		return refuse(c, "accesses memory by a descriptor (texture or surface)");
 	case PTX_CLUSTER:
-		return refuse(c, "works in clusters of blocks");
+		return refuse(c, "uses clusters of blocks");
 	case PTX_MULTIMEM:
-		return refuse(c, "works with other devices");
+		return refuse(c, "accesses memory of other devices");
 	case PTX_MATRIX:
 		return ptx_space_of(c->m, c->s) == PTX_SHARED
 			       ? 0
-			       : refuse(c, "where its rows lie is not seen");
+			       : refuse(c, "accesses matrix rows outside shared memory");
 	case PTX_MBARRIER:
 		return ptx_space_of(c->m, c->s) == PTX_SHARED
 			       ? 0
-			       : refuse(c, "a barrier anywhere in memory");
+			       : refuse(c, "uses a barrier outside shared memory");
 	case PTX_CVTA:
 		/* The windows of both are part of the global one. */
 		if (ptx_dot(c->m, c->s, ".param") || ptx_dot(c->m, c->s, ".const") ||
@@ -537,10 +541,10 @@ static int check_bound(const struct checking *c, enum ptx_class class)
 			return refuse(c, "takes the address of a parameter or constant");
 		return 0;
 	case PTX_CALL:
-		return refuse(c, "what is called is not fenced");
+		return refuse(c, "calls a function, which cannot be checked");
 	default:
 		return ptx_is(c->m, c->s->op, "stackrestore")
-			       ? refuse(c, "moves the stack to where a register says")
+			       ? refuse(c, "sets the stack pointer from a register")
 			       : 0;
 	}
 }
@@ -553,7 +557,8 @@ static int check_beginnings(const struct checking *c)
 	if (c->m->pointing == UINT32_MAX)
 		return 0;
 	t = &c->m->tokens[c->m->variables[c->m->pointing].name];
-	return ptx_fail(c->why, ENOTSUP, "line %u: %.*s begins with an address", t->line,
+	return ptx_fail(c->why, ENOTSUP,
+			"line %u: variable %.*s is initialized with an address", t->line,
 			(int)t->bytes, c->m->text + t->at);
 }
 
@@ -583,19 +588,19 @@ int ptx_check(const struct ptx *m, uint32_t kernel, enum ptx_pass pass, char why
 
 	why[0] = 0;
 	if (kernel >= m->entry_count || (unsigned int)pass >= PTX_PASSES)
-		return ptx_fail(why, EINVAL, "%u kernels, no %u; %u passes, no %u",
+		return ptx_fail(why, EINVAL,
+				"%u kernels, so no kernel %u; %u passes, so no pass %u",
 				m->entry_count, kernel, PTX_PASSES, (unsigned int)pass);
 	c.f = &m->functions[m->entries[kernel]];
 	err = check_read(&c);
 	if (err)
 		return err;
 	if (pass == PTX_BOUNDS ? c.f->own : c.f->own_stops)
-		return ptx_fail(
-			why, ENOTSUP,
-			"line %u: it has names that begin with %s already, those of this "
-			"rewriting: rewrite the PTX as it was before",
-			m->tokens[c.f->name].line,
-			pass == PTX_BOUNDS ? PTX_OWN : PTX_OWN_STOPS);
+		return ptx_fail(why, ENOTSUP,
+				"line %u: names that begin with %s are reserved for "
+				"rewriting; rewrite the original PTX instead",
+				m->tokens[c.f->name].line,
+				pass == PTX_BOUNDS ? PTX_OWN : PTX_OWN_STOPS);
 	err = check_parameters(&c);
 	if (!err)
 		err = pass == PTX_BOUNDS ? check_bounds(&c) : check_stops(&c);

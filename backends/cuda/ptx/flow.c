@@ -258,7 +258,9 @@ static int make_parts(struct parts *p, char why[PTX_WHY])
 		n += count ? count : 1;
 	}
 	if (n >= PTX_FLOW_REGISTERS || f->count > STATEMENTS_MOST)
-		return ptx_fail(why, ENOTSUP, "too large to see what waits in it");
+		return ptx_fail(
+			why, ENOTSUP,
+			"the function is too large for the search for waiting loops");
 	p->differs = calloc(n + 1, sizeof(*p->differs));
 	return p->first && p->some && p->differs
 		       ? 0

@@ -109,7 +109,7 @@ static int skip(struct lexer *l)
 			end = strstr(t + l->at + 2, "*/");
 			if (!end)
 				return ptx_fail(l->why, EINVAL,
-						"line %u: a comment does not end",
+						"line %u: a comment is not terminated",
 						l->line);
 			for (; t + l->at < end; l->at++)
 				l->line += t[l->at] == '\n';
@@ -137,7 +137,8 @@ static int string(struct lexer *l)
 	for (l->at++; t[l->at] && t[l->at] != '"'; l->at++)
 		;
 	if (!t[l->at])
-		return ptx_fail(l->why, EINVAL, "line %u: a string does not end", line);
+		return ptx_fail(l->why, EINVAL, "line %u: a string is not terminated",
+				line);
 	l->at++;
 	err = add(l, PTX_STRING, from);
 	for (t += from; t < l->m->text + l->at; t++)
@@ -175,8 +176,8 @@ static int one(struct lexer *l)
 		return add(l, PTX_NUMBER, from);
 	}
 	if (c < ' ' || c > '~') /* nor does NVIDIA's assembler take it */
-		return ptx_fail(l->why, EINVAL, "line %u: a byte 0x%02x", l->line,
-				(unsigned int)(unsigned char)c);
+		return ptx_fail(l->why, EINVAL, "line %u: unexpected byte 0x%02x",
+				l->line, (unsigned int)(unsigned char)c);
 	l->at++;
 	return add(l, PTX_SIGN, from);
 }

@@ -240,7 +240,7 @@ static int refer(struct parser *p, uint32_t token)
 	t->bound = p->names[best].bound;
 	if (t->bound == PTX_BOUND_UNREAD) {
 		p->at = token;
-		return wrong(p, "its declaration is not understood");
+		return wrong(p, "its declaration is of an unknown form");
 	}
 	if (t->bound % 4 == 3 && p->m->functions[t->bound / 4].entry)
 		p->m->functions[t->bound / 4].named = token;
@@ -291,7 +291,7 @@ static int dimensions(struct parser *p, uint64_t *count)
 			if (err)
 				return err;
 			if (n < 0 || (n && *count > UINT32_MAX / (uint64_t)n))
-				return wrong(p, "an array is too large");
+				return wrong(p, "the array is too large");
 			*count *= (uint64_t)n;
 		}
 		if (!is(p, "]"))
@@ -319,7 +319,7 @@ static int type_of(struct parser *p, uint32_t *align, uint32_t *bits, uint32_t *
 			if (err)
 				return err;
 			if (n < 1 || n > 128 || (n & (n - 1)))
-				return wrong(p, "no alignment");
+				return wrong(p, "an alignment is missing");
 			*align = *align > (uint32_t)n ? *align : (uint32_t)n;
 			continue;
 		}
@@ -446,7 +446,7 @@ static int registers(struct parser *p, bool parameter)
 			if (err)
 				return err;
 			if (n < 1 || n > 1 << 24 || !is(p, ">"))
-				return wrong(p, "no number of registers");
+				return wrong(p, "the number of registers is missing");
 			r.count = (uint32_t)n;
 			p->at++;
 		}
@@ -543,7 +543,8 @@ static int operands(struct parser *p, struct ptx_statement *s)
 			depth++;
 		else if (is(p, ")") || is(p, "}") || is(p, "]")) {
 			if (!depth--)
-				return wrong(p, "a bracket is closed that is not open");
+				return wrong(p,
+					     "a closing bracket has no opening bracket");
 		} else if (is(p, ";"))
 			return wrong(p, "a bracket is not closed");
 		p->at++;
@@ -613,7 +614,7 @@ static int statement(struct parser *p, struct ptx_statement *s)
 		return variable(p, false);
 	if (!is(p, ".pragma") && !is(p, ".branchtargets") && !is(p, ".calltargets") &&
 	    !is(p, ".callprototype"))
-		return wrong(p, "a directive that is not known here");
+		return wrong(p, "unknown directive");
 	err = skip_line(p);
 	return err ? err : refer_all(p, s->first + 1, p->at);
 }
@@ -629,7 +630,7 @@ static int body(struct parser *p, struct ptx_function *f)
 		memset(&s, 0, sizeof(s));
 		s.first = p->at;
 		if (kind(p) == PTX_END)
-			return wrong(p, "a body does not end");
+			return wrong(p, "a body is not closed");
 		if (is(p, "}")) {
 			f->end = p->at++;
 			if (!depth)
@@ -638,7 +639,7 @@ static int body(struct parser *p, struct ptx_function *f)
 			s.kind = PTX_CLOSE;
 		} else if (is(p, "{")) {
 			if (++depth == PTX_DEPTH_MAX)
-				return wrong(p, "braces are too deep");
+				return wrong(p, "braces are nested too deeply");
 			names[depth] = p->name_count;
 			p->at++;
 			s.kind = PTX_OPEN;
@@ -851,7 +852,7 @@ static int version(struct parser *p)
 			minor = strtoul(end + 1, &end, 10);
 	}
 	if (major < 1 || major > 99 || minor > 99)
-		return wrong(p, "no version");
+		return wrong(p, "the PTX version is missing");
 	p->m->major = (uint32_t)major;
 	p->m->minor = (uint32_t)minor;
 	p->at++;
@@ -876,7 +877,7 @@ static int section(struct parser *p)
 {
 	for (p->at++; !is(p, "{"); p->at++)
 		if (kind(p) == PTX_END)
-			return wrong(p, "a section without a {");
+			return wrong(p, "a { is missing after the section");
 	return skip_group(p);
 }
 
@@ -905,7 +906,7 @@ static int declaration(struct parser *p)
 		err = number(p, &n);
 		if (err)
 			return err;
-		return n == 64 ? 0 : wrong(p, "addresses are not of 64 bits");
+		return n == 64 ? 0 : wrong(p, "the address size is not 64 bits");
 	}
 	if (links(p)) {
 		p->at++;
@@ -1049,7 +1050,7 @@ static int module(struct parser *p)
 	if (err)
 		return err;
 	if (!m->major)
-		return ptx_fail(p->why, EINVAL, "no .version: it is no PTX");
+		return ptx_fail(p->why, EINVAL, "no .version directive: this is not PTX");
 	m->entries = calloc(m->entry_count + 1, sizeof(*m->entries));
 	if (!m->entries)
 		return ptx_fail(p->why, ENOMEM, "no memory for the kernels");

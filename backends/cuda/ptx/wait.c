@@ -611,7 +611,8 @@ static int begin(struct waiting *w, char why[PTX_WHY])
 	}
 	if (n >= PTX_FLOW_REGISTERS)
 		return ptx_fail(why, ENOTSUP,
-				"line %u: too large to see what waits in it",
+				"line %u: the function is too large for the search for "
+				"waiting loops",
 				w->m->tokens[f->name].line);
 	w->cells = (uint32_t)n;
 	w->flags = calloc(n + CELLS, 1);
@@ -661,7 +662,9 @@ int ptx_wait_find(const struct ptx *m, const struct ptx_flow *flow, uint32_t *at
 			look(&w, true, at);
 	}
 	if (!err && w.work >= WORK)
-		err = ptx_fail(why, ENOTSUP, "line %u: too large to see what waits in it",
+		err = ptx_fail(why, ENOTSUP,
+			       "line %u: the function is too large for the search for "
+			       "waiting loops",
 			       m->tokens[flow->f->name].line);
 	free(last);
 	free(w.first);
