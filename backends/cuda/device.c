@@ -331,7 +331,7 @@ static bool put_away(struct cu_device *dev)
 		err = cu_push(dev, &mode);
 	if (err)
 		return true;
-	cu_bury(dev);
+	cu_free_deferred(dev);
 	if (dev->hanging) {
 		cu_pop(mode);
 		atomic_store(&dev->lost, CUR_LAUNCH_TIMEOUT);

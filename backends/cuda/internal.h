@@ -569,7 +569,7 @@ void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
 void cu_break_queue(struct cu_queue *q, const char *call, uint32_t r);
 bool cu_reached(const struct cu_counter *c, uint32_t value);
 /* Ends those that hung and do no more; the context is current. */
-void cu_bury(struct cu_device *dev);
+void cu_free_deferred(struct cu_device *dev);
 int cu_queue_create(void *device, void *partition, int32_t priority, void **out);
 int cu_queue_destroy(void *device, void *queue);
 int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);

@@ -727,7 +727,7 @@ static void come_back(struct cu_device *dev, struct cu_queue *q)
 	dev->inflight--;
 }
 
-void cu_bury(struct cu_device *dev)
+void cu_free_deferred(struct cu_device *dev)
 {
 	struct cu_queue **at = &dev->hanging, *q;
 	int ignored = 0; /* it is tried again */
@@ -794,7 +794,7 @@ static uint32_t look_at_all(struct cu_device *dev, struct hal_bk_event *ev, uint
 		n += look(dev, q, ev + n, max - n);
 	n += cu_moved(dev, ev + n, max - n);
 	if (dev->hanging && !cu_enter(dev))
-		cu_bury(dev);
+		cu_free_deferred(dev);
 	cu_give_back_later(dev, dev->inflight);
 	return n;
 }

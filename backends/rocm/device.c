@@ -320,10 +320,11 @@ static void put_away(struct rocm_device *dev)
 
 	if (err && rocm_push(dev, &was))
 		return;
-	rocm_drop_dead(dev);
+	rocm_free_deferred(dev);
 	rocm_code_drop(dev, &dev->hsa.loaded, &err);
-	if (!dev->dead) { /* else all waits for what is stuck, and is the process's end's
-			   */
+	if (!dev->deferred) { /* else all waits for what is stuck, and is the process's
+			       * end's
+			       */
 		rocm_lane_drop(dev);
 		rocm_give_back_later(dev, false);
 		rocm_give_back_later(dev, false); /* what would not go */
@@ -343,8 +344,8 @@ static void rocm_close(void *device)
 		put_away(dev);
 	if (dev->hsa.loaded.code)
 		rocm_code_keep(dev->hsa.loaded.code);
-	while ((q = dev->dead)) {
-		dev->dead = q->older;
+	while ((q = dev->deferred)) {
+		dev->deferred = q->older;
 		if (q->aql)
 			rocm_aql_keep(q->aql);
 		if (q->next)

@@ -256,7 +256,7 @@ struct rocm_device {
 	uint32_t index;
 	uint64_t id; /* of all opens of the process */
 	int least_priority, greatest_priority;
-	struct rocm_queue *queues, *dead; /* .dead: destroyed while they were stuck */
+	struct rocm_queue *queues, *deferred; /* .deferred: destroyed while stuck */
 	struct rocm_partition *moving;
 	uint32_t inflight; /* commands, and one for each queue that is stuck */
 	uint32_t stuck;
@@ -554,7 +554,7 @@ __attribute__((format(printf, 2, 3))) void rocm_break(struct rocm_queue *q,
 int rocm_queue_create(void *device, void *partition, int32_t priority, void **out);
 int rocm_queue_destroy(void *device, void *queue);
 /* Those that were stuck and are no more; this is the device's thread. */
-void rocm_drop_dead(struct rocm_device *dev);
+void rocm_free_deferred(struct rocm_device *dev);
 /* What comes in that stream runs behind what the queue has. */
 int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void *stream);
 int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);

@@ -165,8 +165,8 @@ int rocm_queue_destroy(void *device, void *queue)
 		empty_queue(dev, q, &err);
 		return err;
 	}
-	q->older = dev->dead;
-	dev->dead = q;
+	q->older = dev->deferred;
+	dev->deferred = q;
 	return err;
 }
 
@@ -609,9 +609,9 @@ static bool has_come_loose(struct rocm_device *dev, struct rocm_queue *q)
 	return true;
 }
 
-void rocm_drop_dead(struct rocm_device *dev)
+void rocm_free_deferred(struct rocm_device *dev)
 {
-	struct rocm_queue **from = &dev->dead;
+	struct rocm_queue **from = &dev->deferred;
 	int ignored = 0; /* what fails is tried again */
 
 	while (*from) {
@@ -744,8 +744,8 @@ static uint32_t look_round(struct rocm_device *dev, struct hal_bk_event *ev, uin
 	for (; n < max && q; q = q->older)
 		n += look(dev, q, &ev[n], max - n);
 	n += rocm_moved(dev, &ev[n], max - n);
-	if (dev->dead && !rocm_enter(dev))
-		rocm_drop_dead(dev);
+	if (dev->deferred && !rocm_enter(dev))
+		rocm_free_deferred(dev);
 	rocm_give_back_later(dev, dev->inflight > 0);
 	return n;
 }
