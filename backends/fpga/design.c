@@ -26,32 +26,32 @@ static int fits(const struct fp_device *dev, const struct fp_xclbin *x)
 
 	if (strcmp(x->platform, base->platform) != 0)
 		return fp_host->fail(EINVAL,
-				     "fpga:%u: the xclbin is for platform %s, what is on "
-				     "the card for %s",
+				     "fpga:%u: the xclbin is for platform %s, but the "
+				     "one on the card is for %s",
 				     dev->index, x->platform, base->platform);
 	for (i = 0; i < x->bank_count || i < base->bank_count; i++)
 		if (x->banks[i].bytes != base->banks[i].bytes ||
 		    x->banks[i].base != base->banks[i].base)
-			return fp_host->fail(
-				EINVAL,
-				"fpga:%u: bank %u is %s of %llu MiB in the xclbin, %s of "
-				"%llu MiB on the card",
-				dev->index, i, x->banks[i].tag,
-				(unsigned long long)x->banks[i].bytes >> 20,
-				base->banks[i].tag,
-				(unsigned long long)base->banks[i].bytes >> 20);
+			return fp_host->fail(EINVAL,
+					     "fpga:%u: bank %u is %s of %llu MiB in the "
+					     "xclbin, but %s of %llu MiB on the card",
+					     dev->index, i, x->banks[i].tag,
+					     (unsigned long long)x->banks[i].bytes >> 20,
+					     base->banks[i].tag,
+					     (unsigned long long)base->banks[i].bytes >>
+						     20);
 	if (x->record_count != base->record_count)
 		return fp_host->fail(EINVAL,
 				     "fpga:%u: MEM_TOPOLOGY has %u banks in the xclbin, "
-				     "%u on the card",
+				     "but %u on the card",
 				     dev->index, x->record_count, base->record_count);
 	for (i = 0; i < x->record_count; i++)
 		if (memcmp(&x->records[i], &base->records[i], sizeof(x->records[i])) != 0)
-			return fp_host->fail(
-				EINVAL,
-				"fpga:%u: bank %u, %s in the xclbin and %s on the card, "
-				"has another type, tag or use there",
-				dev->index, i, x->banks[i].tag, base->banks[i].tag);
+			return fp_host->fail(EINVAL,
+					     "fpga:%u: bank %u, %s in the xclbin and %s "
+					     "on the card, differs in type, tag or use",
+					     dev->index, i, x->banks[i].tag,
+					     base->banks[i].tag);
 	return 0;
 }
 
@@ -141,8 +141,8 @@ int fp_design_take(struct fp_device *dev, const void *file, size_t size,
 			break;
 	if (old && !is_same(&old->x, &d->x))
 		err = fp_host->fail(EINVAL,
-				    "fpga:%u: another xclbin has the same UUID, with "
-				    "other kernels",
+				    "fpga:%u: an xclbin with the same UUID but other "
+				    "kernels is loaded already",
 				    dev->index);
 	else if (!old && dev->base)
 		err = fits(dev, &d->x);
@@ -200,7 +200,7 @@ int fp_slot_open(struct fp_device *dev, const struct fp_design *d, uint32_t slot
 	int err;
 
 	if (!d) {
-		snprintf(why, bytes, "slot %u: there is no xclbin on the card", slot);
+		snprintf(why, bytes, "slot %u: no xclbin is on the card", slot);
 		return -EIO;
 	}
 	for (k = 0; slot < d->x.slot_count && k < d->x.kernel_count; k++) {
@@ -219,7 +219,7 @@ int fp_slot_open(struct fp_device *dev, const struct fp_design *d, uint32_t slot
 			continue;
 		err = fp_why(dev, call, text, sizeof(text));
 		snprintf(why, bytes, "%s: slot %u, unit %s%s", text, slot, name,
-			 err == -EBUSY ? ": another process has it" : "");
+			 err == -EBUSY ? ": used by another process" : "");
 		fp_slot_close(d, slot);
 		return err;
 	}
@@ -240,9 +240,9 @@ static void close_all(const struct fp_design *d)
 static const char *hint(const struct fp_device *dev, int error)
 {
 	if (error == EDEADLK)
-		return ": a unit hangs, the card is to be reset";
+		return ": a unit hangs; reset the card";
 	if (error == EPERM && dev->load_keeps)
-		return ": buffers are there, and the card does not retain memory";
+		return ": buffers exist, and the card does not retain memory";
 	return "";
 }
 

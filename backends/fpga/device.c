@@ -21,18 +21,19 @@ const struct hal_host *fp_host;
 
 static const struct hal_option_def options[] = {
 	{"library", HAL_OPTION_STRING, 0, 0, NULL, "libxrt_coreutil.so.2",
-	 "file of XRT's library; one a process"},
+	 "file of the XRT library; a process can use only one"},
 	{"xclbin", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "file that is on the card from the start: it says what slots and banks there "
-	 "are"},
+	 "xclbin file that is on the card at open; it defines the slots and banks"},
 	{"cards", HAL_OPTION_STRING, 0, 0, NULL, DRIVER_FOLDER,
-	 "folder in which the kernel's driver has its cards"},
+	 "folder in which the kernel driver lists its cards"},
 	{"clock", HAL_OPTION_ENUM, 0, 0, "real|virtual", "real",
-	 "time is the host's, or stepped where XRT is a stand-in"},
+	 "real: time is the host's clock; virtual: time is stepped, which only a fake "
+	 "XRT supports"},
 	{"inflight", HAL_OPTION_INT, 1, FP_INFLIGHT_MAX, NULL, "2",
-	 "commands of a queue that the device has at a time"},
+	 "commands of one queue that the device may have at a time"},
 	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
-	 "a run that takes longer is given up and its slot opened anew; 0: none is"},
+	 "time after which a run that has not ended is given up and its slot reopened; "
+	 "0: never"},
 };
 
 static struct fp_options read_options(const struct hal_bk_config *cfg)
@@ -93,7 +94,7 @@ static int count_cards(const struct fp_options *o, bool *emulated, char ids[][32
 	}
 	free(found);
 	if (!count)
-		return fp_host->fail(ENODEV, "fpga: the driver has no card");
+		return fp_host->fail(ENODEV, "fpga: the driver reports no card");
 	return count < FP_CARDS_MAX ? count : FP_CARDS_MAX;
 }
 
@@ -217,8 +218,8 @@ static int set_clock(struct fp_device *dev)
 
 	if (dev->opt.virtual_clock && !xrt.drive)
 		return fp_host->fail(ENOTSUP,
-				     "fpga:%u: clock=virtual: only a stand-in can be "
-				     "driven",
+				     "fpga:%u: clock=virtual needs a fake XRT, whose "
+				     "time can be stepped",
 				     dev->index);
 	if (dev->opt.virtual_clock) {
 		xrt.drive(1);
@@ -251,8 +252,9 @@ static int read_file(const char *path, void **to, size_t *size)
 		return fp_host->fail(errno, "fpga: xclbin=%s: %s", path,
 				     strerrorname_np(errno));
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
-		err = fp_host->fail(EINVAL, "fpga: xclbin=%s: no file of at most 1 GiB",
-				    path);
+		err = fp_host->fail(
+			EINVAL, "fpga: xclbin=%s: not a regular file of at most 1 GiB",
+			path);
 	*size = (size_t)st.st_size;
 	if (!err)
 		*to = malloc(*size + 1);
@@ -260,9 +262,11 @@ static int read_file(const char *path, void **to, size_t *size)
 		n = read(fd, *to, *size);
 	close(fd);
 	if (!err && !*to)
-		err = fp_host->fail(ENOMEM, "fpga: xclbin=%s: no memory for it", path);
+		err = fp_host->fail(ENOMEM, "fpga: xclbin=%s: no memory to read the file",
+				    path);
 	else if (!err && (size_t)n != *size)
-		err = fp_host->fail(EIO, "fpga: xclbin=%s: it cannot be read", path);
+		err = fp_host->fail(EIO, "fpga: xclbin=%s: the file cannot be read",
+				    path);
 	if (err) {
 		free(*to);
 		*to = NULL;
@@ -278,11 +282,10 @@ static int load_base(struct fp_device *dev)
 	int err;
 
 	if (!dev->opt.xclbin[0])
-		return fp_host->fail(
-			EINVAL,
-			"fpga:%u: which slots and banks? Give the xclbin that "
-			"is to be on the card: fpga:%u?xclbin=FILE",
-			dev->index, dev->index);
+		return fp_host->fail(EINVAL,
+				     "fpga:%u: no xclbin given; name the file that is to "
+				     "be on the card: fpga:%u?xclbin=FILE",
+				     dev->index, dev->index);
 	err = read_file(dev->opt.xclbin, &file, &size);
 	if (err)
 		return err;
@@ -292,7 +295,7 @@ static int load_base(struct fp_device *dev)
 		return err;
 	dev->handle = XRT(xrtDeviceOpen, dev->index);
 	if (!dev->handle)
-		return fp_failed(NULL, "xrtDeviceOpen", "the card cannot be opened");
+		return fp_failed(NULL, "xrtDeviceOpen", "cannot open the card");
 	fp_catch_up(dev);
 	dev->load_began_ns = fp_now(dev);
 	err = fp_design_load(dev, dev->base, dev->loading.text,
@@ -348,7 +351,8 @@ static int fp_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	if (count < 0)
 		return count;
 	if (index >= (uint32_t)count)
-		return fp_host->fail(ENODEV, "fpga:%u: there are %d cards", index, count);
+		return fp_host->fail(ENODEV, "fpga:%u: no such card; there are %d", index,
+				     count);
 	err = fp_load_driver(emulated);
 	if (err)
 		return err;
@@ -425,7 +429,9 @@ const struct hal_backend *hal_backend_fpga(const struct hal_host *host)
 {
 	fp_host = host;
 	if (host->abi != HAL_BACKEND_ABI) {
-		host->fail(EPROTO, "fpga: built for backend ABI %u, the library has %u",
+		host->fail(EPROTO,
+			   "fpga: this backend was built for backend ABI %u, but the "
+			   "library has %u",
 			   HAL_BACKEND_ABI, host->abi);
 		return NULL;
 	}

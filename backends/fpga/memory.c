@@ -30,7 +30,8 @@ static int no_room(const struct fp_device *dev, uint64_t bytes, uint64_t mask)
 					       "%s%" PRIu64 " in %s", at ? ", " : "",
 					       left_in(dev, i),
 					       dev->base->x.banks[i].tag);
-	return fp_host->fail(ENOSPC, "fpga: %" PRIu64 " bytes in one bank: %s are left",
+	return fp_host->fail(ENOSPC,
+			     "fpga: no bank has %" PRIu64 " bytes free: free are %s",
 			     bytes, text);
 }
 
@@ -78,8 +79,8 @@ static int banks_of(const struct hal_bk_colors *colors, uint64_t *mask)
 			*mask &= ~(UINT64_C(1) << i);
 	if (!colors->weights || !(*mask & (*mask - 1)))
 		return 0;
-	return fp_host->fail(ENOTSUP, "fpga: a buffer is in one bank: there is no ratio "
-				      "of several");
+	return fp_host->fail(ENOTSUP, "fpga: a buffer lies in one bank: color weights "
+				      "across several banks are not supported");
 }
 
 int fp_mem_alloc(void *device, void *partition, uint64_t bytes,
@@ -93,8 +94,8 @@ int fp_mem_alloc(void *device, void *partition, uint64_t bytes,
 	if (err)
 		return err;
 	if (flags & HAL_BUFFER_MAPPABLE)
-		return fp_host->fail(ENOTSUP, "fpga: the host does not reach the card's "
-					      "memory: no buffer can be mapped");
+		return fp_host->fail(ENOTSUP, "fpga: buffers cannot be mapped: the host "
+					      "cannot access the card's memory");
 	if (bytes > UINT64_MAX - FP_PAGE)
 		return no_room(dev, bytes, mask);
 	mem = calloc(1, sizeof(*mem));

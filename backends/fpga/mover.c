@@ -49,7 +49,9 @@ int fp_mover_start(struct fp_device *dev)
 	if (!dev->opt.virtual_clock)
 		err = pthread_create(&dev->mover, NULL, run, dev);
 	dev->mover_runs = !dev->opt.virtual_clock && !err;
-	return err ? fp_host->fail(err, "fpga:%u: no thread for copies", dev->index) : 0;
+	return err ? fp_host->fail(err, "fpga:%u: cannot create a thread for copies",
+				   dev->index)
+		   : 0;
 }
 
 void fp_mover_stop(struct fp_device *dev)

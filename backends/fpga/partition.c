@@ -46,10 +46,10 @@ static int enter(struct fp_device *dev, uint32_t slot, struct fp_partition *part
 
 	fp_slot_wait(dev, slot);
 	if (!fp_slot_take(dev, slot))
-		return fp_host->fail(EBUSY,
-				     "fpga:%u: slot %u is in use by another handle of "
-				     "this process",
-				     dev->index, slot);
+		return fp_host->fail(
+			EBUSY,
+			"fpga:%u: slot %u is used by another open device of this process",
+			dev->index, slot);
 	/* What is loaded opens its units. */
 	if (!dev->is_loading && dev->loaded)
 		err = fp_slot_open(dev, dev->loaded, slot, why, sizeof(why));
@@ -78,9 +78,11 @@ int fp_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	int err = 0;
 
 	if (!desc->units || desc->units > slots || desc->col > slots - desc->units)
-		return fp_host->fail(
-			EINVAL, "fpga:%u: slots %u to %u: there are %u, from 0 on",
-			dev->index, desc->col, desc->col + desc->units - 1, slots);
+		return fp_host->fail(EINVAL,
+				     "fpga:%u: a partition of slots %u to %u does not "
+				     "fit: the card has %u slots, from 0 on",
+				     dev->index, desc->col, desc->col + desc->units - 1,
+				     slots);
 	part = calloc(1, sizeof(*part));
 	if (!part)
 		return fp_host->fail(ENOMEM, "fpga:%u: no memory for a partition",
@@ -102,10 +104,9 @@ int fp_partition_destroy(void *device, void *partition)
 	struct fp_partition *part = partition;
 
 	if (part->queues || part->buffers)
-		return fp_host->fail(EBUSY,
-				     "fpga: partition %u: %u queues and %u buffers are "
-				     "there",
-				     part->desc.index, part->queues, part->buffers);
+		return fp_host->fail(
+			EBUSY, "fpga: partition %u still has %u queues and %u buffers",
+			part->desc.index, part->queues, part->buffers);
 	leave(device, part->desc.col, part->desc.units);
 	free(part);
 	return 0;

@@ -64,7 +64,8 @@ int fp_kernel_get(void *device, void *program, uint32_t index,
 
 	(void)device;
 	if (index >= d->x.kernel_count)
-		return fp_host->fail(ENOENT, "fpga: no kernel %u: the xclbin has %u",
+		return fp_host->fail(ENOENT,
+				     "fpga: there is no kernel %u; the xclbin has %u",
 				     index, d->x.kernel_count);
 	k = &d->x.kernels[index];
 	memset(info, 0, sizeof(*info));

@@ -318,7 +318,9 @@ int fp_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	if (__builtin_expect(atomic_load_explicit(&dev->lost, memory_order_relaxed), 0))
 		return fp_gone(dev);
 	if (q->failed)
-		return fp_host->fail(EIO, "fpga: a command of the queue has failed");
+		return fp_host->fail(
+			EIO,
+			"fpga: a command of the queue has failed; create a new queue");
 	if (q->suspended || q->count == q->room)
 		return -EAGAIN;
 	if (cmd->op == HAL_OP_LAUNCH) {
@@ -619,13 +621,12 @@ int fp_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	int err = 0;
 
 	if (mode != HAL_SUSPEND_DRAIN && (mode != HAL_SUSPEND_FOLD || !dev->folds))
-		return fp_host->fail(
-			ENOTSUP,
-			"fpga: suspend in mode %u: a run that has begun ends "
-			"by itself alone",
-			mode);
+		return fp_host->fail(ENOTSUP,
+				     "fpga: suspend mode %u is not supported: a run that "
+				     "has begun cannot be stopped",
+				     mode);
 	if (q->suspended)
-		return fp_host->fail(EBUSY, "fpga: the queue is suspended");
+		return fp_host->fail(EBUSY, "fpga: the queue is suspended already");
 	if (mode == HAL_SUSPEND_FOLD)
 		err = fold(dev, q);
 	if (err)
@@ -644,9 +645,10 @@ int fp_resume(void *device, void *queue)
 	struct fp_queue *q = queue;
 
 	if (!q->suspended)
-		return fp_host->fail(EINVAL, "fpga: the queue was not suspended");
+		return fp_host->fail(EINVAL, "fpga: the queue is not suspended");
 	if (q->quiet_due)
-		return fp_host->fail(EBUSY, "fpga: the queue still has commands");
+		return fp_host->fail(EBUSY, "fpga: the queue is still being suspended; "
+					    "it can resume when that has completed");
 	q->suspended = q->folds = false;
 	if (q->phase != FP_HELD)
 		return 0;

@@ -20,7 +20,7 @@ static const char *state_name(uint32_t state)
 		XRT_STATES(STATE_NAME)
 #undef STATE_NAME
 	default:
-		return "an unknown state";
+		return "unknown state";
 	}
 }
 
@@ -62,11 +62,11 @@ static int check_args(const struct hal_bk_cmd *cmd, const struct fp_kernel_desc 
 		const char *why = NULL;
 
 		if (want->memory != (a->mem != NULL))
-			why = want->memory ? "is memory, not a scalar"
-					   : "is a scalar, not memory";
+			why = want->memory ? "must be a buffer, but is a scalar"
+					   : "must be a scalar, but is a buffer";
 		else if (!a->mem && want->scalar_bytes < 8 &&
 			 a->value >> (8 * want->scalar_bytes))
-			why = "does not fit its register";
+			why = "does not fit into its register";
 		if (why)
 			return fp_host->fail(EINVAL,
 					     "fpga: kernel %s: argument %u (%s) %s",
@@ -76,9 +76,9 @@ static int check_args(const struct hal_bk_cmd *cmd, const struct fp_kernel_desc 
 		if (i >= k->group_args && cmd->launch.groups[i] != 1)
 			return fp_host->fail(
 				EINVAL,
-				"fpga: kernel %s: %u x %u x %u groups, but it "
-				"takes %u numbers of them (its last arguments "
-				"by the names hal_groups_x, _y, _z)",
+				"fpga: kernel %s: %u x %u x %u groups, but the kernel "
+				"takes only %u group counts (last arguments named "
+				"hal_groups_x, _y, _z)",
 				k->name, cmd->launch.groups[0], cmd->launch.groups[1],
 				cmd->launch.groups[2], k->group_args);
 	return 0;
@@ -102,18 +102,17 @@ explain(const struct fp_device *dev, const struct fp_partition *part,
 		if (k->slots >> i & 1)
 			some = fp_xclbin_unit(&k->design->x, k->index, i);
 	if (!some)
-		return fp_host->fail(
-			EINVAL,
-			"fpga:%u: kernel %s has %u units: none in slots %u to "
-			"%u of the partition",
-			dev->index, k->desc->name, k->desc->unit_count, part->desc.col,
-			i - 1);
+		return fp_host->fail(EINVAL,
+				     "fpga:%u: kernel %s has %u units, but none in the "
+				     "partition's slots %u to %u",
+				     dev->index, k->desc->name, k->desc->unit_count,
+				     part->desc.col, i - 1);
 	arg = unreached(some, cmd);
 	mem = cmd->launch.args[arg].mem;
 	list_banks(&k->design->x, some->reach[arg], banks, sizeof(banks));
 	return fp_host->fail(EINVAL,
 			     "fpga:%u: kernel %s: argument %u (%s) is in bank %s, which "
-			     "unit %s does not reach; it reaches: %s",
+			     "unit %s cannot access; it can access: %s",
 			     dev->index, k->desc->name, arg, k->desc->args[arg].name,
 			     dev->base->x.banks[mem->bank].tag, some->name, banks);
 }

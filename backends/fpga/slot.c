@@ -82,8 +82,7 @@ static int retire(struct fp_chore *c)
 {
 	(void)shut(c);
 	snprintf(c->text, sizeof(c->text),
-		 "slot %u hangs, also after its units were opened anew: the card is to "
-		 "be reset",
+		 "slot %u still hangs after its units were reopened; reset the card",
 		 slot_of(c));
 	return -EIO;
 }

@@ -52,8 +52,7 @@ static int make_state(struct fp_device *dev, struct fp_queue *q,
 	if (bank == FP_BANKS_MAX)
 		return fp_host->fail(ENOSPC,
 				     "fpga:%u: kernel %s: no bank of the partition that "
-				     "its units reach as hal_state has room for %llu "
-				     "bytes",
+				     "its units access as hal_state has %llu bytes free",
 				     dev->index, k->desc->name,
 				     (unsigned long long)bytes);
 	s = calloc(1, sizeof(*s));
@@ -124,7 +123,7 @@ int fp_stop_ask(struct fp_device *dev, struct fp_queue *q)
 
 	if (XRT(xrtKernelWriteRegister, fp_unit_of(q, k)->kernel, stop_register(k),
 		ASKED))
-		return fp_failed(dev, "xrtKernelWriteRegister", "the run is not stopped");
+		return fp_failed(dev, "xrtKernelWriteRegister", "cannot stop the run");
 	return 0;
 }
 

@@ -53,8 +53,8 @@ static int check_driver(const char *root, const char *driver, const char *reason
 	if (access(path, R_OK) == 0)
 		return 0;
 	return fp_host->fail(ENODEV,
-			     "fpga: XILINX_XRT=%s%s: there is no %s, without which "
-			     "XRT ends the process",
+			     "fpga: XILINX_XRT=%s%s: %s does not exist; XRT would end "
+			     "the process without it",
 			     root, reason, path);
 }
 
@@ -65,10 +65,9 @@ int fp_check_environment(bool *emulated)
 
 	*emulated = mode != NULL;
 	if (!root || !root[0])
-		return fp_host->fail(
-			ENODEV, "fpga: XILINX_XRT is not set, without which XRT ends "
-				"the process: the folder whose lib/ has "
-				"libxrt_core.so.2");
+		return fp_host->fail(ENODEV, "fpga: XILINX_XRT is not set, and XRT would "
+					     "end the process without it; set it to the "
+					     "folder whose lib/ has libxrt_core.so.2");
 	if (!mode)
 		return check_driver(root, "xrt_core", "");
 	if (strcmp(mode, "noop") == 0)
@@ -79,8 +78,8 @@ int fp_check_environment(bool *emulated)
 				     "vendor's tools is not supported",
 				     mode);
 	return fp_host->fail(ENODEV,
-			     "fpga: XCL_EMULATION_MODE=%s: XRT knows no such mode and "
-			     "ends the process; unset it",
+			     "fpga: XCL_EMULATION_MODE=%s: XRT does not know this mode "
+			     "and would end the process; unset it",
 			     mode);
 }
 
@@ -95,8 +94,8 @@ int fp_load_driver(bool emulated)
 	if (dlopen(path, RTLD_NOW | RTLD_LOCAL))
 		return 0;
 	return fp_host->fail(ENODEV,
-			     "fpga: XILINX_XRT=%s: its driver cannot be loaded, without "
-			     "which XRT ends the process: %s",
+			     "fpga: XILINX_XRT=%s: cannot load its driver, and XRT would "
+			     "end the process without it: %s",
 			     root ? root : "", dlerror());
 }
 
@@ -108,9 +107,10 @@ static int open_library(const char *library)
 	size_t i;
 
 	if (loaded.library && strcmp(loaded.library, library) != 0)
-		return fp_host->fail(EBUSY,
-				     "fpga: library=%s, but %s is in use in this process",
-				     library, loaded.library);
+		return fp_host->fail(
+			EBUSY,
+			"fpga: library=%s cannot be loaded: this process already uses %s",
+			library, loaded.library);
 	if (loaded.library)
 		return 0;
 	handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);

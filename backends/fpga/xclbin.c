@@ -66,14 +66,16 @@ static int check_head(struct reader *r)
 	uint64_t table;
 
 	if (r->size < sizeof(h))
-		return wrong(r, "%" PRIu64 " bytes are no xclbin: its header has %zu",
+		return wrong(r,
+			     "%" PRIu64
+			     " bytes are not an xclbin: the header alone has %zu",
 			     r->size, sizeof(h));
 	memcpy(&h, r->file, sizeof(h));
 	if (memcmp(h.magic, HAL_XCLBIN_MAGIC, sizeof(h.magic)) != 0)
 		return wrong(r, "no xclbin: it does not begin with \"" HAL_XCLBIN_MAGIC
 				"\"");
 	if (h.bytes > r->size)
-		return wrong(r, "cut off: %" PRIu64 " of %" PRIu64 " bytes", r->size,
+		return wrong(r, "truncated: %" PRIu64 " of %" PRIu64 " bytes", r->size,
 			     h.bytes);
 	table = (uint64_t)h.section_count * sizeof(struct hal_xclbin_section);
 	if (h.section_count > HAL_XCLBIN_SECTIONS_MAX || table > h.bytes ||
@@ -104,7 +106,7 @@ static int find_section(struct reader *r, uint32_t kind, const uint8_t **at,
 		if (s.offset > r->size || s.bytes > r->size - s.offset)
 			return wrong(r,
 				     "section %u (kind %u): %" PRIu64 " bytes at %" PRIu64
-				     " of %" PRIu64,
+				     " exceed the file of %" PRIu64,
 				     i, kind, s.bytes, s.offset, r->size);
 		*at = r->file + s.offset;
 		*bytes = s.bytes;
@@ -125,11 +127,12 @@ static int find_records(struct reader *r, uint32_t kind, const char *name, size_
 	if (err)
 		return err;
 	if (!*at)
-		return wrong(r, "no section %s", name);
+		return wrong(r, "section %s is missing", name);
 	if (bytes >= head)
 		memcpy(&n, *at, sizeof(n));
 	if (bytes < head || n < 0 || (uint64_t)n > (bytes - head) / each)
-		return wrong(r, "%s: %d records in %" PRIu64 " bytes", name, n, bytes);
+		return wrong(r, "%s: %d records do not fit into %" PRIu64 " bytes", name,
+			     n, bytes);
 	*at += head;
 	*count = (uint32_t)n;
 	return 0;
@@ -238,11 +241,12 @@ static int take_arg(struct reader *r, struct fp_kernel_desc *k, const struct ele
 	char type[32];
 
 	if (!number(e, "id", FP_ARGS_MAX - 1, &id))
-		return wrong(r, "kernel %s: an argument without a number below %u",
-			     k->name, FP_ARGS_MAX);
+		return wrong(r, "kernel %s: an argument has no id below %u", k->name,
+			     FP_ARGS_MAX);
 	if (id != k->arg_count)
-		return wrong(r, "kernel %s: argument %" PRIu64 " where %u comes", k->name,
-			     id, k->arg_count);
+		return wrong(
+			r, "kernel %s: argument %" PRIu64 " is out of order, %u expected",
+			k->name, id, k->arg_count);
 	if (!number(e, "addressQualifier", 4, &qualifier) || qualifier > 1)
 		return wrong(r,
 			     "kernel %s: argument %" PRIu64
@@ -250,10 +254,12 @@ static int take_arg(struct reader *r, struct fp_kernel_desc *k, const struct ele
 			     k->name, id);
 	if (!number(e, "size", 8, &size) || (qualifier && size != 8) ||
 	    (size != 1 && size != 2 && size != 4 && size != 8))
-		return wrong(r, "kernel %s: argument %" PRIu64 " has no size of 1 to 8",
+		return wrong(r,
+			     "kernel %s: argument %" PRIu64
+			     " must have a size of 1, 2, 4 or 8",
 			     k->name, id);
 	if (!number(e, "offset", UINT16_MAX, &offset))
-		return wrong(r, "kernel %s: argument %" PRIu64 " has no register",
+		return wrong(r, "kernel %s: argument %" PRIu64 " has no register offset",
 			     k->name, id);
 	a = &k->args[k->arg_count++];
 	(void)attribute(e, "name", a->name, sizeof(a->name));
@@ -277,11 +283,11 @@ static int begin_kernel(struct reader *r, const struct element *e)
 	if (!attribute(e, "name", name, sizeof(name)) || !name[0])
 		return wrong(r, "kernel %u has no name", r->x->kernel_count);
 	if (strlen(name) >= sizeof(k->name))
-		return wrong(r, "kernel %s: a name has at most %zu characters", name,
+		return wrong(r, "kernel %s: its name is longer than %zu characters", name,
 			     sizeof(k->name) - 1);
 	for (i = 0; i < r->x->kernel_count; i++)
 		if (strcmp(r->x->kernels[i].name, name) == 0)
-			return wrong(r, "kernel %s is there twice", name);
+			return wrong(r, "kernel %s is defined twice", name);
 	memcpy(k->name, name, strlen(name) + 1);
 	r->x->kernel_count++;
 	return 0;
@@ -327,8 +333,8 @@ static int find_stop_args(struct reader *r, struct fp_kernel_desc *k)
 			   (n ? a[n].scalar_bytes == 4 && !a[n].is_float : a[n].memory);
 	if (!k->stops || a[2].offset % 4)
 		return wrong(r,
-			     "kernel %s: hal_state, hal_resume and hal_stop are its last "
-			     "arguments, memory and two of 4 bytes, the last in a "
+			     "kernel %s: hal_state, hal_resume and hal_stop must be its "
+			     "last arguments: memory and two of 4 bytes, the last in a "
 			     "register of its own",
 			     k->name);
 	k->arg_count -= 3;
@@ -348,8 +354,8 @@ static int read_kernels(struct reader *r)
 	if (err)
 		return err;
 	if (!at)
-		return wrong(r, "no section EMBEDDED_METADATA: nothing says what its "
-				"kernels are");
+		return wrong(r, "section EMBEDDED_METADATA, which describes the kernels, "
+				"is missing");
 	xml.at = (const char *)at;
 	xml.end = xml.at + bytes;
 	while (!err && next_element(&xml, &e)) {
@@ -366,14 +372,14 @@ static int read_kernels(struct reader *r)
 	if (err)
 		return err;
 	if (!r->x->kernel_count)
-		return wrong(r, "no kernel in its EMBEDDED_METADATA");
+		return wrong(r, "EMBEDDED_METADATA describes no kernel");
 	for (i = 0; i < r->x->kernel_count; i++) {
 		err = find_stop_args(r, &r->x->kernels[i]);
 		if (err)
 			return err;
 		find_group_args(&r->x->kernels[i]);
 		if (r->x->kernels[i].arg_count > HAL_ARGS_MAX)
-			return wrong(r, "kernel %s has %u arguments, at most %u go",
+			return wrong(r, "kernel %s has %u arguments; the limit is %u",
 				     r->x->kernels[i].name, r->x->kernels[i].arg_count,
 				     HAL_ARGS_MAX);
 	}
@@ -405,16 +411,17 @@ static int read_lines(struct reader *r)
 			continue;
 		/* NOLINTNEXTLINE(cert-err34-c): a number too large is as good as any */
 		if (sscanf(text, "%31s %u %" SCNu64, name, &arg, &least) != 3)
-			return wrong(r,
-				     "USER_METADATA, line %u: not KERNEL ARGUMENT BYTES",
-				     line);
+			return wrong(
+				r,
+				"USER_METADATA, line %u: KERNEL ARGUMENT BYTES expected",
+				line);
 		for (k = 0; k < r->x->kernel_count; k++)
 			if (strcmp(r->x->kernels[k].name, name) == 0)
 				break;
 		if (k == r->x->kernel_count || arg >= fp_all_args(&r->x->kernels[k]) ||
 		    !r->x->kernels[k].args[arg].memory)
 			return wrong(r,
-				     "USER_METADATA, line %u: kernel %s has no memory as "
+				     "USER_METADATA, line %u: kernel %s has no buffer as "
 				     "argument %u",
 				     line, name, arg);
 		r->x->kernels[k].args[arg].bytes = least;
@@ -434,8 +441,8 @@ static int read_bytes(struct reader *r)
 		least = k->stops ? k->args[fp_state_arg(k)].bytes : 1;
 		if (!least || least > UINT64_C(1) << 40)
 			err = wrong(r,
-				    "USER_METADATA: hal_state of kernel %s has %" PRIu64
-				    " bytes",
+				    "USER_METADATA: hal_state of kernel %s has the "
+				    "invalid size of %" PRIu64 " bytes",
 				    k->name, least);
 	}
 	return err;
@@ -454,7 +461,7 @@ static int read_banks(struct reader *r)
 	if (err)
 		return err;
 	if (count > FP_BANKS_MAX)
-		return wrong(r, "MEM_TOPOLOGY: %u banks, at most %u go", count,
+		return wrong(r, "MEM_TOPOLOGY: %u banks; the limit is %u", count,
 			     FP_BANKS_MAX);
 	r->x->record_count = count;
 	memcpy(r->x->records, at, count * sizeof(b));
@@ -467,7 +474,9 @@ static int read_banks(struct reader *r)
 				b.type != HAL_XCLBIN_BRAM && b.type != HAL_XCLBIN_URAM))
 			continue;
 		if (b.kbytes > UINT64_C(1) << 40)
-			return wrong(r, "MEM_TOPOLOGY: bank %u (%s) of %" PRIu64 " KiB",
+			return wrong(r,
+				     "MEM_TOPOLOGY: bank %u (%s) has the invalid size of "
+				     "%" PRIu64 " KiB",
 				     i, bank->tag, b.kbytes);
 		bank->bytes = b.kbytes * 1024;
 		bank->base = b.base;
@@ -501,7 +510,7 @@ static int read_units(struct reader *r)
 	if (err)
 		return err;
 	if (count > sizeof(r->ip) / sizeof(r->ip[0]))
-		return wrong(r, "IP_LAYOUT: %u units, at most %zu go", count,
+		return wrong(r, "IP_LAYOUT: %u units; the limit is %zu", count,
 			     sizeof(r->ip) / sizeof(r->ip[0]));
 	r->ips = at;
 	r->ip_count = count;
@@ -513,7 +522,7 @@ static int read_units(struct reader *r)
 		if (ip.type != HAL_XCLBIN_IP_KERNEL)
 			continue;
 		if (r->ip[i].kernel < 0)
-			return wrong(r, "IP_LAYOUT: unit %u (%s) is of no kernel", i,
+			return wrong(r, "IP_LAYOUT: unit %u (%s) belongs to no kernel", i,
 				     name);
 		r->ip[i].slot = x->kernels[r->ip[i].kernel].unit_count++;
 		if (r->ip[i].slot >= FP_SLOTS_MAX)
@@ -522,7 +531,7 @@ static int read_units(struct reader *r)
 		if (r->ip[i].slot >= x->slot_count)
 			x->slot_count = r->ip[i].slot + 1;
 	}
-	return x->slot_count ? 0 : wrong(r, "IP_LAYOUT: no unit of a kernel");
+	return x->slot_count ? 0 : wrong(r, "IP_LAYOUT: no kernel has a unit");
 }
 
 static int name_units(struct reader *r)
@@ -547,7 +556,7 @@ static int name_units(struct reader *r)
 		take_text(name, sizeof(name), ip.name, sizeof(ip.name));
 		instance = strchr(name, ':');
 		if (!instance || !instance[1] || strlen(instance) > 29)
-			return wrong(r, "IP_LAYOUT: unit %s is not KERNEL:INSTANCE",
+			return wrong(r, "IP_LAYOUT: unit %s is not named KERNEL:INSTANCE",
 				     name);
 		snprintf(u->name, sizeof(u->name), "%.31s:{%.28s}",
 			 r->x->kernels[r->ip[i].kernel].name, instance + 1);
@@ -570,8 +579,9 @@ static int read_connections(struct reader *r)
 		memcpy(&c, at + i * sizeof(c), sizeof(c));
 		if (c.ip < 0 || (uint64_t)c.ip >= r->ip_count || c.bank < 0 ||
 		    c.bank >= (int32_t)FP_BANKS_MAX)
-			return wrong(r, "CONNECTIVITY: record %u: unit %d, bank %d", i,
-				     c.ip, c.bank);
+			return wrong(
+				r, "CONNECTIVITY: record %u is invalid: unit %d, bank %d",
+				i, c.ip, c.bank);
 		if (r->ip[c.ip].kernel < 0)
 			continue;
 		k = &r->x->kernels[r->ip[c.ip].kernel];

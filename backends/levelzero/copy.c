@@ -161,9 +161,10 @@ static int take_lane(struct lz_device *dev, struct lz_lane *lane, uint32_t tile)
 {
 	pthread_mutex_lock(&lane->lock);
 	if (lane->stuck)
-		return lz_host->fail(
-			EIO, "levelzero: tile %u copies no more: a copy has not ended",
-			tile);
+		return lz_host->fail(EIO,
+				     "levelzero: tile %u cannot copy any more: an "
+				     "earlier copy has not ended",
+				     tile);
 	return lane->list ? 0 : make_lane(dev, lane, tile);
 }
 

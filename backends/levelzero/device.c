@@ -33,21 +33,23 @@ static const struct lz_options defaults = {
 
 static const struct hal_option_def options[] = {
 	{"loader", HAL_OPTION_STRING, 0, 0, NULL, "libze_loader.so.1",
-	 "file of the Level Zero loader; one a process"},
+	 "file of the Level Zero loader; a process can use only one"},
 	{"clock", HAL_OPTION_ENUM, 0, 0, "real|virtual", "real",
-	 "time is the device's, or stepped where the driver can be driven"},
+	 "real: time is the device's clock; virtual: time is stepped, which only a fake "
+	 "driver supports"},
 	{"units", HAL_OPTION_ENUM, 0, 0, "auto|tile|group|engine", "auto",
-	 "what a unit is; auto: tiles where there are several, else engines"},
+	 "what a unit is; auto: tile if the device has several, else engine"},
 	{"lists", HAL_OPTION_ENUM, 0, 0, "immediate|regular", "immediate",
-	 "kind of command lists"},
+	 "kind of command lists that queues use"},
 	{"inflight", HAL_OPTION_INT, 1, LZ_SLOTS_MAX - 2, NULL, "2",
-	 "commands of a queue that the device has at a time"},
+	 "commands of one queue that the device may have at a time"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "device|shared|host", "device",
-	 "where buffers are that need not be mappable"},
+	 "where buffers that need not be mappable are placed"},
 	{"timeout_ms", HAL_OPTION_INT, 0, 86400000, NULL, "0",
-	 "a command that takes longer fails and drops its queue; 0: never"},
+	 "time after which a command that has not ended fails and its queue is dropped; "
+	 "0: never"},
 	{"scheduler", HAL_OPTION_ENUM, 0, 0, "unchanged|timeout|timeslice|exclusive",
-	 "unchanged", "mode that the device's scheduler is set to at open"},
+	 "unchanged", "scheduling mode that the device is set to at open"},
 };
 
 static void read_options(const struct hal_bk_config *cfg, struct lz_options *o)
@@ -209,9 +211,9 @@ static int check_kind(const struct lz_shape *s)
 
 	if (type < sizeof(kinds) && kinds[type])
 		return 0;
-	return lz_host->fail(ENODEV,
-			     "levelzero: %s is of type %u, whose drivers have no modules",
-			     s->props.name, type);
+	return lz_host->fail(
+		ENODEV, "levelzero: %s is of type %u, which does not support modules",
+		s->props.name, type);
 }
 
 static int read_shape(void *driver, void *root, uint32_t units, struct lz_shape *s)
@@ -238,7 +240,8 @@ static int read_shape(void *driver, void *root, uint32_t units, struct lz_shape 
 	if (!err)
 		err = read_tiles(s);
 	if (!err && !s->props.timer_resolution)
-		err = lz_host->fail(ENODEV, "levelzero: %s has no timer", s->props.name);
+		err = lz_host->fail(ENODEV, "levelzero: %s reports no timer resolution",
+				    s->props.name);
 	s->stand_in = strncmp(s->props.name, STAND_IN_NAME, strlen(STAND_IN_NAME)) == 0;
 	return err ? err : lz_shape_units(s, units);
 }
@@ -256,8 +259,7 @@ static int driver_devices(void *driver, uint32_t *count, void **devices, bool *i
 	if (version < API_NEEDED || version >> 16 != API_NEEDED >> 16)
 		return lz_host->fail(
 			ENODEV,
-			"levelzero: the driver speaks version %u.%u, %u.%u is "
-			"needed",
+			"levelzero: the driver has API version %u.%u; %u.%u is needed",
 			version >> 16, version & 0xffff, API_NEEDED >> 16,
 			API_NEEDED & 0xffff);
 	err = LZ(zeDeviceGet, driver, count, NULL);
@@ -320,9 +322,9 @@ static int find_devices(uint32_t units, take_fn take, void *to)
 	/* So says a newer loader of a driver file that is none; an older one in zeInit.
 	 */
 	if (r == LZ_ERROR_UNSUPPORTED_FEATURE)
-		return lz_host->fail(ENODEV,
-				     "levelzero: zeDriverGet: %s (0x%x): no driver",
-				     lz_result_name(r), r);
+		return lz_host->fail(
+			ENODEV, "levelzero: zeDriverGet: %s (0x%x): no usable driver",
+			lz_result_name(r), r);
 	count = count < DRIVERS_MAX ? count : DRIVERS_MAX;
 	if (!err && count)
 		err = LZ(zeDriverGet, &count, drivers);
@@ -333,7 +335,8 @@ static int find_devices(uint32_t units, take_fn take, void *to)
 	if (!f.found && f.why)
 		return f.why;
 	if (!f.found)
-		return lz_host->fail(ENODEV, "levelzero: %u drivers, no device", count);
+		return lz_host->fail(ENODEV, "levelzero: %u drivers, but no device",
+				     count);
 	return (int)f.found;
 }
 
@@ -491,8 +494,8 @@ static int drive_clock(struct lz_device *dev)
 
 	if (!s->can_drive)
 		return lz_host->fail(ENOTSUP,
-				     "levelzero:%u: clock=virtual: %s runs by its own "
-				     "clock",
+				     "levelzero:%u: clock=virtual needs a fake driver: "
+				     "the time of %s cannot be stepped",
 				     dev->index, s->props.name);
 	err = LZ(zeDriverGetExtensionFunctionAddress, s->driver, "halStandInClockDrive",
 		 (void **)(void *)&drive);
@@ -822,8 +825,8 @@ static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	if (count < 0 || c.err < 0)
 		return count < 0 ? count : c.err;
 	if (c.err)
-		return lz_host->fail(ENODEV, "levelzero:%u: there are %d devices", index,
-				     count);
+		return lz_host->fail(ENODEV, "levelzero:%u: no such device; there are %d",
+				     index, count);
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
 		return lz_host->fail(ENOMEM, "levelzero:%u: no memory for the device",
@@ -834,8 +837,9 @@ static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	(void)pthread_mutex_init(&dev->trash_lock, NULL);
 	lz_lanes_init(dev);
 	if (o.placement == LZ_MEM_SHARED && !dev->shape.shared)
-		err = lz_host->fail(ENOTSUP, "levelzero:%u: memory=shared: %s has none",
-				    index, dev->shape.props.name);
+		err = lz_host->fail(
+			ENOTSUP, "levelzero:%u: memory=shared: %s has no shared memory",
+			index, dev->shape.props.name);
 	if (!err)
 		err = start(dev);
 	if (err) {
@@ -908,7 +912,8 @@ const struct hal_backend *hal_backend_levelzero(const struct hal_host *host)
 {
 	if (host->abi != HAL_BACKEND_ABI) {
 		host->fail(EPROTO,
-			   "levelzero: built for backend ABI %u, the library has %u",
+			   "levelzero: this backend was built for backend ABI %u, but "
+			   "the library has %u",
 			   HAL_BACKEND_ABI, host->abi);
 		return NULL;
 	}

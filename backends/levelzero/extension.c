@@ -17,8 +17,9 @@ static int ext_unit(void *native, uint32_t unit, struct hal_levelzero_unit *out)
 	const struct lz_engine *e;
 
 	if (unit >= dev->shape.unit_count)
-		return lz_host->fail(EINVAL, "levelzero: no unit %u of %u", unit,
-				     dev->shape.unit_count);
+		return lz_host->fail(EINVAL,
+				     "levelzero: there is no unit %u; the device has %u",
+				     unit, dev->shape.unit_count);
 	e = &dev->shape.engines[dev->shape.units[unit].first];
 	out->tile = e->tile;
 	out->group = e->ordinal;
@@ -51,11 +52,12 @@ static int has_sysman(void)
 	    !lz.zesSchedulerGetTimesliceModeProperties ||
 	    !lz.zesSchedulerSetTimeoutMode || !lz.zesSchedulerSetTimesliceMode ||
 	    !lz.zesSchedulerSetExclusiveMode)
-		return lz_host->fail(ENOTSUP, "levelzero: the loader has no sysman");
+		return lz_host->fail(ENOTSUP,
+				     "levelzero: the loader has no sysman functions");
 	if (!enabled || strcmp(enabled, "1") != 0)
 		return lz_host->fail(ENOTSUP,
 				     "levelzero: ZES_ENABLE_SYSMAN is not 1, so the "
-				     "driver manages no scheduler");
+				     "driver gives no access to its scheduler");
 	return 0;
 }
 
@@ -83,7 +85,7 @@ static int find_schedulers(const struct lz_device *dev, struct schedulers *s)
 	}
 	if (!err && !s->count)
 		err = lz_host->fail(ENOTSUP,
-				    "levelzero: %s lists no scheduler of compute engines",
+				    "levelzero: %s has no scheduler of compute engines",
 				    dev->shape.props.name);
 	return err;
 }
@@ -100,7 +102,7 @@ static int ext_scheduler_get(void *native, struct hal_levelzero_scheduler *out)
 	out->modes = s.first.supported_modes & 7u;
 	out->settable = s.first.can_control;
 	snprintf(out->reason, sizeof(out->reason), "%s",
-		 s.first.can_control ? "" : "the driver lets this user not control it");
+		 s.first.can_control ? "" : "this user may not control it");
 	return 0;
 }
 
@@ -136,17 +138,16 @@ int lz_set_scheduler(struct lz_device *dev, uint32_t mode)
 	if (err)
 		return err;
 	if (mode > LZ_SCHED_EXCLUSIVE || !(s.first.supported_modes >> mode & 1))
-		return lz_host->fail(ENOTSUP, "levelzero: no scheduler mode %u", mode);
+		return lz_host->fail(
+			ENOTSUP, "levelzero: scheduler mode %u is not supported", mode);
 	if (!s.first.can_control)
-		return lz_host->fail(EPERM,
-				     "levelzero: scheduler: the driver lets this user "
-				     "not control it");
+		return lz_host->fail(
+			EPERM, "levelzero: this user may not control the scheduler");
 	for (i = 0; !err && i < s.count; i++)
 		err = set_mode(s.all[i], mode, &reload);
 	if (!err && reload)
-		return lz_host->fail(EBUSY,
-				     "levelzero: the scheduler's mode changes when the "
-				     "driver is loaded again");
+		return lz_host->fail(EBUSY, "levelzero: the new scheduler mode takes "
+					    "effect only after the driver is reloaded");
 	return err;
 }
 
@@ -162,7 +163,9 @@ static int find_buffer(const struct lz_device *dev, uint64_t id, struct lz_mem *
 	while (m && m->id != id)
 		m = m->next;
 	*mem = m;
-	return m ? 0 : lz_host->fail(EINVAL, "levelzero: no buffer %" PRIu64, id);
+	return m ? 0
+		 : lz_host->fail(EINVAL, "levelzero: there is no buffer with id %" PRIu64,
+				 id);
 }
 
 static int ext_ipc_export(void *native, uint64_t buffer, struct hal_levelzero_ipc *ipc)
@@ -175,7 +178,9 @@ static int ext_ipc_export(void *native, uint64_t buffer, struct hal_levelzero_ip
 	if (err)
 		return err;
 	if (!dev->shape.ipc)
-		return lz_host->fail(ENOTSUP, "levelzero: the driver shares no memory");
+		return lz_host->fail(
+			ENOTSUP,
+			"levelzero: the driver cannot share memory between processes");
 	err = LZ(zeMemGetIpcHandle, dev->context, mem->p, &h);
 	if (!err)
 		memcpy(ipc->data, h.data, sizeof(ipc->data));
@@ -188,7 +193,9 @@ static int ext_ipc_open(void *native, const struct hal_levelzero_ipc *ipc, void 
 	struct ze_ipc_mem_handle h;
 
 	if (!dev->shape.ipc)
-		return lz_host->fail(ENOTSUP, "levelzero: the driver shares no memory");
+		return lz_host->fail(
+			ENOTSUP,
+			"levelzero: the driver cannot share memory between processes");
 	memcpy(h.data, ipc->data, sizeof(h.data));
 	return LZ(zeMemOpenIpcHandle, dev->context, dev->shape.root, h, 0, address);
 }
@@ -198,7 +205,9 @@ static int ext_ipc_close(void *native, void *address)
 	const struct lz_device *dev = native;
 
 	if (!dev->shape.ipc)
-		return lz_host->fail(ENOTSUP, "levelzero: the driver shares no memory");
+		return lz_host->fail(
+			ENOTSUP,
+			"levelzero: the driver cannot share memory between processes");
 	return LZ(zeMemCloseIpcHandle, dev->context, address);
 }
 
@@ -207,7 +216,8 @@ static int ext_cache_reserve(void *native, uint32_t level, uint64_t bytes)
 	const struct lz_device *dev = native;
 
 	if (!dev->shape.cache)
-		return lz_host->fail(ENOTSUP, "levelzero: the driver reserves no cache");
+		return lz_host->fail(ENOTSUP,
+				     "levelzero: the driver cannot reserve cache");
 	return LZ(zeDeviceReserveCacheExt, dev->shape.root, level, bytes);
 }
 
@@ -220,7 +230,8 @@ static int ext_cache_advise(void *native, uint64_t buffer, uint32_t region)
 	if (err)
 		return err;
 	if (!dev->shape.cache)
-		return lz_host->fail(ENOTSUP, "levelzero: the driver reserves no cache");
+		return lz_host->fail(ENOTSUP,
+				     "levelzero: the driver cannot reserve cache");
 	return LZ(zeDeviceSetCacheAdviceExt, dev->shape.root, mem->p, mem->bytes, region);
 }
 

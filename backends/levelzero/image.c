@@ -54,28 +54,31 @@ static int check_head(const struct hal_levelzero_image *h, size_t size)
 
 	if (size < sizeof(*h))
 		return lz_host->fail(
-			EINVAL, "levelzero: image ends at byte %zu, its head has %zu",
+			EINVAL,
+			"levelzero: the image has %zu bytes; its header alone needs %zu",
 			size, sizeof(*h));
 	if (h->version != HAL_LEVELZERO_VERSION)
 		return lz_host->fail(EINVAL,
-				     "levelzero: image version %u at byte 4, not %u",
+				     "levelzero: the image has version %u at byte 4; "
+				     "this library reads version %u",
 				     h->version, HAL_LEVELZERO_VERSION);
 	if (h->bytes != size)
 		return lz_host->fail(EINVAL,
-				     "levelzero: image has %zu bytes, its head says %u",
+				     "levelzero: the image has %zu bytes, but %u "
+				     "according to its header",
 				     size, h->bytes);
 	if (h->kernel_size != sizeof(struct hal_levelzero_kernel))
 		return lz_host->fail(EINVAL,
-				     "levelzero: kernel_size %u at byte 20, not %zu",
+				     "levelzero: the image has kernel_size %u at byte "
+				     "20; it must be %zu",
 				     h->kernel_size, sizeof(struct hal_levelzero_kernel));
 	table = (uint64_t)h->kernel_count * h->kernel_size;
 	if (!h->kernel_count || h->native > 1 || !h->module_bytes ||
 	    sizeof(*h) + table + h->module_bytes != size)
-		return lz_host->fail(
-			EINVAL,
-			"levelzero: %u kernels and a module of %u bytes do not "
-			"make an image of %zu",
-			h->kernel_count, h->module_bytes, size);
+		return lz_host->fail(EINVAL,
+				     "levelzero: the image's %u kernels and module of %u "
+				     "bytes do not add up to its %zu bytes",
+				     h->kernel_count, h->module_bytes, size);
 	return 0;
 }
 
@@ -86,12 +89,13 @@ static int take_kernel(struct lz_program *prog, uint32_t i,
 	uint32_t a;
 
 	if (!memchr(k->name, 0, sizeof(k->name)) || !k->name[0])
-		return lz_host->fail(EINVAL,
-				     "levelzero: kernel %u: no name of 1 to 31 bytes", i);
+		return lz_host->fail(
+			EINVAL,
+			"levelzero: kernel %u has no valid name (1 to 31 characters)", i);
 	if (k->arg_count > HAL_ARGS_MAX)
-		return lz_host->fail(EINVAL,
-				     "levelzero: kernel %s: %u arguments, at most %u",
-				     k->name, k->arg_count, HAL_ARGS_MAX);
+		return lz_host->fail(
+			EINVAL, "levelzero: kernel %s: %u arguments; the limit is %u",
+			k->name, k->arg_count, HAL_ARGS_MAX);
 	for (a = 0; a < k->arg_count; a++) {
 		uint32_t b = k->scalar_bytes[a];
 
@@ -156,15 +160,15 @@ static int check_words(const struct spirv *s)
 
 	if (s->count < SPIRV_HEAD || !s->bound || s->bound > SPIRV_IDS_MAX)
 		return lz_host->fail(EINVAL,
-				     "levelzero: SPIR-V of %zu words with %u ids is none",
+				     "levelzero: invalid SPIR-V of %zu words with %u ids",
 				     s->count, s->bound);
 	for (i = SPIRV_HEAD; i < s->count; i += n) {
 		n = s->words[i] >> 16;
 		if (!n || n > s->count - i)
 			return lz_host->fail(
 				EINVAL,
-				"levelzero: SPIR-V is cut: the instruction at "
-				"byte %zu has %zu words, %zu are left",
+				"levelzero: the SPIR-V is truncated: the instruction at "
+				"byte %zu has %zu words, but %zu are left",
 				i * 4, n, s->count - i);
 	}
 	return 0;
@@ -198,11 +202,10 @@ static int take_entry(const struct spirv *s, const uint32_t *w, size_t n, uint32
 	size_t room = (n - 3) * 4, length = strnlen(name, room);
 
 	if (!length || length == room || length > SPIRV_NAME_MAX)
-		return lz_host->fail(
-			EINVAL,
-			"levelzero: SPIR-V entry point %u: no name of 1 to %u "
-			"bytes",
-			i, SPIRV_NAME_MAX);
+		return lz_host->fail(EINVAL,
+				     "levelzero: SPIR-V entry point %u has no name of 1 "
+				     "to %u characters",
+				     i, SPIRV_NAME_MAX);
 	s->entries[i] = w[2];
 	memcpy(k->info.name, name, length);
 	k->group_size[0] = k->group_size[1] = k->group_size[2] = 1;
@@ -293,11 +296,10 @@ static int take_words(const struct spirv *s)
 		}
 	}
 	if (!err && ended < s->prog->count)
-		err = lz_host->fail(
-			EINVAL,
-			"levelzero: SPIR-V is cut: %u of its %u kernels have an "
-			"end",
-			ended, s->prog->count);
+		err = lz_host->fail(EINVAL,
+				    "levelzero: the SPIR-V is truncated: only %u of its "
+				    "%u kernels are complete",
+				    ended, s->prog->count);
 	return err;
 }
 
@@ -312,7 +314,8 @@ static int parse_spirv(struct lz_program *prog)
 	s.bound = s.count > 3 ? s.words[3] : 0;
 	if (prog->code_bytes % 4)
 		return lz_host->fail(EINVAL,
-				     "levelzero: SPIR-V of %zu bytes is not whole words",
+				     "levelzero: SPIR-V of %zu bytes; the size must be a "
+				     "multiple of 4",
 				     prog->code_bytes);
 	err = check_words(&s);
 	if (err)
@@ -322,7 +325,7 @@ static int parse_spirv(struct lz_program *prog)
 			   (s.words[i] & 0xffff) == OP_ENTRY_POINT &&
 			   s.words[i + 1] == SPIRV_MODEL_KERNEL;
 	if (!entries)
-		return lz_host->fail(EINVAL, "levelzero: SPIR-V without a kernel");
+		return lz_host->fail(EINVAL, "levelzero: the SPIR-V has no kernel");
 	err = allocate_kernels(prog, entries);
 	if (err || !prog->kernels)
 		return err;
@@ -357,10 +360,12 @@ int lz_image_parse(const void *image, size_t size, struct lz_program *prog)
 	prog->code = image;
 	prog->code_bytes = size;
 	if (size < sizeof(magic))
-		return lz_host->fail(EINVAL, "levelzero: an image of %zu bytes", size);
+		return lz_host->fail(
+			EINVAL, "levelzero: an image of %zu bytes is too short", size);
 	if (magic == SPIRV_SWAPPED)
 		return lz_host->fail(
-			EINVAL, "levelzero: SPIR-V of the other byte order at byte 0");
+			EINVAL,
+			"levelzero: the SPIR-V has the wrong byte order at byte 0");
 	prog->format = magic == SPIRV_MAGIC ? LZ_FORMAT_SPIRV : LZ_FORMAT_NATIVE;
 	if (table) {
 		int err = parse_table(image, size, prog);
@@ -370,9 +375,10 @@ int lz_image_parse(const void *image, size_t size, struct lz_program *prog)
 	}
 	if (prog->format == LZ_FORMAT_SPIRV &&
 	    magic_of(prog->code, prog->code_bytes) != SPIRV_MAGIC)
-		return lz_host->fail(EINVAL,
-				     "levelzero: the module is not SPIR-V: 0x%08x",
-				     magic_of(prog->code, prog->code_bytes));
+		return lz_host->fail(
+			EINVAL,
+			"levelzero: the module is not SPIR-V: it begins with 0x%08x",
+			magic_of(prog->code, prog->code_bytes));
 	if (prog->format == LZ_FORMAT_SPIRV && !table)
 		return parse_spirv(prog);
 	return 0;

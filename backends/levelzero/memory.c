@@ -58,7 +58,8 @@ int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
 	(void)colors; /* it has none */
 	if (bytes > left)
 		return lz_host->fail(ENOSPC,
-				     "levelzero: %" PRIu64 " bytes, %" PRIu64 " are left",
+				     "levelzero: %" PRIu64 " bytes requested, %" PRIu64
+				     " are free",
 				     bytes, left);
 	mem = calloc(1, sizeof(*mem));
 	if (!mem)
@@ -140,8 +141,8 @@ int lz_mem_map(void *device, void *memory, void **address)
 	(void)device;
 	if (mem->placement == LZ_MEM_DEVICE)
 		return lz_host->fail(ENOTSUP,
-				     "levelzero: the buffer is in device memory; "
-				     "create it with HAL_BUFFER_MAPPABLE");
+				     "levelzero: the host cannot access device memory; "
+				     "create the buffer with HAL_BUFFER_MAPPABLE");
 	*address = mem->p;
 	return 0;
 }

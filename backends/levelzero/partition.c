@@ -79,7 +79,8 @@ int lz_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	if (!desc->units || desc->col >= s->unit_count ||
 	    desc->units > s->unit_count - desc->col)
 		return lz_host->fail(EINVAL,
-				     "levelzero: units %u to %u are not on %u units",
+				     "levelzero: a partition of units %u to %u does not "
+				     "fit: the device has %u units",
 				     desc->col, desc->col + desc->units, s->unit_count);
 	part = calloc(1, sizeof(*part));
 	if (!part)
@@ -104,9 +105,10 @@ int lz_partition_destroy(void *device, void *partition)
 
 	(void)device;
 	if (part->queues || part->buffers)
-		return lz_host->fail(EBUSY,
-				     "levelzero: partition %u has %u queues, %u buffers",
-				     part->desc.index, part->queues, part->buffers);
+		return lz_host->fail(
+			EBUSY,
+			"levelzero: partition %u still has %u queues and %u buffers",
+			part->desc.index, part->queues, part->buffers);
 	free(part);
 	return 0;
 }

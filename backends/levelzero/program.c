@@ -133,11 +133,11 @@ static int create_kernel(struct lz_device *dev, struct lz_program *prog,
 	if (k->info.arg_count == UINT32_MAX)
 		k->info.arg_count = p.arg_count;
 	if (k->info.arg_count != p.arg_count || p.arg_count > HAL_ARGS_MAX)
-		return lz_host->fail(
-			EINVAL,
-			"levelzero: kernel %s has %u arguments, the image says "
-			"%u, at most %u can be",
-			k->info.name, p.arg_count, k->info.arg_count, HAL_ARGS_MAX);
+		return lz_host->fail(EINVAL,
+				     "levelzero: kernel %s has %u arguments, but the "
+				     "image declares %u; the limit is %u",
+				     k->info.name, p.arg_count, k->info.arg_count,
+				     HAL_ARGS_MAX);
 	r = lz.zeKernelSetGroupSize(k->handles[tile], k->group_size[0], k->group_size[1],
 				    k->group_size[2]);
 	if (r)
@@ -223,8 +223,9 @@ int lz_kernel_get(void *device, void *program, uint32_t index,
 
 	(void)device;
 	if (index >= prog->count)
-		return lz_host->fail(ENOENT, "levelzero: no kernel %u of %u", index,
-				     prog->count);
+		return lz_host->fail(
+			ENOENT, "levelzero: there is no kernel %u; the program has %u",
+			index, prog->count);
 	*info = prog->kernels[index].info;
 	*kernel = &prog->kernels[index];
 	return 0;

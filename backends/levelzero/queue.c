@@ -125,7 +125,8 @@ int lz_queue_create(void *device, void *partition, int32_t priority, void **out)
 
 	q = calloc(1, sizeof(*q) + slots * sizeof(q->slots[0]));
 	if (!q)
-		return lz_host->fail(ENOMEM, "levelzero: no memory for a queue of %u",
+		return lz_host->fail(ENOMEM,
+				     "levelzero: no memory for a queue of %u commands",
 				     dev->opt.inflight);
 	q->part = part;
 	q->group = (struct lz_group){.id = lz_id(dev), .part = part->id};
@@ -175,7 +176,7 @@ int lz_queue_destroy(void *device, void *queue)
 	int err = 0;
 
 	if (q->count || q->quiet_due)
-		return lz_host->fail(EBUSY, "levelzero: %u commands are in the queue",
+		return lz_host->fail(EBUSY, "levelzero: the queue still has %u commands",
 				     q->count);
 	unwatch(q);
 	q->part->queues--;
@@ -204,9 +205,10 @@ static int set_arguments(const struct lz_kernel *k, void *handle,
 		uint64_t value = a->value;
 
 		if (mem && bytes)
-			return wrong_argument(k, i, "is a scalar, not memory");
+			return wrong_argument(k, i, "must be a scalar, but is a buffer");
 		if (bytes && bytes < 8 && value >> 8 * bytes)
-			return wrong_argument(k, i, "does not fit its bytes");
+			return wrong_argument(
+				k, i, "is a scalar that does not fit into its bytes");
 		if (mem)
 			value += (uintptr_t)mem->p;
 		r = lz.zeKernelSetArgumentValue(handle, i, bytes ? bytes : 8, &value);
@@ -233,8 +235,8 @@ static int append_launch(struct lz_device *dev, const struct lz_queue *q, void *
 
 	if (groups.x > max[0] || groups.y > max[1] || groups.z > max[2])
 		return lz_host->fail(EINVAL,
-				     "levelzero: kernel %s: %u x %u x %u groups, at most "
-				     "%u x %u x %u",
+				     "levelzero: kernel %s: %u x %u x %u groups; the "
+				     "device allows at most %u x %u x %u",
 				     k->info.name, groups.x, groups.y, groups.z, max[0],
 				     max[1], max[2]);
 	err = set_arguments(k, handle, cmd);
@@ -668,11 +670,10 @@ int lz_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	struct lz_queue *q = queue;
 
 	if (mode != HAL_SUSPEND_DRAIN)
-		return lz_host->fail(
-			ENOTSUP,
-			"levelzero: no suspend in mode %u: a command that has "
-			"been given away cannot be taken back",
-			mode);
+		return lz_host->fail(ENOTSUP,
+				     "levelzero: suspend mode %u is not supported: a "
+				     "command that the device has cannot be taken back",
+				     mode);
 	if (q->suspended)
 		return lz_host->fail(EBUSY, "levelzero: the queue is suspended already");
 	q->suspended = true;
@@ -690,7 +691,9 @@ int lz_resume(void *device, void *queue)
 	if (!q->suspended)
 		return lz_host->fail(EINVAL, "levelzero: the queue is not suspended");
 	if (q->quiet_due) /* until nothing is in flight */
-		return lz_host->fail(EBUSY, "levelzero: the queue is not quiet yet");
+		return lz_host->fail(EBUSY,
+				     "levelzero: the queue is still being suspended; it "
+				     "can resume when that has completed");
 	q->suspended = false;
 	return 0;
 }

@@ -66,8 +66,7 @@ static int init(const struct lz_symbols *s, const char *loader)
 	if (r == LZ_ERROR_UNINITIALIZED)
 		return lz_host->fail(
 			ENODEV,
-			"levelzero: zeInit: %s (0x%x): %s finds no driver that "
-			"works",
+			"levelzero: zeInit: %s (0x%x): %s finds no driver that works",
 			lz_result_name(r), r, loader);
 	return lz_failed(r, "zeInit");
 }
@@ -109,11 +108,13 @@ static int load_once(const char *loader)
 	if (loaded && strcmp(loaded, loader) == 0)
 		return 0;
 	if (loaded)
-		return lz_host->fail(
-			EBUSY, "levelzero: loader=%s, but this process uses %s already",
-			loader, loaded);
+		return lz_host->fail(EBUSY,
+				     "levelzero: loader=%s cannot be loaded: this "
+				     "process already uses %s",
+				     loader, loaded);
 	if (strlen(loader) >= sizeof(name_of_loaded))
-		return lz_host->fail(EINVAL, "levelzero: loader: the name is too long");
+		return lz_host->fail(EINVAL,
+				     "levelzero: loader: the file name is too long");
 	handle = dlopen(loader, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		return lz_host->fail(ENODEV, "levelzero: no loader: %s", dlerror());

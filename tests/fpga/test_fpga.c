@@ -211,8 +211,8 @@ static void unreachable_bank(void **state)
 	(void)state;
 	assert_int_equal(launch(&w, 1, work, args, 2, 1), -EINVAL);
 	assert_string_equal(host_text, "fpga:0: kernel work: argument 0 (d) is in bank "
-				       "DDR[0], which unit work:{work_2} does not reach; "
-				       "it reaches: DDR[1]");
+				       "DDR[0], which unit work:{work_2} cannot access; "
+				       "it can access: DDR[1]");
 	args[0].mem = high;
 	sure(launch(&w, 1, work, args, 2, 2));
 	assert_int_equal(next(&w).status, 0);
@@ -239,7 +239,7 @@ static void full_bank(void **state)
 	sure(allocate(&w, 0, 16u << 20, 1, &all));
 	assert_int_equal(allocate(&w, 0, 1, 1, &more), -ENOSPC);
 	assert_string_equal(host_text,
-			    "fpga: 4096 bytes in one bank: 0 in DDR[0] are left");
+			    "fpga: no bank has 4096 bytes free: free are 0 in DDR[0]");
 	/* One buffer is in one bank. */
 	assert_int_equal(allocate(&w, 0, 17u << 20, 3, &more), -ENOSPC);
 	assert_non_null(strstr(host_text, "0 in DDR[0], 16777216 in DDR[1] are left"));
@@ -254,7 +254,8 @@ static void full_bank(void **state)
 	assert_int_equal(info.memory_free, (16u << 20) - 4096);
 	assert_int_equal(b->cold.mem_alloc(w.dev, w.part[0], 1, &ratio, 0, &none),
 			 -ENOTSUP);
-	assert_non_null(strstr(host_text, "no ratio of several"));
+	assert_non_null(
+		strstr(host_text, "weights across several banks are not supported"));
 	sure(b->cold.mem_free(w.dev, more));
 	sure(b->cold.mem_free(w.dev, all));
 	end(&w);
@@ -532,13 +533,16 @@ static void numbers(void **state)
 	assert_memory_equal(&got[5], &args[6].value, 8);
 	args[1].value = 256;
 	assert_int_equal(launch(&w, 0, k, args, 7, 2), -EINVAL);
-	assert_non_null(strstr(host_text, "argument 1 (a) does not fit its register"));
+	assert_non_null(
+		strstr(host_text, "argument 1 (a) does not fit into its register"));
 	args[1] = args[0];
 	assert_int_equal(launch(&w, 0, k, args, 7, 2), -EINVAL);
-	assert_non_null(strstr(host_text, "argument 1 (a) is a scalar, not memory"));
+	assert_non_null(
+		strstr(host_text, "argument 1 (a) must be a scalar, but is a buffer"));
 	args[0].mem = NULL;
 	assert_int_equal(launch(&w, 0, k, args, 7, 2), -EINVAL);
-	assert_non_null(strstr(host_text, "argument 0 (d) is memory, not a scalar"));
+	assert_non_null(
+		strstr(host_text, "argument 0 (d) must be a buffer, but is a scalar"));
 	sure(b->cold.mem_free(w.dev, mem));
 	end(&w);
 }
@@ -567,12 +571,14 @@ static void groups(void **state)
 	assert_int_equal(got[2], 7);
 	/* It has two units: slots 2 and 3 are without. */
 	assert_int_equal(b->hot.submit(w.dev, w.queue[2], &cmd), -EINVAL);
-	assert_non_null(
-		strstr(host_text, "kernel groups has 2 units: none in slots 2 to 2"));
+	assert_non_null(strstr(
+		host_text,
+		"kernel groups has 2 units, but none in the partition's slots 2 to 2"));
 	cmd.launch.kernel = kernel_of(&w, w.prog, "work");
 	cmd.launch.arg_count = 2;
 	assert_int_equal(b->hot.submit(w.dev, w.queue[0], &cmd), -EINVAL);
-	assert_non_null(strstr(host_text, "5 x 6 x 7 groups, but it takes 0 numbers"));
+	assert_non_null(strstr(
+		host_text, "5 x 6 x 7 groups, but the kernel takes only 0 group counts"));
 	sure(b->cold.mem_free(w.dev, mem));
 	end(&w);
 }
@@ -591,9 +597,9 @@ static void slots_are_exclusive(void **state)
 	(void)state;
 	sure(b->cold.open(&cfg, 0, &other));
 	assert_int_equal(b->cold.partition_create(other, &d, &part), -EBUSY);
-	assert_non_null(strstr(host_text, "slot 0 is in use by another handle"));
+	assert_non_null(strstr(host_text, "slot 0 is used by another open device"));
 	assert_int_equal(b->cold.partition_create(other, &far, &part), -EINVAL);
-	assert_non_null(strstr(host_text, "slots 3 to 4: there are 4"));
+	assert_non_null(strstr(host_text, "slots 3 to 4 does not fit: the card has 4"));
 	b->cold.close(other);
 	end(&w);
 }
@@ -659,7 +665,7 @@ static void other_process(void **state)
 	sure(b->cold.open(&cfg, 0, &w.dev));
 	assert_int_equal(b->cold.partition_create(w.dev, &d, &part), -EBUSY);
 	assert_string_equal(host_text, "fpga:0: xrtPLKernelOpenExclusive: EBUSY: slot 0, "
-				       "unit work:{work_1}: another process has it");
+				       "unit work:{work_1}: used by another process");
 	d.col = 3;
 	sure(b->cold.partition_create(w.dev, &d, &w.part[0]));
 	sure(b->cold.queue_create(w.dev, w.part[0], 0, &w.queue[0]));
@@ -757,7 +763,7 @@ static void replaced_by_another_process(void **state)
 static void taken_in_the_gap(void **state)
 {
 	static const char his[] = "xrtPLKernelOpenExclusive: EBUSY: slot 0, unit "
-				  "work:{work_1}: another process has it";
+				  "work:{work_1}: used by another process";
 	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 	char shared[] = "/tmp/hal_fpga_cards_XXXXXX";
@@ -859,7 +865,7 @@ static void memory_is_not_retained(void **state)
 	setenv("HAL_STAND_IN_XRT_RETAIN", "0", 1);
 	sure(launch(&w, 0, kernel_of(&w, prog, "twice"), args, 2, 1));
 	fails(&w, 0,
-	      "xrtDeviceLoadXclbin: EPERM: buffers are there, and the card does "
+	      "xrtDeviceLoadXclbin: EPERM: buffers exist, and the card does "
 	      "not retain memory");
 	/* What was there still is. */
 	args[1] = (struct hal_bk_arg){NULL, 1000, 0};
@@ -934,7 +940,7 @@ static void other_cards(void **state)
 	(void)state;
 	stand_in()->reset();
 	assert_int_equal(b->cold.open(&none, 0, &dev), -EINVAL);
-	assert_non_null(strstr(host_text, "Give the xclbin that is to be on the card"));
+	assert_non_null(strstr(host_text, "name the file that is to be on the card"));
 	assert_int_equal(b->cold.open(&missing, 0, &dev), -ENOENT);
 	assert_int_equal(b->cold.open(&folder, 0, &dev), -EINVAL);
 	assert_int_equal(b->cold.open(&cfg, 2, &dev), -ENODEV);
@@ -945,21 +951,21 @@ static void other_cards(void **state)
 	assert_non_null(strstr(host_text, ", for platform hal_stand_in_1"));
 	w = begin(&cfg, 1);
 	refuse(&w, "platform another\n" BANKS "kernel work 1\n",
-	       "the xclbin is for platform another, what is on the card for "
+	       "the xclbin is for platform another, but the one on the card is for "
 	       "hal_stand_in_1");
 	refuse(&w, "bank DDR[0] ddr4 0x0 16M\nkernel work 1\n",
-	       "bank 1 is  of 0 MiB in the xclbin, DDR[1] of 16 MiB on the card");
+	       "bank 1 is  of 0 MiB in the xclbin, but DDR[1] of 16 MiB on the card");
 	refuse(&w, "bank A ddr4 0x0 8M\nbank B ddr4 0x0 8M\nkernel work 1\n",
 	       "bank 0 is A of 8 MiB");
 	refuse(&w,
 	       "bank DDR[0] ddr4 0x0 16M\nbank B ddr4 0x100000000 16M\nkernel work 1\n",
-	       "bank 1, B in the xclbin and DDR[1] on the card, has another type, tag");
+	       "bank 1, B in the xclbin and DDR[1] on the card, differs in type, tag");
 	refuse(&w,
 	       "bank DDR[0] hbm 0x0 16M\nbank DDR[1] ddr4 0x100000000 16M\n"
 	       "kernel work 1\n",
-	       "bank 0, DDR[0] in the xclbin and DDR[0] on the card, has another type");
+	       "bank 0, DDR[0] in the xclbin and DDR[0] on the card, differs in type");
 	refuse(&w, BANKS "bank S streaming 0x0 0K\nkernel work 1\n",
-	       "MEM_TOPOLOGY has 3 banks in the xclbin, 2 on the card");
+	       "MEM_TOPOLOGY has 3 banks in the xclbin, but 2 on the card");
 	end(&w);
 }
 
@@ -1239,15 +1245,15 @@ static void stop_refused(void **state)
 	assert_int_equal(launch(&w, 0, kernel_of(&w, w.prog, "spin"), args, 1, 1),
 			 -ENOSPC);
 	assert_string_equal(host_text, "fpga:0: kernel spin: no bank of the partition "
-				       "that its units reach as hal_state has room for "
-				       "4096 bytes");
+				       "that its units access as hal_state has "
+				       "4096 bytes free");
 	sure(b->cold.mem_free(w.dev, all));
 	/* The register cannot be written: the suspend is refused, the run goes on. */
 	sure(launch(&w, 0, kernel_of(&w, w.prog, "spin"), args, 1, 1));
 	assert_int_equal(stand_in()->break_call("xrtKernelWriteRegister", 1, EIO), 0);
 	assert_int_equal(b->hot.suspend(w.dev, w.queue[0], HAL_SUSPEND_FOLD, 1), -EIO);
-	assert_string_equal(host_text, "fpga: xrtKernelWriteRegister: EIO: the run is "
-				       "not stopped");
+	assert_string_equal(host_text, "fpga: xrtKernelWriteRegister: EIO: cannot stop "
+				       "the run");
 	e = next(&w);
 	assert_int_equal(e.kind, HAL_BK_DONE);
 	assert_int_equal(e.status, 0);
@@ -1315,7 +1321,7 @@ static void ends_of_runs(void **state)
 		{XRT_NORESPONSE, "ERT_CMD_STATE_NORESPONSE (9)"},
 		{XRT_SKERROR, "ERT_CMD_STATE_SKERROR (10)"},
 		{XRT_SKCRASHED, "ERT_CMD_STATE_SKCRASHED (11)"},
-		{12, "an unknown state (12)"},
+		{12, "unknown state (12)"},
 	};
 	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
 	struct world w = begin(&cfg, 2);
@@ -1349,10 +1355,10 @@ static void ends_of_runs(void **state)
  * service, its neighbour goes on, and what the card has is all that it will have. */
 static void hangs_for_good(void **state)
 {
-	static const char retired[] = "slot 0 hangs, also after its units were opened "
-				      "anew: the card is to be reset";
-	static const char refused[] = "xrtDeviceLoadXclbin: EDEADLK: a unit hangs, the "
-				      "card is to be reset";
+	static const char retired[] = "slot 0 still hangs after its units were "
+				      "reopened; reset the card";
+	static const char refused[] = "xrtDeviceLoadXclbin: EDEADLK: a unit hangs; reset "
+				      "the card";
 	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
 	struct world w = begin(&cfg, 2);
 	void *prog = load(&w, second_text), *mem = buffer(&w, 0, 64, 2);

@@ -98,17 +98,16 @@ static void with(const char *variable, const char *value, int want, const char *
 static void environment(void **state)
 {
 	(void)state;
-	with("XILINX_XRT", NULL, -ENODEV,
-	     "XILINX_XRT is not set, without which XRT ends");
+	with("XILINX_XRT", NULL, -ENODEV, "XILINX_XRT is not set, and XRT would end");
 	with("XILINX_XRT", "", -ENODEV, "XILINX_XRT is not set");
 	with("XILINX_XRT", "/usr", -ENODEV,
-	     "XILINX_XRT=/usr: there is no /usr/lib/libxrt_core.so.2");
+	     "XILINX_XRT=/usr: /usr/lib/libxrt_core.so.2 does not exist");
 	with("XCL_EMULATION_MODE", "bogus", -ENODEV,
-	     "XCL_EMULATION_MODE=bogus: XRT knows no such mode");
-	with("XCL_EMULATION_MODE", "", -ENODEV, "XRT knows no such mode");
+	     "XCL_EMULATION_MODE=bogus: XRT does not know this mode");
+	with("XCL_EMULATION_MODE", "", -ENODEV, "XRT does not know this mode");
 	with("XCL_EMULATION_MODE", "hw_emu", -ENOTSUP, "hw_emu: emulation by the vendor");
 	with("XCL_EMULATION_MODE", "sw_emu", -ENOTSUP, "sw_emu: emulation by the vendor");
-	with("XCL_EMULATION_MODE", "noop", -ENODEV, "there is no ");
+	with("XCL_EMULATION_MODE", "noop", -ENODEV, "does not exist");
 	with("XCL_EMULATION_MODE", "noop", -ENODEV, "/lib/libxrt_noop.so.2");
 	/* As it is, it is right. */
 	with("HAL_FPGA_NOTHING", "1", 2, NULL);
@@ -130,7 +129,7 @@ static void broken_driver(void **state)
 
 		setenv("XILINX_XRT", FPGA_BROKEN, 1);
 		if (b->cold.open(&cfg, 0, &dev) == -ENODEV &&
-		    strstr(host_text, "its driver cannot be loaded") &&
+		    strstr(host_text, "cannot load its driver") &&
 		    stand_in()->calls(NULL) == 0)
 			_exit(0);
 		fprintf(stderr, "%s\n", host_text);
@@ -219,12 +218,12 @@ static int finds(const char *const *ids, int count)
 	/* Also where there is room for fewer. */
 	if (b->cold.probe(&cfg, info, 1) != count)
 		return 3;
-	snprintf(text, sizeof(text), "fpga:%d: there are %d cards", count, count);
+	snprintf(text, sizeof(text), "fpga:%d: no such card; there are %d", count, count);
 	if (b->cold.open(&cfg, (uint32_t)count, &dev) != -ENODEV ||
 	    strcmp(host_text, text) != 0)
 		return 4;
 	if (b->cold.open(&cfg, (uint32_t)count - 1, &dev) != -ENODEV ||
-	    !strstr(host_text, "xrtDeviceOpen: ENODEV: the card cannot be opened"))
+	    !strstr(host_text, "xrtDeviceOpen: ENODEV: cannot open the card"))
 		return 5;
 	return 0;
 }
@@ -260,7 +259,7 @@ static void cards(void **state)
 	probe_says(&none, -ENODEV, "no driver: /nowhere/xocl: ENOENT");
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		add(others[i]);
-	probe_says(&cfg, -ENODEV, "the driver has no card");
+	probe_says(&cfg, -ENODEV, "the driver reports no card");
 	add(ids[1]);
 	found(&ids[1], 1);
 	add(ids[2]);
@@ -286,7 +285,7 @@ static int second_library(void)
 	const struct hal_bk_config second = {.library = FPGA_none};
 
 	return says(&first, 2, NULL) ||
-	       says(&second, -EBUSY, "is in use in this process");
+	       says(&second, -EBUSY, "this process already uses");
 }
 
 static void one_a_process(void **state)

@@ -253,32 +253,38 @@ static void lies(void **state)
 		{COUNT, "70000 sections do not fit"},
 		{OFFSET, "(kind 8)"},
 		{LENGTH, "(kind 7)"},
-		{BANKS, "MEM_TOPOLOGY: 4 records in 128 bytes"},
+		{BANKS, "MEM_TOPOLOGY: 4 records do not fit into 128 bytes"},
 		{NEGATIVE_BANKS, "MEM_TOPOLOGY: -1 records"},
-		{BANK_SIZE, "MEM_TOPOLOGY: bank 0 (A) of 4503599627371520 KiB"},
+		{BANK_SIZE,
+		 "MEM_TOPOLOGY: bank 0 (A) has the invalid size of 4503599627371520 KiB"},
 		{UNITS, "IP_LAYOUT: 2147483647 records"},
-		{UNIT_NAME, "IP_LAYOUT: unit 1 (non:one_2) is of no kernel"},
-		{UNIT_COLON, "IP_LAYOUT: unit one: is not KERNEL:INSTANCE"},
-		{BANK_OF, "CONNECTIVITY: record 0: unit 0, bank 64"},
-		{UNIT_OF, "CONNECTIVITY: record 0: unit 4, bank 0"},
+		{UNIT_NAME, "IP_LAYOUT: unit 1 (non:one_2) belongs to no kernel"},
+		{UNIT_COLON, "IP_LAYOUT: unit one: is not named KERNEL:INSTANCE"},
+		{BANK_OF, "CONNECTIVITY: record 0 is invalid: unit 0, bank 64"},
+		{UNIT_OF, "CONNECTIVITY: record 0 is invalid: unit 4, bank 0"},
 		{ARG_OF, "CONNECTIVITY: record 0: kernel one has no argument 2"},
-		{NO_XML, "no section EMBEDDED_METADATA"},
-		{NO_BANKS, "no section MEM_TOPOLOGY"},
-		{NO_UNITS, "IP_LAYOUT: no unit of a kernel"},
-		{LEAST_LINE, "USER_METADATA, line 2: not KERNEL ARGUMENT BYTES"},
-		{LEAST_ARG, "USER_METADATA, line 2: kernel one has no memory as "
+		{NO_XML,
+		 "section EMBEDDED_METADATA, which describes the kernels, is missing"},
+		{NO_BANKS, "section MEM_TOPOLOGY is missing"},
+		{NO_UNITS, "IP_LAYOUT: no kernel has a unit"},
+		{LEAST_LINE, "USER_METADATA, line 2: KERNEL ARGUMENT BYTES expected"},
+		{LEAST_ARG, "USER_METADATA, line 2: kernel one has no buffer as "
 			    "argument 1"},
-		{STATE_SIZE, "USER_METADATA: hal_state of kernel two has 0 bytes"},
-		{STATE_NONE, "USER_METADATA: hal_state of kernel two has 0 bytes"},
-		{STATE_ORDER, "kernel two: hal_state, hal_resume and hal_stop are its "
-			      "last arguments"},
-		{STATE_REGISTER, "kernel two: hal_state, hal_resume and hal_stop are its "
-				 "last arguments"},
-		{XML_KERNEL, "kernel one is there twice"},
-		{XML_ARG, "kernel one: argument 7 where 1 comes"},
+		{STATE_SIZE, "USER_METADATA: hal_state of kernel two has the invalid "
+			     "size of 0 bytes"},
+		{STATE_NONE, "USER_METADATA: hal_state of kernel two has the invalid "
+			     "size of 0 bytes"},
+		{STATE_ORDER,
+		 "kernel two: hal_state, hal_resume and hal_stop must be its "
+		 "last arguments"},
+		{STATE_REGISTER,
+		 "kernel two: hal_state, hal_resume and hal_stop must be its "
+		 "last arguments"},
+		{XML_KERNEL, "kernel one is defined twice"},
+		{XML_ARG, "kernel one: argument 7 is out of order, 1 expected"},
 		{XML_QUALIFIER, "kernel one: argument 0 is neither memory nor a scalar"},
-		{XML_SIZE, "kernel one: argument 1 has no size of 1 to 8"},
-		{XML_OFFSET, "kernel one: argument 1 has no register"},
+		{XML_SIZE, "kernel one: argument 1 must have a size of 1, 2, 4 or 8"},
+		{XML_OFFSET, "kernel one: argument 1 has no register offset"},
 	};
 	struct fp_xclbin x;
 	char why[160];

@@ -212,7 +212,8 @@ static void names(void **state)
 		PUT(&m, INSTRUCTION(INT, 4), 1, 32, 0);
 		body(&m, 1);
 		if (length == 0 || length == 32) {
-			refused(&m, EINVAL, "entry point 0: no name of 1 to 31 bytes");
+			refused(&m, EINVAL,
+				"entry point 0 has no name of 1 to 31 characters");
 			continue;
 		}
 		taken(&m);
@@ -221,7 +222,7 @@ static void names(void **state)
 		if (length % 4 == 0) {
 			m.at[5] = INSTRUCTION(ENTRY, 2 + words);
 			m.at[8 + words - 1] = INSTRUCTION(99, 1);
-			refused(&m, EINVAL, "no name of 1 to 31 bytes");
+			refused(&m, EINVAL, "has no name of 1 to 31 characters");
 		}
 	}
 }
@@ -321,7 +322,8 @@ static void parameters(void **state)
 	head(&m, BOUND);
 	entry(&m);
 	PUT(&m, INSTRUCTION(FUNCTION, 2), 8, INSTRUCTION(END, 1));
-	refused(&m, EINVAL, "SPIR-V is cut: 0 of its 1 kernels have an end");
+	refused(&m, EINVAL,
+		"the SPIR-V is truncated: only 0 of its 1 kernels are complete");
 
 	for (uint32_t count = HAL_ARGS_MAX; count <= HAL_ARGS_MAX + 1; count++) {
 		head(&m, BOUND);
@@ -345,26 +347,26 @@ static void not_whole(void **state)
 	(void)state;
 	head(&m, BOUND);
 	m.count = 4;
-	refused(&m, EINVAL, "SPIR-V of 4 words with 40 ids is none");
+	refused(&m, EINVAL, "invalid SPIR-V of 4 words with 40 ids");
 	m.count = 3;
-	refused(&m, EINVAL, "SPIR-V of 3 words with 0 ids is none");
+	refused(&m, EINVAL, "invalid SPIR-V of 3 words with 0 ids");
 	head(&m, 0);
-	refused(&m, EINVAL, "SPIR-V of 5 words with 0 ids is none");
+	refused(&m, EINVAL, "invalid SPIR-V of 5 words with 0 ids");
 	head(&m, (1u << 22) + 1);
-	refused(&m, EINVAL, "SPIR-V of 5 words with 4194305 ids is none");
+	refused(&m, EINVAL, "invalid SPIR-V of 5 words with 4194305 ids");
 	head(&m, 1u << 22);
-	refused(&m, EINVAL, "SPIR-V without a kernel");
+	refused(&m, EINVAL, "the SPIR-V has no kernel");
 
 	head(&m, BOUND);
 	PUT(&m, INSTRUCTION(99, 2), 0, INSTRUCTION(99, 2));
-	refused(&m, EINVAL, "the instruction at byte 28 has 2 words, 1 are left");
+	refused(&m, EINVAL, "the instruction at byte 28 has 2 words, but 1 are left");
 	m.at[m.count - 1] = INSTRUCTION(99, 0);
 	refused(&m, EINVAL, "has 0 words");
 	m.at[m.count - 1] = INSTRUCTION(99, 1);
-	refused(&m, EINVAL, "SPIR-V without a kernel");
+	refused(&m, EINVAL, "the SPIR-V has no kernel");
 	/* An entry point without room for a name is none. */
 	PUT(&m, INSTRUCTION(ENTRY, 3), 6, MAIN);
-	refused(&m, EINVAL, "SPIR-V without a kernel");
+	refused(&m, EINVAL, "the SPIR-V has no kernel");
 
 	head(&m, BOUND);
 	entry(&m);
@@ -372,9 +374,10 @@ static void not_whole(void **state)
 	body(&m, 1);
 	taken(&m);
 	m.count--;
-	refused(&m, EINVAL, "SPIR-V is cut: 0 of its 1 kernels have an end");
+	refused(&m, EINVAL,
+		"the SPIR-V is truncated: only 0 of its 1 kernels are complete");
 	assert_int_equal(lz_image_parse(code, m.count * 4 - 1, &prog), -EINVAL);
-	assert_non_null(strstr(host_text, "is not whole words"));
+	assert_non_null(strstr(host_text, "must be a multiple of 4"));
 }
 
 static int setup(void **state)

@@ -766,15 +766,15 @@ static void wrong_fields(void **state)
 		uint32_t value;
 		const char *says;
 	} cases[] = {
-		{OF_HEAD(version), 2, "image version 2"},
-		{OF_HEAD(bytes), 40, "its head says 40"},
+		{OF_HEAD(version), 2, "image has version 2"},
+		{OF_HEAD(bytes), 40, "but 40 according to its header"},
 		{OF_HEAD(kernel_size), 8, "kernel_size 8"},
-		{OF_HEAD(native), 2, "do not make an image"},
-		{OF_HEAD(kernel_count), 0, "0 kernels and a module"},
-		{OF_HEAD(kernel_count), 2, "2 kernels and a module"},
-		{OF_HEAD(module_bytes), 0, "a module of 0 bytes"},
-		{OF_KERNEL(name), 0, "no name of 1 to 31 bytes"},
-		{OF_KERNEL(arg_count), 17, "17 arguments, at most 16"},
+		{OF_HEAD(native), 2, "do not add up"},
+		{OF_HEAD(kernel_count), 0, "0 kernels and module"},
+		{OF_HEAD(kernel_count), 2, "2 kernels and module"},
+		{OF_HEAD(module_bytes), 0, "module of 0 bytes"},
+		{OF_KERNEL(name), 0, "no valid name (1 to 31 characters)"},
+		{OF_KERNEL(arg_count), 17, "17 arguments; the limit is 16"},
 		{OF_KERNEL(scalar_bytes) + 4, 16, "argument 1 is neither"},
 		{OF_KERNEL(scalar_bytes) + 4, 3, "argument 1 is neither"},
 		{OF_KERNEL(scalar_bytes) + 4, 9, "argument 1 is neither"},
@@ -795,7 +795,7 @@ static void wrong_fields(void **state)
 	}
 	image = make_image(kernels, 1, 4, &size);
 	memset(image + OF_KERNEL(name), 'a', 32); /* without an end */
-	ERR(hal_program_load(w.dev, image, size, &w.prog), -EINVAL, "no name");
+	ERR(hal_program_load(w.dev, image, size, &w.prog), -EINVAL, "no valid name");
 	free(image);
 	OK(load(kernels, 1, 4, false));
 	done();
@@ -850,7 +850,8 @@ static void wrong_arguments(void **state)
 
 	(void)state;
 	begin("levelzero:0?clock=virtual");
-	ERR(load(fewer, 1, 4, false), -EINVAL, "has 2 arguments, the image says 1");
+	ERR(load(fewer, 1, 4, false), -EINVAL,
+	    "has 2 arguments, but the image declares 1");
 	OK(load(lies, 1, 4, false));
 	p = part(1);
 	b = buffer(p, 64);
@@ -873,7 +874,8 @@ static void too_many_groups(void **state)
 	p = part(1);
 	b = buffer(p, 64);
 	OK(try_launch(queue(p, 0), "iota", b, 1, (1u << 20) + 1, &at));
-	ERR(wait_for(at), -EINVAL, "1048577 x 1 x 1 groups, at most 1048576");
+	ERR(wait_for(at), -EINVAL,
+	    "1048577 x 1 x 1 groups; the device allows at most 1048576");
 	/* The device is none the worse. */
 	OK(try_launch(queue(p, 0), "iota", b, 1, 1, &at));
 	OK(wait_for(at));
@@ -1307,9 +1309,9 @@ static void no_ipc(void **state)
 	x = hal_device_extension(w.dev, "levelzero");
 	native = hal_device_native(w.dev);
 	(void)buffer(part(1), 64);
-	ERR(x->ipc_export(native, 1, &handle), -ENOTSUP, "shares no memory");
-	ERR(x->ipc_open(native, &handle, &address), -ENOTSUP, "shares no memory");
-	ERR(x->ipc_close(native, native), -ENOTSUP, "shares no memory");
+	ERR(x->ipc_export(native, 1, &handle), -ENOTSUP, "cannot share memory");
+	ERR(x->ipc_open(native, &handle, &address), -ENOTSUP, "cannot share memory");
+	ERR(x->ipc_close(native, native), -ENOTSUP, "cannot share memory");
 	done();
 }
 
@@ -1338,12 +1340,12 @@ static void scheduler(void **state)
 	stand_in()->permit(0);
 	OK(x->scheduler_get(native, &s));
 	assert_int_equal(s.settable, 0);
-	assert_non_null(strstr(s.reason, "not control"));
-	ERR(x->scheduler_set(native, HAL_LEVELZERO_EXCLUSIVE), -EPERM, "not control");
+	assert_non_null(strstr(s.reason, "may not control"));
+	ERR(x->scheduler_set(native, HAL_LEVELZERO_EXCLUSIVE), -EPERM, "may not control");
 	ERR(hal_open("levelzero:0?clock=virtual&scheduler=exclusive", NULL, &dev), -EPERM,
-	    "not control");
+	    "may not control");
 	stand_in()->permit(1);
-	ERR(x->scheduler_set(native, 9), -ENOTSUP, "no scheduler mode 9");
+	ERR(x->scheduler_set(native, 9), -ENOTSUP, "scheduler mode 9 is not supported");
 	done();
 	begin("levelzero:0?clock=virtual&scheduler=exclusive");
 	OK(x->scheduler_get(hal_device_native(w.dev), &s));
@@ -1369,7 +1371,7 @@ static void ipc(void **state)
 	p = part(1);
 	b = buffer(p, 16);
 	OK(x->ipc_export(native, 1, &handle));
-	ERR(x->ipc_export(native, 2, &handle), -EINVAL, "no buffer 2");
+	ERR(x->ipc_export(native, 2, &handle), -EINVAL, "no buffer with id 2");
 	OK(x->ipc_open(native, &handle, &address));
 	{
 		const struct hal_arg args[2] = {{NULL, (uintptr_t)address, 0},

@@ -251,7 +251,7 @@ static void npu_alone(void **state)
 
 	(void)state;
 	in_a_child(&cfg, set);
-	refused(-ENODEV, "HAL stand-in NPU is of type 5, whose drivers have no modules");
+	refused(-ENODEV, "HAL stand-in NPU is of type 5, which does not support modules");
 }
 
 /* More engines than there is room for: the rest are left alone. */
@@ -290,7 +290,7 @@ static void old_driver(void **state)
 
 	(void)state;
 	in_a_child(&cfg, set);
-	refused(-ENODEV, "speaks version 1.1, 1.2 is needed");
+	refused(-ENODEV, "has API version 1.1; 1.2 is needed");
 }
 
 static void affinity_mask(void **state)
@@ -394,7 +394,7 @@ static void another_loader(void **state)
 			_exit(1);
 		cfg.loader = OLD_LOADER;
 		if (b->cold.probe(&cfg, &info, 1) != -EBUSY ||
-		    !strstr(host_text, "uses libze_loader.so.1 already"))
+		    !strstr(host_text, "this process already uses libze_loader.so.1"))
 			_exit(2);
 		_exit(0);
 	}
