@@ -46,8 +46,8 @@ static void print_text(const struct npuc_program *p, const struct npuc_report *r
 		if (o->layer == NPUC_NONE)
 			printf("obstacle: %s\n", o->text);
 		else if (o->more)
-			printf("obstacle: layer %u and %u more (%s): %s\n", o->layer,
-			       o->more, o->operator_name, o->text);
+			printf("obstacle: layer %u and %u more like it (%s): %s\n",
+			       o->layer, o->more, o->operator_name, o->text);
 		else
 			printf("obstacle: layer %u (%s): %s\n", o->layer,
 			       o->operator_name, o->text);

@@ -63,8 +63,9 @@ static int place_ports(struct compile *c, const uint32_t *values, uint32_t count
 	*bytes = at;
 	if (at <= BUFFER_MAX)
 		return 0;
-	return npuc_fail(c->why, ENOTSUP, "%s: %llu bytes of %s; at most 2^31",
-			 c->l.m->file, (unsigned long long)at,
+	return npuc_fail(c->why, ENOTSUP,
+			 "%s: %llu bytes of %s; at most 2^31 are supported", c->l.m->file,
+			 (unsigned long long)at,
 			 where == NPUC_INPUT ? "input" : "output");
 }
 
@@ -124,9 +125,10 @@ static int place_arena(struct compile *c)
 		}
 	c->p->arena_bytes = align_up(peak);
 	if (peak > BUFFER_MAX)
-		rc = npuc_fail(c->why, ENOTSUP,
-			       "%s: activations take %llu bytes; at most 2^31",
-			       l->m->file, (unsigned long long)peak);
+		rc = npuc_fail(
+			c->why, ENOTSUP,
+			"%s: activations take %llu bytes; at most 2^31 are supported",
+			l->m->file, (unsigned long long)peak);
 out:
 	free(items);
 	free(packed);
@@ -148,7 +150,8 @@ static int place_state(struct compile *c)
 	c->p->state = c->state_bytes != 0;
 	if (c->state_bytes <= BUFFER_MAX)
 		return 0;
-	return npuc_fail(c->why, ENOTSUP, "%s: variables take %llu bytes; at most 2^31",
+	return npuc_fail(c->why, ENOTSUP,
+			 "%s: variables take %llu bytes; at most 2^31 are supported",
 			 c->l.m->file, (unsigned long long)c->state_bytes);
 }
 
@@ -480,8 +483,8 @@ static int emit(struct compile *c)
 		return refused(c, rc);
 	if (c->o->layers && c->l.m->op_count > LAYERS_MAX)
 		return npuc_fail(c->why, ENOTSUP,
-				 "%s: %u layers; a kernel for each of "
-				 "at most %u",
+				 "%s: %u layers; a program with one kernel per layer may "
+				 "have at most %u",
 				 c->l.m->file, c->l.m->op_count, LAYERS_MAX);
 	rc = emit_kernel(c, "run", NPUC_NONE);
 	if (!rc && c->p->state)

@@ -168,20 +168,20 @@ static const char *get_port(const uint8_t *at, uint64_t buffer, bool output,
 	for (uint32_t i = 0; i < p->rank; i++) {
 		p->dims[i] = (int32_t)(uint32_t)get(at + 80 + (size_t)4 * i, 4);
 		if (p->dims[i] < 1 || count > BUFFER_MAX)
-			return "a port's dimensions are no size";
+			return "a port has an invalid dimension";
 		count *= (uint64_t)p->dims[i];
 	}
 	if (p->count != count)
-		return "a port's dimensions and number of elements differ";
+		return "a port's dimensions do not match its number of elements";
 	if (p->offset > buffer ||
 	    p->count * npuc_type_bytes(p->device_type) > buffer - p->offset)
-		return "a port leaves its buffer";
+		return "a port lies outside its buffer";
 	if (p->scale == 0 && p->type == p->device_type && !p->zero_point)
 		return NULL; /* not quantized */
 	if (!whole && (!(p->scale > 0) || !isfinite(p->scale) ||
 		       p->zero_point < quant_min(p->device_type) ||
 		       p->zero_point > quant_max(p->device_type)))
-		return "a port's quantization is none";
+		return "a port's quantization is invalid";
 	return NULL;
 }
 
@@ -190,11 +190,11 @@ static const char *get_header(const uint8_t *file, size_t size, struct npuc_prog
 	uint64_t ports, host;
 
 	if (size < HEADER_BYTES || memcmp(file, MAGIC, 8) != 0)
-		return "no .npu file";
+		return "not a .npu file";
 	if (get(file + 8, 4) != VERSION)
-		return "another version of .npu files";
+		return ".npu file of another version; compile the model again";
 	if (get(file + 12, 4) > (FLAG_ARENA | FLAG_HOST | FLAG_STATE))
-		return "unknown flags";
+		return "unknown flags; compile the model again";
 	p->arena_arg = get(file + 12, 4) & FLAG_ARENA;
 	p->state = get(file + 12, 4) & FLAG_STATE;
 	host = get(file + 12, 4) & FLAG_HOST ? NPUC_HOST : 0;
@@ -208,15 +208,15 @@ static const char *get_header(const uint8_t *file, size_t size, struct npuc_prog
 	p->image_size = get(file + 64, 8);
 	if (p->input_bytes > BUFFER_MAX || p->output_bytes > BUFFER_MAX ||
 	    p->arena_bytes > BUFFER_MAX)
-		return "a buffer of more than 2^31 bytes";
+		return "a buffer has more than 2^31 bytes";
 	if (!p->input_count || !p->output_count || p->input_count > PORTS_MAX ||
 	    p->output_count > PORTS_MAX)
 		return "no ports, or too many";
 	ports = ((uint64_t)p->input_count + p->output_count) * PORT_BYTES + host;
 	if (size - HEADER_BYTES < ports || size - HEADER_BYTES - ports != p->image_size)
-		return "its length is not what its header says";
+		return "its length differs from the one in its header";
 	if (get(file + 72, 8) != fnv(file + HEADER_BYTES, size - HEADER_BYTES))
-		return "it is damaged: the checksum differs";
+		return "it is damaged: the checksum does not match";
 	return NULL;
 }
 

@@ -12,19 +12,18 @@ static void no_npu(const char *target, const struct hal_device_info *i, char *wh
 	struct hal_device *npu = NULL;
 
 	if (target)
-		snprintf(why, NPUC_WHY, "%s is no NPU: %s; --target npu:0 selects one",
+		snprintf(why, NPUC_WHY,
+			 "%s is not an NPU: %s; select one with --target npu:0",
 			 i->backend, i->name);
 	else if (hal_open("npu:0", NULL, &npu) < 0)
 		snprintf(why, NPUC_WHY,
-			 "the configuration selects %s (%s), which is no NPU, and npu:0 "
-			 "does "
-			 "not open: %s",
+			 "the configuration selects %s (%s), which is not an NPU, and "
+			 "npu:0 cannot be opened: %s",
 			 i->backend, i->name, hal_last_error());
 	else
 		snprintf(why, NPUC_WHY,
-			 "the configuration selects %s (%s), which is no NPU; --target "
-			 "npu:0 "
-			 "selects one",
+			 "the configuration selects %s (%s), which is not an NPU; select "
+			 "one with --target npu:0",
 			 i->backend, i->name);
 	(void)hal_close(npu);
 }

@@ -92,14 +92,14 @@ static int check_shape(const char *path, const struct npy *npy,
 	shape_text(npy->rank, npy->dims, is, sizeof(is));
 	shape_text(port->rank, port->dims, want, sizeof(want));
 	if (npy->type != port->type)
-		return tool_fail("%s: elements are %s; input '%s' takes %s, %s", path,
-				 npuc_type_name(npy->type), port->name,
+		return tool_fail("%s: its elements are %s, but input '%s' takes %s, %s",
+				 path, npuc_type_name(npy->type), port->name,
 				 npuc_type_name(port->type), want);
 	if (!same)
-		return tool_fail("%s: its shape is %s; input '%s' takes %s", path, is,
+		return tool_fail("%s: its shape is %s, but input '%s' takes %s", path, is,
 				 port->name, want);
 	if (npy->fortran && npy->rank > 1)
-		return tool_fail("%s: in Fortran order; C order is read "
+		return tool_fail("%s: stored in Fortran order; convert it to C order "
 				 "(numpy.ascontiguousarray)",
 				 path);
 	return 0;
@@ -128,7 +128,7 @@ static int set_input(const char *path, const struct npuc_program *p, uint32_t in
 		rc = tool_fail("%s: %s the %" PRIu64 " bytes that input '%s' takes%s",
 			       name,
 			       size - npy.data < want ? "shorter than" : "longer than",
-			       want, port->name, npy.data ? " (behind the header)" : "");
+			       want, port->name, npy.data ? " (after the header)" : "");
 	if (!rc && npuc_run_write(run, input, data + npy.data, want, why))
 		rc = tool_fail("%s: %s", name, why);
 	free(data);
@@ -191,11 +191,11 @@ static int resolve(const char *word, bool input, const struct npuc_program *p,
 
 	*port = split(word, ports, count, file);
 	if (!**file)
-		return tool_fail("%s: no file's name", *word ? word : "\"\"");
+		return tool_fail("%s: the file name is missing", *word ? word : "\"\"");
 	if (*port != NPUC_NONE || word[name] != '=')
 		return 0;
 	list_names(ports, count, names, sizeof(names));
-	return tool_fail("%s: no %s is called '%.*s'; %ss: %s", word, which, (int)name,
+	return tool_fail("%s: there is no %s '%.*s'; %ss: %s", word, which, (int)name,
 			 word, which, names);
 }
 
@@ -213,7 +213,7 @@ static int assign(const struct feed *f, const struct npuc_program *p, const char
 		if (port == NPUC_NONE)
 			continue;
 		if (files[port])
-			return tool_fail("two files for input '%s'",
+			return tool_fail("two files are given for input '%s'",
 					 p->inputs[port].name);
 		files[port] = file;
 	}
@@ -223,13 +223,13 @@ static int assign(const struct feed *f, const struct npuc_program *p, const char
 		while (next < p->input_count && files[next])
 			next++;
 		if (next == p->input_count)
-			return tool_fail("%s: there is no input left for it; inputs: %s",
-					 file, names);
+			return tool_fail("%s: too many input files; inputs: %s", file,
+					 names);
 		files[next] = file;
 	}
 	for (uint32_t i = 0; i < p->input_count && !f->seed; i++)
 		if (!files[i])
-			return tool_fail("no file for input '%s', and no --random; "
+			return tool_fail("no file for input '%s'; give one, or --random; "
 					 "inputs: %s",
 					 p->inputs[i].name, names);
 	return 0;
@@ -249,7 +249,7 @@ int feed_inputs(const struct feed *f, const struct npuc_program *p, struct npuc_
 		bool standard = files[i] && is_standard(files[i]);
 
 		if (standard && stdin_taken)
-			rc = tool_fail("standard input is read once");
+			rc = tool_fail("standard input can be used for one input only");
 		else if (files[i])
 			rc = set_input(files[i], p, i, run);
 		else
@@ -283,11 +283,12 @@ int feed_check_outputs(const struct feed *f, const struct npuc_program *p)
 			return TOOL_FAILED;
 		standard += is_standard(file);
 		if (port == NPUC_NONE && is_npy(file) && p->output_count > 1)
-			return tool_fail("%s: a .npy file has one output; say which, "
-					 "NAME=FILE, of %s",
+			return tool_fail("%s: a .npy file holds one output; select it "
+					 "with NAME=FILE, of %s",
 					 file, names);
 	}
-	return standard > 1 ? tool_fail("standard output is written once") : 0;
+	return standard > 1 ? tool_fail("standard output can be used for one output only")
+			    : 0;
 }
 
 bool feed_takes_stdout(const struct feed *f)

@@ -31,7 +31,7 @@ void flat_init(struct flat *f, const void *data, size_t size)
 {
 	*f = (struct flat){.data = data, .size = size};
 	if (size > INT32_MAX)
-		bad(f, "longer than 2^31 - 1 bytes", 0);
+		bad(f, "it is longer than 2^31 - 1 bytes", 0);
 }
 
 /* A forward reference of 32 bits at a place that lies in the buffer. */
@@ -40,7 +40,7 @@ static size_t follow(struct flat *f, size_t at)
 	size_t to = at + (size_t)get(f, at, 4);
 
 	if (to == at || to >= f->size) {
-		bad(f, "a reference leaves the file", at);
+		bad(f, "a reference points outside the file", at);
 		return 0;
 	}
 	return to;
@@ -54,12 +54,12 @@ static struct flat_table table(struct flat *f, size_t at)
 	if (f->bad)
 		return t;
 	if (!inside(f, at, 4)) {
-		bad(f, "a table leaves the file", at);
+		bad(f, "a table lies outside the file", at);
 		return t;
 	}
 	vtable = (int64_t)at - (int32_t)(uint32_t)get(f, at, 4);
 	if (vtable < 0 || !inside(f, (size_t)vtable, 4)) {
-		bad(f, "a table's vtable leaves the file", at);
+		bad(f, "a table's vtable lies outside the file", at);
 		return t;
 	}
 	t.vtable = (size_t)vtable;
@@ -81,7 +81,8 @@ struct flat_table flat_root(struct flat *f)
 	if (f->bad)
 		return (struct flat_table){0};
 	if (!inside(f, 0, 8)) {
-		bad(f, "fewer than the 8 bytes of a header: no TensorFlow Lite model", 0);
+		bad(f, "not a TensorFlow Lite model: shorter than the header of 8 bytes",
+		    0);
 		return (struct flat_table){0};
 	}
 	at = follow(f, 0);
@@ -100,7 +101,7 @@ static size_t field_at(struct flat *f, struct flat_table t, uint32_t field,
 	if (!offset)
 		return 0;
 	if (offset < 4 || offset + bytes > t.size) {
-		bad(f, "a field leaves its table", t.vtable + slot);
+		bad(f, "a field lies outside its table", t.vtable + slot);
 		return 0;
 	}
 	return t.at + offset;
@@ -168,7 +169,7 @@ struct flat_vector flat_vector(struct flat *f, struct flat_table t, uint32_t fie
 	if (!at)
 		return v;
 	if (!inside(f, at, 4)) {
-		bad(f, "a vector leaves the file", at);
+		bad(f, "a vector lies outside the file", at);
 		return v;
 	}
 	count = get(f, at, 4);

@@ -21,30 +21,31 @@ static const char help[] =
 	"\n"
 	"Runs a model and prints its largest outputs: index, quantized value, real "
 	"value.\n"
-	"An INPUT is a .npy file of the input's type and shape, or the elements alone, "
+	"An INPUT is a .npy file of the input's type and shape, or the bare elements, "
 	"one\n"
-	"behind the other: int8, uint8 or int16, or float32 for one that the model has "
-	"as\n"
-	"float32, both little-endian.  It goes to the input NAME, or without one to the "
-	"next that "
-	"has\n"
-	"none; npuc --check lists them.  A file - is standard input, or standard "
-	"output.\n"
+	"after the other: int8, uint8 or int16, or float32 if the model takes float32, "
+	"both\n"
+	"little-endian.  It goes to the input NAME, or without a NAME to the next input "
+	"that has\n"
+	"no file; npuc --check lists the inputs.  The file name - means standard input "
+	"or\n"
+	"standard output.\n"
 	"\n"
 	"  -r, --random SEED    random bytes for the inputs without a file; SEED from 1\n"
 	"  -o, --output [NAME=]FILE\n"
-	"                       writes the output NAME, or all of them one behind the "
+	"                       writes the output NAME, or all outputs one after the "
 	"other,\n"
 	"                       in the model's types; as .npy when FILE ends so; may be\n"
 	"                       repeated\n"
 	"  -n, --top N          how many to print of each output (5); 0: none\n"
-	"  -l, --labels FILE    names of an output's elements, a line each, printed "
-	"beside\n"
+	"  -l, --labels FILE    names of an output's elements, one per line, to print "
+	"with\n"
 	"                       them\n"
 	"  -R, --repeat N       runs N times and prints p50 and p99 of cycles and wall "
 	"time,\n"
-	"                       and the MAC use: of all that the array could have "
-	"multiplied\n"
+	"                       and the MAC use: multiplications done, as a share of "
+	"those that\n"
+	"                       the whole array could have done\n"
 	"  -j, --json           JSON instead of text\n"
 	"  -t, --target TARGET  as in hal_open: npu:0, 'npu:0?rows=8&cols=8'; default: "
 	"what\n"
@@ -168,10 +169,11 @@ static int parse_number(const char *option, const char *text, uint64_t least,
 	if (end == text || *end || strchr(text, '-') || errno || *out < least ||
 	    *out > most) {
 		if (most == UINT64_MAX)
-			return tool_usage("--%s %s: a number from %llu on", option, text,
-					  (unsigned long long)least);
-		return tool_usage("--%s %s: a number from %llu to %llu", option, text,
-				  (unsigned long long)least, (unsigned long long)most);
+			return tool_usage("--%s %s: it must be a number of at least %llu",
+					  option, text, (unsigned long long)least);
+		return tool_usage("--%s %s: it must be a number from %llu to %llu",
+				  option, text, (unsigned long long)least,
+				  (unsigned long long)most);
 	}
 	return 0;
 }
@@ -191,7 +193,8 @@ static int parse_option(int c, struct args *a, bool *done)
 		return parse_number("repeat", optarg, 1, REPEAT_MAX, &a->repeat);
 	case 'o':
 		if (a->feed.output_count == OUTPUTS_MAX)
-			return tool_usage("more than %u outputs", OUTPUTS_MAX);
+			return tool_usage("--output is given more than %u times",
+					  OUTPUTS_MAX);
 		a->outputs[a->feed.output_count++] = optarg;
 		return 0;
 	case 'l':
@@ -220,16 +223,17 @@ static bool is_standard(const char *file)
 static int check_line(const struct args *a)
 {
 	if (!a->model)
-		return tool_usage("no model");
+		return tool_usage("no model given");
 	if (!a->feed.input_count && !a->feed.seed)
-		return tool_usage(
-			"no inputs, and no --random: name a file for each input, "
-			"or --random 1 for bytes by chance");
+		return tool_usage("no inputs given; name a file for each input, or use "
+				  "--random 1 for random bytes");
 	if (a->json && feed_takes_stdout(&a->feed))
-		return tool_usage("JSON and an output cannot both go to standard output");
+		return tool_usage(
+			"--json and an output cannot both go to standard output");
 	for (uint32_t i = 0; is_standard(a->model) && i < a->feed.input_count; i++)
 		if (is_standard(a->feed.inputs[i]))
-			return tool_usage("model and input are both standard input");
+			return tool_usage(
+				"the model and an input cannot both be standard input");
 	return 0;
 }
 

@@ -44,7 +44,8 @@ static int add(const char *path, struct labels *l, iconv_t utf8, char *line)
 		line += strlen(MARK);
 	line[strcspn(line, "\r\n")] = '\0';
 	if (!is_text(utf8, line))
-		return tool_fail("%s:%u: not text in UTF-8", path, l->count + 1);
+		return tool_fail("%s:%u: the text is not valid UTF-8", path,
+				 l->count + 1);
 	if (l->count == LABELS_MAX)
 		return tool_fail("%s: more than %u labels", path, LABELS_MAX);
 	more = realloc(l->text, ((size_t)l->count + 1) * sizeof(*more));
@@ -79,9 +80,9 @@ int labels_read(const char *path, struct labels *l)
 	while (!rc && l->count && !l->text[l->count - 1][0])
 		free(l->text[--l->count]);
 	if (!rc && ferror(f))
-		rc = tool_fail("%s: cannot be read", path);
+		rc = tool_fail("%s: the file cannot be read", path);
 	else if (!rc && !l->count)
-		rc = tool_fail("%s: it has no labels", path);
+		rc = tool_fail("%s: the file has no labels", path);
 	free(line);
 	if (f)
 		(void)fclose(f);

@@ -176,7 +176,7 @@ void *lower_own(struct lowered *l, uint64_t bytes)
 
 	if (bytes > OWNED_MAX - l->owned_bytes) {
 		lower_fail(l, ENOTSUP,
-			   "tables and rearranged weights come to more than %llu MiB",
+			   "tables and rearranged weights need more than %llu MiB",
 			   (unsigned long long)(OWNED_MAX >> 20));
 		return NULL;
 	}
@@ -318,10 +318,11 @@ static int check_quantized(struct lowered *l, uint32_t tensor, bool wide)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' %s", t->name, unusable);
 	if (t->type != NPUC_INT8 && t->type != NPUC_UINT8 &&
 	    !(wide && t->type == NPUC_INT16))
-		return lower_fail(l, ENOTSUP,
-				  "tensor '%.80s' is %s; int8%s uint8%s are compiled",
-				  t->name, npuc_type_name(t->type), wide ? "," : " and",
-				  wide ? " and int16" : "");
+		return lower_fail(
+			l, ENOTSUP,
+			"tensor '%.80s' is %s; only int8%s uint8%s are compiled", t->name,
+			npuc_type_name(t->type), wide ? "," : " and",
+			wide ? " and int16" : "");
 	if (!t->count)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' is empty", t->name);
 	if (!t->scales)
@@ -337,16 +338,19 @@ static int check_quantized(struct lowered *l, uint32_t tensor, bool wide)
 
 		if (!(scale > 0) || !isfinite(scale))
 			return lower_fail(l, EINVAL,
-					  "tensor '%.80s': scale %g; positive and finite",
+					  "tensor '%.80s': scale %g; it must be positive "
+					  "and finite",
 					  t->name, (double)scale);
 		if (zero < quant_min(t->type) || zero > quant_max(t->type))
-			return lower_fail(l, EINVAL,
-					  "tensor '%.80s': zero point %d is no %s",
-					  t->name, zero, npuc_type_name(t->type));
+			return lower_fail(
+				l, EINVAL,
+				"tensor '%.80s': zero point %d is not a valid %s",
+				t->name, zero, npuc_type_name(t->type));
 		if (zero && t->type == NPUC_INT16)
-			return lower_fail(l, EINVAL,
-					  "tensor '%.80s': zero point %d; 0 of int16",
-					  t->name, zero);
+			return lower_fail(
+				l, EINVAL,
+				"tensor '%.80s': zero point %d; it must be 0 for int16",
+				t->name, zero);
 	}
 	return 0;
 }
@@ -368,7 +372,8 @@ static int take_operand(struct lowered *l, uint32_t number, bool wide, uint32_t 
 	if (!rc)
 		rc = check_quantized(l, *tensor, wide);
 	if (!rc && !l->values[*tensor].ready)
-		rc = lower_fail(l, EINVAL, "tensor '%.80s' is read before it is made",
+		rc = lower_fail(l, EINVAL,
+				"tensor '%.80s' is read before a layer has computed it",
 				lower_t(l, *tensor)->name);
 	return rc;
 }
@@ -391,9 +396,10 @@ static int take_result(struct lowered *l, uint32_t *tensor)
 		return lower_fail(l, EINVAL, "%u outputs; exactly 1", op->output_count);
 	*tensor = op->outputs[0];
 	if (l->values[*tensor].ready)
-		return lower_fail(l, EINVAL,
-				  "tensor '%.80s' is constant, an input, or made twice",
-				  lower_t(l, *tensor)->name);
+		return lower_fail(
+			l, EINVAL,
+			"tensor '%.80s' is constant, an input, or computed twice",
+			lower_t(l, *tensor)->name);
 	return 0;
 }
 
@@ -502,10 +508,10 @@ int lower_counts(struct lowered *l, uint32_t least, uint32_t most)
 	if (n >= least && n <= most)
 		return 0;
 	if (least == most)
-		return lower_fail(l, EINVAL, "%u operand%s, not %u", n, n == 1 ? "" : "s",
-				  least);
-	return lower_fail(l, EINVAL, "%u operand%s; %u to %u", n, n == 1 ? "" : "s",
-			  least, most);
+		return lower_fail(l, EINVAL, "it has %u operand%s instead of %u", n,
+				  n == 1 ? "" : "s", least);
+	return lower_fail(l, EINVAL, "it has %u operand%s; it must have %u to %u", n,
+			  n == 1 ? "" : "s", least, most);
 }
 
 int lower_same_type(struct lowered *l, uint32_t a, uint32_t b)
@@ -514,7 +520,7 @@ int lower_same_type(struct lowered *l, uint32_t a, uint32_t b)
 
 	if (x->type == y->type)
 		return 0;
-	return lower_fail(l, ENOTSUP, "tensor '%.80s' is %s and tensor '%.80s' %s",
+	return lower_fail(l, ENOTSUP, "tensor '%.80s' is %s, but tensor '%.80s' is %s",
 			  x->name, npuc_type_name(x->type), y->name,
 			  npuc_type_name(y->type));
 }
@@ -550,7 +556,8 @@ int lower_dims(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t
 	for (uint32_t i = 0; i < rank; i++)
 		snprintf(want + strlen(want), sizeof(want) - strlen(want), "%s%u",
 			 i ? "x" : "", dims[i]);
-	return lower_fail(l, EINVAL, "tensor '%.80s' is %s; its operands make it %s%s",
+	return lower_fail(l, EINVAL,
+			  "tensor '%.80s' is %s, but its operands give it the shape %s%s",
 			  t->name, is, want,
 			  l->m->tensors[tensor].open
 				  ? " (the file leaves a size open: fix the batch size)"
@@ -591,7 +598,8 @@ int lower_range(struct lowered *l, uint32_t act, uint32_t tensor, int32_t *min,
 	const struct npuc_tensor *t = lower_t(l, tensor);
 
 	if (act > QUANT_ACT_RELU6)
-		return lower_fail(l, ENOTSUP, "fused activation %u", act);
+		return lower_fail(l, ENOTSUP, "fused activation %u is not supported",
+				  act);
 	if (!quant_range((enum quant_act)act, t->type, t->scale, t->zero_point, min, max))
 		return lower_fail(l, EINVAL,
 				  "tensor '%.80s': scale %g is too small for the fused "
@@ -639,9 +647,9 @@ static int across_edge(struct lowered *l, uint32_t tensor, bool input, uint32_t 
 	}
 	if (uses != 1 || found == NPUC_NONE)
 		return npuc_fail(
-			l->why, ENOTSUP, "%s: %s '%.80s' is float32: %s must be one %s",
+			l->why, ENOTSUP, "%s: %s '%.80s' is float32; %s must be one %s",
 			l->m->file, input ? "input" : "output", lower_t(l, tensor)->name,
-			input ? "its only reader" : "what makes it",
+			input ? "its only reader" : "the layer that computes it",
 			input ? "QUANTIZE" : "DEQUANTIZE");
 	*device = found;
 	return 0;
@@ -656,9 +664,10 @@ static int check_port(struct lowered *l, const struct npuc_tensor *t, uint32_t t
 
 	if (!whole && t->type != NPUC_INT8 && t->type != NPUC_UINT8 &&
 	    t->type != NPUC_INT16)
-		return npuc_fail(l->why, ENOTSUP,
-				 "%s: %s '%.80s' is %s; int8, uint8, int16 or float32",
-				 l->m->file, which, t->name, npuc_type_name(t->type));
+		return npuc_fail(
+			l->why, ENOTSUP,
+			"%s: %s '%.80s' is %s; it must be int8, uint8, int16 or float32",
+			l->m->file, which, t->name, npuc_type_name(t->type));
 	if (!t->count || t->count != lower_t(l, tensor)->count)
 		return npuc_fail(l->why, EINVAL, "%s: %s '%.80s' is empty", l->m->file,
 				 which, t->name);
@@ -691,7 +700,7 @@ static int find_port(struct lowered *l, uint32_t tensor, bool input, uint32_t *d
 		return rc;
 	v = &l->values[*device];
 	if (v->data)
-		return npuc_fail(l->why, ENOTSUP, "%s: %s '%.80s' is constant",
+		return npuc_fail(l->why, ENOTSUP, "%s: %s '%.80s' is a constant",
 				 l->m->file, which, t->name);
 	if (input)
 		v->input = v->ready = true;
@@ -723,9 +732,10 @@ static int find_ports(struct lowered *l)
 		return npuc_fail(l->why, ENOMEM, "%s: out of memory", l->m->file);
 	if (!l->input_count || !l->output_count || l->input_count > PORTS_MAX ||
 	    l->output_count > PORTS_MAX)
-		return npuc_fail(l->why, ENOTSUP,
-				 "%s: %u inputs and %u outputs; 1 to %u of each",
-				 l->m->file, l->input_count, l->output_count, PORTS_MAX);
+		return npuc_fail(
+			l->why, ENOTSUP,
+			"%s: %u inputs and %u outputs; 1 to %u of each are supported",
+			l->m->file, l->input_count, l->output_count, PORTS_MAX);
 	for (uint32_t i = 0; !rc && i < l->input_count; i++) {
 		rc = npuc_note(l, NPUC_NONE,
 			       find_port(l, l->model_inputs[i], true, &l->inputs[i]));
@@ -758,12 +768,11 @@ static int check_types(struct lowered *l)
 		type = lower_t(l, m->ops[0].outputs[0])->type;
 	name = type == NPUC_FLOAT32 ? "float" : npuc_type_name(type);
 	l->other_types = true;
-	return npuc_fail(
-		l->why, ENOTSUP,
-		"%s: %s %s model%s: its activations are not int8, uint8 or int16; "
-		"full integer quantization makes them so",
-		m->file, name[0] == 'i' ? "an" : "a", name,
-		weights ? " with int8 weights" : "");
+	return npuc_fail(l->why, ENOTSUP,
+			 "%s: %s %s model%s: its activations are not int8, uint8 or "
+			 "int16; convert it with full integer quantization",
+			 m->file, name[0] == 'i' ? "an" : "a", name,
+			 weights ? " with int8 weights" : "");
 }
 
 static int check_known(struct lowered *l)
@@ -774,8 +783,10 @@ static int check_known(struct lowered *l)
 	if (!known)
 		return lower_fail(l, ENOTSUP, "this operator is not compiled");
 	if (op->version < 1 || op->version > known->version)
-		return lower_fail(l, ENOTSUP, "version %d of this operator; 1 to %d",
-				  op->version, known->version);
+		return lower_fail(
+			l, ENOTSUP,
+			"version %d of this operator; versions 1 to %d are supported",
+			op->version, known->version);
 	return 0;
 }
 
@@ -819,7 +830,7 @@ static int finish_outputs(struct lowered *l)
 		if (!l->values[tensor].ready)
 			rc = npuc_note(l, NPUC_NONE,
 				       npuc_fail(l->why, EINVAL,
-						 "%s: nothing makes output '%.80s'",
+						 "%s: no layer computes output '%.80s'",
 						 l->m->file, lower_t(l, tensor)->name));
 		else if (l->outputs[i] != tensor)
 			rc = lower_alias(l, tensor, l->outputs[i]);
@@ -834,7 +845,7 @@ int npuc_lower(const struct npuc_model *m, struct npuc_report *report, struct lo
 
 	*l = (struct lowered){.m = m, .why = why, .report = report};
 	if (!m->op_count)
-		return npuc_fail(why, ENOTSUP, "%s: no operators", m->file);
+		return npuc_fail(why, ENOTSUP, "%s: the model has no operators", m->file);
 	l->shapes = calloc((size_t)m->op_count + 1, sizeof(*l->shapes));
 	if (!l->shapes)
 		return npuc_fail(why, ENOMEM, "%s: out of memory", m->file);

@@ -34,8 +34,8 @@ int lower_space_to_depth(struct lowered *l)
 	    fine->dims[0] != coarse->dims[0] || fine->dims[1] != coarse->dims[1] * b ||
 	    fine->dims[2] != coarse->dims[2] * b ||
 	    fine->dims[3] * b * b != coarse->dims[3])
-		return lower_fail(l, EINVAL, "shapes do not fit blocks of %d x %d", block,
-				  block);
+		return lower_fail(l, EINVAL, "the shapes do not match blocks of %d x %d",
+				  block, block);
 	row = (int64_t)b * fine->dims[3]; /* of a block: the same in both */
 	move_add(&m, (uint64_t)(coarse->dims[0] * (int64_t)coarse->dims[1]),
 		 row * b * coarse->dims[2], row * b * coarse->dims[2]);
@@ -82,13 +82,14 @@ static int block_axis(struct lowered *l, struct blocks *b, uint32_t dim,
 
 	*x = (struct block_axis){b->apart ? a : d, b->apart ? d : a, *block, margin[0]};
 	if (*block < 1 || margin[0] < 0 || margin[1] < 0)
-		return lower_fail(l, EINVAL, "blocks of %d with margins %d and %d",
+		return lower_fail(l, EINVAL,
+				  "blocks of %d with margins %d and %d are invalid",
 				  *block, margin[0], margin[1]);
 	if (b->apart ? x->whole + margin[0] + margin[1] != x->part * *block
 		     : x->part * *block - margin[0] - margin[1] != x->whole)
 		return lower_fail(l, EINVAL,
-				  "dimension %u: %lld and %lld in blocks of %d with "
-				  "margins %d and %d",
+				  "dimension %u: sizes %lld and %lld do not match blocks "
+				  "of %d with margins %d and %d",
 				  dim, (long long)a, (long long)d, *block, margin[0],
 				  margin[1]);
 	return 0;
@@ -121,7 +122,7 @@ static int find_blocks(struct lowered *l, struct blocks *b)
 	if (x->dims[x->rank - 1] != b->c || b->y.block > INT16_MAX ||
 	    b->x.block > INT16_MAX || many != few * b->y.block * b->x.block)
 		return lower_fail(l, EINVAL,
-				  "%d images become %d in blocks of %lld x %lld",
+				  "%d images cannot become %d in blocks of %lld x %lld",
 				  x->dims[0], y->dims[0], (long long)b->y.block,
 				  (long long)b->x.block);
 	return 0;
@@ -159,8 +160,8 @@ int lower_space_to_batch(struct lowered *l)
 	if (!rc)
 		rc = find_blocks(l, &b);
 	if (!rc && b.y.block * b.x.block > LOWER_PIECES_MAX)
-		rc = lower_fail(l, ENOTSUP, "blocks of %lld x %lld", (long long)b.y.block,
-				(long long)b.x.block);
+		rc = lower_fail(l, ENOTSUP, "blocks of %lld x %lld are not supported",
+				(long long)b.y.block, (long long)b.x.block);
 	if (!rc && b.p.x->count < b.p.y->count)
 		rc = lower_fill(l, b.p.d, b.p.element, b.p.y->zero_point);
 	for (int64_t y = 0; !rc && y < b.y.block; y++)

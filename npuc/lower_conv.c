@@ -49,11 +49,14 @@ static int axis_out(struct lowered *l, const char *name, struct axis *a, uint32_
 	uint64_t span, least;
 
 	if (padding > CONV_VALID)
-		return lower_fail(l, ENOTSUP, "padding %u; 0 SAME, 1 VALID", padding);
+		return lower_fail(l, ENOTSUP,
+				  "padding %u is unknown; 0 is SAME, 1 is VALID",
+				  padding);
 	if (!a->stride || a->stride > INT32_MAX || !a->dilation ||
 	    a->dilation > INT32_MAX || !a->k || a->k > INT32_MAX)
 		return lower_fail(
-			l, EINVAL, "%s: kernel %d, stride %d, dilation %d; all positive",
+			l, EINVAL,
+			"%s: kernel %d, stride %d, dilation %d; all must be positive",
 			name, (int32_t)a->k, (int32_t)a->stride, (int32_t)a->dilation);
 	span = (uint64_t)(a->k - 1) * a->dilation + 1;
 	a->pad = 0;
@@ -65,13 +68,15 @@ static int axis_out(struct lowered *l, const char *name, struct axis *a, uint32_
 		else
 			least = 0;
 		if (least > KERNEL_MAX)
-			return lower_fail(l, ENOTSUP, "%s: padding of %llu; at most %u",
+			return lower_fail(l, ENOTSUP,
+					  "%s: padding of %llu; at most %u is supported",
 					  name, (unsigned long long)least, KERNEL_MAX);
 		a->pad = (uint32_t)least;
 		return 0;
 	}
 	if (span > a->in)
-		return lower_fail(l, EINVAL, "%s: a kernel of %llu over an input of %u",
+		return lower_fail(l, EINVAL,
+				  "%s: a kernel of %llu does not fit into an input of %u",
 				  name, (unsigned long long)span, a->in);
 	a->out = (uint32_t)((a->in - span) / a->stride + 1);
 	return 0;
@@ -92,11 +97,12 @@ int conv_image(struct lowered *l, uint32_t tensor, struct window *w)
 	const struct npuc_tensor *t = lower_t(l, tensor);
 
 	if (t->rank != 4)
-		return lower_fail(l, EINVAL, "tensor '%.80s' has %u dimensions, not 4",
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s' has %u dimensions instead of 4",
 				  t->name, t->rank);
 	if ((uint32_t)t->dims[0] > IMAGES_MAX)
-		return lower_fail(l, ENOTSUP, "%d images; at most %u", t->dims[0],
-				  IMAGES_MAX);
+		return lower_fail(l, ENOTSUP, "%d images; at most %u are supported",
+				  t->dims[0], IMAGES_MAX);
 	w->images = (uint32_t)t->dims[0];
 	w->y.in = (uint32_t)t->dims[1];
 	w->x.in = (uint32_t)t->dims[2];
@@ -129,7 +135,9 @@ int conv_weights(struct lowered *l, struct conv *c, uint32_t number, bool zero)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' %s", t->name, unusable);
 	rc = lower_same_type(l, c->a, c->d);
 	if (c->wide && t->type != NPUC_INT8)
-		return lower_fail(l, ENOTSUP, "weights '%.80s' are %s; int8 with int16",
+		return lower_fail(l, ENOTSUP,
+				  "weights '%.80s' are %s; with int16 activations they "
+				  "must be int8",
 				  t->name, npuc_type_name(t->type));
 	if (!rc && !c->wide)
 		rc = lower_same_type(l, c->a, c->weights);
@@ -141,16 +149,16 @@ int conv_weights(struct lowered *l, struct conv *c, uint32_t number, bool zero)
 				  t->name);
 	if (!t->scales || (t->scales > 1 && t->type == NPUC_UINT8))
 		return lower_fail(l, EINVAL,
-				  "weights '%.80s' have no quantization that fits",
+				  "weights '%.80s' have an invalid quantization",
 				  t->name);
 	for (uint32_t i = 0; i < t->scales; i++) {
 		float scale = npuc_tensor_scale(l->m, c->weights, i);
 
 		if (!(scale >= 0 && scale < 1e30f))
-			return lower_fail(l, EINVAL,
-					  "weights '%.80s': scale %g of "
-					  "channel %u",
-					  t->name, (double)scale, i);
+			return lower_fail(
+				l, EINVAL,
+				"weights '%.80s': scale %g of channel %u is invalid",
+				t->name, (double)scale, i);
 		if (npuc_tensor_zero_point(l->m, c->weights, i) && !zero)
 			return lower_fail(l, ENOTSUP,
 					  "weights '%.80s': zero point %d of channel %u; "
@@ -159,8 +167,8 @@ int conv_weights(struct lowered *l, struct conv *c, uint32_t number, bool zero)
 					  npuc_tensor_zero_point(l->m, c->weights, i), i);
 	}
 	if (t->zero_point < quant_min(t->type) || t->zero_point > quant_max(t->type))
-		return lower_fail(l, EINVAL, "weights '%.80s': zero point %d", t->name,
-				  t->zero_point);
+		return lower_fail(l, EINVAL, "weights '%.80s': zero point %d is invalid",
+				  t->name, t->zero_point);
 	c->b_zero = t->zero_point;
 	return 0;
 }
@@ -199,10 +207,11 @@ int conv_bias(struct lowered *l, struct conv *c, uint32_t number, bool coarse)
 	off = fabs(product - one_scale(bias)) / (double)lower_t(l, c->d)->scale;
 	if (!coarse || off <= BIAS_OFF_MAX)
 		return 0;
-	return lower_fail(l, EINVAL,
-			  "bias '%.80s': scale %g contradicts that of input times "
-			  "weights, %g: off by %g of the output's; at most %g",
-			  bias->name, one_scale(bias), product, off, BIAS_OFF_MAX);
+	return lower_fail(
+		l, EINVAL,
+		"bias '%.80s': scale %g contradicts the scale of input times weights, "
+		"%g: it is off by %g of the output's scale; at most %g is allowed",
+		bias->name, one_scale(bias), product, off, BIAS_OFF_MAX);
 }
 
 int conv_requant(struct lowered *l, struct conv *c, bool coarse)
@@ -222,11 +231,10 @@ int conv_requant(struct lowered *l, struct conv *c, bool coarse)
 		struct quant_mult q = quant_of(product / (double)d->scale);
 
 		if (q.shift > 30)
-			return lower_fail(l, ENOTSUP,
-					  "scales %g * %g / %g: a multiplier of 2^30 or "
-					  "more",
-					  (double)a_scale, (double)w_scale,
-					  (double)d->scale);
+			return lower_fail(
+				l, ENOTSUP,
+				"scales %g * %g / %g give a multiplier of 2^30 or more",
+				(double)a_scale, (double)w_scale, (double)d->scale);
 		mult[i] = q.mult;
 		shift[i] = q.shift;
 	}
@@ -298,7 +306,8 @@ int conv_images(struct lowered *l, struct conv *c)
 		w->images = 1;
 	}
 	if (w->images > 1 && weights * w->images > BATCH_WEIGHTS_MAX)
-		return lower_fail(l, ENOTSUP, "%u images: too many copies of the weights",
+		return lower_fail(l, ENOTSUP,
+				  "%u images need too many copies of the weights",
 				  w->images);
 	for (uint32_t i = 0; !rc && i < w->images; i++)
 		rc = conv_step(l, c, i * a_bytes, i * d_bytes);
@@ -390,7 +399,8 @@ int lower_conv(struct lowered *l)
 	depth = (uint32_t)t->dims[3];
 	if (c.w.c % depth || c.n % (c.w.c / depth))
 		return lower_fail(l, EINVAL,
-				  "weights '%.80s' read %u of %u channels for %u outputs",
+				  "weights '%.80s' read %u of %u channels, which does "
+				  "not match %u outputs",
 				  t->name, depth, c.w.c, c.n);
 	c.groups = c.w.c / depth;
 	rc = conv_geometry(l, &options, &c);
@@ -434,7 +444,8 @@ int lower_depthwise(struct lowered *l)
 	c.groups = c.w.c;
 	if (c.n % c.w.c)
 		return lower_fail(l, EINVAL,
-				  "weights '%.80s' make %u outputs of %u channels",
+				  "weights '%.80s' have %u outputs, which is not a "
+				  "multiple of %u channels",
 				  t->name, c.n, c.w.c);
 	/* The kernel of int16 goes by the multiplier that is written down, no other does.
 	 */
@@ -460,15 +471,16 @@ static int connected_dims(struct lowered *l, const struct conv *c)
 	uint32_t dims[NPUC_RANK], rank = 0;
 
 	if (a->count % c->w.c)
-		return lower_fail(l, EINVAL, "%llu elements are no rows of %u",
+		return lower_fail(l, EINVAL, "%llu elements cannot form rows of %u",
 				  (unsigned long long)a->count, c->w.c);
 	if (!lower_option_u8(l, OPTIONS_FULLY_CONNECTED, FULLY_CONNECTED_KEEP))
 		return lower_dims(l, c->d, 2,
 				  (uint32_t[]){(uint32_t)(a->count / c->w.c), c->n});
 	if (!a->rank || (uint32_t)a->dims[a->rank - 1] != c->w.c)
-		return lower_fail(l, EINVAL,
-				  "tensor '%.80s' has rows of %d, the weights %u",
-				  a->name, a->rank ? a->dims[a->rank - 1] : 1, c->w.c);
+		return lower_fail(
+			l, EINVAL,
+			"tensor '%.80s' has rows of %d elements, but the weights need %u",
+			a->name, a->rank ? a->dims[a->rank - 1] : 1, c->w.c);
 	for (; rank + 1 < a->rank; rank++)
 		dims[rank] = (uint32_t)a->dims[rank];
 	dims[rank++] = c->n;
@@ -492,7 +504,8 @@ int lower_fully_connected(struct lowered *l)
 	if (rc)
 		return rc;
 	if (lower_option_u8(l, OPTIONS_FULLY_CONNECTED, FULLY_CONNECTED_FORMAT))
-		return lower_fail(l, ENOTSUP, "weights in shuffled order");
+		return lower_fail(l, ENOTSUP,
+				  "weights in shuffled order are not supported");
 	t = lower_t(l, c.weights);
 	if (t->rank != 2 || !t->count || (t->scales > 1 && t->channel_dim))
 		return lower_fail(l, EINVAL,
@@ -505,10 +518,11 @@ int lower_fully_connected(struct lowered *l)
 	if (rc)
 		return rc;
 	if (c.w.c > CHANNELS_MAX)
-		return lower_fail(l, ENOTSUP, "rows of %u inputs; at most %u", c.w.c,
+		return lower_fail(l, ENOTSUP,
+				  "rows of %u inputs; at most %u are supported", c.w.c,
 				  CHANNELS_MAX);
 	if (count / c.w.c > 65535)
-		return lower_fail(l, ENOTSUP, "%llu rows; at most 65535",
+		return lower_fail(l, ENOTSUP, "%llu rows; at most 65535 are supported",
 				  (unsigned long long)(count / c.w.c));
 	c.w.images = 1;
 	c.w.y = (struct axis){
@@ -544,8 +558,9 @@ int lower_runs(struct lowered *l, uint32_t a, uint32_t d, struct runs *r)
 		int64_t axis = axes[i] < 0 ? (int64_t)axes[i] + t->rank : axes[i];
 
 		if (axis < 0 || axis >= (int64_t)t->rank)
-			return lower_fail(l, EINVAL, "axis %d of %u dimensions", axes[i],
-					  t->rank);
+			return lower_fail(l, EINVAL,
+					  "axis %d does not exist in %u dimensions",
+					  axes[i], t->rank);
 		mask |= 1u << axis;
 	}
 	r->count = 0;
@@ -587,7 +602,7 @@ static int mean_requant(struct lowered *l, struct conv *c, uint64_t count)
 		return -ENOMEM;
 	if (q.shift > 30)
 		return lower_fail(l, ENOTSUP,
-				  "scales %g / %g: a multiplier of 2^30 or more",
+				  "scales %g / %g give a multiplier of 2^30 or more",
 				  (double)a->scale, (double)d->scale);
 	/* 1 / count goes into the multiplier, which keeps its 31 bits. */
 	while (count >> (log + 1))
@@ -613,7 +628,7 @@ static const int8_t *ones(struct lowered *l, uint64_t count)
 	int8_t *w;
 
 	if (count > MEAN_WEIGHTS_MAX) {
-		lower_fail(l, ENOTSUP, "a mean of %llu elements",
+		lower_fail(l, ENOTSUP, "a mean of %llu elements is too long",
 			   (unsigned long long)count);
 		return NULL;
 	}
@@ -627,7 +642,8 @@ static const int8_t *ones(struct lowered *l, uint64_t count)
 static int mean_row(struct lowered *l, struct conv *c, uint32_t rows, uint32_t k)
 {
 	if (rows > 65535)
-		return lower_fail(l, ENOTSUP, "a mean of %u rows; at most 65535", rows);
+		return lower_fail(l, ENOTSUP,
+				  "a mean of %u rows; at most 65535 are supported", rows);
 	c->w.images = c->n = c->groups = 1;
 	c->w.c = k;
 	c->w.y = (struct axis){rows, rows, 1, 1, 1, 0};
@@ -646,8 +662,10 @@ static int mean_dense(struct lowered *l, struct conv *c, uint32_t outer, uint32_
 
 	if (k1 > KERNEL_MAX || wide > 65535 || rows > 65535 ||
 	    wide * k1 * channels > MEAN_WEIGHTS_MAX)
-		return lower_fail(l, ENOTSUP, "a mean of %u x %u elements in %u channels",
-				  k1, k2, channels);
+		return lower_fail(
+			l, ENOTSUP,
+			"a mean of %u x %u elements in %u channels is too large", k1, k2,
+			channels);
 	w = lower_own(l, wide * k1 * channels);
 	for (uint64_t i = 0; w && i < (uint64_t)k1 * k2; i++)
 		for (uint32_t n = 0; n < channels; n++)
@@ -746,7 +764,9 @@ static int mean_by_runs(struct lowered *l, struct conv *c, const struct runs *r)
 	case 4:
 		return mean_cross(l, c, outer, size[0], size[1], size[2], size[3]);
 	default:
-		return lower_fail(l, ENOTSUP, "a mean over axes that lie so far apart");
+		return lower_fail(l, ENOTSUP,
+				  "a mean over axes with more than one group of other "
+				  "axes between them");
 	}
 }
 
@@ -787,7 +807,8 @@ int lower_mean(struct lowered *l)
 	/* Without one of the scales the multiplier is 0. */
 	if (!scaled && (lower_t(l, c.d)->zero_point < quant_min(lower_t(l, c.d)->type) ||
 			lower_t(l, c.d)->zero_point > quant_max(lower_t(l, c.d)->type)))
-		return lower_fail(l, EINVAL, "tensor '%.80s': zero point %d is no %s",
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s': zero point %d is not a valid %s",
 				  lower_t(l, c.d)->name, lower_t(l, c.d)->zero_point,
 				  npuc_type_name(lower_t(l, c.d)->type));
 	if (!scaled)
@@ -809,7 +830,8 @@ static int pool16(struct lowered *l, uint32_t a, uint32_t d, const struct window
 			 .out = {.min = min, .max = max}};
 
 	if (w->y.k > KERNEL_MAX || w->x.k > KERNEL_MAX)
-		return lower_fail(l, ENOTSUP, "a window of %u x %u; at most %u x %u",
+		return lower_fail(l, ENOTSUP,
+				  "a window of %u x %u; at most %u x %u is supported",
 				  w->y.k, w->x.k, KERNEL_MAX, KERNEL_MAX);
 	if (lower_op(l)->code == NPUC_MAX_POOL_2D)
 		return wide_max_pool(l, a, d, w, min, max);

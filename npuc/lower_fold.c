@@ -79,8 +79,8 @@ static bool compute(uint32_t code, int64_t a, int64_t b, int64_t *out)
 
 static int no_number(struct lowered *l, int64_t a, int64_t b)
 {
-	return lower_fail(l, EINVAL, "%lld and %lld give no number", (long long)a,
-			  (long long)b);
+	return lower_fail(l, EINVAL, "the operation on %lld and %lld has no valid result",
+			  (long long)a, (long long)b);
 }
 
 /* Which element of t belongs to element number i of the result. */
@@ -114,7 +114,8 @@ static int fold_pair(struct lowered *l, struct fold *f)
 		int32_t m = k < y->rank ? y->dims[y->rank - 1 - k] : 1;
 
 		if (n != m && n != 1 && m != 1)
-			return lower_fail(l, EINVAL, "shapes do not broadcast: %d and %d",
+			return lower_fail(l, EINVAL,
+					  "the shapes do not broadcast: sizes %d and %d",
 					  n, m);
 		dims[rank - 1 - k] = (uint32_t)(n == 1 ? m : n);
 	}
@@ -143,7 +144,9 @@ static int fold_fill(struct lowered *l, struct fold *f)
 	uint32_t dims[NPUC_RANK];
 
 	if (f->t[0]->count > NPUC_RANK || f->t[1]->rank)
-		return lower_fail(l, EINVAL, "%llu dimensions, a value of %u",
+		return lower_fail(l, EINVAL,
+				  "a shape of %llu dimensions or a value of %u "
+				  "dimensions is not supported",
 				  (unsigned long long)f->t[0]->count, f->t[1]->rank);
 	for (uint32_t i = 0; i < f->t[0]->count; i++)
 		dims[i] = (uint32_t)f->in[0][i];
@@ -159,13 +162,13 @@ static int fold_range(struct lowered *l, struct fold *f)
 	for (uint32_t i = 0; i < 3; i++)
 		if (f->t[i]->count != 1)
 			return lower_fail(l, EINVAL,
-					  "operand %u has %llu elements, not 1", i,
+					  "operand %u has %llu elements instead of 1", i,
 					  (unsigned long long)f->t[i]->count);
 	at = f->in[0][0];
 	limit = f->in[1][0];
 	delta = f->in[2][0];
 	if (!delta)
-		return lower_fail(l, EINVAL, "a range in steps of 0");
+		return lower_fail(l, EINVAL, "a range has a step of 0");
 	for (; n < NUMBERS_MAX && (delta > 0 ? at < limit : at > limit); n++) {
 		if (n < (int64_t)f->to->count)
 			f->out[n] = at;
@@ -187,7 +190,8 @@ static int fold_reduce(struct lowered *l, struct fold *f)
 		int64_t axis = f->in[1][i];
 
 		if (axis < -(int64_t)x->rank || axis >= (int64_t)x->rank)
-			return lower_fail(l, EINVAL, "axis %lld of %u dimensions",
+			return lower_fail(l, EINVAL,
+					  "axis %lld does not exist in %u dimensions",
 					  (long long)axis, x->rank);
 		mask |= 1u << (axis < 0 ? axis + x->rank : axis);
 	}
@@ -262,16 +266,17 @@ static int write_numbers(struct lowered *l, uint32_t d, const int64_t *numbers)
 	int rc = 0;
 
 	if (l->values[d].ready)
-		return lower_fail(l, EINVAL,
-				  "tensor '%.80s' is constant, an input, or made twice",
-				  t->name);
+		return lower_fail(
+			l, EINVAL,
+			"tensor '%.80s' is constant, an input, or computed twice",
+			t->name);
 	if (l->values[d].output)
 		rc = lower_value(l, l->values[d].bytes, NULL, &v);
 	if (!rc)
 		rc = lower_made(l, v);
 	for (uint64_t i = 0; !rc && i < t->count; i++) {
 		if (width == 4 && (numbers[i] < INT32_MIN || numbers[i] > INT32_MAX))
-			return lower_fail(l, EINVAL, "%lld is no int32",
+			return lower_fail(l, EINVAL, "%lld does not fit into int32",
 					  (long long)numbers[i]);
 		for (uint32_t k = 0; k < width; k++)
 			l->values[v].made[i * width + k] =
@@ -355,8 +360,10 @@ int lower_filled(struct lowered *l)
 			t->name);
 	rc = lower_ints(l, 0, false, 0, &given, &count);
 	if (!rc && (count > NPUC_RANK || t->rank))
-		rc = lower_fail(l, EINVAL, "%u dimensions, a value of %u", count,
-				t->rank);
+		rc = lower_fail(l, EINVAL,
+				"a shape of %u dimensions or a value of %u dimensions is "
+				"not supported",
+				count, t->rank);
 	if (!rc)
 		rc = lower_moved_result(l, 0, v, &d);
 	if (!rc)
@@ -388,7 +395,7 @@ int lower_shape(struct lowered *l)
 		return rc;
 	if (op->output_count != 1 || op->outputs[0] == NPUC_NONE ||
 	    !is_whole(lower_t(l, op->outputs[0])))
-		return lower_fail(l, EINVAL, "one output of int32 or int64");
+		return lower_fail(l, EINVAL, "it must have one output of int32 or int64");
 	d = op->outputs[0];
 	t = lower_t(l, a);
 	numbers[0] = t->rank;

@@ -75,12 +75,15 @@ static int check_list(struct lowered *l, const struct list *list)
 				  t->name, npuc_type_name(t->type),
 				  list->wide ? " or int64" : "");
 	if (list->rank != ANY_RANK && t->rank != list->rank)
-		return lower_fail(l, EINVAL, "tensor '%.80s' has %u dimensions, not %u",
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s' has %u dimensions instead of %u",
 				  t->name, t->rank, list->rank);
 	if (list->rank == 2 && t->dims[1] != 2)
-		return lower_fail(
-			l, EINVAL, "tensor '%.80s' is %dx%d; it must be pairs, %dx2",
-			t->name, t->dims[0], t->dims[1], (int32_t)(t->count / 2));
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s' is %dx%d; it must be %dx2, a pair for "
+				  "each dimension",
+				  t->name, t->dims[0], t->dims[1],
+				  (int32_t)(t->count / 2));
 	return 0;
 }
 
@@ -96,17 +99,17 @@ static int check_repeated(struct lowered *l, const struct repeated *r)
 		given = lower_option_u8(l, r->options, r->field);
 		if (given == is)
 			return 0;
-		return lower_fail(l, EINVAL, "option %s is %s, its result %s", r->name,
-				  npuc_type_name((enum npuc_type)given),
+		return lower_fail(l, EINVAL, "option %s is %s, but the result is %s",
+				  r->name, npuc_type_name((enum npuc_type)given),
 				  npuc_type_name((enum npuc_type)is));
 	}
 	is = r->what == RESULTS ? op->output_count : op->input_count;
 	given = (uint32_t)lower_option(l, r->options, r->field, 0);
 	if (given == is)
 		return 0;
-	return lower_fail(l, EINVAL, "option %s is %d; the number of %s is %u", r->name,
-			  (int32_t)given, r->what == RESULTS ? "results" : "operands",
-			  is);
+	return lower_fail(l, EINVAL, "option %s is %d, but the number of %s is %u",
+			  r->name, (int32_t)given,
+			  r->what == RESULTS ? "results" : "operands", is);
 }
 
 /* No operator works in place. */
@@ -117,10 +120,10 @@ static int check_apart(struct lowered *l)
 	for (uint32_t i = 0; i < op->input_count; i++)
 		for (uint32_t k = 0; k < op->output_count; k++)
 			if (op->inputs[i] == op->outputs[k] && op->inputs[i] != NPUC_NONE)
-				return lower_fail(l, EINVAL,
-						  "tensor '%.80s' is operand %u and "
-						  "result %u",
-						  lower_t(l, op->inputs[i])->name, i, k);
+				return lower_fail(
+					l, EINVAL,
+					"tensor '%.80s' is both operand %u and result %u",
+					lower_t(l, op->inputs[i])->name, i, k);
 	return 0;
 }
 
@@ -133,7 +136,7 @@ static int check_rows(struct lowered *l)
 	    !op->input_count || op->inputs[0] == NPUC_NONE ||
 	    lower_t(l, op->inputs[0])->rank)
 		return 0;
-	return lower_fail(l, EINVAL, "tensor '%.80s' has no dimension",
+	return lower_fail(l, EINVAL, "tensor '%.80s' has no dimensions",
 			  lower_t(l, op->inputs[0])->name);
 }
 

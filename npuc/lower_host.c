@@ -151,8 +151,7 @@ static void describe(struct lowered *l, uint32_t count)
 
 	lower_operator_name(&l->m->ops[first], name);
 	if (count > 1)
-		snprintf(more, sizeof(more), " and %u of the layers behind it",
-			 count - 1);
+		snprintf(more, sizeof(more), " and %u of the layers after it", count - 1);
 	snprintf(l->host_text, sizeof(l->host_text),
 		 "the network ends before layer %u (%s): that%s only the host can "
 		 "compute, from these outputs",
@@ -165,8 +164,8 @@ static int all_named(const struct lowered *l, const uint32_t *tensors, uint32_t 
 	for (uint32_t i = 0; i < count; i++)
 		if (tensors[i] == NPUC_NONE)
 			return npuc_fail(l->why, EINVAL,
-					 "%s: an %s of the model is left out", l->m->file,
-					 which);
+					 "%s: an %s of the model refers to no tensor",
+					 l->m->file, which);
 	return 0;
 }
 
@@ -208,8 +207,8 @@ int lower_host(struct lowered *l)
 	if (behind != NPUC_NONE) {
 		l->layer = l->in_the_way = first_of_host(l);
 		rc = lower_fail(l, ENOTSUP,
-				"only the host can compute this, and layer %u, which is "
-				"the machine's, is behind it",
+				"only the host can compute this layer, but layer %u, "
+				"which depends on it, is for the device",
 				behind);
 		rc = npuc_note(l, l->layer, rc);
 	}

@@ -45,7 +45,8 @@ int int16_bias(struct lowered *l, struct conv *c, uint32_t number)
 	if (!l->values[tensor].data)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' must be constant", t->name);
 	if (t->count != c->n)
-		return lower_fail(l, EINVAL, "tensor '%.80s' has %llu elements, not %u",
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s' has %llu elements instead of %u",
 				  t->name, (unsigned long long)t->count, c->n);
 	bias = lower_own(l, c->n * sizeof(*bias));
 	if (!bias)
@@ -57,8 +58,8 @@ int int16_bias(struct lowered *l, struct conv *c, uint32_t number)
 		bias[n] = lower_number(data + (size_t)n * width, width);
 		if (bias[n] >= BIAS_MAX || bias[n] <= -BIAS_MAX)
 			return lower_fail(l, ENOTSUP,
-					  "bias '%.80s': %lld of channel %u; less than "
-					  "2^37 in magnitude",
+					  "bias '%.80s': %lld of channel %u; its "
+					  "magnitude must be less than 2^37",
 					  t->name, (long long)bias[n], n);
 	}
 	c->bias = bias;
@@ -177,8 +178,8 @@ static int plan_digits(struct lowered *l, const struct int16_parts *s,
 
 		if (q.shift > SHIFT_MAX)
 			return lower_fail(l, ENOTSUP,
-					  "channel %u: a multiplier of 2^%d or more", n,
-					  SHIFT_MAX);
+					  "channel %u has a multiplier of 2^%d or more",
+					  n, SHIFT_MAX);
 		f = factor_of(q);
 		sum = (sum * f.mult >> f.right) + 1;
 		largest = sum > largest ? sum : largest;
@@ -187,7 +188,7 @@ static int plan_digits(struct lowered *l, const struct int16_parts *s,
 	if (largest >= FAR_MAX)
 		return lower_fail(l, ENOTSUP,
 				  "sums may come to %llu steps of the result; less than "
-				  "2^30",
+				  "2^30 are supported",
 				  (unsigned long long)largest);
 	p->off = (right + 7) / 8;
 	p->guards = largest < NEAR_MAX ? 1 : 2;
@@ -304,8 +305,8 @@ static int plan_rescaling(struct lowered *l, const struct int16_rescaling *r,
 
 		if (left && (left > 30 || x << left >= UINT64_C(1) << 31))
 			return lower_fail(l, ENOTSUP,
-					  "numbers to %llu, shifted left by %u, leave 32 "
-					  "bits",
+					  "values up to %llu, shifted left by %u, do not "
+					  "fit into 32 bits",
 					  (unsigned long long)x, left);
 		if (x > UINT64_C(1) << 31)
 			x = UINT64_C(1) << 31; /* it wraps in TensorFlow Lite, too */
@@ -317,9 +318,10 @@ static int plan_rescaling(struct lowered *l, const struct int16_rescaling *r,
 		largest = x > largest ? x : largest;
 	}
 	if (largest >= FAR_MAX - 1)
-		return lower_fail(l, ENOTSUP,
-				  "results may come to %llu steps; less than 2^30",
-				  (unsigned long long)largest);
+		return lower_fail(
+			l, ENOTSUP,
+			"results may come to %llu steps; less than 2^30 are supported",
+			(unsigned long long)largest);
 	p->off = ((uint32_t)right + 7) / 8;
 	p->guards = largest < NEAR_MAX - 1 ? 1 : 2;
 	return 0;
@@ -613,7 +615,9 @@ static int narrow(struct lowered *l, const struct int16_rescaling *r, uint32_t d
 	int rc = plan_rescaling(l, r, &p);
 
 	if (!rc && p.guards > 1)
-		rc = lower_fail(l, ENOTSUP, "results may come to 2^22 steps or more");
+		rc = lower_fail(
+			l, ENOTSUP,
+			"results may come to 2^22 steps or more, which is not supported");
 	if (!rc)
 		rc = rescaling_product(l, r, &v);
 	if (!rc)
@@ -649,7 +653,8 @@ int int16_rescale(struct lowered *l, uint32_t a, uint32_t d, double real, int32_
 	int rc = int16_rescaling(l, &r);
 
 	if (x->count > INT32_MAX)
-		return lower_fail(l, ENOTSUP, "%llu numbers; less than 2^31",
+		return lower_fail(l, ENOTSUP,
+				  "%llu elements; less than 2^31 are supported",
 				  (unsigned long long)x->count);
 	if (!rc)
 		rc = open_tensor(l, a, &r);
@@ -718,7 +723,8 @@ int int16_add(struct lowered *l, const uint32_t v[3], const struct int16_sum *op
 	if (rc)
 		return rc;
 	if (count > INT32_MAX / 2)
-		return lower_fail(l, ENOTSUP, "%llu numbers; less than 2^30",
+		return lower_fail(l, ENOTSUP,
+				  "%llu elements; less than 2^30 are supported",
 				  (unsigned long long)count);
 	for (uint32_t i = 0; i < 2; i++) {
 		r.q[i] = op->q[i];
@@ -812,10 +818,12 @@ int int16_average(struct lowered *l, struct conv *c)
 	int rc;
 
 	if (most > AVERAGE_MAX)
-		return lower_fail(l, ENOTSUP, "averages of %u; at most %u", most,
-				  AVERAGE_MAX);
+		return lower_fail(l, ENOTSUP,
+				  "averages of %u elements; at most %u are supported",
+				  most, AVERAGE_MAX);
 	if (results > INT32_MAX)
-		return lower_fail(l, ENOTSUP, "%llu results; less than 2^31", results);
+		return lower_fail(l, ENOTSUP,
+				  "%llu results; less than 2^31 are supported", results);
 	p.off = (reciprocal_bits(most) + 7) / 8;
 	rc = all_sums(l, c, pixels, &v);
 	if (!rc)
@@ -846,7 +854,8 @@ int int16_conv(struct lowered *l, struct conv *c)
 	int rc;
 
 	if (results > INT32_MAX)
-		return lower_fail(l, ENOTSUP, "%llu results; less than 2^31", results);
+		return lower_fail(l, ENOTSUP,
+				  "%llu results; less than 2^31 are supported", results);
 	rc = all_sums(l, c, pixels, &sums);
 	if (rc)
 		return rc;

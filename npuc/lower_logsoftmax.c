@@ -414,14 +414,16 @@ static int check(struct lowered *l, uint32_t a, uint32_t d, struct log_softmax *
 	uint64_t rows = x->count / cols;
 
 	if (y->scale != 1.0f / 16 || y->zero_point != quant_max(y->type))
-		return lower_fail(l, ENOTSUP,
-				  "output scale %g, zero point %d; only 1/16 and %d",
-				  (double)y->scale, y->zero_point, quant_max(y->type));
+		return lower_fail(
+			l, ENOTSUP,
+			"output scale %g, zero point %d; only 1/16 and %d are supported",
+			(double)y->scale, y->zero_point, quant_max(y->type));
 	if (cols > COLS_MAX || rows > ROWS_MAX)
-		return lower_fail(l, ENOTSUP, "%llu rows of %u; at most %d of %d",
+		return lower_fail(l, ENOTSUP,
+				  "%llu rows of %u; at most %d rows of %d are supported",
 				  (unsigned long long)rows, cols, ROWS_MAX, COLS_MAX);
 	if (x->scale < 0x1p-24f || x->scale > 16)
-		return lower_fail(l, ENOTSUP, "input scale %g; 2^-24 to 16",
+		return lower_fail(l, ENOTSUP, "input scale %g; 2^-24 to 16 is supported",
 				  (double)x->scale);
 	*s = (struct log_softmax){.rows = (uint32_t)rows,
 				  .cols = cols,

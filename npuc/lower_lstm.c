@@ -96,7 +96,8 @@ static int options(struct lowered *l)
 	if (!rc)
 		rc = left_out(l, NORM, OPERANDS, "layer normalization is");
 	if (!rc && lower_option_u8(l, OPTIONS_LSTM, LSTM_ACTIVATION) != ACTIVATION_TANH)
-		rc = lower_fail(l, ENOTSUP, "an activation other than TANH");
+		rc = lower_fail(l, ENOTSUP,
+				"an activation other than TANH is not compiled");
 	if (!rc && lower_option_u8(l, OPTIONS_LSTM, LSTM_DIAGONAL))
 		rc = lower_fail(l, ENOTSUP,
 				"diagonal recurrent weights are not compiled");
@@ -110,12 +111,12 @@ static int check_tensor(struct lowered *l, uint32_t tensor, enum npuc_type type,
 	const struct npuc_tensor *t = lower_t(l, tensor);
 
 	if (t->type != type)
-		return lower_fail(l, ENOTSUP, "tensor '%.80s' is %s, not %s", t->name,
-				  npuc_type_name(t->type), npuc_type_name(type));
+		return lower_fail(l, ENOTSUP, "tensor '%.80s' is %s instead of %s",
+				  t->name, npuc_type_name(t->type), npuc_type_name(type));
 	if (t->count != count)
-		return lower_fail(l, EINVAL, "tensor '%.80s' has %llu elements, not %llu",
-				  t->name, (unsigned long long)t->count,
-				  (unsigned long long)count);
+		return lower_fail(
+			l, EINVAL, "tensor '%.80s' has %llu elements instead of %llu",
+			t->name, (unsigned long long)t->count, (unsigned long long)count);
 	if (t->scales != 1 || !(t->scale > 0) || !isfinite(t->scale))
 		return lower_fail(l, EINVAL, "tensor '%.80s' is not quantized per tensor",
 				  t->name);
@@ -151,34 +152,37 @@ static int take_scales(struct lowered *l, struct lstm *x)
 	if (frexpf(c->scale, &exponent) != 0.5f || exponent - 1 < -15 ||
 	    exponent - 1 > -9)
 		return lower_fail(l, ENOTSUP,
-				  "tensor '%.80s': scale %g of the cell; a power of two "
-				  "from 2^-15 to 2^-9",
+				  "tensor '%.80s': scale %g of the cell; it must be a "
+				  "power of two from 2^-15 to 2^-9",
 				  c->name, (double)c->scale);
 	x->cell_log2 = exponent - 1;
 	if (op->options_type == OPTIONS_LSTM)
 		clip = flat_f32(&f, op->options, LSTM_CELL_CLIP, 0);
 	if (!(clip >= 0))
-		return lower_fail(l, EINVAL, "the cell is clipped to %g", (double)clip);
+		return lower_fail(l, EINVAL,
+				  "the cell is clipped to %g, which is invalid",
+				  (double)clip);
 	clip /= c->scale;
 	x->clip = clip < 32767 ? (int32_t)clip : 32767;
 	if (op->between_count <= HIDDEN || op->between[HIDDEN] == NPUC_NONE)
 		return lower_fail(l, EINVAL,
-				  "%u intermediate tensors; the fifth has the hidden "
-				  "state's quantization",
+				  "%u intermediate tensors; five are needed, the fifth "
+				  "with the hidden state's quantization",
 				  op->between_count);
 	h = lower_t(l, op->between[HIDDEN]);
 	if (!h->scales || !(h->scale > 0) || !isfinite(h->scale))
 		return lower_fail(l, EINVAL, "tensor '%.80s' is not quantized", h->name);
 	if (h->zero_point < -128 || h->zero_point > 127)
-		return lower_fail(l, EINVAL, "tensor '%.80s': zero point %d is no int8",
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s': zero point %d is not a valid int8",
 				  h->name, h->zero_point);
 	x->hidden_zero = h->zero_point;
 	x->hidden = quant_of(
 		(double)(float)(ldexp(1, -15) / (double)h->scale * ldexp(1, -15)));
 	if (x->hidden.shift > -8 || x->hidden.shift < -31 || !x->hidden.mult)
 		return lower_fail(l, ENOTSUP,
-				  "tensor '%.80s': scale %g of the hidden state; "
-				  "more than 2^-22, at most 4",
+				  "tensor '%.80s': scale %g of the hidden state; it must "
+				  "be more than 2^-22 and at most 4",
 				  h->name, (double)h->scale);
 	return 0;
 }
@@ -201,8 +205,9 @@ static int take(struct lowered *l, struct lstm *x)
 	a = lower_t(l, x->x);
 	w = lower_t(l, recurrent);
 	if (a->rank != 3 || w->rank != 2 || w->dims[0] < 1)
-		return lower_fail(l, EINVAL,
-				  "input and weights must have three dimensions and two");
+		return lower_fail(
+			l, EINVAL,
+			"the input must have three dimensions and the weights two");
 	x->time_major = lower_option_u8(l, OPTIONS_LSTM, LSTM_TIME_MAJOR) != 0;
 	x->batches = (uint32_t)a->dims[x->time_major];
 	x->times = (uint32_t)a->dims[!x->time_major];
@@ -211,7 +216,8 @@ static int take(struct lowered *l, struct lstm *x)
 	x->again.inputs = x->cells;
 	count = (uint64_t)x->batches * x->cells;
 	if (count * x->times > INT32_MAX / 64)
-		return lower_fail(l, ENOTSUP, "%llu results; less than 2^25",
+		return lower_fail(l, ENOTSUP,
+				  "%llu results; less than 2^25 are supported",
 				  (unsigned long long)count * x->times);
 	x->row = GATES * x->cells;
 	rc = check_tensor(l, x->x, NPUC_INT8, a->count);
@@ -249,7 +255,8 @@ static int constant(struct lowered *l, uint32_t number, enum npuc_type type,
 	if (!rc)
 		rc = check_tensor(l, *tensor, type, t->count);
 	if (!rc && t->zero_point)
-		rc = lower_fail(l, ENOTSUP, "tensor '%.80s': zero point %d; 0 of weights",
+		rc = lower_fail(l, ENOTSUP,
+				"tensor '%.80s': zero point %d; it must be 0 for weights",
 				t->name, t->zero_point);
 	return rc;
 }
@@ -284,7 +291,8 @@ static int take_gate(struct lowered *l, const struct lstm *x, struct half *half,
 		}
 		if (largest >= UINT64_C(1) << SUM_ABOVE)
 			return lower_fail(l, ENOTSUP,
-					  "tensor '%.80s': sums to %llu; less than 2^%d",
+					  "tensor '%.80s': sums may come to %llu; less "
+					  "than 2^%d is supported",
 					  lower_t(l, weights)->name,
 					  (unsigned long long)largest, SUM_ABOVE);
 		half->bias[n] = (int32_t)start + (1 << SUM_ABOVE);

@@ -36,8 +36,10 @@ static int matmul_shape(struct lowered *l, struct matmul *x, bool adj_x, bool ad
 	uint32_t rank = a->rank > b->rank ? a->rank : b->rank, k;
 
 	if (a->rank < 2 || b->rank < 2)
-		return lower_fail(l, EINVAL, "operands of %u and %u dimensions", a->rank,
-				  b->rank);
+		return lower_fail(
+			l, EINVAL,
+			"operands have %u and %u dimensions; both need at least 2",
+			a->rank, b->rank);
 	x->rank = rank;
 	widen(a, rank, x->a_dim);
 	widen(b, rank, x->b_dim);
@@ -45,7 +47,8 @@ static int matmul_shape(struct lowered *l, struct matmul *x, bool adj_x, bool ad
 		uint32_t n = x->a_dim[i], m = x->b_dim[i];
 
 		if (n != m && n != 1 && m != 1)
-			return lower_fail(l, EINVAL, "shapes do not broadcast: %u and %u",
+			return lower_fail(l, EINVAL,
+					  "the shapes do not broadcast: sizes %u and %u",
 					  n, m);
 		x->dims[i] = n > m ? n : m;
 	}
@@ -54,7 +57,10 @@ static int matmul_shape(struct lowered *l, struct matmul *x, bool adj_x, bool ad
 	k = x->b_dim[adj_y ? rank - 1 : rank - 2];
 	x->n = x->b_dim[adj_y ? rank - 2 : rank - 1];
 	if (x->k != k)
-		return lower_fail(l, EINVAL, "products of %u and %u elements", x->k, k);
+		return lower_fail(
+			l, EINVAL,
+			"rows of %u elements cannot be multiplied with columns of %u",
+			x->k, k);
 	x->dims[rank - 2] = x->m;
 	x->dims[rank - 1] = x->n;
 	return lower_dims(l, x->d, rank, x->dims);
@@ -106,7 +112,7 @@ static int matmul_requant(struct lowered *l, struct matmul *x)
 		return -ENOMEM;
 	if (q.shift > 30)
 		return lower_fail(l, ENOTSUP,
-				  "scales %g * %g / %g: a multiplier of 2^30 or more",
+				  "scales %g * %g / %g give a multiplier of 2^30 or more",
 				  (double)a->scale, (double)b->scale, (double)d->scale);
 	mult[0] = q.mult;
 	mult[1] = q.shift;
@@ -221,8 +227,8 @@ static int matmul16(struct lowered *l, const struct matmul *x, uint32_t a, uint3
 		return -ENOMEM;
 	if (x->k > DEEP_MAX || results > INT32_MAX / (PARTS * DIGITS_SUM))
 		return lower_fail(l, ENOTSUP,
-				  "%llu sums of %u products; less than 2^27 of at most "
-				  "%u",
+				  "%llu sums of %u products; less than 2^27 sums of at "
+				  "most %u products are supported",
 				  results, x->k, DEEP_MAX);
 	for (uint32_t n = 0; n < x->n; n++)
 		largest[n] = (uint64_t)x->k << 30;
@@ -263,7 +269,8 @@ int lower_batch_matmul(struct lowered *l)
 	wide = lower_t(l, a)->type == NPUC_INT16;
 	x.batches = batches_of(x.dims, x.rank);
 	if (x.batches > LOWER_PIECES_MAX)
-		return lower_fail(l, ENOTSUP, "%llu products; at most %u",
+		return lower_fail(l, ENOTSUP,
+				  "sums of %llu products; at most %u are supported",
 				  (unsigned long long)x.batches, LOWER_PIECES_MAX);
 	if (adj_x || wide)
 		rc = turn(l, &a, batches_of(x.a_dim, x.rank), x.m, x.k, adj_x, wide);

@@ -141,8 +141,10 @@ static int move_on_device(struct lowered *l, uint32_t a, uint32_t d, struct move
 	uint64_t pieces = pieces_of(m);
 
 	if (pieces > LOWER_PIECES_MAX)
-		return lower_fail(l, ENOTSUP, "moved in %llu pieces; at most %u",
-				  (unsigned long long)pieces, LOWER_PIECES_MAX);
+		return lower_fail(
+			l, ENOTSUP,
+			"it would be moved in %llu pieces; at most %u are supported",
+			(unsigned long long)pieces, LOWER_PIECES_MAX);
 	for (uint64_t i = 0; i < pieces; i++) {
 		struct step *s = lower_step(l, STEP_COPY, a, NPUC_NONE, d);
 		int64_t a_at, d_at;
@@ -188,7 +190,8 @@ int lower_move(struct lowered *l, uint32_t a, uint32_t d, uint32_t element,
 		return 0;
 	normalize(&m, element);
 	if (!is_inside(l, a, d, &m))
-		return lower_fail(l, EINVAL, "operands and result do not fit");
+		return lower_fail(l, EINVAL,
+				  "the shapes of operands and result do not match");
 	if (l->values[d].made) {
 		move_at_once(l, a, d, &m);
 		return 0;
@@ -245,10 +248,12 @@ int lower_moved(struct lowered *l, uint32_t number, uint32_t *tensor)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' %s", t->name,
 				  l->m->tensors[*tensor].unusable);
 	if (!npuc_type_bytes(t->type))
-		return lower_fail(l, ENOTSUP, "tensor '%.80s' has type %u", t->name,
-				  (uint32_t)t->type);
+		return lower_fail(l, ENOTSUP,
+				  "tensor '%.80s' has type %u, which is not supported",
+				  t->name, (uint32_t)t->type);
 	if (!l->values[*tensor].ready)
-		return lower_fail(l, EINVAL, "tensor '%.80s' is read before it is made",
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s' is read before a layer has computed it",
 				  t->name);
 	return 0;
 }
@@ -270,9 +275,10 @@ static int check_result(struct lowered *l, uint32_t number, uint32_t a, uint32_t
 	if (rc)
 		return rc;
 	if (l->values[*tensor].ready)
-		return lower_fail(l, EINVAL,
-				  "tensor '%.80s' is constant, an input, or made twice",
-				  t->name);
+		return lower_fail(
+			l, EINVAL,
+			"tensor '%.80s' is constant, an input, or computed twice",
+			t->name);
 	return 0;
 }
 
@@ -359,7 +365,8 @@ int move_axis(struct lowered *l, int32_t wanted, uint32_t rank, uint32_t *axis)
 	int64_t at = wanted < 0 ? (int64_t)wanted + rank : wanted;
 
 	if (at < 0 || at >= (int64_t)rank)
-		return lower_fail(l, EINVAL, "axis %d of %u dimensions", wanted, rank);
+		return lower_fail(l, EINVAL, "axis %d does not exist in %u dimensions",
+				  wanted, rank);
 	*axis = (uint32_t)at;
 	return 0;
 }
@@ -410,7 +417,7 @@ static int asked_shape(struct lowered *l, const int32_t **given, uint32_t *count
 		v = flat_vector(&f, op->options, RESHAPE_SHAPE, 4);
 	if (!f.bad && !v.at && op->input_count == 2 && op->inputs[1] != NPUC_NONE)
 		return lower_fail(l, EINVAL,
-				  "tensor '%.80s' must be int32 of one dimension",
+				  "tensor '%.80s' must be int32 with one dimension",
 				  lower_t(l, op->inputs[1])->name);
 	if (f.bad || !v.at)
 		return 0;
@@ -437,8 +444,8 @@ static int check_asked(struct lowered *l, const struct move_pair *p)
 	if (count == 1 && !given[0] && p->x->count == 1)
 		count = 0; /* an old way to say scalar */
 	if (count > NPUC_RANK)
-		return lower_fail(l, ENOTSUP, "%u dimensions; at most %d", count,
-				  NPUC_RANK);
+		return lower_fail(l, ENOTSUP, "%u dimensions; at most %d are supported",
+				  count, NPUC_RANK);
 	for (uint32_t i = 0; i < count; i++)
 		if (given[i] > 0 && known <= p->x->count)
 			known *= (uint64_t)given[i];
@@ -464,7 +471,9 @@ static int check_squeezed(struct lowered *l, const struct move_pair *p)
 
 		rc = move_axis(l, wanted, p->x->rank, &axis);
 		if (!rc && p->x->dims[axis] != 1)
-			rc = lower_fail(l, EINVAL, "dimension %d is %d; only 1 goes",
+			rc = lower_fail(l, EINVAL,
+					"dimension %d has size %d; only a dimension of "
+					"size 1 can be removed",
 					wanted, p->x->dims[axis]);
 		mask |= 1u << axis;
 	}
@@ -516,7 +525,7 @@ int lower_reshape(struct lowered *l)
 	if (rc)
 		return rc;
 	if (p.x->count != p.y->count)
-		return lower_fail(l, EINVAL, "%llu elements become %llu",
+		return lower_fail(l, EINVAL, "%llu elements cannot become %llu",
 				  (unsigned long long)p.x->count,
 				  (unsigned long long)p.y->count);
 	move_add(&m, p.x->count, 1, 1);
@@ -542,7 +551,7 @@ int lower_transpose(struct lowered *l)
 		if (rc)
 			return rc;
 		if (seen >> from & 1)
-			return lower_fail(l, EINVAL, "dimension %u twice", from);
+			return lower_fail(l, EINVAL, "dimension %u is named twice", from);
 		seen |= 1u << from;
 		dims[i] = (uint32_t)p.x->dims[from];
 		move_add(&m, dims[i], p.a_step[from], p.d_step[i]);
@@ -563,8 +572,10 @@ int lower_tile(struct lowered *l)
 		return rc;
 	for (uint32_t i = 0; i < p.x->rank; i++) {
 		if (times[i] < 0 || (int64_t)times[i] * p.x->dims[i] > INT32_MAX)
-			return lower_fail(l, EINVAL, "dimension %u of %d %d times", i,
-					  p.x->dims[i], times[i]);
+			return lower_fail(
+				l, EINVAL,
+				"dimension %u of size %d cannot be repeated %d times", i,
+				p.x->dims[i], times[i]);
 		dims[i] = (uint32_t)(times[i] * p.x->dims[i]);
 		move_add(&m, (uint64_t)times[i], 0, p.d_step[i] * p.x->dims[i]);
 		move_add(&m, (uint64_t)p.x->dims[i], p.a_step[i], p.d_step[i]);
@@ -583,7 +594,8 @@ int lower_reverse(struct lowered *l)
 	int rc = move_pair_with(l, &p, 0, &along, &count);
 
 	if (!rc && count != 1)
-		rc = lower_fail(l, ENOTSUP, "backwards along %u dimensions; along 1",
+		rc = lower_fail(l, ENOTSUP,
+				"reversing along %u dimensions; only 1 is supported",
 				count);
 	if (!rc)
 		rc = move_axis(l, along[0], p.x->rank, &axis);
@@ -611,14 +623,17 @@ int lower_broadcast(struct lowered *l)
 	if (rc)
 		return rc;
 	if (rank > NPUC_RANK || rank < p.x->rank)
-		return lower_fail(l, EINVAL, "%u dimensions become %u", p.x->rank, rank);
+		return lower_fail(l, EINVAL, "%u dimensions cannot be broadcast to %u",
+				  p.x->rank, rank);
 	more = rank - p.x->rank;
 	for (uint32_t i = 0; i < rank; i++) {
 		int32_t from = i < more ? 1 : p.x->dims[i - more];
 
 		if (to[i] < 0 || (from != 1 && from != to[i]))
-			return lower_fail(l, EINVAL, "dimension %u of %d becomes %d", i,
-					  from, to[i]);
+			return lower_fail(
+				l, EINVAL,
+				"dimension %u of size %d cannot be broadcast to %d", i,
+				from, to[i]);
 		dims[i] = (uint32_t)to[i];
 	}
 	rc = lower_dims(l, p.d, rank, dims);

@@ -58,7 +58,8 @@ static int broadcast(struct lowered *l, const uint32_t v[3], struct pair *s)
 		uint32_t m = yb < rank ? 1 : (uint32_t)y->dims[yb - rank];
 
 		if (n != m && n != 1 && m != 1)
-			return lower_fail(l, EINVAL, "shapes do not broadcast: %u and %u",
+			return lower_fail(l, EINVAL,
+					  "the shapes do not broadcast: sizes %u and %u",
 					  n, m);
 		dims[i] = n > m ? n : m;
 		pair_dim(s, dims[i], n > 1, m > 1);
@@ -103,9 +104,10 @@ static int expand(struct lowered *l, uint32_t *operand, uint64_t elements,
 	if (!unit || !weights)
 		return -ENOMEM;
 	if (copies > EXPAND_MAX)
-		return lower_fail(l, ENOTSUP,
-				  "%llu elements that each are used for %u others",
-				  (unsigned long long)elements, copies);
+		return lower_fail(
+			l, ENOTSUP,
+			"broadcasting %llu elements, each to %u others, is not supported",
+			(unsigned long long)elements, copies);
 	memset(weights, 1, copies);
 	unit[0] = INT32_C(1) << 30;
 	unit[1] = 1;
@@ -231,7 +233,8 @@ static int each_rows(struct lowered *l, const struct pair *s, const uint32_t v[3
 	for (uint32_t i = 0; i < outer; i++)
 		pieces *= s->dim[i].size;
 	if (pieces > LOWER_PIECES_MAX)
-		return lower_fail(l, ENOTSUP, "broadcasting in %llu pieces; at most %u",
+		return lower_fail(l, ENOTSUP,
+				  "broadcasting in %llu pieces; at most %u are supported",
 				  (unsigned long long)pieces, LOWER_PIECES_MAX);
 	for (uint64_t p = 0; !rc && p < pieces; p++) {
 		place_piece(s, outer, p, &r);
@@ -415,12 +418,13 @@ static int add16_shifted(struct lowered *l, uint32_t v[3], const int32_t right[2
 	if (right[0] < 0 || right[1] < 0 || (right[0] && right[1]) ||
 	    right[0] > ADD_RIGHT_MAX || right[1] > ADD_RIGHT_MAX)
 		return lower_fail(l, ENOTSUP,
-				  "pot_scale_int16: one operand has the result's scale, "
-				  "the other is at most 2^%d times finer",
+				  "pot_scale_int16: one operand must have the result's "
+				  "scale, the other must be at most 2^%d times finer",
 				  ADD_RIGHT_MAX);
 	if (x->count != lower_t(l, v[2])->count || y->count != x->count)
-		return lower_fail(l, ENOTSUP,
-				  "pot_scale_int16: operands of one shape only");
+		return lower_fail(
+			l, ENOTSUP,
+			"pot_scale_int16: operands and result must have the same shape");
 	return int16_add_shifted(l, v, by, minus, op->min, op->max);
 }
 
@@ -558,7 +562,8 @@ static int choose16(struct lowered *l, const struct pair *s, uint32_t v[3], bool
 	int rc = spread16(l, s, 0, &v[0], v[2]);
 
 	if (count > INT32_MAX / 8)
-		return lower_fail(l, ENOTSUP, "%llu numbers; less than 2^28",
+		return lower_fail(l, ENOTSUP,
+				  "%llu elements; less than 2^28 are supported",
 				  (unsigned long long)count);
 	if (!rc)
 		rc = spread16(l, s, 1, &v[1], v[2]);
@@ -622,7 +627,8 @@ static int check_factor(struct lowered *l, float real, int most, struct quant_mu
 	if (isfinite(real))
 		*q = quant_of(fabs((double)real));
 	if (q->shift > most)
-		return lower_fail(l, ENOTSUP, "a scale that grows %g times",
+		return lower_fail(l, ENOTSUP,
+				  "a scale that grows %g times is not supported",
 				  (double)real);
 	return 0;
 }
@@ -636,7 +642,8 @@ static int leaky16(struct lowered *l, uint32_t a, uint32_t d,
 	if (!table)
 		return -ENOMEM;
 	if (count > INT32_MAX / 2)
-		return lower_fail(l, ENOTSUP, "%llu numbers; less than 2^30",
+		return lower_fail(l, ENOTSUP,
+				  "%llu elements; less than 2^30 are supported",
 				  (unsigned long long)count);
 	quant_table_leaky16(leaky, table);
 	lower_describe(l, a, d);

@@ -38,7 +38,8 @@ static int concat_table(struct lowered *l, uint32_t a, uint32_t d, uint8_t table
 
 		if (!(level > -2147483648.0f && level < 2147483648.0f))
 			return lower_fail(l, ENOTSUP,
-					  "scale %g of tensor '%.80s' for one of %g",
+					  "scale %g of tensor '%.80s' cannot become the "
+					  "result's scale of %g",
 					  (double)x->scale, x->name, (double)y->scale);
 		int64_t q = (int64_t)level + y->zero_point;
 
@@ -105,7 +106,7 @@ int lower_concat(struct lowered *l)
 	if (rc)
 		return rc;
 	if (lower_option_u8(l, OPTIONS_CONCATENATION, CONCATENATION_ACT))
-		return lower_fail(l, ENOTSUP, "a fused activation");
+		return lower_fail(l, ENOTSUP, "a fused activation is not supported");
 	outer = move_product(p.y, 0, axis);
 	row = move_product(p.y, axis, p.y->rank);
 	/* Every part is checked before the first is copied: a part made by this very
@@ -113,7 +114,9 @@ int lower_concat(struct lowered *l)
 	for (uint32_t i = 0; !rc && i < op->input_count; i++)
 		rc = concat_check(l, i, p.d, axis, &along);
 	if (!rc && along != (uint64_t)p.y->dims[axis])
-		rc = lower_fail(l, EINVAL, "operands have %llu along axis %u, not %d",
+		rc = lower_fail(l, EINVAL,
+				"the operands have %llu elements along axis %u, but the "
+				"result has %d",
 				(unsigned long long)along, axis, p.y->dims[axis]);
 	for (uint32_t i = 0; !rc && i < op->input_count; i++) {
 		uint32_t a = op->inputs[i];
@@ -157,7 +160,8 @@ int lower_pack(struct lowered *l)
 			rc = lower_dims(l, a, p.y->rank - 1, dims);
 	}
 	if (!rc && n != (uint32_t)p.y->dims[axis])
-		rc = lower_fail(l, EINVAL, "%u operands become %d along axis %u", n,
+		rc = lower_fail(l, EINVAL,
+				"%u operands cannot become %d elements along axis %u", n,
 				p.y->dims[axis], axis);
 	for (uint32_t i = 0; !rc && i < n; i++) {
 		int64_t inner = (int64_t)move_product(p.y, axis + 1, p.y->rank);
@@ -214,7 +218,7 @@ int lower_unpack(struct lowered *l)
 	x = lower_t(l, a);
 	rc = move_axis(l, lower_option(l, OPTIONS_UNPACK, PACK_AXIS, 0), x->rank, &axis);
 	if (!rc && op->output_count != (uint32_t)x->dims[axis])
-		rc = lower_fail(l, EINVAL, "%u outputs of %d along axis %u",
+		rc = lower_fail(l, EINVAL, "%u outputs for %d elements along axis %u",
 				op->output_count, x->dims[axis], axis);
 	for (uint32_t i = 0; !rc && i < op->output_count; i++)
 		rc = part(l, i, a, axis, i, 1, true);
@@ -234,15 +238,17 @@ static int split_sizes(struct lowered *l, const struct npuc_tensor *x, uint32_t 
 		if (size == -1 && open == NPUC_NONE)
 			open = i;
 		else if (size < 0)
-			return lower_fail(l, EINVAL, "part %u has size %lld", i,
-					  (long long)size);
+			return lower_fail(l, EINVAL, "part %u has the invalid size %lld",
+					  i, (long long)size);
 		else
 			rest -= size;
 		sizes[i] = (uint32_t)size;
 	}
 	if (rest < 0 || (rest && open == NPUC_NONE))
-		return lower_fail(l, EINVAL, "%u parts are not %d along axis %u", n,
-				  x->dims[axis], axis);
+		return lower_fail(
+			l, EINVAL,
+			"the sizes of %u parts do not add up to %d along axis %u", n,
+			x->dims[axis], axis);
 	if (open != NPUC_NONE)
 		sizes[open] = (uint32_t)rest;
 	return 0;
@@ -257,7 +263,7 @@ int lower_split(struct lowered *l)
 	int rc = lower_counts(l, v ? 3 : 2, v ? 3 : 2);
 
 	if (!rc && !op->output_count)
-		rc = lower_fail(l, EINVAL, "no outputs");
+		rc = lower_fail(l, EINVAL, "it has no outputs");
 	if (!rc)
 		rc = lower_moved(l, v ? 0 : 1, &a);
 	if (!rc)
@@ -301,9 +307,10 @@ int lower_slice(struct lowered *l)
 		int64_t n = size[i] == -1 ? (int64_t)p.x->dims[i] - begin[i] : size[i];
 
 		if (begin[i] < 0 || n < 0 || begin[i] + n > p.x->dims[i])
-			return lower_fail(l, EINVAL,
-					  "dimension %u: %d elements from %d on, of %d",
-					  i, size[i], begin[i], p.x->dims[i]);
+			return lower_fail(
+				l, EINVAL,
+				"dimension %u: %d elements from %d on exceed the size %d",
+				i, size[i], begin[i], p.x->dims[i]);
 		dims[i] = (uint32_t)n;
 		m.a_at += begin[i] * p.a_step[i];
 	}
@@ -369,7 +376,8 @@ static int add_result_dim(struct lowered *l, struct slicing *s, uint64_t count,
 			  int64_t step)
 {
 	if (s->rank == NPUC_RANK)
-		return lower_fail(l, ENOTSUP, "more than %d dimensions", NPUC_RANK);
+		return lower_fail(l, ENOTSUP, "more than %d dimensions are not supported",
+				  NPUC_RANK);
 	s->dims[s->rank] = (uint32_t)count;
 	s->step[s->rank++] = step;
 	return 0;
@@ -386,8 +394,9 @@ static int slice_dim(struct lowered *l, struct slicing *s, uint32_t dim,
 	resolve_range(r, s->p.x->dims[dim], &first, &count);
 	if (r->shrink && (r->stride < 0 || count != 1 || first < 0))
 		return lower_fail(l, EINVAL,
-				  "element %d of dimension %u of %d, stride %d", r->begin,
-				  dim, s->p.x->dims[dim], r->stride);
+				  "element %d of dimension %u of size %d with stride %d "
+				  "is not a valid single element",
+				  r->begin, dim, s->p.x->dims[dim], r->stride);
 	s->m.a_at += first * s->p.a_step[dim];
 	return r->shrink ? 0
 			 : add_result_dim(l, s, count,
@@ -427,7 +436,8 @@ static int slice_dims(struct lowered *l, struct slicing *s)
 			after--;
 			if (dim + after >= s->p.x->rank)
 				return lower_fail(l, ENOTSUP,
-						  "an ellipsis for no dimension");
+						  "an ellipsis that stands for no "
+						  "dimension is not supported");
 			while (!rc && dim + after < s->p.x->rank)
 				rc = whole_dim(l, s, dim++);
 			continue;
@@ -438,7 +448,8 @@ static int slice_dims(struct lowered *l, struct slicing *s)
 		}
 		after--;
 		if (dim == s->p.x->rank)
-			return lower_fail(l, EINVAL, "%u ranges for %u dimensions",
+			return lower_fail(l, EINVAL,
+					  "%u ranges are given for %u dimensions",
 					  s->given, s->p.x->rank);
 		rc = slice_dim(l, s, dim++, &r);
 	}
@@ -461,15 +472,17 @@ int lower_strided_slice(struct lowered *l)
 	if (!rc)
 		rc = lower_ints(l, 3, false, s.given, &s.strides, NULL);
 	if (!rc && !s.given && lower_t(l, lower_op(l)->inputs[2])->count)
-		rc = lower_fail(l, EINVAL, "ends, but no beginnings");
+		rc = lower_fail(l, EINVAL, "ends are given, but no beginnings");
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < STRIDED_SLICE_OFFSET; i++)
 		s.mask[i] = (uint32_t)lower_option(l, OPTIONS_STRIDED_SLICE, i, 0);
 	if (lower_option_u8(l, OPTIONS_STRIDED_SLICE, STRIDED_SLICE_OFFSET))
-		return lower_fail(l, ENOTSUP, "ends that count from the beginnings");
+		return lower_fail(
+			l, ENOTSUP,
+			"ends that count from the beginnings are not supported");
 	if (s.mask[STRIDED_SLICE_ELLIPSIS] & (s.mask[STRIDED_SLICE_ELLIPSIS] - 1))
-		return lower_fail(l, EINVAL, "more than one ellipsis");
+		return lower_fail(l, EINVAL, "more than one ellipsis is given");
 	rc = slice_dims(l, &s);
 	if (!rc)
 		rc = lower_dims(l, s.p.d, s.rank, s.dims);

@@ -79,7 +79,8 @@ static int gather_dims(struct lowered *l, const struct move_pair *p, uint32_t ax
 
 	for (uint32_t i = 0; i < batch; i++)
 		if (at->dims[i] != p->x->dims[i])
-			return lower_fail(l, EINVAL, "dimension %u: %d and %d", i,
+			return lower_fail(l, EINVAL,
+					  "dimension %u: sizes %d and %d differ", i,
 					  p->x->dims[i], at->dims[i]);
 	for (uint32_t i = 0; i < axis; i++)
 		dims[rank++] = (uint32_t)p->x->dims[i];
@@ -104,7 +105,8 @@ static int gather_indices(struct lowered *l, int64_t size, const uint32_t **inde
 		return -ENOMEM;
 	for (uint32_t i = 0; i < *count; i++) {
 		if (given[i] < 0 || given[i] >= size)
-			return lower_fail(l, EINVAL, "index %d of %lld elements",
+			return lower_fail(l, EINVAL,
+					  "index %d is outside the %lld elements",
 					  given[i], (long long)size);
 		copy[i] = (uint32_t)given[i];
 	}
@@ -135,13 +137,15 @@ int lower_gather(struct lowered *l)
 		batch_dims += (int32_t)lower_t(l, lower_op(l)->inputs[1])->rank;
 	if (batch_dims < 0 || (uint32_t)batch_dims > axis ||
 	    (uint32_t)batch_dims > lower_t(l, lower_op(l)->inputs[1])->rank)
-		return lower_fail(l, EINVAL, "%d batch dimensions, axis %u", batch_dims,
-				  axis);
+		return lower_fail(l, EINVAL,
+				  "%d batch dimensions are invalid with axis %u",
+				  batch_dims, axis);
 	batch = (uint32_t)batch_dims;
 	rc = gather_dims(l, &p, axis, batch);
 	batches = move_product(p.x, 0, batch);
 	if (!rc && (count > PICKED_MAX || batches > PICKED_MAX))
-		rc = lower_fail(l, ENOTSUP, "%u indices; at most %u", count, PICKED_MAX);
+		rc = lower_fail(l, ENOTSUP, "%u indices; at most %u are supported", count,
+				PICKED_MAX);
 	if (rc || !count)
 		return rc;
 	k = (struct pick){
@@ -199,12 +203,13 @@ int lower_resize_nearest(struct lowered *l)
 	if (rc)
 		return rc;
 	if (p.x->rank != 4 || !p.x->count)
-		return lower_fail(l, EINVAL, "tensor '%.80s' has %u dimensions, not 4",
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s' has %u dimensions instead of 4",
 				  p.x->name, p.x->rank);
 	if (to[0] < 1 || to[1] < 1 || to[0] > (int32_t)PICKED_MAX ||
 	    to[1] > (int32_t)PICKED_MAX)
-		return lower_fail(l, EINVAL, "a size of %d x %d; 1 to %u", to[0], to[1],
-				  PICKED_MAX);
+		return lower_fail(l, EINVAL, "a size of %d x %d; 1 to %u is supported",
+				  to[0], to[1], PICKED_MAX);
 	rc = lower_dims(l, p.d, 4,
 			(uint32_t[]){(uint32_t)p.x->dims[0], (uint32_t)to[0],
 				     (uint32_t)to[1], (uint32_t)p.x->dims[3]});
@@ -273,15 +278,16 @@ static int mirror_dims(struct lowered *l, const struct move_pair *p, const int32
 		int32_t most = p->x->dims[i] - 1 + edge;
 
 		if (pair[0] < 0 || pair[1] < 0 || pair[0] > most || pair[1] > most)
-			return lower_fail(
-				l, EINVAL,
-				"paddings %d and %d of dimension %u; at most %d", pair[0],
-				pair[1], i, most);
+			return lower_fail(l, EINVAL,
+					  "paddings %d and %d of dimension %u; they must "
+					  "be at most %d",
+					  pair[0], pair[1], i, most);
 		dims[i] = (uint32_t)p->x->dims[i] + (uint32_t)pair[0] + (uint32_t)pair[1];
 		if (dims[i] > PICKED_MAX)
-			return lower_fail(l, ENOTSUP,
-					  "dimension %u becomes %u; at most %u", i,
-					  dims[i], PICKED_MAX);
+			return lower_fail(
+				l, ENOTSUP,
+				"dimension %u becomes %u; at most %u is supported", i,
+				dims[i], PICKED_MAX);
 	}
 	return lower_dims(l, p->d, p->x->rank, dims);
 }
@@ -297,7 +303,8 @@ int lower_mirror_pad(struct lowered *l)
 	int rc = move_pair_with(l, &p, 2, &pads, NULL);
 
 	if (!rc && edge > 1)
-		rc = lower_fail(l, ENOTSUP, "mode %d; 0 REFLECT, 1 SYMMETRIC", edge);
+		rc = lower_fail(l, ENOTSUP,
+				"mode %d is unknown; 0 is REFLECT, 1 is SYMMETRIC", edge);
 	if (!rc)
 		rc = move_same_quant(l, p.a, p.d);
 	if (!rc)

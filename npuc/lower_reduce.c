@@ -79,14 +79,17 @@ static int largest(struct lowered *l, uint32_t a, uint32_t d, uint64_t d_at,
 	int rc = 0;
 
 	if (x.inner > SIDE_MAX)
-		return lower_fail(l, ENOTSUP, "%u elements side by side; at most %u",
+		return lower_fail(l, ENOTSUP,
+				  "%u elements side by side; at most %u are supported",
 				  x.inner, SIDE_MAX);
 	while (!rc && x.k > KERNEL_MAX) {
 		uint32_t f = divisor(x.k), out = f ? 1 : (x.k - 1) / STRIDE_MAX + 1, to;
 		struct along part = x;
 
 		if (!f && x.k > SIDE_MAX)
-			return lower_fail(l, ENOTSUP, "the largest of %u elements", x.k);
+			return lower_fail(l, ENOTSUP,
+					  "the largest of %u elements is not supported",
+					  x.k);
 		if (f) {
 			part.outer = x.outer * (x.k / f);
 			part.k = f;
@@ -377,7 +380,7 @@ static int indices(struct lowered *l, uint32_t ranks, uint32_t d, uint64_t n,
 	if (!weights || !bias)
 		return -ENOMEM;
 	if (n > SIDE_MAX)
-		return lower_fail(l, ENOTSUP, "%llu indices; at most %u",
+		return lower_fail(l, ENOTSUP, "%llu indices; at most %u are supported",
 				  (unsigned long long)n, SIDE_MAX);
 	for (uint32_t i = 0; i < words * levels; i++)
 		weights[i] = KERNEL_MAX;
@@ -523,8 +526,8 @@ static int arg_operands(struct lowered *l, uint32_t *a, uint32_t *d, struct alon
 	t = lower_t(l, *a);
 	at = axis[0] < 0 ? (int64_t)axis[0] + t->rank : axis[0];
 	if (at < 0 || at >= (int64_t)t->rank)
-		return lower_fail(l, EINVAL, "axis %d of %u dimensions", axis[0],
-				  t->rank);
+		return lower_fail(l, EINVAL, "axis %d does not exist in %u dimensions",
+				  axis[0], t->rank);
 	*x = (struct along){1, (uint32_t)t->dims[at], 1};
 	for (uint32_t i = 0; i < t->rank; i++) {
 		if (i != at)
@@ -536,8 +539,10 @@ static int arg_operands(struct lowered *l, uint32_t *a, uint32_t *d, struct alon
 	if (rc)
 		return rc;
 	if (x->k > KERNEL_MAX * KERNEL_MAX)
-		return lower_fail(l, ENOTSUP, "the index of one of %u; at most %u", x->k,
-				  KERNEL_MAX * KERNEL_MAX);
+		return lower_fail(
+			l, ENOTSUP,
+			"the index of one of %u elements; at most %u are supported", x->k,
+			KERNEL_MAX * KERNEL_MAX);
 	return 0;
 }
 

@@ -394,9 +394,12 @@ int wide_softmax(struct lowered *l, uint32_t a, uint32_t d, uint32_t cols,
 	int rc;
 
 	if (cols > COLS_MAX)
-		return lower_fail(l, ENOTSUP, "rows of %u; at most %u", cols, COLS_MAX);
+		return lower_fail(l, ENOTSUP,
+				  "rows of %u elements; at most %u are supported", cols,
+				  COLS_MAX);
 	if (count > INT32_MAX / 16)
-		return lower_fail(l, ENOTSUP, "%llu numbers; less than 2^27",
+		return lower_fail(l, ENOTSUP,
+				  "%llu elements; less than 2^27 are supported",
 				  (unsigned long long)count);
 	rc = exps(l, &s, a, q, &e);
 	if (!rc)

@@ -62,7 +62,8 @@ static int new_variable(struct lowered *l, struct variable with)
 	struct variable *v = l->variables;
 
 	if (l->variable_count == VARIABLES_MAX)
-		return lower_fail(l, ENOTSUP, "more than %u variables", VARIABLES_MAX);
+		return lower_fail(l, ENOTSUP, "more than %u variables are not supported",
+				  VARIABLES_MAX);
 	if (!v) {
 		v = lower_own(l, VARIABLES_MAX * sizeof(*v));
 		if (!v)
@@ -116,12 +117,12 @@ static int shape_variable(struct lowered *l, struct variable *v,
 	}
 	if (v->type == t->type && l->values[v->value].bytes == t->bytes)
 		return 0;
-	return lower_fail(l, EINVAL,
-			  "variable '%s' has %llu bytes of %s, tensor '%.80s' %llu of %s",
-			  shown(l, v, name),
-			  (unsigned long long)l->values[v->value].bytes,
-			  npuc_type_name(v->type), t->name, (unsigned long long)t->bytes,
-			  npuc_type_name(t->type));
+	return lower_fail(
+		l, EINVAL,
+		"variable '%s' has %llu bytes of %s, but tensor '%.80s' has %llu of %s",
+		shown(l, v, name), (unsigned long long)l->values[v->value].bytes,
+		npuc_type_name(v->type), t->name, (unsigned long long)t->bytes,
+		npuc_type_name(t->type));
 }
 
 static int copy(struct lowered *l, uint32_t a, uint32_t d)
@@ -154,14 +155,14 @@ static int assign_first(struct lowered *l, const struct npuc_model *m,
 
 	if (op->input_count != 2 || op->inputs[0] == NPUC_NONE ||
 	    op->inputs[1] == NPUC_NONE || !handles[op->inputs[0]])
-		return lower_fail(l, EINVAL, "an assignment without variable or value");
+		return lower_fail(l, EINVAL, "an assignment has no variable or no value");
 	v = &l->variables[handles[op->inputs[0]] - 1];
 	t = &m->tensors[op->inputs[1]].t;
 	if ((t->type != NPUC_INT8 && t->type != NPUC_UINT8 && t->type != NPUC_INT16) ||
 	    !t->count)
 		return lower_fail(
 			l, ENOTSUP,
-			"tensor '%.80s' is %s; variables are int8, uint8 or int16",
+			"tensor '%.80s' is %s; a variable must be int8, uint8 or int16",
 			t->name, t->count ? npuc_type_name(t->type) : "empty");
 	if (!t->data)
 		return lower_fail(l, ENOTSUP, "tensor '%.80s' must be constant", t->name);
@@ -194,8 +195,8 @@ static int run_once(struct lowered *l, const struct npuc_model *m)
 		default:
 			lower_operator_name(op, name);
 			rc = lower_fail(l, ENOTSUP,
-					"%s in the graph that it calls; only constants "
-					"are assigned there",
+					"%s is in the graph that it calls; only "
+					"assignments of constants are supported there",
 					name);
 			break;
 		}
@@ -209,8 +210,10 @@ int lower_call_once(struct lowered *l)
 
 	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "when opened");
 	if (graph < 1 || (uint32_t)graph > l->m->more_count)
-		return lower_fail(l, EINVAL, "graph %d; 1 to %u", graph,
-				  l->m->more_count);
+		return lower_fail(
+			l, EINVAL,
+			"graph %d does not exist; the model has the graphs 1 to %u",
+			graph, l->m->more_count);
 	return run_once(l, l->m->more[graph - 1]);
 }
 
@@ -225,7 +228,7 @@ int lower_var_handle(struct lowered *l)
 	if (op->output_count != 1 || op->outputs[0] == NPUC_NONE)
 		return lower_fail(l, EINVAL, "%u outputs; exactly 1", op->output_count);
 	if (!is_handle(lower_t(l, op->outputs[0])))
-		return lower_fail(l, EINVAL, "tensor '%.80s' is no single resource",
+		return lower_fail(l, EINVAL, "tensor '%.80s' is not a single resource",
 				  lower_t(l, op->outputs[0])->name);
 	rc = find_variable(l, name_of(l->m, op), &index);
 	if (!rc)
@@ -241,7 +244,7 @@ static struct variable *take_variable(struct lowered *l, uint32_t operands)
 	if (lower_counts(l, operands, operands))
 		return NULL;
 	if (op->inputs[0] == NPUC_NONE || !l->values[op->inputs[0]].variable) {
-		lower_fail(l, EINVAL, "operand 0 is no variable");
+		lower_fail(l, EINVAL, "operand 0 is not a variable");
 		return NULL;
 	}
 	return &l->variables[l->values[op->inputs[0]].variable - 1];
@@ -256,7 +259,7 @@ int lower_read_variable(struct lowered *l)
 	int rc = v ? lower_result16(l, &d) : -EINVAL;
 
 	if (!rc && !v->assigned)
-		rc = lower_fail(l, EINVAL, "nothing has assigned variable '%s' before",
+		rc = lower_fail(l, EINVAL, "variable '%s' is read before it is assigned",
 				shown(l, v, name));
 	if (!rc)
 		rc = shape_variable(l, v, lower_t(l, d));

@@ -84,12 +84,11 @@ static int shape(struct lowered *l, struct svdf *x)
 	if (a->rank != 2 || w->rank != 2 || t->rank != 2 || rank < 1 ||
 	    w->dims[0] % rank || w->dims[1] != a->dims[1] || t->dims[0] != w->dims[0] ||
 	    !t->count)
-		return lower_fail(l, EINVAL,
-				  "input, weights and rank %d do not fit each other",
+		return lower_fail(l, EINVAL, "input, weights and rank %d do not match",
 				  rank);
 	if (a->dims[1] > INPUTS_MAX)
-		return lower_fail(l, ENOTSUP, "%d inputs; at most %d", a->dims[1],
-				  INPUTS_MAX);
+		return lower_fail(l, ENOTSUP, "%d inputs; at most %d are supported",
+				  a->dims[1], INPUTS_MAX);
 	x->batches = (uint32_t)a->dims[0];
 	x->inputs = (uint32_t)a->dims[1];
 	x->filters = (uint32_t)w->dims[0];
@@ -105,9 +104,10 @@ static int shape(struct lowered *l, struct svdf *x)
 	if (rc)
 		return rc;
 	if (lower_option_u8(l, OPTIONS_SVDF, SVDF_ACTIVATION) != QUANT_ACT_RELU)
-		return lower_fail(l, ENOTSUP,
-				  "a fused activation other than RELU, which TensorFlow "
-				  "Lite has not for int8 either");
+		return lower_fail(
+			l, ENOTSUP,
+			"a fused activation other than RELU is not supported (TensorFlow "
+			"Lite does not support it for int8 either)");
 	return 0;
 }
 
@@ -152,12 +152,17 @@ static int check_multiplier(struct lowered *l, const char *what, struct quant_mu
 	double real = (double)q.mult / (double)(UINT32_C(1) << 31);
 
 	if (q.shift > 0)
-		return lower_fail(l, ENOTSUP, "the multiplier of %s is 1 or more", what);
+		return lower_fail(
+			l, ENOTSUP,
+			"the multiplier of %s is 1 or more, which is not supported",
+			what);
 	for (int32_t i = 0; i > q.shift; i--)
 		real /= 2;
 	if (real * largest >= (double)(1u << REAL_BITS_MAX))
-		return lower_fail(l, ENOTSUP, "%s may come to %.0f steps; less than 2^%u",
-				  what, real * largest, REAL_BITS_MAX);
+		return lower_fail(
+			l, ENOTSUP,
+			"%s may come to %.0f steps; less than 2^%u are supported", what,
+			real * largest, REAL_BITS_MAX);
 	return 0;
 }
 
@@ -174,10 +179,10 @@ static int multipliers(struct lowered *l, struct svdf *x)
 				  "weights and state must be quantized per tensor");
 	x->feature = quant_of((double)feature);
 	x->time = quant_of((double)time);
-	rc = check_multiplier(l, "what its weights in space give", x->feature,
+	rc = check_multiplier(l, "the result of the weights in space", x->feature,
 			      (double)x->inputs * 255 * 128);
 	return rc ? rc
-		  : check_multiplier(l, "what its weights in time give", x->time,
+		  : check_multiplier(l, "the result of the weights in time", x->time,
 				     largest_sum(l, x));
 }
 

@@ -144,14 +144,15 @@ static int turned_axis(struct lowered *l, const char *name, struct axis *a,
 
 	if (!a->stride || a->stride > KERNEL_MAX || !a->k || a->k > KERNEL_MAX)
 		return lower_fail(l, a->stride && a->k ? ENOTSUP : EINVAL,
-				  "%s: stride %u, kernel %u; 1 to %u", name, a->stride,
-				  a->k, KERNEL_MAX);
+				  "%s: stride %u, kernel %u; both must be 1 to %u", name,
+				  a->stride, a->k, KERNEL_MAX);
 	span = (uint64_t)(a->out - 1) / a->stride * a->stride + a->k;
 	a->pad = 0;
 	if (padding == CONV_SAME && span > a->out)
 		a->pad = (uint32_t)((span - a->out) / 2);
 	if (a->pad > KERNEL_MAX)
-		return lower_fail(l, ENOTSUP, "%s: padding of %u; at most %u", name,
+		return lower_fail(l, ENOTSUP,
+				  "%s: padding of %u; at most %u is supported", name,
 				  a->pad, KERNEL_MAX);
 	return 0;
 }
@@ -177,7 +178,8 @@ static int turned_geometry(struct lowered *l, struct conv *c)
 	c->w.y.k = (uint32_t)t->dims[1];
 	c->w.x.k = (uint32_t)t->dims[2];
 	if (d->rank != 4)
-		return lower_fail(l, EINVAL, "tensor '%.80s' has %u dimensions, not 4",
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s' has %u dimensions instead of 4",
 				  d->name, d->rank);
 	for (uint32_t i = 0; !rc && i < 4; i++)
 		dims[i] = (uint32_t)shape[i];
@@ -192,7 +194,8 @@ static int turned_geometry(struct lowered *l, struct conv *c)
 	c->w.x.stride =
 		(uint32_t)lower_option(l, OPTIONS_TRANSPOSE_CONV, TRANSPOSE_STRIDE_W, 0);
 	if (!rc && padding > CONV_VALID)
-		rc = lower_fail(l, ENOTSUP, "padding %u; 0 SAME, 1 VALID", padding);
+		rc = lower_fail(l, ENOTSUP,
+				"padding %u is unknown; 0 is SAME, 1 is VALID", padding);
 	if (!rc)
 		rc = turned_axis(l, "rows", &c->w.y, padding);
 	return rc ? rc : turned_axis(l, "columns", &c->w.x, padding);
@@ -595,7 +598,8 @@ static int blend_all(struct lowered *l, const struct conv *c, bool align, bool h
 		rc = find_blends(l, &c->w.x, align, half, &xs, &x_count);
 	if (!rc && (uint64_t)y_count * x_count > PHASES_MAX)
 		rc = lower_fail(l, ENOTSUP,
-				"%llu kinds of outputs between elements; at most %u",
+				"%llu kinds of outputs between elements; at most %u are "
+				"supported",
 				(unsigned long long)y_count * x_count, PHASES_MAX);
 	for (uint32_t i = 0; !rc && i < y_count; i++)
 		for (uint32_t k = 0; k < x_count; k++)
@@ -603,10 +607,9 @@ static int blend_all(struct lowered *l, const struct conv *c, bool align, bool h
 					: !is_narrow(&ys[i], &xs[k]);
 	if (!rc && lower_t(l, c->d)->type == NPUC_UINT8 &&
 	    (wide || !is_exact(&c->w.y, align) || !is_exact(&c->w.x, align)))
-		rc = lower_fail(
-			l, ENOTSUP,
-			"uint8 by this ratio, whose weights TensorFlow Lite has in "
-			"float32; int8 is compiled");
+		rc = lower_fail(l, ENOTSUP,
+				"uint8 is not compiled for this ratio, for which "
+				"TensorFlow Lite uses float32 weights; use int8");
 	if (!rc && wide)
 		rc = lower_value(l, pixels * sums_bytes(c), NULL, &to.d);
 	for (uint32_t i = 0; !rc && i < y_count; i++)
@@ -639,9 +642,10 @@ int lower_resize_bilinear(struct lowered *l)
 	if (rc)
 		return rc;
 	if (size[0] < 1 || size[1] < 1 || (align && half))
-		return lower_fail(l, EINVAL, "to %d x %d%s", size[0], size[1],
-				  align && half ? ", corners aligned and half pixels"
-						: "");
+		return lower_fail(
+			l, EINVAL, "resizing to %d x %d%s is invalid", size[0], size[1],
+			align && half ? " with both aligned corners and half pixels"
+				      : "");
 	c.n = c.groups = c.w.c;
 	c.w.y.out = (uint32_t)size[0];
 	c.w.x.out = (uint32_t)size[1];

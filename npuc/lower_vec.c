@@ -104,7 +104,8 @@ static int rescale(struct lowered *l, uint32_t a, uint32_t d, double real, uint3
 		return int16_rescale(l, a, d, real, min, max);
 	q = quant_of(real);
 	if (q.shift > 22) /* 9 bits stay in 32 */
-		return lower_fail(l, ENOTSUP, "a scale that grows %g times", real);
+		return lower_fail(l, ENOTSUP,
+				  "a scale that grows %g times is not supported", real);
 	quant_table_rescale(lower_side(l, a), lower_side(l, d), q, min, max, table);
 	lower_describe(l, a, d);
 	return lower_lut(l, a, d, lower_t(l, d)->count, table);
@@ -124,11 +125,10 @@ int lower_relu(struct lowered *l)
 	if (rc)
 		return rc;
 	if (lower_t(l, a)->type == NPUC_INT16 && act == QUANT_ACT_RELU_N1_TO_1)
-		return lower_fail(
-			l, ENOTSUP,
-			"tensor '%.80s' is int16, which TensorFlow Lite has not "
-			"for this operator",
-			lower_t(l, a)->name);
+		return lower_fail(l, ENOTSUP,
+				  "tensor '%.80s' is int16, which TensorFlow Lite does "
+				  "not support for this operator",
+				  lower_t(l, a)->name);
 	real = lower_t(l, a)->scale / lower_t(l, d)->scale;
 	return rescale(l, a, d, (double)real, act);
 }
@@ -143,13 +143,16 @@ static int function16(struct lowered *l, uint32_t a, uint32_t d, bool logistic)
 	if (!table)
 		return -ENOMEM;
 	if (out != 1.0f / 32768)
-		return lower_fail(l, ENOTSUP, "output scale %g; only 1/32768",
+		return lower_fail(l, ENOTSUP,
+				  "output scale %g; only 1/32768 is supported",
 				  (double)out);
 	if (count > INT32_MAX / 2)
-		return lower_fail(l, ENOTSUP, "%llu numbers; less than 2^30",
+		return lower_fail(l, ENOTSUP,
+				  "%llu elements; less than 2^30 are supported",
 				  (unsigned long long)count);
 	if (!quant_table_sigmoid(in, logistic, table))
-		return lower_fail(l, ENOTSUP, "input scale %g; less than 5.3",
+		return lower_fail(l, ENOTSUP,
+				  "input scale %g; less than 5.3 is supported",
 				  (double)in);
 	lower_describe(l, a, d);
 	return wide_table(l, a, d, (uint32_t)count, table);
@@ -169,7 +172,7 @@ int lower_function(struct lowered *l)
 	if (lower_t(l, a)->type == NPUC_INT16)
 		return function16(l, a, d, logistic);
 	if (logistic && lower_t(l, d)->scale != 1.0f / 256)
-		return lower_fail(l, ENOTSUP, "output scale %g; only 1/256",
+		return lower_fail(l, ENOTSUP, "output scale %g; only 1/256 is supported",
 				  (double)lower_t(l, d)->scale);
 	table = lower_own(l, 256);
 	if (!table)
@@ -198,10 +201,10 @@ int lower_quantize(struct lowered *l)
 	if (rc)
 		return rc;
 	if (lower_t(l, a)->type != NPUC_INT16 && lower_t(l, d)->type == NPUC_INT16)
-		return lower_fail(
-			l, ENOTSUP,
-			"%s becomes int16, which TensorFlow Lite has not either",
-			npuc_type_name(lower_t(l, a)->type));
+		return lower_fail(l, ENOTSUP,
+				  "converting %s to int16 is not supported (nor is it in "
+				  "TensorFlow Lite)",
+				  npuc_type_name(lower_t(l, a)->type));
 	return rescale(l, a, d,
 		       (double)lower_t(l, a)->scale / (double)lower_t(l, d)->scale,
 		       QUANT_ACT_NONE);
@@ -223,7 +226,8 @@ int lower_dequantize(struct lowered *l)
 				 "on the host");
 			return lower_same_dims(l, a, op->outputs[0]);
 		}
-	return lower_fail(l, ENOTSUP, "float32 inside the model");
+	return lower_fail(l, ENOTSUP,
+			  "float32 is supported only at the model's inputs and outputs");
 }
 
 /* ---- softmax ---------------------------------------------------------------------- */
@@ -235,11 +239,13 @@ static int softmax16(struct lowered *l, uint32_t a, uint32_t d, float beta)
 	const float out = lower_t(l, d)->scale, wanted = 1.0f / 32768;
 
 	if (fabsf(out - wanted) > 0.001f * wanted)
-		return lower_fail(l, ENOTSUP, "output scale %g; only 1/32768 of int16",
+		return lower_fail(l, ENOTSUP,
+				  "output scale %g; only 1/32768 is supported for int16",
 				  (double)out);
 	if (!(times >= 0) || !isfinite(times))
-		return lower_fail(l, ENOTSUP, "beta %g times scale %g", (double)beta,
-				  (double)t->scale);
+		return lower_fail(l, ENOTSUP,
+				  "beta %g times scale %g is negative or not finite",
+				  (double)beta, (double)t->scale);
 	lower_describe(l, a, d);
 	return wide_softmax(l, a, d, t->rank ? (uint32_t)t->dims[t->rank - 1] : 1,
 			    quant_of((double)times / (10.0 / 65535)));
@@ -267,13 +273,15 @@ int lower_softmax(struct lowered *l)
 		return softmax16(l, a, d, beta);
 	t = lower_t(l, d);
 	if (t->scale != 1.0f / 256 || t->zero_point != quant_min(t->type))
-		return lower_fail(l, ENOTSUP,
-				  "output scale %g, zero point %d; only 1/256 and %d",
-				  (double)t->scale, t->zero_point, quant_min(t->type));
+		return lower_fail(
+			l, ENOTSUP,
+			"output scale %g, zero point %d; only 1/256 and %d are supported",
+			(double)t->scale, t->zero_point, quant_min(t->type));
 	t = lower_t(l, a);
 	cols = t->rank ? (uint32_t)t->dims[t->rank - 1] : 1;
 	if (cols > SOFTMAX_COLS)
-		return lower_fail(l, ENOTSUP, "rows of %u; at most %u", cols,
+		return lower_fail(l, ENOTSUP,
+				  "rows of %u elements; at most %u are supported", cols,
 				  SOFTMAX_COLS);
 	table = lower_own(l, 256 * sizeof(*table));
 	if (!table)
@@ -311,8 +319,10 @@ static int find_pads(struct lowered *l, uint32_t a, uint32_t d, struct move *m)
 		int64_t size = (int64_t)pair[0] + pair[1] + x->dims[i];
 
 		if (pair[0] < 0 || pair[1] < 0 || size > INT32_MAX)
-			return lower_fail(l, EINVAL, "paddings %d and %d of dimension %u",
-					  pair[0], pair[1], i);
+			return lower_fail(
+				l, EINVAL,
+				"paddings %d and %d of dimension %u are invalid", pair[0],
+				pair[1], i);
 		dims[i] = (uint32_t)size;
 	}
 	rc = lower_dims(l, d, x->rank, dims);
@@ -342,7 +352,7 @@ static int pad_value(struct lowered *l, uint32_t d, int32_t *value)
 		return rc;
 	t = lower_t(l, v);
 	if (!l->values[v].data || t->count != 1)
-		return lower_fail(l, ENOTSUP, "tensor '%.80s' must be one constant",
+		return lower_fail(l, ENOTSUP, "tensor '%.80s' must be a single constant",
 				  t->name);
 	*value = quant_number(l->values[v].data, t->type);
 	return 0;

@@ -152,7 +152,8 @@ int wide_mul(struct lowered *l, const uint32_t v[3], struct quant_mult q, int32_
 	int rc;
 
 	if (rows > INT32_MAX)
-		return lower_fail(l, ENOTSUP, "%llu numbers; less than 2^31",
+		return lower_fail(l, ENOTSUP,
+				  "%llu elements; less than 2^31 are supported",
 				  (unsigned long long)rows);
 	rc = wide_open(l, v[0], product.rows, &a);
 	if (!rc)
@@ -350,7 +351,8 @@ int wide_max_pool(struct lowered *l, uint32_t a, uint32_t d, const struct window
 	int rc;
 
 	if (all > INT32_MAX / 8)
-		return lower_fail(l, ENOTSUP, "%llu elements of windows; at most 2^28",
+		return lower_fail(l, ENOTSUP,
+				  "%llu elements of windows; at most 2^28 are supported",
 				  all);
 	rc = lower_value(l, all * 2, NULL, &v);
 	/* What lies beside the image counts for nothing. */

@@ -286,7 +286,7 @@ static int check(const struct parse *p)
 {
 	if (!p->f->bad)
 		return 0;
-	return npuc_fail(p->why, EINVAL, "%s: broken at byte %zu: %s", p->m->file,
+	return npuc_fail(p->why, EINVAL, "%s: invalid at byte %zu: %s", p->m->file,
 			 p->f->bad_at, p->f->bad);
 }
 
@@ -314,7 +314,8 @@ static int read_shape(struct parse *p, struct model_tensor *t, uint32_t index,
 
 	if (shape.count > NPUC_RANK)
 		return npuc_fail(p->why, ENOTSUP,
-				 "%s: tensor %u ('%s') has %u dimensions; at most %d",
+				 "%s: tensor %u ('%s') has %u dimensions; at most %d are "
+				 "supported",
 				 p->m->file, index, t->name, shape.count, NPUC_RANK);
 	t->t.rank = shape.count;
 	for (uint32_t i = 0; i < shape.count; i++) {
@@ -351,17 +352,18 @@ static int read_quantization(struct parse *p, struct model_tensor *t, uint32_t i
 	if (check(p))
 		return -EINVAL;
 	if (flat_u8(f, q, QUANT_DETAILS_TYPE, 0))
-		t->unusable = "has a quantization of its own kind";
+		t->unusable = "has custom quantization, which is not supported";
 	t->t.scales = t->scales.count;
 	if (!t->t.scales)
 		return 0;
 	if (t->zero_points.count && t->zero_points.count != t->scales.count)
-		wrong = "the number of zero points is not that of scales";
+		wrong = "the number of zero points differs from the number of scales";
 	if (dim < 0 || (t->t.rank && (uint32_t)dim >= t->t.rank))
-		wrong = "the quantized dimension is not one of its shape";
+		wrong = "its quantized dimension does not exist";
 	else if (t->t.scales > 1 &&
 		 (!t->t.rank || (uint32_t)t->t.dims[dim] != t->t.scales))
-		wrong = "the number of scales is not the size of the quantized dimension";
+		wrong = "the number of scales differs from the size of the quantized "
+			"dimension";
 	if (wrong)
 		return npuc_fail(p->why, EINVAL, "%s: tensor %u ('%s'): %s", p->m->file,
 				 index, t->name, wrong);
@@ -371,9 +373,10 @@ static int read_quantization(struct parse *p, struct model_tensor *t, uint32_t i
 		int64_t z = flat_vector_i64(f, t->zero_points, i);
 
 		if (z < INT32_MIN || z > INT32_MAX)
-			return npuc_fail(p->why, EINVAL,
-					 "%s: tensor %u ('%s'): zero point %lld",
-					 p->m->file, index, t->name, (long long)z);
+			return npuc_fail(
+				p->why, EINVAL,
+				"%s: tensor %u ('%s'): zero point %lld is invalid",
+				p->m->file, index, t->name, (long long)z);
 	}
 	t->t.zero_point = npuc_tensor_zero_point(p->m, index, 0);
 	return 0;
@@ -391,8 +394,10 @@ static int read_data(struct parse *p, struct model_tensor *t, uint32_t index,
 	if (!buffer && !p->buffers.count)
 		return 0;
 	if (buffer >= p->buffers.count)
-		return npuc_fail(p->why, EINVAL, "%s: tensor %u ('%s'): buffer %u of %u",
-				 p->m->file, index, t->name, buffer, p->buffers.count);
+		return npuc_fail(
+			p->why, EINVAL,
+			"%s: tensor %u ('%s') uses buffer %u, but the file has %u",
+			p->m->file, index, t->name, buffer, p->buffers.count);
 	b = flat_vector_table(f, p->buffers, buffer);
 	data = flat_vector(f, b, BUFFER_DATA, 1);
 	at = flat_u64(f, b, BUFFER_OFFSET, 0);
@@ -412,12 +417,11 @@ static int read_data(struct parse *p, struct model_tensor *t, uint32_t index,
 	if (!size)
 		return 0;
 	if (npuc_type_bytes(t->t.type) && size != t->t.bytes)
-		return npuc_fail(p->why, EINVAL,
-				 "%s: tensor %u ('%s') takes %llu bytes, its buffer has "
-				 "%llu",
-				 p->m->file, index, t->name,
-				 (unsigned long long)t->t.bytes,
-				 (unsigned long long)size);
+		return npuc_fail(
+			p->why, EINVAL,
+			"%s: tensor %u ('%s') takes %llu bytes, but its buffer has %llu",
+			p->m->file, index, t->name, (unsigned long long)t->t.bytes,
+			(unsigned long long)size);
 	t->t.data = f->data + at;
 	return 0;
 }
@@ -435,9 +439,9 @@ static int read_tensor(struct parse *p, struct flat_vector tensors, uint32_t ind
 
 	t->t.type = (enum npuc_type)flat_u8(f, at, TENSOR_TYPE, NPUC_FLOAT32);
 	if (flat_u8(f, at, TENSOR_VARIABLE, 0))
-		t->unusable = "is a variable";
+		t->unusable = "is a variable, which this operator does not support";
 	if (flat_has(f, at, TENSOR_SPARSITY))
-		t->unusable = "is sparse";
+		t->unusable = "is sparse, which is not supported";
 	for (uint32_t i = 0; i < signature.count; i++)
 		t->open |= flat_vector_i32(f, signature, i) < 0;
 	if (check(p))
@@ -464,9 +468,10 @@ static int read_refs(struct parse *p, struct flat_vector v, const char *whose,
 		int32_t index = flat_vector_i32(p->f, v, i);
 
 		if (index < -1 || index >= (int64_t)p->m->tensor_count)
-			return npuc_fail(p->why, EINVAL,
-					 "%s: %s %u is tensor %d; the file has %u",
-					 p->m->file, whose, i, index, p->m->tensor_count);
+			return npuc_fail(
+				p->why, EINVAL,
+				"%s: %s %u is tensor %d, but the file has %u tensors",
+				p->m->file, whose, i, index, p->m->tensor_count);
 		*p->next_ref++ = (uint32_t)index;
 	}
 	return 0;
@@ -490,7 +495,8 @@ static int read_op(struct parse *p, struct flat_vector ops, uint32_t index)
 	if (check(p))
 		return -EINVAL;
 	if (number >= p->codes.count)
-		return npuc_fail(p->why, EINVAL, "%s: layer %u: operator code %u of %u",
+		return npuc_fail(p->why, EINVAL,
+				 "%s: layer %u has operator code %u, but the file has %u",
 				 p->m->file, index, number, p->codes.count);
 	code = flat_vector_table(f, p->codes, number);
 	/* Codes above 127 are in the newer, wider field. */
@@ -544,15 +550,17 @@ static int make_tables(struct parse *p, struct flat_table graph,
 
 	if (tensors.count > NPUC_TENSORS_MAX || ops.count > NPUC_OPERATORS_MAX)
 		return npuc_fail(p->why, ENOTSUP,
-				 "%s: %u tensors and %u operators; at most %u of each",
+				 "%s: %u tensors and %u operators; at most %u of each "
+				 "are supported",
 				 m->file, tensors.count, ops.count, NPUC_TENSORS_MAX);
 	refs = count_refs(p, graph, ops);
 	if (check(p))
 		return -EINVAL;
 	if (refs > REFS_MAX)
-		return npuc_fail(p->why, ENOTSUP,
-				 "%s: operators name %llu tensors; at most %u", m->file,
-				 (unsigned long long)refs, REFS_MAX);
+		return npuc_fail(
+			p->why, ENOTSUP,
+			"%s: operators name %llu tensors; at most %u are supported",
+			m->file, (unsigned long long)refs, REFS_MAX);
 	m->tensors = calloc(tensors.count + 1, sizeof(*m->tensors));
 	m->ops = calloc(ops.count + 1, sizeof(*m->ops));
 	m->refs = calloc((size_t)refs + 1, sizeof(*m->refs));
@@ -643,11 +651,12 @@ static int read_model(struct parse *p)
 	if (check(p))
 		return -EINVAL;
 	if (version != SCHEMA_VERSION)
-		return npuc_fail(p->why, ENOTSUP, "%s: schema version %d; only %d",
+		return npuc_fail(p->why, ENOTSUP,
+				 "%s: schema version %d; only %d is supported",
 				 p->m->file, version, SCHEMA_VERSION);
 	if (!graphs.count || graphs.count > NPUC_GRAPHS_MAX)
-		return npuc_fail(p->why, ENOTSUP, "%s: %u graphs; 1 to %u", p->m->file,
-				 graphs.count, NPUC_GRAPHS_MAX);
+		return npuc_fail(p->why, ENOTSUP, "%s: %u graphs; 1 to %u are supported",
+				 p->m->file, graphs.count, NPUC_GRAPHS_MAX);
 	rc = read_graph(p, flat_vector_table(f, graphs, 0));
 	for (uint32_t i = 1; !rc && i < graphs.count; i++)
 		rc = read_more(p, flat_vector_table(f, graphs, i));
@@ -664,8 +673,8 @@ int npuc_model_parse(const void *bytes, size_t size, const char *name,
 	if (!bytes || !name || !model)
 		return npuc_fail(why, EINVAL, "npuc_model_parse: NULL argument");
 	if (size > NPUC_MODEL_MAX)
-		return npuc_fail(why, ENOTSUP, "%s: %zu bytes; at most %u", name, size,
-				 NPUC_MODEL_MAX);
+		return npuc_fail(why, ENOTSUP, "%s: %zu bytes; at most %u are supported",
+				 name, size, NPUC_MODEL_MAX);
 	m = calloc(1, sizeof(*m));
 	if (m) {
 		m->file = strdup(name);
@@ -714,7 +723,8 @@ int npuc_read_file(const char *path, size_t max, void **bytes, size_t *size,
 		rc = npuc_fail(why, EIO, "%s: cannot be read: %s", path,
 			       hal_strerror(errno));
 	else if (used > max)
-		rc = npuc_fail(why, ENOTSUP, "%s: longer than %zu bytes", path, max);
+		rc = npuc_fail(why, ENOTSUP, "%s: the file is longer than %zu bytes",
+			       path, max);
 out:
 	(void)fclose(f);
 	if (rc) {

@@ -16,22 +16,21 @@
 static const char help[] =
 	"usage: npuc [OPTION...] MODEL.tflite [-o PROGRAM.npu]\n"
 	"\n"
-	"A file - is standard input, or standard output.\n"
+	"The file name - means standard input or standard output.\n"
 	"\n"
 	"  -o, --output FILE    writes the program, which runs on every array size\n"
-	"  -e, --explain        a line a layer: shape, multiply-accumulates, cycles on "
-	"16 x "
-	"16\n"
-	"                       estimated, and measured where a device can be opened\n"
+	"  -e, --explain        prints a line per layer: shape, multiply-accumulates, "
+	"estimated\n"
+	"                       cycles on 16 x 16, and measured ones if a device can be "
+	"opened\n"
 	"  -t, --target TARGET  the device to measure on, as in hal_open: npu:0, "
 	"'npu:0?rows=8&cols=8';\n"
 	"                       default: what the configuration selects\n"
-	"  -n, --no-device      measure nothing\n"
+	"  -n, --no-device      do not measure\n"
 	"  -c, --check          lists inputs, outputs and everything that keeps the "
-	"model "
-	"from\n"
+	"model from\n"
 	"                       being compiled; writes nothing\n"
-	"  -j, --json           what --check says as JSON\n"
+	"  -j, --json           prints the result of --check as JSON\n"
 	"      --operators      lists the operators that are compiled\n"
 	"  -h, --help, -V, --version\n"
 	"\n"
@@ -176,7 +175,7 @@ static int explain_on(struct device *d, const struct npuc_model *m, const char *
 
 static int explain(const struct args *a, const struct npuc_model *m)
 {
-	char why[NPUC_WHY], no_device[NPUC_WHY] = "not asked for";
+	char why[NPUC_WHY], no_device[NPUC_WHY] = "not requested";
 	struct device d = {0};
 	int rc = 0;
 
@@ -291,20 +290,20 @@ static int npuc_main(int argc, char **argv)
 		}
 	}
 	if (optind == argc)
-		return tool_usage("no model");
+		return tool_usage("no model given");
 	if (optind + 1 < argc)
 		return tool_usage("too many arguments: %s", argv[optind + 1]);
 	if (!a.explain && (a.target || a.no_device))
-		return tool_usage("--target and --no-device belong to --explain");
+		return tool_usage("--target and --no-device are options of --explain");
 	if (a.target && a.no_device)
-		return tool_usage("--target and --no-device exclude each other");
+		return tool_usage("--target and --no-device cannot be used together");
 	if (a.check && (a.output || a.explain))
-		return tool_usage("--check goes with neither --output nor --explain");
+		return tool_usage("--check cannot be used with --output or --explain");
 	if (a.explain && a.output && strcmp(a.output, "-") == 0)
 		return tool_usage(
 			"--explain and the program cannot both go to standard output");
 	if (a.json && !a.check)
-		return tool_usage("--json belongs to --check");
+		return tool_usage("--json is an option of --check");
 	a.model = argv[optind];
 	return run(&a);
 }

@@ -38,7 +38,7 @@ struct text {
 __attribute__((format(printf, 2, 3))) static int wrong(const struct text *t,
 						       const char *fmt, ...)
 {
-	size_t used = (size_t)snprintf(t->why, NPUC_WHY, "a broken .npy header: ");
+	size_t used = (size_t)snprintf(t->why, NPUC_WHY, "invalid .npy header: ");
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -82,13 +82,13 @@ static int take_string(struct text *t, char *out, size_t room)
 
 	skip_blanks(t);
 	if (t->at == t->end || (*t->at != '\'' && *t->at != '"'))
-		return wrong(t, "a text in quotes is missing");
+		return wrong(t, "a quoted string is missing");
 	quote = *t->at;
 	for (t->at++; t->at < t->end && *t->at != quote; t->at++)
 		if (n + 1 < room)
 			out[n++] = (char)(isprint((unsigned char)*t->at) ? *t->at : '?');
 	out[n] = '\0';
-	return take(t, quote) ? 0 : wrong(t, "a quote is not closed");
+	return take(t, quote) ? 0 : wrong(t, "a quoted string is not terminated");
 }
 
 /* Find a type by NumPy's name: a byte order, '|' (none), '<', '>' or '=' (this
@@ -113,7 +113,7 @@ static int take_type(struct text *t, struct npy *npy)
 
 	skip_blanks(t);
 	if (t->at < t->end && *t->at == '[') {
-		snprintf(t->why, NPUC_WHY, "a structured array; one type is read");
+		snprintf(t->why, NPUC_WHY, "structured arrays are not supported");
 		return -EINVAL;
 	}
 	rc = take_string(t, name, sizeof(name));
@@ -121,22 +121,22 @@ static int take_type(struct text *t, struct npy *npy)
 		return rc;
 	if (find_type(name, &npy->type))
 		return 0;
-	snprintf(t->why, NPUC_WHY, "elements of type '%s'; %s", name,
-		 name[0] == '>'
-			 ? "little-endian ones are read, '<'"
-			 : "int8 is '|i1', uint8 '|u1', int16 '<i2', float32 '<f4'");
+	snprintf(t->why, NPUC_WHY, "elements of type '%s' are not supported; %s", name,
+		 name[0] == '>' ? "only little-endian ones ('<') are"
+				: "only int8 '|i1', uint8 '|u1', int16 '<i2' and float32 "
+				  "'<f4' are");
 	return -EINVAL;
 }
 
 static int take_shape(struct text *t, struct npy *npy)
 {
 	if (!take(t, '('))
-		return wrong(t, "the shape is no tuple");
+		return wrong(t, "the shape is not a tuple");
 	while (!take(t, ')')) {
 		int64_t n = 0;
 
 		if (t->at == t->end || !isdigit((unsigned char)*t->at))
-			return wrong(t, "a dimension is no number");
+			return wrong(t, "a dimension is not a number");
 		for (; t->at < t->end && isdigit((unsigned char)*t->at); t->at++) {
 			n = n * 10 + (*t->at - '0');
 			if (n > INT32_MAX)
@@ -144,7 +144,7 @@ static int take_shape(struct text *t, struct npy *npy)
 		}
 		(void)take(t, 'L'); /* Python 2 wrote long integers so */
 		if (npy->rank == NPUC_RANK)
-			return wrong(t, "more than %d dimensions", NPUC_RANK);
+			return wrong(t, "it has more than %d dimensions", NPUC_RANK);
 		npy->dims[npy->rank++] = (int32_t)n;
 		if (!take(t, ',') && (t->at == t->end || *t->at != ')'))
 			return wrong(t, "the shape is not closed");
@@ -169,7 +169,7 @@ static int take_dictionary(struct text *t, struct npy *npy)
 	bool seen[3] = {false};
 
 	if (!take(t, '{'))
-		return wrong(t, "no dictionary");
+		return wrong(t, "it is not a dictionary");
 	while (!take(t, '}')) {
 		char key[16];
 		size_t k = 0;
@@ -180,18 +180,19 @@ static int take_dictionary(struct text *t, struct npy *npy)
 		while (k < 3 && strcmp(keys[k], key) != 0)
 			k++;
 		if (k == 3 || seen[k])
-			return wrong(t, "key '%s'", key);
+			return wrong(t, "unknown or repeated key '%s'", key);
 		seen[k] = true;
-		rc = take(t, ':') ? values[k](t, npy) : wrong(t, "no value of '%s'", key);
+		rc = take(t, ':') ? values[k](t, npy)
+				  : wrong(t, "key '%s' has no value", key);
 		if (rc)
 			return rc;
 		skip_blanks(t);
 		if (!take(t, ',') && (t->at == t->end || *t->at != '}'))
-			return wrong(t, "it is not closed");
+			return wrong(t, "the dictionary is not closed");
 	}
 	for (size_t k = 0; k < 3; k++)
 		if (!seen[k])
-			return wrong(t, "'%s' is missing", keys[k]);
+			return wrong(t, "key '%s' is missing", keys[k]);
 	skip_blanks(t);
 	return t->at == t->end ? 0 : wrong(t, "text after the dictionary");
 }
@@ -209,22 +210,23 @@ int npy_parse(const void *bytes, size_t size, struct npy *npy, char why[NPUC_WHY
 
 	*npy = (struct npy){.type = NPUC_INT8};
 	if (size < MAGIC_BYTES + 2)
-		return wrong(&t, "it is cut off");
+		return wrong(&t, "it is truncated");
 	if (file[6] < 1 || file[6] > 3 || file[7]) {
 		snprintf(why, NPUC_WHY,
-			 "version %u.%u of .npy; 1.0, 2.0 and 3.0 are read", file[6],
-			 file[7]);
+			 "version %u.%u of .npy is not supported; 1.0, 2.0 and 3.0 are",
+			 file[6], file[7]);
 		return -EINVAL;
 	}
 	begin = file[6] == 1 ? 10 : 12;
 	if (size < begin)
-		return wrong(&t, "it is cut off");
+		return wrong(&t, "it is truncated");
 	for (size_t i = begin; i-- > 8;)
 		length = length << 8 | file[i];
 	if (length > NPY_HEADER_MAX)
-		return wrong(&t, "%zu bytes; at most %u", length, NPY_HEADER_MAX);
+		return wrong(&t, "%zu bytes; at most %u are supported", length,
+			     NPY_HEADER_MAX);
 	if (length > size - begin)
-		return wrong(&t, "it is cut off");
+		return wrong(&t, "it is truncated");
 	t.at = (const char *)file + begin;
 	t.end = t.at + length;
 	npy->data = begin + length;

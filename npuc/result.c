@@ -168,7 +168,8 @@ int result_check(const struct result *r)
 		if (r->labels.count == p->outputs[i].count)
 			return 0;
 	return r->labels.count
-		       ? tool_fail("%u labels; output '%s' has %" PRIu64 " elements",
+		       ? tool_fail("the file has %u labels, but output '%s' has %" PRIu64
+				   " elements",
 				   r->labels.count, p->outputs[0].name,
 				   p->outputs[0].count)
 		       : 0;

@@ -138,7 +138,7 @@ int npuc_run_open_on(struct hal_device *dev, struct hal_partition *part,
 		     struct npuc_run **run, char why[NPUC_WHY])
 {
 	if (!queue)
-		return npuc_fail(why, EINVAL, "npuc_run_open_on: no queue");
+		return npuc_fail(why, EINVAL, "npuc_run_open_on: no queue given");
 	return open_run(dev, part, queue, program, NULL, run, why);
 }
 
@@ -184,9 +184,9 @@ static int check_idle(struct npuc_run *r, char *why)
 	if (!r->last.timeline ||
 	    hal_timeline_value(r->last.timeline, &err) >= r->last.value || err)
 		return 0;
-	return npuc_fail(why, EBUSY,
-			 "an inference of this run is in flight: wait for its "
-			 "point first");
+	return npuc_fail(
+		why, EBUSY,
+		"an inference of this run is in flight; wait for its point first");
 }
 
 uint64_t npuc_port_bytes(const struct npuc_port *port)
@@ -205,8 +205,8 @@ static int check_bytes(const struct npuc_port *port, const char *which, uint64_t
 	if (bytes == want)
 		return 0;
 	return npuc_fail(why, EINVAL,
-			 "%s '%s' takes %llu bytes (%llu x %s), given are %llu", which,
-			 port->name, (unsigned long long)want,
+			 "%s '%s' takes %llu bytes (%llu x %s), but %llu were given",
+			 which, port->name, (unsigned long long)want,
 			 (unsigned long long)port->count,
 			 npuc_type_name(want == device_bytes(port) ? port->device_type
 								   : port->type),
@@ -230,8 +230,8 @@ int npuc_run_write(struct npuc_run *r, uint32_t input, const void *data, uint64_
 	if (rc)
 		return rc;
 	if (input >= r->program->input_count)
-		return npuc_fail(why, EINVAL, "input %u of %u", input,
-				 r->program->input_count);
+		return npuc_fail(why, EINVAL, "there is no input %u; the program has %u",
+				 input, r->program->input_count);
 	port = &r->program->inputs[input];
 	rc = check_bytes(port, "input", npuc_port_bytes(port), bytes, why);
 	if (rc)
@@ -270,8 +270,8 @@ int npuc_run_read(struct npuc_run *r, uint32_t output, bool raw, void *data,
 	if (rc)
 		return rc;
 	if (output >= r->program->output_count)
-		return npuc_fail(why, EINVAL, "output %u of %u", output,
-				 r->program->output_count);
+		return npuc_fail(why, EINVAL, "there is no output %u; the program has %u",
+				 output, r->program->output_count);
 	port = &r->program->outputs[output];
 	raw = raw || port->type != NPUC_FLOAT32;
 	rc = check_bytes(port, "output", raw ? device_bytes(port) : npuc_port_bytes(port),
@@ -316,7 +316,8 @@ int npuc_run_submit(struct npuc_run *r, const char *name,
 
 	if (!rc && desc && (desc->size != sizeof(d) || desc->cmds || desc->cmd_count))
 		rc = npuc_fail(why, EINVAL,
-			       "%s: a hal_submit_desc of another size, or with commands",
+			       "%s: the hal_submit_desc must have the current size and "
+			       "no commands",
 			       name);
 	if (!rc)
 		rc = npuc_run_command(r, name, &cmd, why);
@@ -369,20 +370,20 @@ int npuc_run_tensor(struct npuc_run *r, uint32_t tensor, void *data, uint64_t by
 	if (rc)
 		return rc;
 	if (tensor >= r->program->tensor_count)
-		return npuc_fail(why, EINVAL, "tensor %u of %u", tensor,
-				 r->program->tensor_count);
+		return npuc_fail(why, EINVAL, "there is no tensor %u; the program has %u",
+				 tensor, r->program->tensor_count);
 	p = &r->program->places[tensor];
 	buffer = p->where == NPUC_INPUT    ? r->input
 		 : p->where == NPUC_OUTPUT ? r->output
 		 : p->where == NPUC_ARENA  ? r->arena
 					   : NULL;
 	if (!buffer)
-		return npuc_fail(why, EINVAL, "tensor %u has no place to be read from",
-				 tensor);
-	if (bytes != p->bytes)
 		return npuc_fail(why, EINVAL,
-				 "tensor %u takes %llu bytes, given are %llu", tensor,
-				 (unsigned long long)p->bytes, (unsigned long long)bytes);
+				 "tensor %u is not stored and cannot be read", tensor);
+	if (bytes != p->bytes)
+		return npuc_fail(
+			why, EINVAL, "tensor %u takes %llu bytes, but %llu were given",
+			tensor, (unsigned long long)p->bytes, (unsigned long long)bytes);
 	rc = hal_buffer_read(buffer, p->offset, data, bytes);
 	return rc < 0 ? said(why, rc, "tensor") : 0;
 }

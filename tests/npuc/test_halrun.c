@@ -208,39 +208,40 @@ static void test_wrong_npy(void **state)
 		size_t elements;
 	} wrong[] = {
 		{"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4)}",
-		 "in.npy: elements are float32; input 'left' takes int8, 1x4", 1, 16},
+		 "in.npy: its elements are float32, but input 'left' takes int8, 1x4", 1,
+		 16},
 		{"{'descr': '<i2', 'fortran_order': False, 'shape': (1, 4)}",
-		 "elements are int16; input 'left' takes int8", 1, 8},
+		 "elements are int16, but input 'left' takes int8", 1, 8},
 		{"{'descr': '>i2', 'fortran_order': False, 'shape': (1, 4)}",
-		 "type '>i2'; little-endian", 1, 8},
+		 "type '>i2' are not supported; only little-endian", 1, 8},
 		{"{'descr': '=i2', 'fortran_order': False, 'shape': (1, 4)}",
-		 "elements are int16; input 'left' takes int8", 1, 8},
+		 "elements are int16, but input 'left' takes int8", 1, 8},
 		{"{'descr': '|b1', 'fortran_order': False, 'shape': (1, 4)}",
-		 "elements are bool; input 'left' takes int8", 1, 4},
+		 "elements are bool, but input 'left' takes int8", 1, 4},
 		{"{'descr': '<u1', 'fortran_order': False, 'shape': (1, 4)}",
-		 "elements are uint8; input 'left' takes int8", 1, 4},
+		 "elements are uint8, but input 'left' takes int8", 1, 4},
 		{"{'descr': '', 'fortran_order': False, 'shape': (1, 4)}",
-		 "type ''; int8 is '|i1'", 1, 4},
+		 "type '' are not supported; only int8 '|i1'", 1, 4},
 		{"{'descr': '<', 'fortran_order': False, 'shape': (1, 4)}",
-		 "type '<'; int8 is '|i1'", 1, 4},
+		 "type '<' are not supported; only int8 '|i1'", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 4)} + 1",
 		 "text after the dictionary", 1, 4},
 		{"{'descr': '<c8', 'fortran_order': False, 'shape': (1, 4)}",
-		 "type '<c8'; int8 is '|i1', uint8", 1, 32},
+		 "type '<c8' are not supported; only int8 '|i1', uint8", 1, 32},
 		{"{'descr': [('a', '|i1')], 'fortran_order': False, 'shape': (1, 4)}",
-		 "a structured array", 1, 4},
+		 "structured arrays are not supported", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': True, 'shape': (1, 4)}",
-		 "in Fortran order; C order is read", 1, 4},
+		 "stored in Fortran order; convert it to C order", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': Maybe, 'shape': (1, 4)}",
 		 "fortran_order is neither", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (4, 1)}",
-		 "its shape is 4x1; input 'left' takes 1x4", 1, 4},
+		 "its shape is 4x1, but input 'left' takes 1x4", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (4,)}",
-		 "its shape is 4; input 'left' takes 1x4", 1, 4},
+		 "its shape is 4, but input 'left' takes 1x4", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': ()}",
-		 "its shape is scalar; input 'left' takes 1x4", 1, 1},
+		 "its shape is scalar, but input 'left' takes 1x4", 1, 1},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, -4)}",
-		 "a dimension is no number", 1, 4},
+		 "a dimension is not a number", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 99999999999)}",
 		 "a dimension is above", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,4)}",
@@ -248,21 +249,21 @@ static void test_wrong_npy(void **state)
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1 4)}",
 		 "the shape is not closed", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': 4}",
-		 "the shape is no tuple", 1, 4},
+		 "the shape is not a tuple", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': False}", "'shape' is missing", 1, 4},
 		{"{'descr': '|i1', 'descr': '|i1', 'shape': (1, 4)}", "key 'descr'", 1,
 		 4},
-		{"{'descr': '|i1", "a quote is not closed", 1, 4},
-		{"{'descr' '|i1'}", "no value of 'descr'", 1, 4},
-		{"{'descr': '|i1' 'shape': (1, 4)}", "it is not closed", 1, 4},
-		{"descr", "no dictionary", 1, 4},
+		{"{'descr': '|i1", "a quoted string is not terminated", 1, 4},
+		{"{'descr' '|i1'}", "key 'descr' has no value", 1, 4},
+		{"{'descr': '|i1' 'shape': (1, 4)}", "the dictionary is not closed", 1,
+		 4},
+		{"descr", "it is not a dictionary", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 4)}",
-		 "version 4.0 of .npy; 1.0, 2.0 and 3.0", 4, 4},
+		 "version 4.0 of .npy is not supported; 1.0, 2.0 and 3.0", 4, 4},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 4)}",
-		 "in.npy: shorter than the 4 bytes that input 'left' takes (behind", 1,
-		 3},
+		 "in.npy: shorter than the 4 bytes that input 'left' takes (after", 1, 3},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 4)}",
-		 "in.npy: longer than the 4 bytes that input 'left' takes (behind", 2, 5},
+		 "in.npy: longer than the 4 bytes that input 'left' takes (after", 2, 5},
 	};
 	int8_t three = 3;
 
@@ -276,9 +277,9 @@ static void test_wrong_npy(void **state)
 	write_in("in.npy", "\x93NUMPY\x01\x01\x02\0{}", 12);
 	REFUSED(1, "version 1.1 of .npy", ON "ports.tflite in.npy real right");
 	write_in("in.npy", "\x93NUMPY\x01\0\xff\xff{", 11);
-	REFUSED(1, "it is cut off", ON "ports.tflite in.npy real right");
+	REFUSED(1, "it is truncated", ON "ports.tflite in.npy real right");
 	write_in("in.npy", "\x93NUMPY\x01", 7);
-	REFUSED(1, "it is cut off", ON "ports.tflite in.npy real right");
+	REFUSED(1, "it is truncated", ON "ports.tflite in.npy real right");
 	write_in("in.npy", "\x93NUMPY\x02\0\xff\xff\xff\xff{", 13);
 	REFUSED(1, "at most 65536", ON "ports.tflite in.npy real right");
 }
@@ -302,20 +303,21 @@ static void test_names(void **state)
 	assert_int_equal(fread(got, 4, 4, f), 4);
 	fclose(f);
 	assert_true(got[0] == 0.5f && got[1] == -1 && got[2] == 3 && got[3] == 58.5f);
-	REFUSED(1, "two files for input 'left'", ON "ports.tflite left=left left=right");
-	REFUSED(1, "right: there is no input left for it; inputs: 'left', 'a=real'",
+	REFUSED(1, "two files are given for input 'left'",
+		ON "ports.tflite left=left left=right");
+	REFUSED(1, "right: too many input files; inputs: 'left', 'a=real'",
 		ON "ports.tflite left real right right");
-	REFUSED(1, "no file for input 'right', and no --random",
+	REFUSED(1, "no file for input 'right'; give one, or --random",
 		ON "ports.tflite left real");
-	REFUSED(1, "no input is called 'lfet'; inputs: 'left'",
+	REFUSED(1, "there is no input 'lfet'; inputs: 'left'",
 		ON "ports.tflite lfet=left");
-	REFUSED(1, "no output is called 'smu'; outputs: 'sum', 'dir/scaled'",
+	REFUSED(1, "there is no output 'smu'; outputs: 'sum', 'dir/scaled'",
 		ON "ports.tflite -r 1 -o smu=x");
-	REFUSED(1, "a .npy file has one output", ON "ports.tflite -r 1 -o both.npy");
-	REFUSED(1, "no file's name", ON "ports.tflite -r 1 -o sum=");
-	REFUSED(1, "standard output is written once",
+	REFUSED(1, "a .npy file holds one output", ON "ports.tflite -r 1 -o both.npy");
+	REFUSED(1, "the file name is missing", ON "ports.tflite -r 1 -o sum=");
+	REFUSED(1, "standard output can be used for one output only",
 		ON "ports.tflite -r 1 -o sum=- -o -");
-	REFUSED(1, "standard input is read once",
+	REFUSED(1, "standard input can be used for one input only",
 		ON "ports.tflite -r 1 left=- right=- < left");
 	REFUSED(1, "none: No such file", ON "ports.tflite none real right");
 	REFUSED(1, ": ", ON "ports.tflite . real right");
@@ -498,7 +500,7 @@ static void test_labels(void **state)
 {
 	(void)state;
 	write_in("nine", "1\n2\n3\n4\n5\n6\n7\n8\n9", 17);
-	REFUSED(1, "9 labels; output 'logits' has 10 elements", SEVEN "-l nine");
+	REFUSED(1, "9 labels, but output 'logits' has 10 elements", SEVEN "-l nine");
 	write_in("ten", "1\n2\n\n4\n5\n6\n7\nacht\r\n9\n10\n\n", 25);
 	RUNS(SEVEN "-n 1 -l ten");
 	SAYS("5.62489  acht\n");
@@ -511,13 +513,13 @@ static void test_labels(void **state)
 	SAYS("  8\n");
 	assert_null(strstr(text, "M-"));
 	write_in("mark", "\xef\xbb\xbf", 3);
-	REFUSED(1, "mark: it has no labels", SEVEN "-l mark");
+	REFUSED(1, "mark: the file has no labels", SEVEN "-l mark");
 	write_in("binary", "1\n\x01\n", 4);
-	REFUSED(1, "binary:2: not text in UTF-8", SEVEN "-l binary");
+	REFUSED(1, "binary:2: the text is not valid UTF-8", SEVEN "-l binary");
 	write_in("latin", "\xc3\xa4\n\xe4\n", 5);
-	REFUSED(1, "latin:2: not text in UTF-8", SEVEN "-l latin");
+	REFUSED(1, "latin:2: the text is not valid UTF-8", SEVEN "-l latin");
 	write_in("empty", "", 0);
-	REFUSED(1, "empty: it has no labels", SEVEN "-l empty");
+	REFUSED(1, "empty: the file has no labels", SEVEN "-l empty");
 	REFUSED(1, "none: No such file", SEVEN "-l none");
 }
 
@@ -549,18 +551,19 @@ static void test_usage(void **state)
 {
 	(void)state;
 	REFUSED(2, "no model", HALRUN);
-	REFUSED(2, "no inputs, and no --random: name a file", HALRUN " x.tflite");
-	REFUSED(2, "--random 0: a number from 1 on", HALRUN " -r 0 x");
-	REFUSED(2, "--random -1: a number", HALRUN " -r -1 x");
-	REFUSED(2, "--random x: a number", HALRUN " -r x x");
-	REFUSED(2, "--repeat 0: a number from 1 to 10000000", HALRUN " -R 0 x y");
-	REFUSED(2, "--top 1.5: a number", HALRUN " -n 1.5 x y");
-	REFUSED(2, "JSON and an output cannot both", HALRUN " -j -o - x y");
-	REFUSED(2, "model and input are both standard input", HALRUN " - -");
+	REFUSED(2, "no inputs given; name a file", HALRUN " x.tflite");
+	REFUSED(2, "--random 0: it must be a number of at least 1", HALRUN " -r 0 x");
+	REFUSED(2, "--random -1: it must be a number", HALRUN " -r -1 x");
+	REFUSED(2, "--random x: it must be a number", HALRUN " -r x x");
+	REFUSED(2, "--repeat 0: it must be a number from 1 to 10000000",
+		HALRUN " -R 0 x y");
+	REFUSED(2, "--top 1.5: it must be a number", HALRUN " -n 1.5 x y");
+	REFUSED(2, "--json and an output cannot both", HALRUN " -j -o - x y");
+	REFUSED(2, "the model and an input cannot both be standard input", HALRUN " - -");
 	REFUSED(2, "try: halrun --help", HALRUN " --nonsense");
 	REFUSED(1, "none.tflite: No such file", HALRUN " none.tflite -r 1");
 	REFUSED(1, "not a TensorFlow Lite model", HALRUN " " DIGITS "seven.npy -r 1");
-	REFUSED(1, "ref is no NPU", HALRUN " -t ref ports.tflite -r 1");
+	REFUSED(1, "ref is not an NPU", HALRUN " -t ref ports.tflite -r 1");
 	/* What the configuration selects where the NPU has no models. */
 	REFUSED(1, "looked in /nonexistent (No such file or directory)",
 		"HAL_HAL_CONFIG=/dev/null HAL_HAL_DEVICE=ref "

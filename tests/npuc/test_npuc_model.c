@@ -171,7 +171,7 @@ static void test_operator(void **state)
 	refused(&m, ENOTSUP, "layer 0 (LOG_SOFTMAX, output 'the output')",
 		"only 1/16 and 127");
 	one_op(&m, 27);
-	refused(&m, EINVAL, "layer 0 (SVDF", "1 operand, not 5");
+	refused(&m, EINVAL, "layer 0 (SVDF", "1 operand instead of 5");
 	one_op(&m, 44);
 	refused(&m, EINVAL, "layer 0 (UNIDIRECTIONAL_SEQUENCE_LSTM",
 		"1 operands; 20 or 24");
@@ -332,7 +332,7 @@ static void test_lstm_numbers(void **state)
 	refused_lstm(&m, ENOTSUP, "tensor 'b' must be constant and int32");
 	lstm(&m);
 	m.tensors[1].one_scale = 1e6f;
-	refused_lstm(&m, ENOTSUP, "leave 32 bits");
+	refused_lstm(&m, ENOTSUP, "do not fit into 32 bits");
 }
 
 /* A fully connected layer of int16, weights of int8. */
@@ -364,13 +364,15 @@ static void test_int16(void **state)
 	accepted(&m);
 	m.tensors[0].zero_point = 3;
 	refused(&m, EINVAL, "layer 0 (FULLY_CONNECTED, output 'out')",
-		"tensor 'in': zero point 3; 0 of int16");
+		"tensor 'in': zero point 3; it must be 0 for int16");
 	int16(&m);
 	m.tensors[3].type = 9;
-	refused(&m, ENOTSUP, "FULLY_CONNECTED", "'in' is int16 and tensor 'out' int8");
+	refused(&m, ENOTSUP, "FULLY_CONNECTED",
+		"'in' is int16, but tensor 'out' is int8");
 	int16(&m);
 	m.tensors[1].type = 3;
-	refused(&m, ENOTSUP, "weights 'w' are uint8", "int8 with int16");
+	refused(&m, ENOTSUP, "weights 'w' are uint8",
+		"with int16 activations they must be int8");
 	int16(&m);
 	m.tensors[1].zero_point = 1;
 	refused(&m, ENOTSUP, "weights 'w'", "zero point 1");
@@ -394,7 +396,7 @@ static void test_int16(void **state)
 	m.ops[0].inputs[2] = -1;
 	accepted(&m);
 	m.tensors[1].one_scale = 1280;
-	refused(&m, ENOTSUP, "numbers to 8454144, shifted left by 8", "32 bits");
+	refused(&m, ENOTSUP, "values up to 8454144, shifted left by 8", "32 bits");
 	m.tensors[1].one_scale = 1279;
 	refused(&m, ENOTSUP, "results may come to", "less than 2^30");
 	one_op(&m, 0);
@@ -404,7 +406,7 @@ static void test_int16(void **state)
 	m.tensors[0].one_scale = m.tensors[1].one_scale = 0.25f;
 	accepted(&m);
 	m.tensors[0].one_scale = 0.125f;
-	refused(&m, ENOTSUP, "ADD", "one operand has the result's scale");
+	refused(&m, ENOTSUP, "ADD", "one operand must have the result's scale");
 	m.tensors[0].one_scale = 0.5f;
 	refused(&m, ENOTSUP, "ADD", "pot_scale_int16");
 	m.tensors[0].one_scale = 0.3f;
@@ -413,7 +415,8 @@ static void test_int16(void **state)
 	tiny_option(&m.ops[0], 11, 1, 1, 0);
 	accepted(&m);
 	m.tensors[1].type = 9;
-	refused(&m, ENOTSUP, "ADD", "'the input' is int16 and tensor 'the output' int8");
+	refused(&m, ENOTSUP, "ADD",
+		"'the input' is int16, but tensor 'the output' is int8");
 	/* MUL of itself, LOGISTIC, SOFTMAX. */
 	one_op(&m, 18);
 	m.ops[0].inputs[1] = 0;
@@ -423,7 +426,7 @@ static void test_int16(void **state)
 	m.tensors[1].one_scale = 0.001f;
 	accepted(&m);
 	m.tensors[1].one_scale = 0.0000004f;
-	refused(&m, ENOTSUP, "numbers to 1073741824, shifted left by 2", "32 bits");
+	refused(&m, ENOTSUP, "values up to 1073741824, shifted left by 2", "32 bits");
 	one_op(&m, 98);
 	m.tensors[0].type = m.tensors[1].type = 7;
 	accepted(&m);
@@ -443,7 +446,7 @@ static void test_int16(void **state)
 	m.tensors[1].one_scale = 1.0f / 32768;
 	accepted(&m);
 	m.tensors[0].one_scale = 1e30f;
-	refused(&m, ENOTSUP, "SOFTMAX", "leave 32 bits");
+	refused(&m, ENOTSUP, "SOFTMAX", "do not fit into 32 bits");
 	/* A row times itself. */
 	one_op(&m, 126);
 	m.ops[0].inputs[1] = 0;
@@ -464,7 +467,7 @@ static void test_int16(void **state)
 	refused(&m, ENOTSUP, "RELU_N1_TO_1", "'the input' is int16");
 	one_op(&m, 114);
 	m.tensors[1].type = 7;
-	refused(&m, ENOTSUP, "QUANTIZE", "int8 becomes int16");
+	refused(&m, ENOTSUP, "QUANTIZE", "converting int8 to int16 is not supported");
 	m.tensors[0].type = 7;
 	m.tensors[1].type = 9;
 	accepted(&m);
@@ -489,7 +492,7 @@ static void test_resize_bilinear(void **state)
 	accepted(&m);
 	m.tensors[0].type = m.tensors[2].type = 3;
 	refused(&m, ENOTSUP, "layer 0 (RESIZE_BILINEAR, output 'out')",
-		"uint8 by this ratio");
+		"uint8 is not compiled for this ratio");
 	m.tensors[0].dims[1] = 3;
 	accepted(&m);
 }
@@ -520,17 +523,18 @@ static void test_variables(void **state)
 	variable(&m);
 	m.ops[1] = m.ops[2];
 	m.op_count = 2;
-	refused(&m, EINVAL, "layer 1 (READ_VARIABLE", "nothing has assigned variable ''");
+	refused(&m, EINVAL, "layer 1 (READ_VARIABLE",
+		"variable '' is read before it is assigned");
 	variable(&m);
 	m.tensors[1].dims[1] = 5;
 	refused(&m, EINVAL, "layer 2 (READ_VARIABLE",
-		"has 4 bytes of int8, tensor 'the output' 5 of int8");
+		"has 4 bytes of int8, but tensor 'the output' has 5 of int8");
 	variable(&m);
 	m.ops[1].inputs[0] = 0;
-	refused(&m, EINVAL, "layer 1 (ASSIGN_VARIABLE", "operand 0 is no variable");
+	refused(&m, EINVAL, "layer 1 (ASSIGN_VARIABLE", "operand 0 is not a variable");
 	variable(&m);
 	m.ops[1].input_count = 1;
-	refused(&m, EINVAL, "layer 1 (ASSIGN_VARIABLE", "1 operand, not");
+	refused(&m, EINVAL, "layer 1 (ASSIGN_VARIABLE", "1 operand instead of");
 	variable(&m);
 	m.ops[0].output_count = 0;
 	refused(&m, EINVAL, "layer 0 (VAR_HANDLE", "0 outputs");
@@ -546,11 +550,12 @@ static void test_call_once(void **state)
 	m.graphs = 2;
 	m.ops[m.op_count++] = (struct tiny_op){.code = 129, .version = 1};
 	tiny_option(&m.ops[3], 103, 0, 4, 2);
-	refused(&m, EINVAL, "layer 3 (CALL_ONCE", "graph 2; 1 to 1");
+	refused(&m, EINVAL, "layer 3 (CALL_ONCE",
+		"graph 2 does not exist; the model has the graphs 1 to 1");
 	m.ops[3].options[0].value = 1;
 	refused(&m, ENOTSUP, "layer 3 (CALL_ONCE", "'the input' must be constant");
 	m.ops[1].inputs[0] = 1;
-	refused(&m, EINVAL, "layer 1 (ASSIGN_VARIABLE", "operand 0 is no variable");
+	refused(&m, EINVAL, "layer 1 (ASSIGN_VARIABLE", "operand 0 is not a variable");
 	variable(&m);
 	m.graphs = 2;
 	m.ops[1] = (struct tiny_op){.code = 129, .version = 1};
@@ -565,7 +570,7 @@ static void test_operands(void **state)
 
 	(void)state;
 	one_op(&m, 0);
-	refused(&m, EINVAL, "layer 0 (ADD", "1 operand, not 2");
+	refused(&m, EINVAL, "layer 0 (ADD", "1 operand instead of 2");
 	one_op(&m, 19);
 	m.ops[0].inputs[0] = 7;
 	refused(&m, EINVAL, "layer 0: input 0 is tensor 7", "the file has 2");
@@ -574,21 +579,23 @@ static void test_operands(void **state)
 	refused(&m, EINVAL, "layer 0 (RELU", "operand 0 is missing");
 	one_op(&m, 19);
 	m.ops[0].inputs[0] = 1;
-	refused(&m, EINVAL, "layer 0 (RELU", "'the output' is operand 0 and result 0");
+	refused(&m, EINVAL, "layer 0 (RELU",
+		"'the output' is both operand 0 and result 0");
 	one_op(&m, 19);
 	m.ops[0].outputs[0] = 0;
-	refused(&m, EINVAL, "layer 0 (RELU", "'the input' is operand 0 and result 0");
+	refused(&m, EINVAL, "layer 0 (RELU",
+		"'the input' is both operand 0 and result 0");
 	one_op(&m, 19);
 	m.inputs[m.input_count++] = 1;
 	refused(&m, EINVAL, "layer 0 (RELU",
-		"'the output' is constant, an input, or made");
+		"'the output' is constant, an input, or computed twice");
 	one_op(&m, 19);
 	m.ops[0].output_count = 0;
 	refused(&m, EINVAL, "layer 0 (RELU", "0 outputs");
 	one_op(&m, 19);
 	m.tensors[1].dims[1] = 5;
 	refused(&m, EINVAL, "layer 0 (RELU",
-		"'the output' is 1x5; its operands make it 1x4");
+		"'the output' is 1x5, but its operands give it the shape 1x4");
 }
 
 static void test_types(void **state)
@@ -599,7 +606,7 @@ static void test_types(void **state)
 	one_op(&m, 19);
 	m.tensors[1].type = 7;
 	refused(&m, ENOTSUP, "output 'the output'",
-		"is int8 and tensor 'the output' int16");
+		"is int8, but tensor 'the output' is int16");
 	one_op(&m, 19);
 	tiny_int8(&m, "between", 2, DIMS(1, 4), 0.5f, 0);
 	m.tensors[2].type = 17;
@@ -637,7 +644,7 @@ static void test_quantization(void **state)
 	refused(&m, EINVAL, "'the output'", "quantized per tensor");
 	one_op(&m, 19);
 	m.tensors[1].zero_point = 128;
-	refused(&m, EINVAL, "layer 0 (RELU", "zero point 128 is no int8");
+	refused(&m, EINVAL, "layer 0 (RELU", "zero point 128 is not a valid int8");
 	one_op(&m, 19);
 	m.tensors[1].zero_point = INT64_MAX;
 	refused(&m, EINVAL, "tensor 1 ('the output')", "zero point 9223372036854775807");
@@ -647,7 +654,8 @@ static void test_quantization(void **state)
 	m.tensors[1].channel_dim = 1;
 	refused(&m, EINVAL, "tensor 1 ('the output')", "the number of scales");
 	m.tensors[1].channel_dim = 9;
-	refused(&m, EINVAL, "tensor 1 ('the output')", "dimension is not one of");
+	refused(&m, EINVAL, "tensor 1 ('the output')",
+		"quantized dimension does not exist");
 	one_op(&m, 14);
 	refused(&m, ENOTSUP, "layer 0 (LOGISTIC", "only 1/256");
 	one_op(&m, 25);
@@ -680,7 +688,7 @@ static void test_shapes(void **state)
 	m.tensors[2].data = NULL;
 	refused(&m, ENOTSUP, "layer 0 (FULLY_CONNECTED", "'weights' are not constant");
 	one_op(&m, 1);
-	refused(&m, EINVAL, "layer 0 (AVERAGE_POOL_2D", "2 dimensions, not 4");
+	refused(&m, EINVAL, "layer 0 (AVERAGE_POOL_2D", "2 dimensions instead of 4");
 }
 
 static void test_convolution(void **state)
@@ -698,7 +706,7 @@ static void test_convolution(void **state)
 	m.inputs[0] = 0;
 	m.outputs[0] = 1;
 	m.input_count = m.output_count = 1;
-	refused(&m, EINVAL, "layer 0 (CONV_2D", "2 operands, not 3");
+	refused(&m, EINVAL, "layer 0 (CONV_2D", "2 operands instead of 3");
 	op->inputs[op->input_count++] = -1;
 	refused(&m, EINVAL, "layer 0 (CONV_2D", "the bias is missing");
 	op->inputs[2] = tiny_const(&m, "b", 2, 1, DIMS(2), 0.5f, 0, b, 8);
@@ -707,7 +715,7 @@ static void test_convolution(void **state)
 	tiny_option(op, 1, 2, 4, 1);
 	tiny_option(op, 1, 0, 1, 1);
 	refused(&m, EINVAL, "layer 0 (CONV_2D",
-		"'out' is 1x4x4x2; its operands make it "
+		"'out' is 1x4x4x2, but its operands give it the shape "
 		"1x2x2x2");
 	m.ops[0].options[2].value = 2;
 	refused(&m, ENOTSUP, "layer 0 (CONV_2D", "padding 2");
@@ -760,7 +768,7 @@ static void test_bias(void **state)
 		m.tensors[3].one_scale = 0.2701f;
 		refused(&m, EINVAL, "layer 0 (FULLY_CONNECTED", says);
 		m.tensors[3].one_scale = 0.2299f;
-		refused(&m, EINVAL, says, "input times weights, 0.25: off by");
+		refused(&m, EINVAL, says, "input times weights, 0.25: it is off by");
 		m.tensors[1].one_scale = 2;
 		accepted(&m);
 		m.tensors[3].scales = 0;
@@ -777,9 +785,9 @@ static void test_bias(void **state)
 	accepted(&m);
 	/* There is but one dimension. */
 	m.tensors[3].channel_dim = 3;
-	refused(&m, EINVAL, "tensor 3 ('b')", "dimension is not one of");
+	refused(&m, EINVAL, "tensor 3 ('b')", "quantized dimension does not exist");
 	m.tensors[3].channel_dim = -1;
-	refused(&m, EINVAL, "tensor 3 ('b')", "dimension is not one of");
+	refused(&m, EINVAL, "tensor 3 ('b')", "quantized dimension does not exist");
 	m.tensors[3].channel_dim = 0;
 	m.tensors[3].scales = 2;
 	refused(&m, EINVAL, "tensor 3 ('b')", "the number of scales");
@@ -839,51 +847,58 @@ static void test_moves(void **state)
 	(void)state;
 	with_numbers(&m, 39, swap, 2);
 	refused(&m, EINVAL, "layer 0 (TRANSPOSE",
-		"'out' is 1x6; its operands make it 6x1");
+		"'out' is 1x6, but its operands give it the shape 6x1");
 	with_numbers(&m, 39, twice, 2);
-	refused(&m, EINVAL, "layer 0 (TRANSPOSE", "dimension 1 twice");
+	refused(&m, EINVAL, "layer 0 (TRANSPOSE", "dimension 1 is named twice");
 	with_numbers(&m, 39, far, 2);
-	refused(&m, EINVAL, "layer 0 (TRANSPOSE", "axis 2 of 2 dimensions");
+	refused(&m, EINVAL, "layer 0 (TRANSPOSE",
+		"axis 2 does not exist in 2 dimensions");
 	with_numbers(&m, 39, twice, 1);
 	refused(&m, EINVAL, "layer 0 (TRANSPOSE", "'numbers' has 1 elements, not 2");
 	m.tensors[2].data = NULL;
 	refused(&m, ENOTSUP, "layer 0 (TRANSPOSE", "'numbers' must be constant");
 	with_numbers(&m, 69, far, 2);
-	refused(&m, EINVAL, "layer 0 (TILE", "'out' is 1x6; its operands make it 0x12");
+	refused(&m, EINVAL, "layer 0 (TILE",
+		"'out' is 1x6, but its operands give it the shape 0x12");
 	op = with_numbers(&m, 36, beyond, 1);
 	tiny_option(op, 23, 0, 4, 1);
-	refused(&m, EINVAL, "layer 0 (GATHER", "index 6 of 6 elements");
+	refused(&m, EINVAL, "layer 0 (GATHER", "index 6 is outside the 6 elements");
 	op = with_numbers(&m, 36, minus, 1);
 	tiny_option(op, 23, 0, 4, 1);
-	refused(&m, EINVAL, "layer 0 (GATHER", "index -1 of 6 elements");
+	refused(&m, EINVAL, "layer 0 (GATHER", "index -1 is outside the 6 elements");
 	m.ops[0].options[0].value = 2;
-	refused(&m, EINVAL, "layer 0 (GATHER", "axis 2 of 2 dimensions");
+	refused(&m, EINVAL, "layer 0 (GATHER", "axis 2 does not exist in 2 dimensions");
 	with_numbers(&m, 97, twice, 2);
 	refused(&m, EINVAL, "layer 0 (RESIZE_NEAREST_NEIGHBOR",
-		"'in' has 2 dimensions, not 4");
+		"'in' has 2 dimensions instead of 4");
 	with_numbers(&m, 22, twice, 2);
-	refused(&m, EINVAL, "layer 0 (RESHAPE", "'out' is 1x6; its operands make it 1x1");
+	refused(&m, EINVAL, "layer 0 (RESHAPE",
+		"'out' is 1x6, but its operands give it the shape 1x1");
 	with_numbers(&m, 22, open, 2);
 	accepted(&m);
 	m.tensors[1].rank = 1;
 	m.tensors[1].dims[0] = 6;
-	refused(&m, EINVAL, "layer 0 (RESHAPE", "'out' is 6; its operands make it 1x6");
+	refused(&m, EINVAL, "layer 0 (RESHAPE",
+		"'out' is 6, but its operands give it the shape 1x6");
 	with_numbers(&m, 105, swap, 2);
-	refused(&m, ENOTSUP, "layer 0 (REVERSE_V2", "backwards along 2 dimensions");
+	refused(&m, ENOTSUP, "layer 0 (REVERSE_V2", "reversing along 2 dimensions");
 	with_numbers(&m, 130, swap, 2);
-	refused(&m, EINVAL, "layer 0 (BROADCAST_TO", "dimension 1 of 6 becomes 0");
+	refused(&m, EINVAL, "layer 0 (BROADCAST_TO",
+		"dimension 1 of size 6 cannot be broadcast to 0");
 	with_numbers(&m, 130, far, 1);
-	refused(&m, EINVAL, "layer 0 (BROADCAST_TO", "2 dimensions become 1");
+	refused(&m, EINVAL, "layer 0 (BROADCAST_TO",
+		"2 dimensions cannot be broadcast to 1");
 	with_numbers(&m, 100, many, 4);
-	refused(&m, EINVAL, "layer 0 (MIRROR_PAD", "'numbers' has 1 dimensions, not 2");
+	refused(&m, EINVAL, "layer 0 (MIRROR_PAD",
+		"'numbers' has 1 dimensions instead of 2");
 	m.tensors[2].rank = 2;
 	m.tensors[2].dims[0] = 1;
 	m.tensors[2].dims[1] = 4;
 	refused(&m, EINVAL, "layer 0 (MIRROR_PAD",
-		"'numbers' is 1x4; it must be pairs, 2x2");
+		"'numbers' is 1x4; it must be 2x2, a pair");
 	m.tensors[2].dims[0] = m.tensors[2].dims[1] = 2;
 	refused(&m, EINVAL, "layer 0 (MIRROR_PAD",
-		"paddings 0 and 6 of dimension 1; at most 5");
+		"paddings 0 and 6 of dimension 1; they must be at most 5");
 	op = with_numbers(&m, 38, twice, 1);
 	op->inputs[op->input_count++] =
 		tiny_const(&m, "margins", 2, 2, DIMS(1, 2), 1, 0, many, 8);
@@ -893,15 +908,16 @@ static void test_moves(void **state)
 	accepted(&m);
 	m.tensors[3].data = far;
 	refused(&m, EINVAL, "layer 0 (SPACE_TO_BATCH_ND",
-		"6 and 6 in blocks of 1 with margins 0 and 2");
+		"sizes 6 and 6 do not match blocks of 1 with margins 0 and 2");
 	one_op(&m, 26);
-	refused(&m, EINVAL, "layer 0 (SPACE_TO_DEPTH", "shapes do not fit blocks of 0");
+	refused(&m, EINVAL, "layer 0 (SPACE_TO_DEPTH",
+		"the shapes do not match blocks of 0");
 	one_op(&m, 88);
 	refused(&m, EINVAL, "layer 0 (UNPACK",
-		"option num is 0; the number of results is 1");
+		"option num is 0, but the number of results is 1");
 	tiny_option(&m.ops[0], 64, 0, 4, 1);
 	refused(&m, EINVAL, "layer 0 (UNPACK",
-		"'the output' is 1x4; its operands make it 4");
+		"'the output' is 1x4, but its operands give it the shape 4");
 	one_op(&m, 83);
 	tiny_option(&m.ops[0], 59, 0, 4, 1);
 	m.tensors[1].rank = 3;
@@ -926,7 +942,8 @@ static void test_slices(void **state)
 	op->inputs[2] = 3;
 	op->inputs[3] = 4;
 	op->input_count = 4;
-	refused(&m, EINVAL, "layer 0 (STRIDED_SLICE", "its operands make it 1x5");
+	refused(&m, EINVAL, "layer 0 (STRIDED_SLICE",
+		"its operands give it the shape 1x5");
 	m.tensors[1].dims[1] = 5;
 	accepted(&m);
 	m.tensors[4].data = none;
@@ -942,7 +959,8 @@ static void test_slices(void **state)
 	tiny_const(&m, "size", 2, 1, DIMS(2), 1, 0, to, 8);
 	op->inputs[2] = 3;
 	op->input_count = 3;
-	refused(&m, EINVAL, "layer 0 (SLICE", "dimension 1: 6 elements from 1 on, of 6");
+	refused(&m, EINVAL, "layer 0 (SLICE",
+		"dimension 1: 6 elements from 1 on exceed the size 6");
 }
 
 /* Results that are no constants, and numbers that are none. */
@@ -960,14 +978,14 @@ static void test_fold(void **state)
 	op->inputs[0] = 3;
 	op->outputs[0] = 4;
 	tiny_op(&m, 22, 1, REFS(0), 1);
-	refused(&m, EINVAL, "layer 0 (MUL", "4294967296 is no int32");
+	refused(&m, EINVAL, "layer 0 (MUL", "4294967296 does not fit into int32");
 	m.tensors[2].data = none;
 	accepted(&m);
 	m.ops[0].code = 90;
-	refused(&m, EINVAL, "layer 0 (FLOOR_DIV", "65536 and 0 give no number");
+	refused(&m, EINVAL, "layer 0 (FLOOR_DIV", "65536 and 0 has no valid result");
 	m.tensors[4].dims[0] = 5;
 	refused(&m, EINVAL, "layer 0 (FLOOR_DIV",
-		"'product' is 5; its operands make it 6");
+		"'product' is 5, but its operands give it the shape 6");
 	m.tensors[4].dims[0] = 6;
 	m.tensors[3].data = NULL;
 	refused(&m, ENOTSUP, "layer 0 (FLOOR_DIV", "all operands are int32 or int64");
@@ -1062,12 +1080,14 @@ static void test_report(void **state)
 	m.outputs[m.output_count++] = 3;
 	m.tensors[1].zero_point = 300;
 	reported(&m,
-		 "- output 'third' is int4; int8, uint8, int16 or float32\n"
+		 "- output 'third' is int4; it must be int8, uint8, int16 or float32\n"
 		 "0+1 COS: this operator is not compiled\n"
-		 "2+0 RELU: tensor 'third' is int4; int8, uint8 and int16 are compiled\n"
+		 "2+0 RELU: tensor 'third' is int4; only int8, uint8 and int16 are "
+		 "compiled\n"
 		 "3+0 operator 1000: this operator is not compiled\n"
-		 "4+0 RELU: version 77 of this operator; 1 to 3\n"
-		 "5+0 AVERAGE_POOL_2D: tensor 'second' has 2 dimensions, not 4\n");
+		 "4+0 RELU: version 77 of this operator; versions 1 to 3 are "
+		 "supported\n"
+		 "5+0 AVERAGE_POOL_2D: tensor 'second' has 2 dimensions instead of 4\n");
 }
 
 /* What the machine refuses, too, layer by layer. */
@@ -1116,7 +1136,7 @@ static void test_report_float(void **state)
 	m.outputs[0] = out;
 	m.input_count = m.output_count = 1;
 	reported(&m, "- a float model: its activations are not int8, uint8 or int16; "
-		     "full integer quantization makes them so\n"
+		     "convert it with full integer quantization\n"
 		     "1+0 CUSTOM Sort: this operator is not compiled\n");
 	refused(&m, ENOTSUP, "a float model", "full integer quantization");
 	m.tensors[weights].type = 9;
@@ -1175,7 +1195,7 @@ static void test_float_tail(void **state)
 	m.outputs[m.output_count++] = 4;
 	ends_at(&m, "the output int8 int8, real float32 int8",
 		"the network ends before layer 2 (SOFTMAX): that and 1 of the layers "
-		"behind it only the host can compute, from these outputs");
+		"after it only the host can compute, from these outputs");
 }
 
 static void test_custom_tail(void **state)
@@ -1211,11 +1231,13 @@ static void test_custom_tail(void **state)
 	m.tensors[found].scales = 1;
 	tiny_op(&m, 19, 1, REFS(found), tensor_of(&m, "after", 9));
 	refused(&m, ENOTSUP, "layer 2 (CUSTOM PostProcess, output 'found')",
-		"layer 3, which is the machine's, is behind");
+		"layer 3, which depends on it, is for the device");
 	m.output_count--;
 	m.outputs[0] = m.ops[3].outputs[0];
-	reported(&m, "2+0 CUSTOM PostProcess: only the host can compute this, and layer "
-		     "3, which is the machine's, is behind it\n");
+	reported(
+		&m,
+		"2+0 CUSTOM PostProcess: only the host can compute this layer, but layer "
+		"3, which depends on it, is for the device\n");
 }
 
 static void test_files(void **state)

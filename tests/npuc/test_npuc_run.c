@@ -716,12 +716,12 @@ static void test_ports(void **state)
 		{80 + 64, 2, "neither"},
 		{80 + 68, 2, "not int8, uint8 or int16"},
 		{80 + 76, 9, "dimensions"},
-		{80 + 80, 0, "no size"},
-		{80 + 83, 0xff, "no size"},
+		{80 + 80, 0, "invalid dimension"},
+		{80 + 83, 0xff, "invalid dimension"},
 		{80 + 112, 1, "differ"},
-		{80 + 121, 1, "leaves its"},
-		{80 + 131, 0x80, "quantization is none"},
-		{80 + 133, 9, "quantization is none"},
+		{80 + 121, 1, "outside its buffer"},
+		{80 + 131, 0x80, "quantization is invalid"},
+		{80 + 133, 9, "quantization is invalid"},
 	};
 	struct npuc_program p;
 	char why[NPUC_WHY];
@@ -906,9 +906,9 @@ static void test_command_errors(void **state)
 	CONTAINS("longer than the 128 bytes");
 	assert_int_equal(
 		RUN(HALRUN " -t '" TARGET "' %s %s %s 2>&1", model, input, input), 1);
-	CONTAINS("there is no input left for it; inputs: 'in'");
+	CONTAINS("too many input files; inputs: 'in'");
 	assert_int_equal(RUN(HALRUN " -t ref %s %s 2>&1", model, input), 1);
-	CONTAINS("ref is no NPU");
+	CONTAINS("ref is not an NPU");
 }
 
 int main(void)
