@@ -185,7 +185,7 @@ def check_terminal(f, p):
     p.stdin.flush()
     t.until(b"is next")
     t.resize(50, 8)
-    t.until(b"halctl top needs 78 x 16")
+    t.until(b"halctl top needs a terminal of 78 x 16")
     t.resize(77, 40)
     t.until(b"77 x 40")
     t.resize(120, 40)
@@ -336,13 +336,13 @@ def check_liars(f):
     check(re.search(r"^  program 1 beside 2 +\+25\.4 % +40 0\.970\n  queue 3 +2 +1\.500 us +8 0\.001\n  and more$",
                     text, re.M), text)
     refused = {
-        b"": "answer", b"{": "answer", b"\x00": "answer", b"[]": "not an object", b"{}": "another version",
+        b"": "answer", b"{": "answer", b"\x00": "answer", b"[]": "not a JSON object", b"{}": "another version",
         b'{"hal_monitor": 2}': "another version", b'{"hal_monitor": "1"}': "another version",
         b'{"error": "no \\u001b[2Jtime"}': "no ?[2Jtime",
         b"[" * 100000: "deep", b'{"a":' * 100000: "deep", b"\xff\xfe": "answer",
         b'{"hal_monitor":1,"a":1,"a":2}': "twice",
         b"{" + b",".join(b'"%d":1' % i for i in range(100000)) + b"}": "more than 4096 members",
-        b'{"hal_monitor":1,"x":"' + b"x" * (9 << 20) + b'"}': "answers too much",
+        b'{"hal_monitor":1,"x":"' + b"x" * (9 << 20) + b'"}': "the answer is too long",
     }
     for number, (what, answer) in enumerate(shown.items(), 100):
         liar = Liar(f, number, json.dumps(answer).encode())

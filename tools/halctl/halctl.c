@@ -17,59 +17,62 @@
 static const char help[] =
 	"usage: halctl COMMAND [OPTION...] [TARGET]\n"
 	"\n"
-	"  list               devices present, and backends without one and why\n"
-	"  info [TARGET]      what a device can do, and what of that is verified; TARGET "
-	"as\n"
-	"                     in hal_open: npu:0, 'npu:0?rows=8&cols=8', ref\n"
-	"  options            every option, its value, and where the value came from\n"
-	"  backends           backends of this build\n"
-	"  top                partitions and queues of programs of this user that run "
-	"with\n"
-	"                     hal.monitor, live: who has which units, use, latencies\n"
-	"  policy show        of such a program: the policy, and why its last decisions "
-	"were\n"
-	"                     taken\n"
+	"  list               lists devices, and the backends without a device and why\n"
+	"  info [TARGET]      shows what a device can do, and which of that is "
+	"verified;\n"
+	"                     TARGET as in hal_open: npu:0, 'npu:0?rows=8&cols=8', ref\n"
+	"  options            lists every option, its value, and the value's source\n"
+	"  backends           lists the backends of this build\n"
+	"  top                shows live the partitions and queues of this user's "
+	"programs that\n"
+	"                     run with hal.monitor: owners of units, use, latencies\n"
+	"  policy show        shows the policy of such a program, and the reasons for "
+	"its last\n"
+	"                     decisions\n"
 	"  policy set NAME [KEY=VALUE...]\n"
-	"                     its policy from now on, with options of section [policy];\n"
-	"                     needs hal.monitor = control there\n"
-	"  replay FILE        has an engine take in what another has written down "
-	"(hal.journal),\n"
-	"                     and compares what they decide\n"
+	"                     sets the policy of such a program, with options of "
+	"section\n"
+	"                     [policy]; the program needs hal.monitor = control\n"
+	"  replay FILE        repeats the decisions that an engine recorded "
+	"(hal.journal), and\n"
+	"                     compares the outcome\n"
 	"  profile TARGET PROGRAM...\n"
-	"                     what kernels run on a device, as JSON: by units, beside "
-	"others,\n"
-	"                     stopped; PROGRAM: a table of networks (.json), a network "
-	"of "
-	"the\n"
-	"                     own table, or a file for npuc\n"
+	"                     measures kernels on a device, as JSON: run times by number "
+	"of\n"
+	"                     units, beside other kernels, and when stopped; PROGRAM: a "
+	"table\n"
+	"                     of networks (.json), a network of the built-in table, or a "
+	"file\n"
+	"                     for npuc\n"
 	"\n"
-	"  probe [TARGET]     which memory channel each granule of a device lies on, "
-	"found "
-	"by the\n"
-	"                     time of loads alone; 'npu:0?hash=opaque' does not tell\n"
+	"  probe [TARGET]     finds the memory channel of each granule of a device by "
+	"timing loads\n"
+	"                     alone, for devices that do not report it: "
+	"'npu:0?hash=opaque'\n"
 	"\n"
 	"  -j, --json         JSON instead of text\n"
-	"  -m, --markdown     backends: the table of docs/backends.md\n"
-	"  -p, --program PID  top, policy: that one; PID.N where it has several devices\n"
-	"  -n, --once         top: what is now, as text, and no more\n"
-	"  -d, --delay MS     top: looks again every so often (1000)\n"
-	"  -r, --runs N       profile: each kernel runs so often (3)\n"
-	"  -t, --tolerance T  profile: fewer units are enough with so many thousandths "
-	"more\n"
-	"                     time (50)\n"
-	"  -w, --write FILE   probe: the map, as a file\n"
-	"  -P, --picture FILE probe: a picture of it (PPM)\n"
-	"  -k, --verify FILE  probe: how well channels of that map keep tenants apart\n"
-	"  -s, --seed N       probe: which granules it begins with (1)\n"
-	"  -W, --wait S       probe: so many seconds for a device that others have (10)\n"
-	"  -c, --config FILE  read FILE over other configuration; /dev/null: none\n"
+	"  -m, --markdown     backends: the README's table in Markdown\n"
+	"  -p, --program PID  top, policy: the program to show; PID.N if it has several "
+	"devices\n"
+	"  -n, --once         top: prints the current state once, as text\n"
+	"  -d, --delay MS     top: time between updates (1000)\n"
+	"  -r, --runs N       profile: number of runs of each kernel (3)\n"
+	"  -t, --tolerance T  profile: fewer units are enough if they take at most T\n"
+	"                     thousandths more time (50)\n"
+	"  -w, --write FILE   probe: writes the map to FILE\n"
+	"  -P, --picture FILE probe: writes a picture of the map (PPM)\n"
+	"  -k, --verify FILE  probe: measures how well the channels of this map keep "
+	"tenants apart\n"
+	"  -s, --seed N       probe: seed for the choice of granules (1)\n"
+	"  -W, --wait S       probe: seconds to wait for a device that is in use (10)\n"
+	"  -c, --config FILE  read FILE after other configuration files; /dev/null: no "
+	"files\n"
 	"  -o, --option SECTION.KEY=VALUE\n"
 	"                     sets an option over file and environment; may be repeated\n"
 	"  -h, --help, -V, --version\n"
 	"\n"
 	"exit status: 0, 1 when something is wrong or a replay differs, 2 when the "
-	"command "
-	"line\n"
+	"command line\n"
 	"is wrong.\n";
 
 static const struct option longs[] = {
@@ -124,8 +127,8 @@ static int no_command(const char *name)
 		used += (size_t)snprintf(known + used, sizeof(known) - used, " %s",
 					 commands[i].name);
 	if (name == NULL)
-		return tool_usage("no command; there are%s", known);
-	return tool_usage("no such command: %s; there are%s", name, known);
+		return tool_usage("no command given; commands are%s", known);
+	return tool_usage("no such command: %s; commands are%s", name, known);
 }
 
 static int check_probe(const struct halctl *ctl, const struct command *cmd)
@@ -133,16 +136,16 @@ static int check_probe(const struct halctl *ctl, const struct command *cmd)
 	if (cmd->run != halctl_probe &&
 	    (ctl->map != NULL || ctl->picture != NULL || ctl->verify != NULL ||
 	     ctl->seed != 0 || ctl->wait_s != UINT32_MAX))
-		return tool_usage("--write, --picture, --verify, --seed and --wait "
-				  "belong to probe, not to %s",
+		return tool_usage("--write, --picture, --verify, --seed and --wait are "
+				  "options of probe, not of %s",
 				  cmd->name);
 	if (ctl->verify != NULL && (ctl->map != NULL || ctl->picture != NULL))
-		return tool_usage(
-			"--verify tries a map; --write and --picture are of one "
-			"that is found");
+		return tool_usage("--verify cannot be used with --write or --picture: it "
+				  "tests a map instead of finding one");
 	if (ctl->map != NULL && ctl->picture != NULL &&
 	    strcmp(ctl->map, ctl->picture) == 0)
-		return tool_usage("--write and --picture name one file, %s", ctl->map);
+		return tool_usage("--write and --picture name the same file, %s",
+				  ctl->map);
 	return 0;
 }
 
@@ -158,30 +161,33 @@ static int run(struct halctl *ctl, char **words, int count)
 	if (count - 1 > cmd->words)
 		return tool_usage("too many arguments: %s", words[1 + cmd->words]);
 	if (ctl->program != NULL && !cmd->takes_program)
-		return tool_usage("--program belongs to top and policy, not to %s",
+		return tool_usage("--program is an option of top and policy, not of %s",
 				  cmd->name);
 	if ((ctl->once || ctl->delay_ms != 0) && cmd->run != halctl_top)
-		return tool_usage("--once and --delay belong to top, not to %s",
+		return tool_usage("--once and --delay are options of top, not of %s",
 				  cmd->name);
 	if (ctl->markdown && !cmd->takes_markdown)
-		return tool_usage("--markdown belongs to backends, not to %s", cmd->name);
+		return tool_usage("--markdown is an option of backends, not of %s",
+				  cmd->name);
 	if (ctl->markdown && ctl->json)
-		return tool_usage("--markdown and --json exclude each other");
+		return tool_usage("--markdown and --json cannot be used together");
 	if (cmd->run != halctl_profile &&
 	    (ctl->runs != 0 || ctl->tolerance != UINT32_MAX))
-		return tool_usage("--runs and --tolerance belong to profile, not to %s",
-				  cmd->name);
+		return tool_usage(
+			"--runs and --tolerance are options of profile, not of %s",
+			cmd->name);
 	if (check_probe(ctl, cmd) != 0)
 		return TOOL_USAGE;
 	ctl->target = count > 1 ? words[1] : NULL;
 	ctl->words = words + 1;
 	ctl->word_count = count - 1;
 	if (cmd->run == halctl_replay && ctl->target == NULL)
-		return tool_usage("replay: no file");
+		return tool_usage("replay: no file given");
 	if (cmd->run == halctl_replay && ctl->options[0] != NULL)
-		return tool_usage("replay has no options: %s", ctl->options[0]);
+		return tool_usage("replay takes no library options: %s", ctl->options[0]);
 	if (cmd->run == halctl_profile && count < 3)
-		return tool_usage("profile: no %s", count < 2 ? "target" : "program");
+		return tool_usage("profile: no %s given",
+				  count < 2 ? "target" : "program");
 	if (ctl->runs == 0)
 		ctl->runs = 3;
 	if (ctl->seed == 0)
@@ -203,8 +209,8 @@ static int read_number(const char *name, const char *text, uint32_t least, uint3
 	n = strtoul(text, &end, 10);
 	if (end == text || *end != '\0' || errno != 0 || text[0] == '-' || n < least ||
 	    n > most)
-		return tool_usage("--%s %s: a number from %u to %u", name, text, least,
-				  most);
+		return tool_usage("--%s %s: it must be a number from %u to %u", name,
+				  text, least, most);
 	*out = (uint32_t)n;
 	return 0;
 }
@@ -213,7 +219,7 @@ static int read_number(const char *name, const char *text, uint32_t least, uint3
 static int read_config(const char *file)
 {
 	if (file[0] == '\0')
-		return tool_usage("--config takes the name of a file");
+		return tool_usage("--config needs the name of a file");
 	/* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
 	if (setenv("HAL_HAL_CONFIG", file, 1) < 0)
 		return tool_fail("out of memory");
@@ -227,7 +233,8 @@ static int read_delay(const char *text, int *ms)
 	long n = strtol(text, &end, 10);
 
 	if (end == text || *end != '\0' || n < 20 || n > 3600000)
-		return tool_usage("--delay %s: milliseconds, 20 to 3600000", text);
+		return tool_usage("--delay %s: it must be 20 to 3600000 milliseconds",
+				  text);
 	*ms = (int)n;
 	return 0;
 }

@@ -119,15 +119,15 @@ static int open_bench(const struct halctl *ctl, struct bench *b)
 	if (color_map_fits(b->map, &b->info, true, ctl->verify, why) != 0)
 		return tool_fail("%s", why);
 	if (hal_device_extension(b->dev, "npu") == NULL)
-		return tool_fail("probe: %s does not tell where in its memory a buffer "
-				 "lies; an NPU does",
+		return tool_fail("probe: %s does not report where in its memory a buffer "
+				 "lies; use an NPU",
 				 b->info.name);
 	if (b->info.unit_cols < 4 || b->info.partitions_max < 2)
-		return tool_fail("probe: --verify wants two tenants of two columns each, "
-				 "%s has room for less",
+		return tool_fail("probe: --verify needs room for two tenants of two "
+				 "columns each, which %s does not have",
 				 b->info.name);
 	if (b->map->channels < 2)
-		return tool_fail("probe: %s: one channel, which nobody can share out",
+		return tool_fail("probe: %s has one channel, which tenants cannot divide",
 				 ctl->verify);
 	if (load_program(b) != 0 || add_tenant(b, 0, &b->tenant) != 0)
 		return TOOL_FAILED;
@@ -184,7 +184,7 @@ static int place(struct bench *b, const struct tenant *t, uint32_t half,
 					.bytes = (uint64_t)LINES * LOAD_LINE};
 		return 0;
 	}
-	return tool_fail("probe: no granule of %llu bytes on channels %u to %u",
+	return tool_fail("probe: no granule of %llu bytes lies on the channels %u to %u",
 			 (unsigned long long)t->bytes, half ? border : 0,
 			 (half ? b->map->channels : border) - 1);
 }
@@ -252,7 +252,8 @@ static int time_of(struct bench *b, uint64_t seed, uint32_t hog, uint64_t *cycle
 		return 0;
 	err = hal_wait(&hogs, 1, 0, 0);
 	if (err == 0)
-		return tool_fail("probe: the hog has ended before the tenant");
+		return tool_fail("probe: the hog ended before the tenant, so the "
+				 "measurement is invalid");
 	if (err != -ETIMEDOUT || hal_wait(&hogs, 1, 0, HAL_FOREVER) != 0)
 		return tool_fail_hal();
 	return 0;
@@ -283,9 +284,10 @@ static int judge(const struct halctl *ctl, double apart, double together)
 {
 	if (together - apart >= SPARED_LEAST * (together - 1))
 		return 0;
-	return tool_fail("probe: %s: its channels do not keep tenants apart here: %.4f "
-			 "beside a hog on others, %.4f beside one on the same",
-			 ctl->verify, apart, together);
+	return tool_fail(
+		"probe: %s: its channels do not keep tenants apart here: slowdown %.4f "
+		"beside a hog on other channels, %.4f beside one on the same",
+		ctl->verify, apart, together);
 }
 
 static int print(const struct halctl *ctl, const struct bench *b, const struct taken *t)
@@ -301,7 +303,8 @@ static int print(const struct halctl *ctl, const struct bench *b, const struct t
 		       b->map->channels, b->map->channels / 2);
 		printf("alone          %llu cycles\n", (unsigned long long)t->alone);
 		printf("slowdown       %.4f beside a hog on the other channels\n", apart);
-		printf("control        %.4f beside a hog on the same\n", together);
+		printf("control        %.4f beside a hog on the same channels\n",
+		       together);
 		return judge(ctl, apart, together);
 	}
 	o = out_create();

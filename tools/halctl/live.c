@@ -36,8 +36,9 @@ static int folder_said(const struct halctl *ctl, char *dir, size_t size)
 	if (strcmp(o.key, "monitor_dir") != 0)
 		return tool_fail_hal();
 	n = snprintf(dir, size, "%s", o.value);
-	return n < 0 || (size_t)n >= size ? tool_fail("%s...: too long for a folder", dir)
-					  : 0;
+	return n < 0 || (size_t)n >= size
+		       ? tool_fail("%s...: the folder name is too long", dir)
+		       : 0;
 }
 
 /* PID.N, and of the program that is asked for: its PID, or all of it. */
@@ -132,7 +133,7 @@ static char *hear(int fd, const struct live_device *d, size_t *size, char why[JS
 			room = room != 0 ? 2 * room : 65536;
 			more = room <= ANSWER_MAX ? realloc(text, room) : NULL;
 			if (more == NULL) {
-				(void)wrong(why, d, "answers too much");
+				(void)wrong(why, d, "the answer is too long");
 				break;
 			}
 			text = more;
@@ -167,11 +168,11 @@ static int check(const struct json *root, const struct live_device *d, bool look
 	char text[JSON_WHY / 2];
 
 	if (root->type != JSON_OBJECT)
-		return wrong(why, d, "its answer is not an object");
+		return wrong(why, d, "the answer is not a JSON object");
 	if (live_text(root, "error", text, sizeof(text))[0] != '\0')
 		return wrong(why, d, text);
 	if (look && live_number(root, "hal_monitor") != 1)
-		return wrong(why, d, "its answer is of another version");
+		return wrong(why, d, "the answer has another version");
 	return 0;
 }
 
@@ -342,7 +343,7 @@ int live_find_one(const struct halctl *ctl, struct live *l)
 		return 0;
 	for (uint32_t i = 0; i < l->count && n < sizeof(ids); i++)
 		n += (size_t)snprintf(ids + n, sizeof(ids) - n, " %s", l->device[i].id);
-	return tool_fail("which of them (--program)?%s", ids);
+	return tool_fail("several programs match; choose one with --program:%s", ids);
 }
 
 /* ---- what may be anything ----------------------------------------------------------- */

@@ -16,16 +16,16 @@ int load_open(const struct halctl *ctl, struct hal_device **dev)
 	int err = hal_open(ctl->target, ctl->options, dev);
 
 	if (err == -EBUSY && left > 0)
-		tool_note("probe: others have the device (%s): waits up to %u s",
+		tool_note("probe: other programs use the device (%s); waiting up to %u s",
 			  hal_last_error(), ctl->wait_s);
 	for (; err == -EBUSY && left > 0; left--) {
 		(void)nanosleep(&pause, NULL);
 		err = hal_open(ctl->target, ctl->options, dev);
 	}
 	if (err == -EBUSY)
-		return tool_fail("probe: others have the device, and have it still "
-				 "after %u s: %s",
-				 ctl->wait_s, hal_last_error());
+		return tool_fail(
+			"probe: other programs still use the device after %u s: %s",
+			ctl->wait_s, hal_last_error());
 	return err == 0 ? 0 : tool_fail_hal();
 }
 

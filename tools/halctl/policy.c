@@ -19,7 +19,7 @@ static void faults(const struct json *r)
 	if (live_text(r, "reason", reason, sizeof(reason))[0] != '\0')
 		printf("the last      %s\n", reason);
 	if (live_number(r, "gave_up") != 0)
-		printf("given up      in order of arrival from then on\n");
+		printf("given up      serves queues in order of arrival from then on\n");
 	printf("longest wait  %.3f us\n", live_number(r, "longest_wait_ns") / 1e3);
 }
 
@@ -80,7 +80,7 @@ static void show_text(const struct json *r)
 	for (const struct json *d = live_list(r, "decisions"); d != NULL; d = d->next)
 		shown++;
 	printf("decisions     the last %.0f of %.0f", shown, all);
-	printf("; a queue that is alone in its partition is served without one\n");
+	printf("; a queue alone in its partition is served without a decision\n");
 	for (const struct json *d = live_list(r, "decisions"); d != NULL; d = d->next) {
 		char text[512];
 
@@ -121,10 +121,11 @@ static int set(const struct halctl *ctl)
 	struct live l;
 
 	if (ctl->word_count < 2)
-		return tool_usage("policy set: no name of a policy");
+		return tool_usage("policy set: no policy given");
 	for (int i = 1; i < ctl->word_count; i++) {
 		if (i > 1 && strchr(ctl->words[i], '=') == NULL)
-			return tool_usage("policy set: %s: not KEY=VALUE", ctl->words[i]);
+			return tool_usage("policy set: %s is not KEY=VALUE",
+					  ctl->words[i]);
 		words[i] = ctl->words[i];
 	}
 	if (live_find_one(ctl, &l) != 0)
@@ -139,10 +140,10 @@ static int set(const struct halctl *ctl)
 int halctl_policy(const struct halctl *ctl)
 {
 	if (ctl->word_count == 0)
-		return tool_usage("policy: show or set");
+		return tool_usage("policy: use show or set");
 	if (strcmp(ctl->words[0], "show") == 0)
 		return show(ctl);
 	if (strcmp(ctl->words[0], "set") == 0)
 		return set(ctl);
-	return tool_usage("policy %s: show or set", ctl->words[0]);
+	return tool_usage("policy %s: use show or set", ctl->words[0]);
 }

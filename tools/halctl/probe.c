@@ -85,14 +85,15 @@ static void print_text(const struct probe_npu *d, const struct found *f, int ver
 		       verified ? "yes" : "no", (unsigned long long)m->bad,
 		       (unsigned long long)m->tests, 100 * m->bound);
 	} else {
-		printf("verified       no: no rule and no table\n");
+		printf("verified       no: neither a rule nor a table was found\n");
 	}
 	printf("attempts       %u, from %u samples\n", f->r.attempts, f->r.samples);
-	printf("tests          %llu of %llu loads, %llu cycles; of the device %llu\n",
+	printf("tests          %llu of %llu loads, %llu cycles; device total %llu "
+	       "cycles\n",
 	       (unsigned long long)f->r.tests, (unsigned long long)f->r.loads,
 	       (unsigned long long)f->r.cycles, (unsigned long long)f->device_cycles);
-	printf("slow           %.3f of pairs on two channels, %.3f on one\n", f->r.p0,
-	       f->r.p1);
+	printf("slow           %.3f of pairs on two channels, %.3f of pairs on one\n",
+	       f->r.p0, f->r.p1);
 	printf("time           %.1f s, loads by %s\n", f->seconds, probe_npu_loads_by(d));
 }
 
@@ -148,14 +149,16 @@ static int failed(int err, const struct found *f)
 {
 	switch (err) {
 	case -EBUSY:
-		return tool_fail("probe: the device is too busy: %.0f %% of pairs on two "
-				 "channels look as on one, %.0f %% of those on one",
-				 100 * f->r.p0, 100 * f->r.p1);
+		return tool_fail(
+			"probe: the device is too busy: %.0f %% of the pairs on two "
+			"channels appear to be on one, and %.0f %% of those on one",
+			100 * f->r.p0, 100 * f->r.p1);
 	case -ENOENT:
-		return tool_fail("probe: no map of it could be verified");
+		return tool_fail("probe: no map of the device could be verified");
 	case -EINVAL:
-		return tool_fail("probe: the device has less than %u granules",
-				 DISCOVER_LEAST);
+		return tool_fail(
+			"probe: the device has fewer than %u granules, which is too few",
+			DISCOVER_LEAST);
 	default:
 		return tool_fail("probe: %s",
 				 err == -ENOMEM ? "out of memory" : hal_last_error());

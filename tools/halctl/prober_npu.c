@@ -114,11 +114,11 @@ int probe_npu_open(struct probe_npu *d)
 	if (hal_device_get_info(d->dev, &d->info) != 0)
 		return tool_fail_hal();
 	if (hal_device_extension(d->dev, "npu") == NULL)
-		return tool_fail("probe: %s does not tell where in its memory a buffer "
-				 "lies; an NPU does",
+		return tool_fail("probe: %s does not report where in its memory a buffer "
+				 "lies; use an NPU",
 				 d->info.name);
 	if (d->info.unit_cols < 2)
-		return tool_fail("probe: %s has one column of units, two are needed",
+		return tool_fail("probe: %s has one column of units, but two are needed",
 				 d->info.name);
 	part.rows = (uint16_t)(d->info.unit_rows < SIDE ? d->info.unit_rows : SIDE);
 	part.cols = (uint16_t)(d->info.unit_cols < SIDE ? d->info.unit_cols : SIDE);

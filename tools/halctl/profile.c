@@ -315,8 +315,8 @@ static int unknown_program(const char *name, const struct models *own)
 	for (uint32_t i = 0; i < own->count && used < sizeof(known); i++)
 		used += (size_t)snprintf(known + used, sizeof(known) - used, " %s",
 					 own->list[i].name);
-	return tool_fail("%s: there is no such network, and no such file; networks are%s",
-			 name, known);
+	return tool_fail("%s: there is no such network or file; networks are%s", name,
+			 known);
 }
 
 /* A name is one of the table, which halbench has, too; else it is a file's. */
@@ -412,7 +412,7 @@ int halctl_profile(const struct halctl *ctl)
 	int rc = read_programs(ctl->words + 1, &models);
 
 	if (rc == 0 && models.count == 0)
-		rc = tool_fail("%s: no network is in it", ctl->words[1]);
+		rc = tool_fail("%s: the file contains no network", ctl->words[1]);
 	if (rc == 0 && models.count > PROGRAMS_MAX)
 		rc = tool_fail("more than %u programs: %s", PROGRAMS_MAX,
 			       models.list[PROGRAMS_MAX].name);

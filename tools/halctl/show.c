@@ -251,11 +251,11 @@ int halctl_list(const struct halctl *ctl)
 static const char *source_text(const struct hal_device_info *info, char *buf, size_t size)
 {
 	if (info->color_source == HAL_COLOR_DEVICE)
-		snprintf(buf, size, "as the device says");
+		snprintf(buf, size, "as the device reports");
 	else if (info->color_wrong_ppm == UINT32_MAX)
-		snprintf(buf, size, "by a map that nobody has verified");
+		snprintf(buf, size, "from a map that is not verified");
 	else
-		snprintf(buf, size, "by a map of which at most %.4f %% is wrong",
+		snprintf(buf, size, "from a map of which at most %.4f %% is wrong",
 			 info->color_wrong_ppm / 1e4);
 	return buf;
 }

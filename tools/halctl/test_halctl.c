@@ -293,9 +293,9 @@ static void wrong_command_lines_exit_2(void **state)
 		expect("try: halctl --help");
 	}
 	assert_int_equal(halctl(""), 2);
-	expect("halctl: no command; there are list info ");
+	expect("halctl: no command given; commands are list info ");
 	assert_int_equal(halctl("infos ref"), 2);
-	expect("halctl: no such command: infos; there are list info ");
+	expect("halctl: no such command: infos; commands are list info ");
 }
 
 /* A journal without its last line is replayed, and is told from one that is whole. */

@@ -237,7 +237,7 @@ static void verifies(void **state)
 	snprintf(args, sizeof(args), "probe --verify %s '%s&channels=1&memory_size=4M'",
 		 map_file, NPU_TARGET);
 	assert_int_equal(halctl(args), 1);
-	expect("one channel, which nobody can share out");
+	expect("one channel, which tenants cannot divide");
 	snprintf(args, sizeof(args), "probe --verify %s ref", map_file);
 	assert_int_equal(halctl(args), 1);
 	expect(map_file);
@@ -279,30 +279,32 @@ static void refuses(void **state)
 {
 	(void)state;
 	assert_int_equal(halctl("probe ref"), 1);
-	expect("does not tell where in its memory a buffer lies");
+	expect("does not report where in its memory a buffer lies");
 	assert_int_equal(halctl("probe 'npu:0?engine=fast&rows=4&cols=1'"), 1);
-	expect("one column of units, two are needed");
+	expect("one column of units, but two are needed");
 	assert_int_equal(halctl("probe 'npu:0?hash=half'"), 1);
 	expect("hash");
 	assert_int_equal(halctl("list -w map"), 2);
-	expect("--write, --picture, --verify, --seed and --wait belong to probe, not to "
+	expect("--write, --picture, --verify, --seed and --wait are options of probe, "
+	       "not of "
 	       "list");
 	assert_int_equal(halctl("list -k map"), 2);
-	expect("--write, --picture, --verify, --seed and --wait belong to probe, not to "
+	expect("--write, --picture, --verify, --seed and --wait are options of probe, "
+	       "not of "
 	       "list");
 	assert_int_equal(halctl("probe -k map -w map"), 2);
-	expect("--verify tries a map; --write and --picture are of one that is found");
+	expect("--verify cannot be used with --write or --picture");
 	assert_int_equal(halctl("probe -k /nowhere/map"), 1);
 	expect("/nowhere/map");
 	assert_int_equal(halctl("probe -s 0"), 2);
-	expect("--seed 0: a number from 1 to 4294967295");
+	expect("--seed 0: it must be a number from 1 to 4294967295");
 	/* Before the device is opened. */
 	assert_int_equal(halctl("probe -w /nowhere/map nothing"), 1);
 	expect("/nowhere/map: No such file or directory");
 	assert_int_equal(halctl("probe -P / nothing"), 1);
 	expect("/: Is a directory");
 	assert_int_equal(halctl("probe -P map -w map nothing"), 2);
-	expect("--write and --picture name one file, map");
+	expect("--write and --picture name the same file, map");
 }
 
 /* What it says first: a line, without waiting for its end. */
@@ -335,19 +337,19 @@ static void waits_for_others(void **state)
 	configure(busy);
 	snprintf(line, sizeof(line), "probe -c %s -W 0 '%s'", picture_file, target);
 	assert_int_equal(halctl(line), 1);
-	expect("others have the device, and have it still after 0 s: injected");
-	assert_null(strstr(output, "waits"));
+	expect("other programs still use the device after 0 s: injected");
+	assert_null(strstr(output, "waiting"));
 	snprintf(line, sizeof(line), "probe -c %s --wait 1 -k %s '%s'", picture_file,
 		 map_file, target);
 	assert_int_equal(halctl(line), 1);
-	expect("others have the device (injected");
-	expect("waits up to 1 s\n");
-	expect("have it still after 1 s: injected");
+	expect("other programs use the device (injected");
+	expect("waiting up to 1 s\n");
+	expect("other programs still use the device after 1 s: injected");
 	snprintf(line, sizeof(line), "2>&1 %s probe -c %s -W 600 '%s'", HALCTL,
 		 picture_file, target);
 	f = popen(line, "r");
 	assert_non_null(f);
-	next_line(f, "waits up to 600 s\n");
+	next_line(f, "waiting up to 600 s\n");
 	configure("");
 	next_line(f, "device         ");
 	while (fgets(line, sizeof(line), f) != NULL)
@@ -356,9 +358,9 @@ static void waits_for_others(void **state)
 	assert_true(WIFEXITED(rc));
 	assert_int_equal(WEXITSTATUS(rc), 0);
 	assert_int_equal(halctl("probe -W 3601 ref"), 2);
-	expect("--wait 3601: a number from 0 to 3600");
+	expect("--wait 3601: it must be a number from 0 to 3600");
 	assert_int_equal(halctl("list --wait 1"), 2);
-	expect("--wait belong to probe, not to list");
+	expect("--wait are options of probe, not of list");
 }
 
 /* ---- on the RTL: minutes ------------------------------------------------------------ */

@@ -299,11 +299,12 @@ static void errors(void **state)
 	assert_int_equal(halctl("profile ref /tmp/there/is/none.json"), 1);
 	expect("/tmp/there/is/none.json: ");
 	assert_int_equal(halctl("profile ref none"), 1);
-	expect("none: there is no such network, and no such file; networks are "
+	expect("none: there is no such network or file; networks are "
 	       "vgg19-imagenet ");
 	expect(" distilbert\n");
 	assert_int_equal(halctl("profile ref /dev/null"), 1);
-	expect("halctl: /dev/null: a network of a file runs on an NPU, as npu:0, not on "
+	expect("halctl: /dev/null: a network from a file runs on an NPU, such as npu:0, "
+	       "not on "
 	       "ref");
 	write_file(file, sizeof(file), "halctl-profile",
 		   "{\"models\": {\n\"a\": {\"steps\": [[1, 0, 1]]}}}");
@@ -313,7 +314,7 @@ static void errors(void **state)
 	write_file(file, sizeof(file), "halctl-profile", "{\"models\": {}}");
 	snprintf(args, sizeof(args), "profile ref %s", file);
 	assert_int_equal(halctl(args), 1);
-	expect(": no network is in it");
+	expect(": the file contains no network");
 	assert_int_equal(halctl("profile nosuch distilbert"), 1);
 	expect("nosuch");
 	assert_int_equal(halctl("profile ref distilbert >/dev/full"), 1);
@@ -325,13 +326,14 @@ static void wrong_command_lines(void **state)
 	static const char *const wrong[][2] = {
 		{"profile", "no target"},
 		{"profile ref", "no program"},
-		{"profile -r 0 ref distilbert", "--runs 0: a number from 1 to 64"},
+		{"profile -r 0 ref distilbert",
+		 "--runs 0: it must be a number from 1 to 64"},
 		{"profile -r x ref distilbert", "--runs x"},
 		{"profile -r -1 ref distilbert", "--runs -1"},
 		{"profile --tolerance 1001 ref distilbert", "--tolerance 1001"},
-		{"--runs 2 list", "belong to profile, not to list"},
-		{"-t 2 options", "belong to profile, not to options"},
-		{"profile -m ref distilbert", "--markdown belongs"},
+		{"--runs 2 list", "options of profile, not of list"},
+		{"-t 2 options", "options of profile, not of options"},
+		{"profile -m ref distilbert", "--markdown is an option of backends"},
 	};
 
 	(void)state;

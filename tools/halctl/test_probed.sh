@@ -38,7 +38,7 @@ echo "own channels $own, all shared $shared, channels by another device's hash $
 awk -v shared="$shared" -v wrong="$wrong" 'BEGIN { exit !(shared > 1.05 && wrong > 1.01) }'
 
 "$halctl" info -o hal.color_map="$scratch/7.map" "$target" >"$scratch/out"
-grep -q '^memory channels .*by a map of which at most 0\.0[0-9]* % is wrong' "$scratch/out"
+grep -q '^memory channels .*from a map of which at most 0\.0[0-9]* % is wrong' "$scratch/out"
 grep -q '^memory isolation *advisory' "$scratch/out"
 
 refused 'only a device with hash=opaque accepts a colour map' 'npu:0?engine=fast&memory_size=4M' -o hal.color_map="$scratch/7.map"
@@ -49,9 +49,9 @@ refused 'No such file' "$target" -o hal.color_map="$scratch/none.map"
 refused 'pages of 2048 bytes' "$target&granule=2048" -o hal.color_map="$scratch/7.map"
 # Pages that are parts of a granule have one channel each.
 "$halctl" info -o hal.color_map="$scratch/7.map" "$target&granule=512" >"$scratch/out"
-grep -q '^memory channels .*by a map' "$scratch/out"
+grep -q '^memory channels .*from a map' "$scratch/out"
 sed -i '$d; /^verified/d; /^probe/d' "$scratch/8.map"
 echo "sum $(sha256sum "$scratch/8.map" | cut -d' ' -f1)" >>"$scratch/8.map"
 refused 'nobody has verified' "$target" -o hal.color_map="$scratch/8.map"
 "$halctl" info -o hal.color_map="$scratch/8.map" -o hal.color_map_unverified=yes "$target" |
-	grep -q '^memory channels .*nobody has verified'
+	grep -q '^memory channels .*from a map that is not verified'

@@ -140,8 +140,8 @@ static bool frame(const struct live *l, const struct chosen *ch, struct json **b
 		return false;
 	(void)erase();
 	if (LINES < (int)FRAME_ROWS || COLS < (int)FRAME_COLUMNS) {
-		(void)mvprintw(0, 0, "%d x %d: halctl top needs %u x %u", COLS, LINES,
-			       FRAME_COLUMNS, FRAME_ROWS);
+		(void)mvprintw(0, 0, "%d x %d: halctl top needs a terminal of %u x %u",
+			       COLS, LINES, FRAME_COLUMNS, FRAME_ROWS);
 	} else {
 		sheet_clear(&sheet, (uint32_t)COLS);
 		(void)frame_draw(&sheet, 0, now, *before);
@@ -164,11 +164,12 @@ static int live_top(const struct halctl *ctl, const struct live *l)
 	SCREEN *screen;
 
 	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
-		return tool_fail("top: not a terminal; --once prints what is now");
+		return tool_fail("top: the output is not a terminal; use --once to print "
+				 "the current state");
 	screen = newterm(NULL, stdout, stdin);
 	if (screen == NULL)
-		return tool_fail("top: this terminal cannot be drawn on (TERM); --once "
-				 "prints what is now");
+		return tool_fail("top: this terminal cannot be drawn on (TERM); use "
+				 "--once to print the current state");
 	(void)cbreak();
 	(void)noecho();
 	(void)curs_set(0);
@@ -194,8 +195,8 @@ static int live_top(const struct halctl *ctl, const struct live *l)
 static int live_top(const struct halctl *ctl, const struct live *l)
 {
 	(void)ctl, (void)l;
-	return tool_fail("top: this halctl was built without ncurses; --once prints what "
-			 "is now");
+	return tool_fail("top: this halctl was built without ncurses; use --once to "
+			 "print the current state");
 }
 
 #endif
