@@ -21,10 +21,9 @@ static int check_clock(const struct load_clock *c)
 
 	if (seconds >= 1e-9 && seconds <= 1e6)
 		return 0;
-	return tool_fail(
-		"%.9g seconds at rate %.9g, scale %.9g: not from 1 ns to 1e6 s of "
-		"device time",
-		c->window_s, c->rate, c->scale);
+	return tool_fail("%.9g seconds at rate %.9g, scale %.9g; the device time must be "
+			 "1 ns to 1e6 s",
+			 c->window_s, c->rate, c->scale);
 }
 
 int compare_check(const struct setup *s, const double *rates, uint32_t rate_count)
@@ -35,7 +34,7 @@ int compare_check(const struct setup *s, const double *rates, uint32_t rate_coun
 		if (models_find(s->models, s->load->tasks[i].model) == NULL)
 			return tool_fail(
 				"%s:%u: tasks[%u].client.model_name: \"%s\" is in no "
-				"table: choose one that has it by --models",
+				"table; choose a table that has it with --models",
 				s->load->file, s->load->tasks[i].model_line, i,
 				s->load->tasks[i].model);
 	if (check_clock(&s->clock) != 0)

@@ -61,7 +61,7 @@ static int add_folder(struct every *e, const char *folder)
 	if (n < 0)
 		return tool_fail("%s: %s", folder, hal_strerror(errno));
 	if (n == 0)
-		rc = tool_fail("%s: no .json file is in it", folder);
+		rc = tool_fail("%s: the folder has no .json file", folder);
 	for (int i = 0; i < n; i++) {
 		if (rc == 0)
 			rc = add_file(e, folder, list[i]->d_name);
@@ -97,8 +97,8 @@ static int read_load(struct every *e, const char *path)
 	e->load_count++;
 	for (uint32_t i = 0; i + 1 < e->load_count; i++)
 		if (strcmp(e->loads[i].name, l->name) == 0)
-			return tool_fail("%s: there is a load %s already, %s", path,
-					 l->name, e->loads[i].file);
+			return tool_fail("%s: the load name %s is already used by %s",
+					 path, l->name, e->loads[i].file);
 	return 0;
 }
 
@@ -220,7 +220,7 @@ static int write_all(const struct every *e)
 	if (dot != NULL && strcmp(dot, ".html") == 0)
 		stem = (size_t)(dot - html);
 	if (stem + sizeof(".json") > sizeof(json))
-		return tool_fail("--html %s: too long", html);
+		return tool_fail("--html %s: the file name is too long", html);
 	snprintf(json, sizeof(json), "%.*s.json", (int)stem, html);
 	if (page_write(e->list, e->count, html) != 0 || write_json(e, json) != 0)
 		return TOOL_FAILED;

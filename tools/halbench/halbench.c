@@ -18,18 +18,17 @@ static int read_load(struct line *l, struct load *load)
 	struct stat st;
 
 	if (stat(l->loads[0], &st) == 0 && S_ISDIR(st.st_mode))
-		return tool_fail(
-			"%s: is a folder: choose one load of it, or compare all of "
-			"them by halbench report -H PAGE.html %s",
-			l->loads[0], l->loads[0]);
+		return tool_fail("%s is a folder; choose one load of it, or compare all "
+				 "of them: halbench report -H PAGE.html %s",
+				 l->loads[0], l->loads[0]);
 	if (load_read(l->loads[0], load, why) != 0)
 		return tool_fail("%s", why);
 	l->setup.load = load;
 	if (clock->window_s == 0)
 		clock->window_s = load->seconds;
 	if (clock->window_s > load->seconds)
-		return tool_fail("--window %.9g: %s has %.9g seconds", clock->window_s,
-				 load->file, load->seconds);
+		return tool_fail("--window %.9g: %s has only %.9g seconds",
+				 clock->window_s, load->file, load->seconds);
 	return compare_check(&l->setup, l->rates, l->rate_count);
 }
 

@@ -15,37 +15,37 @@ static const char help[] =
 	"usage: halbench [OPTION...] LOAD.json\n"
 	"       halbench report -H PAGE.html [OPTION...] LOAD.json|FOLDER...\n"
 	"\n"
-	"Runs a load under each of several policies, on the same device from the same "
+	"Runs a load under each of several policies, on the same device with the same "
 	"seed,\n"
-	"and prints who was served how: latencies, SLO attainment, throughput, "
+	"and prints how tasks were served: latencies, SLO attainment, throughput, "
 	"fairness.\n"
-	"report: all policies on all these loads, at half and at full rate, as one page\n"
-	"and the numbers as PAGE.json; -R: rates of its attainment (0.25,0.5,1,1.5,2).\n"
+	"report: compares all policies on all given loads, at half and at full rate, in "
+	"one\n"
+	"page and in PAGE.json; -R: rates of the attainment chart (0.25,0.5,1,1.5,2).\n"
 	"\n"
 	"  -p, --policy LIST    NAME[:KEY=VALUE...],...: policies, with options of "
 	"section\n"
 	"                       [policy], or layout=shared, halves, split, classes, "
 	"tenants\n"
-	"                       (fifo,priority; report: all); class=yes: queues say "
-	"theirs;\n"
-	"                       colors=own: partitions have memory channels of their "
-	"own;\n"
-	"                       or all; one that is refused is reported as that\n"
-	"  -t, --target TARGET  as in hal_open, of a virtual clock (ref?units=32)\n"
+	"                       (fifo,priority; report: all); class=yes: queues declare\n"
+	"                       their class; colors=own: partitions have their own "
+	"memory\n"
+	"                       channels; or all; refused policies are reported\n"
+	"  -t, --target TARGET  as in hal_open, with a virtual clock (ref?units=32)\n"
 	"  -o, --option SECTION.KEY=VALUE\n"
 	"                       sets an option of the library; may be repeated\n"
-	"  -m, --models FILE    what networks run, beside this program's own table\n"
-	"  -r, --rate R         so many times the load's requests a second (1); 0.5 is "
+	"  -m, --models FILE    table of networks, in addition to the built-in one\n"
+	"  -r, --rate R         factor on the load's requests per second (1); 0.5 is "
 	"light\n"
-	"  -w, --window S       only the first S seconds of the load\n"
-	"  -x, --scale X        device time of a second of the load (1)\n"
-	"  -s, --seed N         of what is random in a load (1)\n"
+	"  -w, --window S       runs only the first S seconds of the load\n"
+	"  -x, --scale X        seconds of device time for one second of the load (1)\n"
+	"  -s, --seed N         seed of the random parts of a load (1)\n"
 	"  -j, --json           JSON instead of text\n"
-	"  -C, --csv            CSV instead of text, a line a policy and task\n"
-	"  -F, --figures NAME   lines for figures.json instead\n"
-	"  -H, --html FILE      writes a page, too: table, latencies, units over time\n"
-	"  -R, --rates LIST     ... and attainment at these rates: 0.5,1,2\n"
-	"  -P, --png PREFIX     the page's charts as PREFIX-LOAD-RATE-CHART.png\n"
+	"  -C, --csv            CSV instead of text, one line per policy and task\n"
+	"  -F, --figures NAME   lines for figures.json instead of text\n"
+	"  -H, --html FILE      also writes a page: table, latencies, units over time\n"
+	"  -R, --rates LIST     adds the attainment at these rates to it: 0.5,1,2\n"
+	"  -P, --png PREFIX     writes the page's charts as PREFIX-LOAD-RATE-CHART.png\n"
 	"  -q, --requests FILE  writes each request's arrival and end, as CSV\n"
 	"  -T, --trace PREFIX   writes PREFIX-N-POLICY.json for ui.perfetto.dev\n"
 	"  -h, --help, -V, --version\n"
@@ -84,8 +84,8 @@ static int parse_real(const char *name, const char *text, double most, double *o
 
 	*out = strtod(text, &end);
 	if (end == text || *end != '\0' || !(*out > 0 && *out <= most))
-		return tool_usage("--%s %s: a number above 0, up to %.9g", name, text,
-				  most);
+		return tool_usage("--%s %s: it must be a number above 0 and at most %.9g",
+				  name, text, most);
 	return 0;
 }
 
@@ -96,8 +96,8 @@ static int parse_seed(const char *text, uint64_t *out)
 	errno = 0;
 	*out = strtoull(text, &end, 0);
 	if (end == text || *end != '\0' || errno != 0 || strchr(text, '-') != NULL)
-		return tool_usage("--seed %s: a number from 0 to %" PRIu64, text,
-				  UINT64_MAX);
+		return tool_usage("--seed %s: it must be a number from 0 to %" PRIu64,
+				  text, UINT64_MAX);
 	return 0;
 }
 
@@ -108,8 +108,8 @@ static int parse_layout(const char *name, struct policy_spec *p)
 			p->layout = i;
 			return 0;
 		}
-	return tool_usage("--policy %s: layout=%s: shared, halves, split, classes or "
-			  "tenants",
+	return tool_usage("--policy %s: layout=%s: it must be shared, halves, split, "
+			  "classes or tenants",
 			  p->text, name);
 }
 
@@ -127,15 +127,16 @@ static int parse_policy_option(const char *text, struct policy_spec *p)
 		return 0;
 	}
 	if (strncmp(text, "colors=", 7) == 0)
-		return tool_usage("--policy %s: %s: own or any", p->text, text);
+		return tool_usage("--policy %s: %s: it must be own or any", p->text,
+				  text);
 	if (strncmp(text, "name=", 5) == 0)
-		return tool_usage("--policy %s: %s: it has a name already", p->text,
+		return tool_usage("--policy %s: %s: the name is already given", p->text,
 				  text);
 	if (strchr(text, '=') == NULL)
-		return tool_usage("--policy %s: %s: not KEY=VALUE", p->text, text);
+		return tool_usage("--policy %s: %s is not KEY=VALUE", p->text, text);
 	if (p->option_count == POLICY_OPTIONS_MAX)
-		return tool_usage("--policy %s: more than %u options", p->text,
-				  POLICY_OPTIONS_MAX);
+		return tool_usage("--policy %s: at most %u options are supported",
+				  p->text, POLICY_OPTIONS_MAX);
 	if (asprintf(&p->options[p->option_count], "policy.%s", text) < 0)
 		return tool_fail("out of memory");
 	p->option_count++;
@@ -153,7 +154,8 @@ static int parse_policy(const char *text, struct policy_spec *p)
 	p->text = text;
 	word = strsep(&rest, ":");
 	if (word[0] == '\0' || strlen(word) >= sizeof(p->name))
-		rc = tool_usage("--policy %s: no name of a policy", text);
+		rc = tool_usage("--policy %s: the policy's name is missing or too long",
+				text);
 	else
 		snprintf(p->name, sizeof(p->name), "%s", word);
 	while (rc == 0 && (word = strsep(&rest, ":")) != NULL)
@@ -174,9 +176,10 @@ static int parse_policies(struct line *l, const char *list)
 	for (l->policy_count = 0; rc == 0 && (word = strsep(&rest, ",")) != NULL;) {
 		for (uint32_t i = 0; i < l->policy_count; i++)
 			if (strcmp(l->policies[i].text, word) == 0)
-				return tool_usage("--policy %s: is there twice", word);
+				return tool_usage("--policy %s is given twice", word);
 		if (l->policy_count == POLICIES_MAX)
-			return tool_usage("--policy: more than %u of them", POLICIES_MAX);
+			return tool_usage("--policy: at most %u policies are supported",
+					  POLICIES_MAX);
 		rc = parse_policy(word, &l->policies[l->policy_count++]);
 	}
 	return rc;
@@ -193,12 +196,14 @@ static int parse_rates(const char *list, struct line *l)
 		return tool_fail("out of memory");
 	for (*n = 0; rc == 0 && (word = strsep(&rest, ",")) != NULL; ++*n) {
 		if (*n == CHART_RATES_MAX) {
-			rc = tool_usage("--rates: more than %u of them", CHART_RATES_MAX);
+			rc = tool_usage("--rates: at most %u rates are supported",
+					CHART_RATES_MAX);
 			break;
 		}
 		rc = parse_real("rates", word, 1000, &l->rates[*n]);
 		if (rc == 0 && *n > 0 && l->rates[*n] <= l->rates[*n - 1])
-			rc = tool_usage("--rates %s: not in ascending order", list);
+			rc = tool_usage(
+				"--rates %s: the rates must be in ascending order", list);
 	}
 	free(words);
 	return rc;
@@ -250,17 +255,17 @@ static int parse_option(int c, struct line *l)
 	switch (c) {
 	case 'p':
 		if (l->policy_text != NULL)
-			return tool_usage("--policy is there twice: one list");
+			return tool_usage("--policy is given twice; use one list");
 		return parse_policies(l, optarg);
 	case 't':
 		if (strstr(optarg, "policy.name=") != NULL)
-			return tool_usage("--target %s: policies are named by --policy",
+			return tool_usage("--target %s: use --policy to choose policies",
 					  optarg);
 		l->setup.target = optarg;
 		return 0;
 	case 'o':
 		if (strncmp(optarg, "policy.name=", 12) == 0)
-			return tool_usage("--option %s: policies are named by --policy",
+			return tool_usage("--option %s: use --policy to choose policies",
 					  optarg);
 		if (l->option_count == OPTIONS_MAX)
 			return tool_usage("more than %u options: %s", OPTIONS_MAX,
@@ -287,26 +292,28 @@ static int parse_option(int c, struct line *l)
 static int check_report(const struct line *l)
 {
 	if (l->html == NULL)
-		return tool_usage("report: no --html FILE to write");
+		return tool_usage("report: --html FILE is missing");
 	if (l->json || l->csv || l->figures != NULL)
-		return tool_usage("report writes JSON beside the page: no --json, --csv, "
-				  "--figures");
+		return tool_usage("report writes JSON next to the page; it does not take "
+				  "--json, --csv or --figures");
 	if (l->requests_file != NULL || l->trace != NULL)
-		return tool_usage(
-			"--requests and --trace are of one load: not for report");
+		return tool_usage("--requests and --trace are for one load; report does "
+				  "not take them");
 	if (l->setup.clock.rate != 0)
-		return tool_usage("report is of rates 0.5 and 1: no --rate");
+		return tool_usage(
+			"report uses the rates 0.5 and 1; it does not take --rate");
 	return 0;
 }
 
 static int check_one(struct line *l)
 {
 	if (l->load_count > 1)
-		return tool_usage("more than one load: %s", l->loads[1]);
+		return tool_usage("only one load can be run, but there is a second: %s",
+				  l->loads[1]);
 	if (l->json + l->csv + (l->figures != NULL) > 1)
-		return tool_usage("--json, --csv and --figures exclude each other");
+		return tool_usage("--json, --csv and --figures cannot be used together");
 	if (l->rate_count != 0 && l->html == NULL && l->png == NULL)
-		return tool_usage("--rates is for --html and --png");
+		return tool_usage("--rates needs --html or --png");
 	if (l->setup.clock.rate == 0)
 		l->setup.clock.rate = 1;
 	return 0;
@@ -334,7 +341,7 @@ int line_parse(struct line *l, int argc, char **argv)
 	if (rc != 0 || l->done)
 		return rc;
 	if (optind == argc)
-		return tool_usage("no load");
+		return tool_usage("no load given");
 	l->loads = argv + optind;
 	l->load_count = (uint32_t)(argc - optind);
 	rc = l->report ? check_report(l) : check_one(l);

@@ -110,17 +110,18 @@ static int read_after(const struct context *c, const struct json *in, uint32_t i
 		uint32_t i = 0;
 
 		if (v->type != JSON_TEXT)
-			return json_wrong(v, c->file, c->why, "is not a text");
+			return json_wrong(v, c->file, c->why, "is not a string");
 		while (i < index && !is_called(&c->load->tasks[i], v->text))
 			i++;
 		if (i == index)
-			return json_wrong(v, c->file, c->why,
-					  "no task \"%s\" stands before this one",
-					  v->text);
+			return json_wrong(
+				v, c->file, c->why,
+				"names \"%s\", which is not a task before this one",
+				v->text);
 		for (uint32_t k = 0; k < t->after_count; k++)
 			if (t->after[k] == i)
 				return json_wrong(v, c->file, c->why,
-						  "\"%s\" is there twice", v->text);
+						  "names \"%s\" twice", v->text);
 		t->after[t->after_count++] = i;
 	}
 	return 0;
@@ -138,8 +139,8 @@ static int read_type(const struct context *c, const struct json *in, enum load_t
 			return json_only(in, fields[i], c->file, c->why);
 		}
 	return json_wrong(json_member(in, "type"), c->file, c->why,
-			  "\"%s\": continuous, periodic, poisson, trace, dependent, "
-			  "bursts or diurnal",
+			  "is \"%s\"; it must be continuous, periodic, poisson, trace, "
+			  "dependent, bursts or diurnal",
 			  name);
 }
 
@@ -218,7 +219,7 @@ static int read_class(const struct context *c, const struct json *in, struct loa
 	t->critical = strcmp(word, "latency") == 0;
 	if (!t->critical && strcmp(word, "best-effort") != 0)
 		return json_wrong(json_member(in, "class"), c->file, c->why,
-				  "\"%s\": latency or best-effort", word);
+				  "is \"%s\"; it must be latency or best-effort", word);
 	return 0;
 }
 
@@ -237,7 +238,8 @@ static int read_task(const struct context *c, const struct json *in, uint32_t in
 	for (uint32_t i = 0; i < index; i++)
 		if (is_called(&c->load->tasks[i], id))
 			return json_wrong(json_member(in, "id"), c->file, c->why,
-					  "tasks[%u] is called \"%s\", too", i, id);
+					  "is already the id of tasks[%u], \"%s\"", i,
+					  id);
 	/* Of the client, the network's name; the rest is how to reach a server. */
 	if (json_object(in, "client", c->file, &client, c->why) != 0 ||
 	    json_text(client, "model_name", c->file, &model, c->why) != 0 ||
@@ -270,8 +272,9 @@ static int read_tasks(struct context *c, const struct json *root)
 	    json_list(root, "tasks", c->file, &list, c->why) != 0)
 		return -1;
 	if (list->count == 0 || list->count > LOAD_TASKS_MAX)
-		return json_wrong(list, c->file, c->why, "has %u tasks, not 1 to %u",
-				  list->count, LOAD_TASKS_MAX);
+		return json_wrong(list, c->file, c->why,
+				  "has %u tasks; it must have 1 to %u", list->count,
+				  LOAD_TASKS_MAX);
 	c->load->tasks = calloc(list->count, sizeof(*c->load->tasks));
 	if (c->load->tasks == NULL)
 		return no_memory(c);
@@ -463,8 +466,8 @@ int load_arrivals(const struct load *l, uint32_t task, const struct load_clock *
 	}
 	if (t.room == UINT32_MAX) {
 		free(t.ns);
-		snprintf(why, JSON_WHY,
-			 "%s: more requests than fit, or no memory for them", k->id);
+		snprintf(why, JSON_WHY, "%s: too many requests, or no memory for them",
+			 k->id);
 		return -1;
 	}
 	*out = t.ns;

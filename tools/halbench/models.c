@@ -94,8 +94,9 @@ static int read_steps(const struct context *c, const struct json *in, struct mod
 	if (json_list(in, "steps", c->file, &list, c->why) != 0)
 		return -1;
 	if (list->count == 0 || list->count > MODEL_STEPS_MAX)
-		return json_wrong(list, c->file, c->why, "has %u steps, not 1 to %u",
-				  list->count, MODEL_STEPS_MAX);
+		return json_wrong(list, c->file, c->why,
+				  "has %u steps; it must have 1 to %u", list->count,
+				  MODEL_STEPS_MAX);
 	m->steps = calloc(list->count, sizeof(*m->steps));
 	if (m->steps == NULL)
 		return no_memory(c);
@@ -105,8 +106,9 @@ static int read_steps(const struct context *c, const struct json *in, struct mod
 		launches += m->steps[m->step_count++].launches;
 	}
 	if (launches > MODEL_LAUNCHES_MAX)
-		return json_wrong(list, c->file, c->why, "has %u launches, more than %u",
-				  launches, MODEL_LAUNCHES_MAX);
+		return json_wrong(list, c->file, c->why,
+				  "has %u launches; at most %u are supported", launches,
+				  MODEL_LAUNCHES_MAX);
 	return 0;
 }
 
@@ -138,7 +140,7 @@ static int read_model(const struct context *c, const struct json *in, struct mod
 	if (json_only(in, known, c->file, c->why) != 0)
 		return -1;
 	if (network && json_member(in, "steps") != NULL)
-		return json_wrong(in, c->file, c->why, "has steps and a network");
+		return json_wrong(in, c->file, c->why, "has both steps and a network");
 	m->file = c->file;
 	m->line = in->line;
 	m->name = strdup(in->key);
@@ -208,5 +210,5 @@ int models_read(const char *path, struct models *m, char why[JSON_WHY])
 int models_own(struct models *m, char why[JSON_WHY])
 {
 	memset(m, 0, sizeof(*m));
-	return models_parse(own, sizeof(own) - 1, "(own table)", m, why);
+	return models_parse(own, sizeof(own) - 1, "(built-in table)", m, why);
 }

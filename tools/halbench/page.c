@@ -109,10 +109,10 @@ static void policies(FILE *f, const struct comparison *list, uint32_t count)
 		"good/s", "best effort/s", "all/s",    "p99 x",   "ANTT",    "STP",
 		"Jain",   "use %",         "preempts", "took ms", "lost ms", NULL};
 
-	fputs("<h2>Policies</h2>\n<p>A click on a heading sorts, the most first; the "
-	      "boxes choose.</p>\n"
-	      "<p><label>load <select data-column=\"0\"></select></label> <label>rate "
-	      "<select data-column=\"1\"></select></label> <label>policy <select "
+	fputs("<h2>Policies</h2>\n<p>Click a heading to sort by it, largest first; the "
+	      "boxes filter the rows.</p>\n<p><label>load <select "
+	      "data-column=\"0\"></select></label> <label>rate <select "
+	      "data-column=\"1\"></select></label> <label>policy <select "
 	      "data-column=\"2\"></select></label></p>\n",
 	      f);
 	headings(f, "policies", names);
@@ -207,10 +207,10 @@ static int units(FILE *f, const struct comparison *k)
 
 	fprintf(f,
 		"<h3>Units by owner, rate %.4g</h3>\n<p>A band is %u units high and %.9g "
-		"s long. Each partition's units lie upon those of the ones before it, in "
-		"the colours of its tasks as far as they worked, grey as far as they did "
-		"not; a request's work is spread over the time in which it was served, "
-		"borders are as they were when something arrived or ended.</p>\n",
+		"s long. Partitions are stacked. Units that worked have the colour of "
+		"their task, idle units are grey. A request's work is spread evenly over "
+		"the time in which it was served. Borders of partitions are sampled when "
+		"a request arrives or ends.</p>\n",
 		k->setup.clock.rate, info->unit_rows * info->unit_cols,
 		(double)k->report.window_ns / 1e9);
 	task_legend(f, k->setup.load);
@@ -347,10 +347,10 @@ static void introduction(FILE *f, const struct comparison *c)
 	fputs("; error: ", f);
 	canvas_escaped(f, report_error(info));
 	fputs(". Models: ", f);
-	canvas_escaped(f, c->report.models != NULL ? c->report.models : "own table");
+	canvas_escaped(f, c->report.models != NULL ? c->report.models : "built-in table");
 	fputs(".</p>\n<p>Written by halbench. Rate 1 is the load as it is (heavy), 0.5 "
-	      "the same requests in twice the time (light). What is measured, and what "
-	      "to believe, is in docs/halbench.md.</p>\n",
+	      "the same requests in twice the time (light). docs/halbench.md describes "
+	      "the measurements and their limits.</p>\n",
 	      f);
 }
 

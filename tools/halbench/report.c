@@ -13,7 +13,7 @@
 const char *report_engine(const struct hal_device_info *info)
 {
 	return strcmp(info->backend, "ref") == 0
-		       ? "ref: times are the table's, no memory, no cost of a switch"
+		       ? "ref: times from the table, no memory, free switches"
 		       : info->name;
 }
 
@@ -22,12 +22,11 @@ const char *report_error(const struct hal_device_info *info)
 	static const struct {
 		const char *engine, *error;
 	} known[] = {
-		{"engine rtl", "none, it is the machine cycle by cycle"},
+		{"engine rtl", "none: cycle-accurate simulation"},
 		{"engine fast", "of cycles npu.fast.cycle_error_max; of requests "
 				"bench.rtl_sample.cycle_error_max"},
-		{"engine golden",
-		 "too few cycles, npu.golden.cycle_error_max of them and "
-		 "more: for results, not for times"},
+		{"engine golden", "too few cycles, by npu.golden.cycle_error_max and "
+				  "more: use it for results, not for times"},
 		{"engine replay",
 		 "of cycles npu.replay.cycle_error; of a request alone "
 		 "bench.rtl_sample.replay.alone_error_max, of means under "
@@ -35,11 +34,11 @@ const char *report_error(const struct hal_device_info *info)
 	};
 
 	if (strcmp(info->backend, "ref") == 0)
-		return "none against its table, which is of no machine";
+		return "none against its table, which is not of a real machine";
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (strstr(info->name, known[i].engine) != NULL)
 			return known[i].error;
-	return "not known";
+	return "unknown";
 }
 
 const char *report_remark(const struct compared *c, char buf[REPORT_REMARK])
@@ -91,7 +90,7 @@ static void head_text(const struct report *r)
 	printf("device   %s: %u units\n", s->target, info->unit_rows * info->unit_cols);
 	printf("engine   %s\n", report_engine(info));
 	printf("error    %s\n", report_error(info));
-	printf("models   %s\n", r->models != NULL ? r->models : "own table");
+	printf("models   %s\n", r->models != NULL ? r->models : "built-in table");
 	printf("SLO      of latency-critical tasks: %u times p99 alone\n\n",
 	       s->load->count);
 }
@@ -163,7 +162,8 @@ static void tasks_text(const struct report *r, const struct compared *c)
 		       (double)c->run.stats.suspend_ns / 1e6,
 		       (double)c->run.stats.replayed_ns / 1e6);
 	if (c->run.policy.fallback != 0)
-		printf("gave up: %s; in order of arrival from then on\n",
+		printf("policy gave up: %s; queues are served in order of arrival from "
+		       "then on\n",
 		       c->run.policy.reason);
 }
 
@@ -349,7 +349,7 @@ void report_record(struct out *o, const struct report *r)
 	out_str(o, "engine", report_engine(info));
 	out_str(o, "error", report_error(info));
 	out_u64(o, "units", (uint64_t)info->unit_rows * info->unit_cols);
-	out_str(o, "models", r->models != NULL ? r->models : "own table");
+	out_str(o, "models", r->models != NULL ? r->models : "built-in table");
 	tasks_json(o, "alone", r, r->alone, false);
 	out_list(o, "policies");
 	for (uint32_t i = 0; i < r->count; i++)

@@ -366,9 +366,10 @@ static int open_device(struct world *w, const struct policy_spec *p)
 	if (hal_device_get_info(w->dev, info) != 0)
 		return tool_fail_hal();
 	if ((info->caps & HAL_CAP_VIRTUAL_CLOCK) == 0)
-		return tool_fail("%s: its clock is not virtual: halbench cannot step it; "
-				 "choose another --target, as ref?units=32 or npu:0",
-				 w->setup->target);
+		return tool_fail(
+			"%s: halbench cannot step a real clock; choose a --target with a "
+			"virtual clock, such as ref?units=32 or npu:0",
+			w->setup->target);
 	if (hal_completions_create(w->dev, RING_ENTRIES, &w->ring) != 0)
 		return tool_fail_hal();
 	return 0;
@@ -393,11 +394,11 @@ static int check_networks(const struct world *w)
 			m->network != NULL ? "runs on an NPU" : "run on ref",
 			w->setup->target,
 			m->network != NULL
-				? "choose one by --target, as npu:0?engine=fast, or a "
-				  "table with steps by --models"
-				: "choose a table with files by --models, as "
-				  "data/models/disb-digits.json, and a time scale by "
-				  "--scale, as 0.001");
+				? "choose an NPU with --target, such as "
+				  "npu:0?engine=fast, or a table with steps with --models"
+				: "choose a table with files with --models, such as "
+				  "data/models/disb-digits.json, and a time scale with "
+				  "--scale, such as 0.001");
 	}
 	return 0;
 }
@@ -497,7 +498,8 @@ static void fit_layout(struct world *w)
 	if (layout == own)
 		return;
 	w->run->layout = layout;
-	note(w, "layout=%s: %s would need %u partitions, the device has %u and %u units",
+	note(w,
+	     "layout=%s: %s would need %u partitions, but the device has %u and %u units",
 	     layout_name(layout), layout_name(own), parts_in(w, own),
 	     w->run->info.partitions_max, units_of(w));
 }
@@ -529,7 +531,8 @@ static void fit_colors(struct world *w, const struct policy_spec *p)
 	    count > w->run->info.colors)
 		return;
 	w->colors = true;
-	note(w, "colors=own: %s takes no partitions that share memory channels", p->name);
+	note(w, "colors=own: %s does not accept partitions that share memory channels",
+	     p->name);
 }
 
 static int check_parts(const struct world *w, uint32_t count)
@@ -539,16 +542,16 @@ static int check_parts(const struct world *w, uint32_t count)
 
 	if (count > units_of(w))
 		return tool_fail(
-			"%s has %u units: too few for %u partitions (layout %s); "
-			"layout=classes has two, layout=shared one",
+			"%s has %u units, too few for %u partitions (layout %s); "
+			"layout=classes needs two partitions, layout=shared one",
 			target, units_of(w), count, layout);
 	if (count > info->partitions_max)
-		return tool_fail("%s can have %u partitions: too few for %u (layout %s); "
-				 "layout=classes has two, layout=shared one",
+		return tool_fail("%s supports %u partitions, too few for %u (layout %s); "
+				 "layout=classes needs two partitions, layout=shared one",
 				 target, info->partitions_max, count, layout);
 	if (w->colors && count > info->colors)
-		return tool_fail("%s has %u memory channels: too few for %u partitions "
-				 "(layout %s, colors=own); colors=any shares them",
+		return tool_fail("%s has %u memory channels, too few for %u partitions "
+				 "(layout %s, colors=own); use colors=any to share them",
 				 target, info->colors, count, layout);
 	return 0;
 }

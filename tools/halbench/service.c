@@ -125,7 +125,8 @@ static int open_network(struct service *s, struct hal_device *dev,
 				       : tool_fail("%s", why);
 	s->work = s->network.macs;
 	if (s->network.state)
-		return tool_fail("%s: has variables: its requests are not alike",
+		return tool_fail("%s: the network has variables, so its requests depend "
+				 "on one another; choose another network",
 				 m->network);
 	if (npuc_run_open_on(dev, part, s->queue, &s->network, &s->run, why) != 0)
 		return tool_fail("%s: %s", m->network, why);
@@ -147,11 +148,11 @@ int service_open(struct service *s, struct hal_device *dev, struct hal_partition
 		return tool_fail_hal();
 	if (!service_runs(dev, m))
 		return m->network != NULL
-			       ? tool_fail("%s: a network of a file runs on an NPU, as "
-					   "npu:0, not on %s",
+			       ? tool_fail("%s: a network from a file runs on an NPU, "
+					   "such as npu:0, not on %s",
 					   m->network, info.backend)
-			       : tool_fail("%s: steps of a table run on ref, not on %s: "
-					   "name the file of a network",
+			       : tool_fail("%s: steps of a table run on ref, not on %s; "
+					   "use a network from a file",
 					   m->name, info.backend);
 	if (hal_queue_create(part, queue, &s->queue) != 0)
 		return tool_fail_hal();

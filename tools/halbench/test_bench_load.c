@@ -118,17 +118,18 @@ static void malformed(void **state)
 		{TASK("{\"type\": \"dependent\", \"prev_task_ids\": []}"),
 		 "tasks[0].load.prev_task_ids: names no task"},
 		{TASK("{\"type\": \"dependent\", \"prev_task_ids\": [\"t\"]}"),
-		 "tasks[0].load.prev_task_ids[0]: no task \"t\" stands before"},
+		 "tasks[0].load.prev_task_ids[0]: names \"t\", which is not a task "
+		 "before"},
 		{TASK("{\"type\": \"bursts\", \"frequency\": 1, \"on_ms\": 1}"),
 		 "has no off_ms"},
 		{TASK("{\"type\": \"diurnal\", \"frequency\": 1, \"period_s\": 1, "
 		      "\"swing\": 1.5}"),
 		 "tasks[0].load.swing: is 1.5, not from 0 to 1"},
 		{TASK("{\"type\": \"continuous\"}, \"class\": \"gold\""),
-		 "f:3: tasks[0].class: \"gold\": latency or best-effort"},
+		 "f:3: tasks[0].class: is \"gold\"; it must be latency or best-effort"},
 		{"{\"time\": 1, \"tasks\": [{\"id\": \"t\", " CLIENT
 		 ", \"load\": {\"type\": \"continuous\"}},\n{\"id\": \"t\"}]}",
-		 "f:2: tasks[1].id: tasks[0] is called \"t\", too"},
+		 "f:2: tasks[1].id: is already the id of tasks[0], \"t\""},
 	};
 	char why[JSON_WHY];
 	struct load l;
@@ -188,7 +189,7 @@ static void models(void **state)
 		{"{\"models\": {\"a\": {\"steps\": [[2000, 1, 3], [2000, 1, 3]]}}}",
 		 "models.a.steps: has 4000 launches"},
 		{"{\"models\": {\"a\": {\"steps\": [[1, 2, 3]], \"network\": \"x\"}}}",
-		 "models.a: has steps and a network"},
+		 "models.a: has both steps and a network"},
 	};
 	static const char more[] = "{\"models\": {\"distilbert\": {\"steps\": [[7, 2.5, "
 				   "3]]}, \"net\": {\"network\": \"n.tflite\"}}}";

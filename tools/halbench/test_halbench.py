@@ -354,7 +354,7 @@ def check_report(path, loads):
     os.mkdir(path("empty"))
     mix = os.path.join(loads, "mix.json")
     for files, why in (([path("empty")], "no .json file"), ([path("lost.json")], "lost.json"),
-                       ([loads, mix], "there is a load mix already")):
+                       ([loads, mix], "the load name mix is already used")):
         bad = run("report", "-H", path("bad.html"), *files, status=1)
         check(why in bad.stderr and not os.path.exists(path("bad.html")), files, bad.stderr)
     bad = run("report", "-w", "0.1", "-p", "fifo", "-H", path("no/page.html"), mix, status=1)
@@ -416,7 +416,7 @@ def check_floor(file):
     for p in report("-t", "ref?units=1", "-p", "krisp,orion", file)["policies"]:
         check(p["layout"] == "shared" and "layout=shared: " in p["note"], "one unit:", p)
     text = run("-t", "ref?units=1", "-p", "krisp", file).stdout
-    check("\nkrisp: layout=shared: tenants would need 4 partitions, the device has" in text, text)
+    check("\nkrisp: layout=shared: tenants would need 4 partitions, but the device has" in text, text)
 
 
 def check_refused(path, target, args, load):
@@ -487,11 +487,11 @@ def check_all(path, target, loads, network):
     for p in six[0]["policies"] + six[1]["policies"]:
         check([t["arrived"] for t in p["tasks"]] == [2] * 6, "npu: requests", p)
         moves = p["policy"] in ("tidal", "krisp", "fission", "v10")
-        check(("tenants would need 6 partitions, the device has 4" in p.get("note", "")) == moves and
+        check(("tenants would need 6 partitions, but the device has 4" in p.get("note", "")) == moves and
               (p["layout"] == "classes" or not moves), "npu: note", p["policy"], p.get("note"))
     check("six at rate 0.5, tidal: layout=classes: tenants would need 6 partitions" in page, "npu: page")
     bad = run(*args, "-p", "tidal:layout=tenants", path("six.json"), status=1)
-    check("can have 4 partitions: too few for 6 (layout tenants); layout=classes has two" in bad.stderr,
+    check("supports 4 partitions, too few for 6 (layout tenants); layout=classes needs two partitions" in bad.stderr,
           "npu: tenants", bad.stderr)
 
 
@@ -504,14 +504,14 @@ def refused(texts, *args):
 def check_misuse(path, loads):
     """What is wrong, where, and what to do."""
     mix = os.path.join(loads, "mix.json")
-    refused(["%s: is a folder: choose one load" % loads, "halbench report -H PAGE.html " + loads], loads)
+    refused(["%s is a folder; choose one load" % loads, "halbench report -H PAGE.html " + loads], loads)
     refused([path("table.json") + ":1: models: this is a table of networks, which --models takes"],
             path("table.json"))
     refused([mix + ":", "tasks: this is a load; --models takes a table"], "-m", mix, mix)
     refused([path("lost.json") + ": No such file"], path("lost.json"))
     refused([path("lost.json") + ": No such file"], "-m", path("lost.json"), mix)
     refused(["nothing:0", "no backend nothing; it has", "ref"], "-t", "nothing:0", mix)
-    refused(["ref?clock=real: its clock is not virtual", "choose another --target, as ref?units=32"],
+    refused(["ref?clock=real: halbench cannot step a real clock", "choose a --target with a virtual clock, such as ref?units=32"],
             "-t", "ref?clock=real", mix)
     refused([path("lost.html") + "/page.html: No such file"], "report", "-w", "0.01", "-p", "fifo", "-H",
             path("lost.html") + "/page.html", mix)
@@ -552,7 +552,7 @@ def check_npu(path, target, network, loads):
     check("memory channels" in run(*args, status=1).stderr, "fgpu with channels that all share")
     args[-2] = "fifo:layout=split:colors=own"
     args[1] = target + "&channels=2"
-    check("has 2 memory channels: too few for 3 partitions (layout split, colors=own)"
+    check("has 2 memory channels, too few for 3 partitions (layout split, colors=own)"
           in run(*args, status=1).stderr, "colors=own of two for three")
     args[1] = target
     # elastic partitions: units go to who has work, though a rectangle must have that area
@@ -572,13 +572,13 @@ def check_npu(path, target, network, loads):
     check_refused(path, target, ["-m", path("npu.json")], path("npu_load.json"))
     load("steps")
     refused(['%s:1: tasks[0].client.model_name: the table has only steps for "steps", which run on ref, '
-             "not on %s" % (path("npu_load.json"), args[1]), "by --models, as data/models/disb-digits.json",
+             "not on %s" % (path("npu_load.json"), args[1]), "with --models, such as data/models/disb-digits.json",
              "--scale"], *args)
     load("lost")
     refused(["%s:1: models.lost.network: %s: No such file" % (path("npu.json"), path("lost.tflite"))], *args)
     load("net")
     refused(['%s:1: tasks[0].client.model_name: the table has a file for "net", which runs on an NPU, '
-             "not on ref?units=32" % path("npu_load.json"), "--target, as npu:0?engine=fast"],
+             "not on ref?units=32" % path("npu_load.json"), "--target, such as npu:0?engine=fast"],
             "-m", path("npu.json"), path("npu_load.json"))
     # the table of the program has steps alone
     refused(["mix.json:4: tasks[0].client.model_name", "not on " + target, "disb-digits.json"],
@@ -665,12 +665,12 @@ def main():
         bad = run("-p", "fifo:layout=round", file, status=2)
         check("layout=round" in bad.stderr, bad.stderr)
         bad = run("-p", "fifo:colors=three", file, status=2)
-        check("colors=three: own or any" in bad.stderr, bad.stderr)
+        check("colors=three: it must be own or any" in bad.stderr, bad.stderr)
         bad = run("-p", "fifo:colors=own", file, status=1)
         check("has 0 memory channels" in bad.stderr, bad.stderr)
         check_misuse(path, loads)
         bad = run("-t", "ref?units=2", "-p", "krisp:layout=tenants", file, status=1)
-        check("too few" in bad.stderr and "layout=classes has two" in bad.stderr, bad.stderr)
+        check("too few" in bad.stderr and "layout=classes needs two partitions" in bad.stderr, bad.stderr)
         check_floor(file)
         bad = run("-w", "60", file, status=1)
         check("60" in bad.stderr, bad.stderr)
@@ -691,7 +691,7 @@ def main():
         with open(path("load.json"), "w") as f:
             f.write(json.dumps(LOAD).replace("long", "longer"))
         bad = run("-m", path("table.json"), path("load.json"), status=1)
-        check('load.json:1: tasks[2].client.model_name: "longer" is in no table: choose one that has it by '
+        check('load.json:1: tasks[2].client.model_name: "longer" is in no table; choose a table that has it with '
               "--models" in bad.stderr, bad.stderr)
         check_none(path)
         # a file that cannot be written is no policy's fault
