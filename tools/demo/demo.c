@@ -110,9 +110,9 @@ static void end_by_signal(void)
 static void usage(void)
 {
 	printf("usage: demo [options]\n"
-	       "Runs networks of several tenants side by side on one NPU, checks every "
-	       "answer bit\n"
-	       "by bit, and shows what sharing cost them.\n"
+	       "Runs the networks of several tenants at the same time on one NPU, checks "
+	       "every\n"
+	       "answer bit by bit, and shows how much sharing slowed them down.\n"
 	       "  --config FILE  device and partitions (%s)\n"
 	       "  --models DIR   MLPerf Tiny networks (resnet8_int8.tflite ...) instead "
 	       "of digits\n"
@@ -122,12 +122,11 @@ static void usage(void)
 	       "                 at least (all; %u)\n"
 	       "  --alone N      jobs each tenant repeats alone (%u)\n"
 	       "  --data DIR     networks and test images (%s)\n"
-	       "  --out DIR      where demo-trace.json and array.png go (%s)\n"
-	       "  --figures      print lines for figures.json, too\n"
+	       "  --out DIR      folder for demo-trace.json and array.png (%s)\n"
+	       "  --figures      also print lines for figures.json\n"
 	       "  -h, --help, -V, --version\n"
-	       "exit status: 0 all answers right, 1 something failed, 2 bad "
-	       "arguments.\n"
-	       "Ctrl-C stops it; the trace then has what ran until then.\n",
+	       "exit status: 0 all answers right, 1 something failed, 2 bad arguments.\n"
+	       "Ctrl-C stops it; the trace then contains everything up to that point.\n",
 	       DEMO_CONFIG, DEMO_ANSWERS, MODEL_JOBS, ALONE_JOBS, DIGITS_DIR, DEMO_OUT);
 }
 
@@ -139,7 +138,8 @@ static int parse_count(const char *name, const char *text, uint32_t *out)
 	errno = 0;
 	v = strtoul(text, &end, 10);
 	if (errno || end == text || *end || text[0] == '-' || v == 0 || v > 1000000)
-		return tool_usage("--%s %s: a number from 1 to 1000000", name, text);
+		return tool_usage("--%s %s: it must be a number from 1 to 1000000", name,
+				  text);
 	*out = (uint32_t)v;
 	return 0;
 }
@@ -205,9 +205,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 	if (rc)
 		return rc;
 	if (optind < argc)
-		return tool_usage("%s: not an option", argv[optind]);
+		return tool_usage("unknown argument %s", argv[optind]);
 	if (o->answers && !o->models)
-		return tool_usage("--answers belongs to --models");
+		return tool_usage("--answers needs --models");
 	if (!o->answers)
 		o->answers = DEMO_ANSWERS;
 	return 0;
@@ -341,7 +341,7 @@ static int load_work(struct demo *d)
 	if (digits_images_load(path, &d->images, why))
 		return tool_fail("%s", why);
 	if (d->opt.images > d->images.count)
-		return tool_fail("--images %u: %s has %u", d->opt.images, path,
+		return tool_fail("--images %u: %s has only %u", d->opt.images, path,
 				 d->images.count);
 	if (d->opt.images == 0)
 		d->opt.images = d->images.count;
@@ -368,16 +368,15 @@ static int open_device(struct demo *d)
 
 	snprintf(config, sizeof(config), "hal.config=%s", d->opt.config);
 	if (hal_open(NULL, options, &d->dev))
-		return tool_fail("opening the device: %s", hal_last_error());
+		return tool_fail("cannot open the device: %s", hal_last_error());
 	d->info.size = sizeof(d->info);
 	if (hal_device_get_info(d->dev, &d->info))
-		return tool_fail("asking the device: %s", hal_last_error());
+		return tool_fail("cannot query the device: %s", hal_last_error());
 	d->npu = hal_device_extension(d->dev, "npu");
 	if (!d->npu)
-		return tool_fail(
-			"%s selects %s (%s), which is no NPU: write device = npu:0 "
-			"in its section [hal]",
-			d->opt.config, d->info.backend, d->info.name);
+		return tool_fail("%s selects %s (%s), which is not an NPU; write device "
+				 "= npu:0 in its section [hal]",
+				 d->opt.config, d->info.backend, d->info.name);
 	for (uint32_t i = 0; i < TENANTS; i++)
 		if (tenant_open(&d->tenants[i], d->dev))
 			return TOOL_FAILED;
@@ -389,7 +388,7 @@ static int close_device(struct demo *d)
 	for (uint32_t i = 0; i < TENANTS; i++)
 		tenant_close(&d->tenants[i]);
 	if (hal_close(d->dev))
-		return tool_fail("closing the device: %s", hal_last_error());
+		return tool_fail("cannot close the device: %s", hal_last_error());
 	d->dev = NULL;
 	return 0;
 }
@@ -399,12 +398,12 @@ static int make_out(const char *out)
 	struct stat s;
 
 	if (mkdir(out, 0777) && errno != EEXIST)
-		return tool_fail("--out \"%s\": the folder cannot be made: %s", out,
+		return tool_fail("--out \"%s\": cannot create the folder: %s", out,
 				 hal_strerror(errno));
 	if (stat(out, &s) == 0 && !S_ISDIR(s.st_mode))
 		return tool_fail("--out \"%s\": not a folder", out);
 	if (access(out, W_OK | X_OK))
-		return tool_fail("--out \"%s\": nothing can be written there: %s", out,
+		return tool_fail("--out \"%s\": the folder is not writable: %s", out,
 				 hal_strerror(errno));
 	return 0;
 }
@@ -442,7 +441,8 @@ static int count_macs(struct demo *d, bool before)
 		struct hal_npu_counters c = HAL_INIT(hal_npu_counters);
 
 		if (d->npu->counters(native, t->info.index, &c))
-			return tool_fail("reading counters: %s", hal_last_error());
+			return tool_fail("cannot read the counters: %s",
+					 hal_last_error());
 		if (before)
 			t->macs_before = c.macs;
 		else
@@ -456,10 +456,11 @@ static int count_busy(struct demo *d, bool before)
 {
 	uint32_t count = d->info.unit_rows * d->info.unit_cols;
 	uint64_t *now = calloc(count, sizeof(*now));
-	int rc = now ? 0 : tool_fail("counters: out of memory");
+	int rc = now ? 0 : tool_fail("out of memory for counters");
 
 	if (!rc && d->npu->pe_busy(hal_device_native(d->dev), now, count) < 0)
-		rc = tool_fail("reading the elements' counters: %s", hal_last_error());
+		rc = tool_fail("cannot read the elements' counters: %s",
+			       hal_last_error());
 	if (!rc && before) {
 		d->busy = now;
 		d->busy_cycles = hal_device_now(d->dev);
@@ -493,7 +494,7 @@ static int run_together(struct demo *d, const char *trace)
 	if (rc == 0 && stop_signal)
 		rc = STOPPED;
 	if (rc == STOPPED)
-		tool_note("stopped by signal %d; %s has what ran until then",
+		tool_note("stopped by signal %d; %s contains everything up to that point",
 			  (int)stop_signal, trace);
 	if (rc)
 		return rc;
@@ -665,13 +666,11 @@ static void print_comparison(const struct demo *d)
 	}
 	if (other)
 		printf("%" PRIu64 " of %" PRIu64
-		       " jobs repeated alone took other cycles than side "
-		       "by side.\n",
+		       " jobs took another number of cycles alone than side by side.\n",
 		       other, jobs);
 	else
-		printf("%" PRIu64
-		       " jobs repeated alone: each took the same cycles, to the last "
-		       "one, as side by side.\n",
+		printf("%" PRIu64 " jobs repeated alone: each took exactly the same "
+		       "number of cycles as side by side.\n",
 		       jobs);
 }
 
@@ -687,13 +686,14 @@ static int verdict(const struct demo *d)
 
 		bits += t->mismatched_bits;
 		if (t->macs_counted != macs) {
-			rc = tool_fail("%s: the device counted %" PRIu64
-				       " multiply-accumulates, its jobs have %" PRIu64,
-				       t->name, t->macs_counted, macs);
+			rc = tool_fail(
+				"%s: the device counted %" PRIu64
+				" multiply-accumulates, but its jobs have %" PRIu64,
+				t->name, t->macs_counted, macs);
 		}
 	}
 	if (bits) {
-		rc = tool_fail("%" PRIu64 " bits differ from the reference", bits);
+		rc = tool_fail("%" PRIu64 " bits differ from the expected answers", bits);
 	} else {
 		printf("Every answer equals %s bit by bit.\n",
 		       d->opt.models ? "TensorFlow Lite's" : "the C reference");
@@ -743,8 +743,9 @@ static int demo(struct demo *d)
 	printf("%s (%s)\n", d->info.name, d->opt.config);
 	printf("%u tenants; %s\n", TENANTS,
 	       cut_along(d, true) || cut_along(d, false)
-		       ? "a straight cut could part this map"
-		       : "no straight cut parts this map without crossing one of them");
+		       ? "a straight cut could separate the tenants of this map"
+		       : "no straight cut separates these tenants without crossing one "
+			 "of them");
 	fflush(stdout);
 	rc = run_together(d, trace);
 	if (!rc)

@@ -69,7 +69,7 @@ static int take_line(struct work *w, const char *line, bool *ours, uint64_t *see
 	random_bytes(*seed, w->inputs + (size_t)w->count * w->in_bytes, w->in_bytes);
 	if (from_hex(line + 7, w->expected + (size_t)w->count * w->out_bytes,
 		     w->out_bytes))
-		return tool_fail("%s: an answer of the wrong length", w->title);
+		return tool_fail("%s: an answer has the wrong length", w->title);
 	w->count++;
 	return 0;
 }
@@ -106,10 +106,11 @@ int work_network(struct work *w, const char *models, const char *network,
 	snprintf(w->title, sizeof(w->title), "%s", network);
 	snprintf(path, sizeof(path), "%s/%s_int8.tflite", models, network);
 	if (access(path, R_OK))
-		return tool_fail("%s: %s; --models is a folder with resnet8_int8.tflite, "
-				 "kws_dscnn_int8.tflite, vww_mobilenet_int8.tflite and "
-				 "ad01_int8.tflite of MLPerf Tiny",
-				 path, hal_strerror(errno));
+		return tool_fail(
+			"%s: %s; --models must be a folder with resnet8_int8.tflite, "
+			"kws_dscnn_int8.tflite, vww_mobilenet_int8.tflite and "
+			"ad01_int8.tflite of MLPerf Tiny",
+			path, hal_strerror(errno));
 	if (npuc_program_open(path, NULL, &program, why))
 		return tool_fail("%s", why);
 	w->in_bytes = (uint32_t)program.inputs[0].count;
@@ -123,7 +124,8 @@ int work_network(struct work *w, const char *models, const char *network,
 		tool_fail("%s: out of memory", network);
 	else if (program.input_count != 1 || program.inputs[0].type != NPUC_INT8 ||
 		 program.output_count != 1 || program.outputs[0].type != NPUC_INT8)
-		tool_fail("%s: not one int8 input and one int8 output", network);
+		tool_fail("%s: the network must have one int8 input and one int8 output",
+			  network);
 	else
 		rc = read_answers(w, sums);
 	/* the builder's, now this work's */

@@ -368,7 +368,7 @@ static void draw_legend(cairo_t *cr, const struct picture *p, double y, double w
 	font(cr, 15, true);
 	text(cr, x + SWATCH + 10, y + 16, "free");
 	font(cr, 13, false);
-	text(cr, x + SWATCH + 10, y + 36, "owned by nobody");
+	text(cr, x + SWATCH + 10, y + 36, "owned by no tenant");
 }
 
 const char *picture_write(const struct picture *p, const char *path)

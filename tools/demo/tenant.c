@@ -366,7 +366,7 @@ int tenants_run(struct tenant *tenants, uint32_t count, progress_fn progress, vo
 	int rc;
 
 	if (count > TENANTS_MAX)
-		return tool_fail("tenants: too many");
+		return tool_fail("too many tenants");
 	begin_run(tenants, count);
 	for (;;) {
 		bool more = work_left(tenants, count);
@@ -381,7 +381,7 @@ int tenants_run(struct tenant *tenants, uint32_t count, progress_fn progress, vo
 			return 0;
 		which = hal_wait(points, n, HAL_WAIT_ANY, soon());
 		if (which < 0 && which != -ETIMEDOUT)
-			return tool_fail("waiting for a job: %s", hal_last_error());
+			return tool_fail("cannot wait for a job: %s", hal_last_error());
 		if (which >= 0 && check(owner[which]))
 			return TOOL_FAILED;
 		rc = progress(user, tenants, count);

@@ -33,8 +33,8 @@ grep -q "cannot write the output" "$dir/stderr" || bad "--help >/dev/full says n
 refuses 2 "try: demo --help" --no-such-option
 refuses 2 "--images 0:" --images 0
 refuses 2 "--images ten:" --images ten
-refuses 2 "not an option" stray
-refuses 2 "--answers belongs to --models" --answers "$dir"
+refuses 2 "unknown argument stray" stray
+refuses 2 "--answers needs --models" --answers "$dir"
 refuses 1 "100000" --images 100000
 refuses 1 "$dir/no/test.images" --data "$dir/no"
 refuses 1 "$dir/no.conf" --config "$dir/no.conf"
@@ -47,8 +47,8 @@ refuses 1 "key.conf:" --config "$dir/key.conf"
 sed 's/partition "gold"/partition "silver"/' "$config" >"$dir/name.conf"
 refuses 1 "gold" --config "$dir/name.conf"
 sed 's/^device = .*/device = ref/; s/^isolation.*//; s/^colors.*//' "$config" >"$dir/ref.conf"
-refuses 1 "no NPU" --config "$dir/ref.conf"
-refuses 1 "$dir/no/resnet8_int8.tflite: No such file or directory; --models is a folder with" \
+refuses 1 "not an NPU" --config "$dir/ref.conf"
+refuses 1 "$dir/no/resnet8_int8.tflite: No such file or directory; --models must be a folder with" \
 	--models "$dir/no"
 mkdir "$dir/models"
 echo "no model" >"$dir/models/resnet8_int8.tflite"
@@ -75,7 +75,7 @@ stopped_by() {
 	pid=$!
 	while read -r -u $progress line && [[ $line != "side by side: "* ]]; do :; done
 	kill -s "$1" $pid
-	grep -q "demo-trace.json has what ran until then" <&$progress || bad "$1: says nothing"
+	grep -q "demo-trace.json contains everything up to that point" <&$progress || bad "$1: says nothing"
 	wait $pid
 	status=$?
 	exec {progress}<&-
@@ -93,13 +93,13 @@ stopped_by() {
 "$demo" --config "$config" --data "$data" --out "$dir/out" --images 12 --alone 6 --figures \
 	>"$dir/stdout" 2>"$dir/stderr" || bad "the run itself: $(cat "$dir/stderr")"
 cat "$dir/stdout"
-grep -q "no straight cut parts this map" "$dir/stdout" || bad "the map can be cut"
+grep -q "no straight cut separates these tenants" "$dir/stdout" || bad "the map can be cut"
 grep -q "^figure digits.mismatched_bits 0$" "$dir/stdout" || bad "mismatched bits"
 grep -q "^figure digits.accuracy [01]\.[0-9]*$" "$dir/stdout" || bad "no accuracy"
 for tenant in red green blue gold; do
 	grep -q "^$tenant .* 0$" "$dir/stdout" || bad "no line of $tenant"
 done
-grep -q "each took the same cycles, to the last one" "$dir/stdout" ||
+grep -q "each took exactly the same number of cycles" "$dir/stdout" ||
 	bad "tenants that share nothing slow each other down"
 grep -q "side by side: " "$dir/stderr" || bad "no progress"
 [ "$(head -c 4 "$dir/out/array.png" | tail -c 3)" = PNG ] || bad "array.png is no PNG"
@@ -119,7 +119,7 @@ if [ -n "$models" ]; then
 		>"$dir/stdout" 2>"$dir/stderr" || bad "the networks: $(cat "$dir/stderr")"
 	cat "$dir/stdout"
 	grep -q "^Every answer equals TensorFlow Lite's" "$dir/stdout" || bad "a wrong answer"
-	grep -q "each took the same cycles, to the last one" "$dir/stdout" ||
+	grep -q "each took exactly the same number of cycles" "$dir/stdout" ||
 		bad "networks that share nothing slow each other down"
 else
 	echo "MLPerf Tiny networks not given: --models was tried with bad ones only"

@@ -88,9 +88,9 @@ static int read_all(const char *path, struct blob *b, char *why)
 	got = fread(b->data, 1, FILE_MAX, f);
 	b->size = (uint32_t)got;
 	if (ferror(f))
-		err = fail(EIO, why, "%s: cannot be read", path);
+		err = fail(EIO, why, "%s: the file cannot be read", path);
 	else if (got == FILE_MAX)
-		err = fail(EINVAL, why, "%s: %u bytes or more is too long", path,
+		err = fail(EINVAL, why, "%s: %u bytes or more are too long", path,
 			   FILE_MAX);
 out:
 	fclose(f);
@@ -102,18 +102,20 @@ static int check_header(struct blob *b, const char *magic, char *why)
 	const uint8_t *p = b->data;
 
 	if (b->size < HEADER_BYTES)
-		return fail(EINVAL, why, "%s: truncated: %u bytes, the header has %u",
+		return fail(EINVAL, why,
+			    "%s: truncated: it has %u bytes, its header alone %u",
 			    b->path, b->size, HEADER_BYTES);
 	if (memcmp(p, magic, 8) != 0)
-		return fail(EINVAL, why, "%s: does not begin with \"%s\"", b->path,
+		return fail(EINVAL, why, "%s: it does not begin with \"%s\"", b->path,
 			    magic);
 	if (le32(p + 8) != 1)
-		return fail(EINVAL, why, "%s: version %u, this program reads 1", b->path,
-			    le32(p + 8));
+		return fail(EINVAL, why, "%s: version %u; this program reads version 1",
+			    b->path, le32(p + 8));
 	if (le32(p + 12) != b->size)
-		return fail(EINVAL, why, "%s: %s: %u bytes, the header says %u", b->path,
-			    b->size < le32(p + 12) ? "truncated" : "too long", b->size,
-			    le32(p + 12));
+		return fail(EINVAL, why,
+			    "%s: %s: it has %u bytes, but %u according to its header",
+			    b->path, b->size < le32(p + 12) ? "truncated" : "too long",
+			    b->size, le32(p + 12));
 	if (le32(p + 16) != crc32(p + CRC_FROM, b->size - CRC_FROM))
 		return fail(EINVAL, why, "%s: damaged: the checksum does not match",
 			    b->path);
@@ -149,7 +151,8 @@ int digits_images_load(const char *path, struct digits_images *images, char *why
 		return err;
 	if (b.counts[0] == 0 || b.counts[1] != 8 || b.counts[2] != 8 ||
 	    b.size - HEADER_BYTES != (uint64_t)b.counts[0] * IMAGE_BYTES) {
-		err = fail(EINVAL, why, "%s: %u images of %u x %u do not fit the file",
+		err = fail(EINVAL, why,
+			   "%s: %u images of %u x %u do not match the file's length",
 			   path, b.counts[0], b.counts[1], b.counts[2]);
 		goto out;
 	}
@@ -199,7 +202,8 @@ int digits_logits_load(const char *path, int8_t **logits, uint32_t *count, char 
 		return err;
 	if (b.counts[0] == 0 || b.counts[1] != DIGITS_CLASSES ||
 	    b.size - HEADER_BYTES != (uint64_t)b.counts[0] * DIGITS_CLASSES) {
-		err = fail(EINVAL, why, "%s: %u rows of %u do not fit the file", path,
+		err = fail(EINVAL, why,
+			   "%s: %u rows of %u do not match the file's length", path,
 			   b.counts[0], b.counts[1]);
 		goto out;
 	}
@@ -231,10 +235,12 @@ static int parse_tensor(const struct blob *b, struct digits_net *net, uint32_t i
 	t->zero = le32s(p + 12);
 	if (t->h == 0 || t->w == 0 || t->c == 0 || t->h > SIDE_MAX || t->w > SIDE_MAX ||
 	    t->c > CHANNELS_MAX)
-		return fail(EINVAL, why, "%s: tensor %u: shape %u x %u x %u", b->path, i,
-			    t->h, t->w, t->c);
+		return fail(EINVAL, why,
+			    "%s: tensor %u has the invalid shape %u x %u x %u", b->path,
+			    i, t->h, t->w, t->c);
 	if (t->zero < -128 || t->zero > 127 || !(t->scale > 0))
-		return fail(EINVAL, why, "%s: tensor %u: scale %g, zero point %d",
+		return fail(EINVAL, why,
+			    "%s: tensor %u has the invalid scale %g or zero point %d",
 			    b->path, i, (double)t->scale, t->zero);
 	net->values[i] = malloc((size_t)t->h * t->w * t->c);
 	if (!net->values[i])
@@ -250,7 +256,7 @@ static void *copy_array(const struct blob *b, uint32_t layer, const char *what,
 
 	if (offset > b->size || bytes > b->size - offset) {
 		fail(EINVAL, why,
-		     "%s: layer %u: %s (%zu bytes at %u) leave the file of %u", b->path,
+		     "%s: layer %u: %s (%zu bytes at %u) exceed the file of %u", b->path,
 		     layer, what, bytes, offset, b->size);
 		return NULL;
 	}
@@ -303,7 +309,9 @@ static int parse_weights(const struct blob *b, struct digits_net *net, uint32_t 
 		return -EINVAL;
 	for (uint32_t n = 0; n < d->c; n++)
 		if (!rescale_ok(l->mult[n], l->shift[n]))
-			return fail(EINVAL, why, "%s: layer %u: channel %u: %d * 2^%d",
+			return fail(EINVAL, why,
+				    "%s: layer %u: channel %u has the invalid factor %d "
+				    "* 2^%d",
 				    b->path, i, n, l->mult[n], l->shift[n]);
 	net->macs += (uint64_t)k * d->c * d->h * d->w;
 	return 0;
@@ -316,13 +324,15 @@ static int parse_add(const struct blob *b, struct digits_layer *l, uint32_t i,
 		l->add_mult[k] = le32s(p + 56 + 8 * (size_t)k);
 		l->add_shift[k] = le32s(p + 60 + 8 * (size_t)k);
 		if (!rescale_ok(l->add_mult[k], l->add_shift[k]) || l->add_shift[k] > 0)
-			return fail(EINVAL, why, "%s: layer %u: operand %u: %d * 2^%d",
+			return fail(EINVAL, why,
+				    "%s: layer %u: operand %u has the invalid factor %d "
+				    "* 2^%d",
 				    b->path, i, k, l->add_mult[k], l->add_shift[k]);
 	}
 	l->add_left = le32s(p + 80);
 	if (l->add_left < 0 || l->add_left > 22)
-		return fail(EINVAL, why, "%s: layer %u: left shift %d", b->path, i,
-			    l->add_left);
+		return fail(EINVAL, why, "%s: layer %u: the left shift %d is invalid",
+			    b->path, i, l->add_left);
 	return 0;
 }
 
@@ -367,7 +377,8 @@ static int parse_layer(const struct blob *b, struct digits_net *net, uint32_t i,
 	uint32_t kind = le32(p);
 
 	if (kind < DIGITS_CONV || kind > DIGITS_ADD)
-		return fail(EINVAL, why, "%s: layer %u: kind %u", b->path, i, kind);
+		return fail(EINVAL, why, "%s: layer %u has the unknown kind %u", b->path,
+			    i, kind);
 	l->kind = (enum digits_kind)kind;
 	l->src[0] = le32(p + 4);
 	l->src[1] = le32(p + 8);
@@ -377,14 +388,16 @@ static int parse_layer(const struct blob *b, struct digits_net *net, uint32_t i,
 	l->min = le32s(p + 32);
 	l->max = le32s(p + 36);
 	if (le32(p + 12) != i + 1 || l->src[0] > i || l->src[1] > i)
-		return fail(EINVAL, why, "%s: layer %u: tensors %u, %u to %u", b->path, i,
-			    l->src[0], l->src[1], le32(p + 12));
+		return fail(EINVAL, why,
+			    "%s: layer %u: invalid operands: tensors %u, %u to %u",
+			    b->path, i, l->src[0], l->src[1], le32(p + 12));
 	if (l->min < -128 || l->max > 127 || l->min > l->max)
-		return fail(EINVAL, why, "%s: layer %u: clamp %d..%d", b->path, i, l->min,
-			    l->max);
+		return fail(EINVAL, why, "%s: layer %u: the clamp %d..%d is invalid",
+			    b->path, i, l->min, l->max);
 	if (!shapes_fit(net, l, i) || le32(p + 28) != net->tensors[i + 1].c)
-		return fail(EINVAL, why, "%s: layer %u: shapes do not fit its window",
-			    b->path, i);
+		return fail(EINVAL, why,
+			    "%s: layer %u: the shapes do not match its window", b->path,
+			    i);
 	if (l->kind == DIGITS_CONV || l->kind == DIGITS_DENSE)
 		return parse_weights(b, net, i, p, why);
 	return l->kind == DIGITS_ADD ? parse_add(b, l, i, p, why) : 0;
@@ -400,11 +413,11 @@ static int parse_net(const struct blob *b, struct digits_net *net, char *why)
 	net->layer_count = b->counts[1];
 	if (net->layer_count == 0 || net->layer_count >= DIGITS_TENSORS_MAX ||
 	    net->tensor_count != net->layer_count + 1)
-		return fail(EINVAL, why, "%s: %u layers, %u tensors", b->path,
-			    net->layer_count, net->tensor_count);
+		return fail(EINVAL, why, "%s: invalid counts: %u layers, %u tensors",
+			    b->path, net->layer_count, net->tensor_count);
 	if (b->size < HEADER_BYTES + net->tensor_count * TENSOR_BYTES +
 			      net->layer_count * LAYER_BYTES)
-		return fail(EINVAL, why, "%s: truncated in its tables", b->path);
+		return fail(EINVAL, why, "%s: truncated within its tables", b->path);
 	for (uint32_t i = 0; i < net->tensor_count && !err; i++)
 		err = parse_tensor(b, net, i, why);
 	for (uint32_t i = 0; i < net->layer_count && !err; i++)
@@ -415,7 +428,9 @@ static int parse_net(const struct blob *b, struct digits_net *net, char *why)
 	if (first->h != 8 || first->w != 8 || first->c != 1 ||
 	    first->zero != INPUT_ZERO || last->h != 1 || last->w != 1 ||
 	    last->c != DIGITS_CLASSES)
-		return fail(EINVAL, why, "%s: not a classifier of 8 x 8 digits", b->path);
+		return fail(EINVAL, why,
+			    "%s: the network is not a classifier of 8 x 8 digits",
+			    b->path);
 	return 0;
 }
 

@@ -194,7 +194,7 @@ static void truncated_and_sealed(void **state)
 		seal(copy, cut);
 		spit(copy, cut);
 		expect_refused(cut < 48 + 6 * 16 + 5 * 96 ? "truncated"
-							  : "leave the file");
+							  : "exceed the file");
 	}
 	free(copy);
 	free(data);
@@ -222,20 +222,20 @@ static void wrong_fields(void **state)
 		{8, 2, "version 2"},
 		{20, 7, "7 tensors"},
 		{24, 0, "0 layers"},
-		{48, 0, "tensor 0: shape"},
+		{48, 0, "tensor 0 has the invalid shape"},
 		{48 + 12, 200, "zero point 200"},
 		{48 + 12, 5, "not a classifier"},
-		{144, 9, "layer 0: kind 9"},
-		{144 + 4, 1, "layer 0: tensors 1"},
+		{144, 9, "layer 0 has the unknown kind 9"},
+		{144 + 4, 1, "layer 0: invalid operands: tensors 1"},
 		{144 + 12, 3, "to 3"},
-		{144 + 16, 0, "layer 0: shapes"},
-		{144 + 20, 0, "layer 0: shapes"},
-		{144 + 24, 3, "layer 0: shapes"},
-		{144 + 28, 3, "layer 0: shapes"},
+		{144 + 16, 0, "layer 0: the shapes"},
+		{144 + 20, 0, "layer 0: the shapes"},
+		{144 + 24, 3, "layer 0: the shapes"},
+		{144 + 28, 3, "layer 0: the shapes"},
 		{144 + 32, 0xFFFFFF00, "clamp -256"},
 		{144 + 40, UINT32_MAX, "layer 0: weights"},
 		{144 + 44, 2919, "layer 0: biases"},
-		{144 + 96 + 0, 4, "layer 1: shapes"},
+		{144 + 96 + 0, 4, "layer 1: the shapes"},
 	};
 	size_t size;
 	uint8_t *data = slurp(DIGITS_DIR "/small.net", &size);
