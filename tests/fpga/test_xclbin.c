@@ -307,20 +307,23 @@ static void lies(void **state)
 static void bad_texts(void **state)
 {
 	static const char *const all[][2] = {
-		{"nothing\n", "line 1: \"nothing\" is none of platform"},
-		{"platform a b\n", "line 1: platform with 2 words"},
-		{"\nbank A sram 0 1M\n", "line 2: \"sram\" is no type of memory"},
-		{"bank A ddr4 0 1X\n", "line 1: \"1X\" is no number"},
-		{"arg d memory 0\n", "line 1: an argument before any kernel"},
-		{"reach 1 d 0\n", "line 1: reach before any kernel"},
-		{"kernel k 65\n", "line 1: \"65\" is no number up to 64"},
-		{"kernel k 1\narg d memory 0\n", "line 2: banks 0 to 0: there are 0"},
-		{"kernel k 1\narg d memory\n", "line 2: which banks does it reach?"},
-		{"kernel k 1\narg d half\n", "line 2: \"half\" is no type"},
+		{"nothing\n", "line 1: \"nothing\" is unknown; platform"},
+		{"platform a b\n", "line 1: platform has the wrong number of words, 2"},
+		{"\nbank A sram 0 1M\n", "line 2: \"sram\" is not a type of memory"},
+		{"bank A ddr4 0 1X\n", "line 1: \"1X\" is not a number"},
+		{"arg d memory 0\n", "line 1: an argument without a kernel before it"},
+		{"reach 1 d 0\n", "line 1: reach without a kernel before it"},
+		{"kernel k 65\n", "line 1: \"65\" is not a number up to 64"},
+		{"kernel k 1\narg d memory 0\n",
+		 "line 2: banks 0 to 0 do not exist; there are 0"},
+		{"kernel k 1\narg d memory\n",
+		 "line 2: the banks that the argument reaches are missing"},
+		{"kernel k 1\narg d half\n", "line 2: \"half\" is not a type"},
 		{"kernel k 1\nreach 0 d 0\n", "line 2: units are counted from 1"},
-		{"kernel k 1\nreach 1 d 0\n", "line 2: kernel k has no memory d"},
+		{"kernel k 1\nreach 1 d 0\n",
+		 "line 2: kernel k has no memory argument d"},
 		{"bank A ddr4 0 1M\nkernel k 1\narg d memory 0,x\n",
-		 "line 3: \"x\" is no list of banks"},
+		 "line 3: \"x\" is not a list of banks"},
 	};
 	char why[256];
 	void *file;

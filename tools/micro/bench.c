@@ -17,7 +17,7 @@ int bench_die(const char *what)
 
 static void too_late(int signal)
 {
-	static const char text[] = "benchmark: no end within its time, it hangs\n";
+	static const char text[] = "benchmark: time limit exceeded, it hangs\n";
 
 	(void)signal;
 	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);

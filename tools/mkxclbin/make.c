@@ -75,14 +75,14 @@ static int take_number(struct design *d, const char *word, uint64_t most, uint64
 		}
 	}
 	if (end == word || *end || errno || *word == '-' || *to > most)
-		return wrong(d, "\"%s\" is no number up to %" PRIu64, word, most);
+		return wrong(d, "\"%s\" is not a number up to %" PRIu64, word, most);
 	return 0;
 }
 
 static int take_name(struct design *d, const char *word, char *to, size_t room)
 {
 	if (strlen(word) >= room)
-		return wrong(d, "\"%s\" is longer than %zu", word, room - 1);
+		return wrong(d, "\"%s\" is longer than %zu characters", word, room - 1);
 	memcpy(to, word, strlen(word) + 1);
 	return 0;
 }
@@ -99,15 +99,15 @@ static int take_banks(struct design *d, const char *word, uint64_t *mask)
 		if (end != word && *end == '-')
 			last = (unsigned int)strtoul(end + 1, &end, 10);
 		if (end == word)
-			return wrong(d, "\"%s\" is no list of banks", word);
+			return wrong(d, "\"%s\" is not a list of banks", word);
 		if (first > last || last >= d->bank_count)
-			return wrong(d, "banks %u to %u: there are %u", first, last,
-				     d->bank_count);
+			return wrong(d, "banks %u to %u do not exist; there are %u",
+				     first, last, d->bank_count);
 		for (; first <= last; first++)
 			*mask |= UINT64_C(1) << first;
 		word = end;
 	} while (*word == ',' && *++word);
-	return *word ? wrong(d, "\"%s\" is no list of banks", word) : 0;
+	return *word ? wrong(d, "\"%s\" is not a list of banks", word) : 0;
 }
 
 static int read_bank(struct design *d, char **words)
@@ -130,7 +130,7 @@ static int read_bank(struct design *d, char **words)
 	       strcmp(types[i].name, words[2]) != 0)
 		i++;
 	if (i == sizeof(types) / sizeof(types[0]))
-		return wrong(d, "\"%s\" is no type of memory", words[2]);
+		return wrong(d, "\"%s\" is not a type of memory", words[2]);
 	err = take_name(d, words[1], b->tag, sizeof(b->tag));
 	if (!err)
 		err = take_number(d, words[3], UINT64_MAX, &b->base);
@@ -190,7 +190,7 @@ static int read_arg(struct design *d, char **words, size_t count)
 	int err;
 
 	if (!d->kernel_count)
-		return wrong(d, "an argument before any kernel");
+		return wrong(d, "an argument without a kernel before it");
 	k = &d->kernels[d->kernel_count - 1];
 	a = &k->args[k->arg_count];
 	if (k->arg_count == ARGS_MAX)
@@ -200,13 +200,15 @@ static int read_arg(struct design *d, char **words, size_t count)
 		return err;
 	k->arg_count++;
 	if (strcmp(words[2], "memory") == 0)
-		return count < 4 ? wrong(d, "which banks does it reach?")
-				 : read_memory(d, a, words, count);
+		return count < 4
+			       ? wrong(d,
+				       "the banks that the argument reaches are missing")
+			       : read_memory(d, a, words, count);
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (strcmp(types[i].name, words[2]) == 0)
 			break;
 	if (i == sizeof(types) / sizeof(types[0]))
-		return wrong(d, "\"%s\" is no type of an argument", words[2]);
+		return wrong(d, "\"%s\" is not a type of argument", words[2]);
 	a->bytes = types[i].bytes;
 	return take_name(d, words[2], a->type, sizeof(a->type));
 }
@@ -219,15 +221,15 @@ static int read_reach(struct design *d, char **words)
 	int err;
 
 	if (!d->kernel_count)
-		return wrong(d, "reach before any kernel");
+		return wrong(d, "reach without a kernel before it");
 	k = &d->kernels[d->kernel_count - 1];
 	err = take_number(d, words[1], k->units, &unit);
 	if (err || !unit)
-		return err ? err : wrong(d, "units are counted from 1 on");
+		return err ? err : wrong(d, "units are counted from 1");
 	for (i = 0; i < k->arg_count; i++)
 		if (k->args[i].memory && strcmp(k->args[i].name, words[2]) == 0)
 			return take_banks(d, words[3], &k->args[i].reach[unit - 1]);
-	return wrong(d, "kernel %s has no memory %s", k->name, words[2]);
+	return wrong(d, "kernel %s has no memory argument %s", k->name, words[2]);
 }
 
 static int read_line(struct design *d, char *line)
@@ -252,11 +254,12 @@ static int read_line(struct design *d, char *line)
 			break;
 	if (i == sizeof(verbs) / sizeof(verbs[0]))
 		return wrong(d,
-			     "\"%s\" is none of platform, bank, bitstream, kernel, "
-			     "arg, reach",
+			     "\"%s\" is unknown; platform, bank, bitstream, kernel, arg "
+			     "or reach expected",
 			     words[0]);
 	if (count < verbs[i].least || count > verbs[i].most)
-		return wrong(d, "%s with %zu words", words[0], count - 1);
+		return wrong(d, "%s has the wrong number of words, %zu", words[0],
+			     count - 1);
 	switch (i) {
 	case 0:
 		return take_name(d, words[1], d->platform, sizeof(d->platform));
@@ -283,7 +286,7 @@ static int read_all(struct design *d, const char *text)
 
 		d->line++;
 		if (n >= sizeof(line))
-			return wrong(d, "longer than %zu", sizeof(line) - 1);
+			return wrong(d, "longer than %zu characters", sizeof(line) - 1);
 		memcpy(line, text, n);
 		line[n] = 0;
 		err = read_line(d, line);

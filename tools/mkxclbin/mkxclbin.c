@@ -43,14 +43,14 @@ int main(int argc, char **argv)
 	}
 	text = read_text(argv[1]);
 	if (!text) {
-		fprintf(stderr, "mkxclbin: %s cannot be read\n", argv[1]);
+		fprintf(stderr, "mkxclbin: cannot read %s\n", argv[1]);
 		return 1;
 	}
 	if (mkxclbin(text, &file, &size, why, sizeof(why))) {
 		fprintf(stderr, "mkxclbin: %s: %s\n", argv[1], why);
 		rc = 1;
 	} else if (write_file(argv[2], file, size)) {
-		fprintf(stderr, "mkxclbin: %s cannot be written\n", argv[2]);
+		fprintf(stderr, "mkxclbin: cannot write %s\n", argv[2]);
 		rc = 1;
 	}
 	free(file);

@@ -21,15 +21,18 @@ static const char help[] =
 	"       halpack -x N [-o IMAGE] PACK\n"
 	"Puts images of several devices, and of several architectures of one, into a "
 	"file\n"
-	"that hal_program_load takes on each of them.  - is standard input.\n"
+	"that hal_program_load accepts on each of them.  The file name - means standard\n"
+	"input.\n"
 	"\n"
-	"  -o, --output FILE   write there; without it to standard output\n"
-	"  -l, --list          say what is in a pack, in the order in which it is tried\n"
-	"  -x, --extract N     write image N of a pack, as --list counts\n"
+	"  -o, --output FILE   write to FILE; default: standard output\n"
+	"  -l, --list          list the images of a pack, in the order in which they are "
+	"tried\n"
+	"  -x, --extract N     write image N of a pack, as numbered by --list\n"
 	"  -h, --help          this text\n"
 	"  -V, --version       the version\n"
 	"\n"
-	"Exit status: 0, 1 for a file that cannot be read or is no image, 2 for a wrong\n"
+	"Exit status: 0, 1 for a file that cannot be read or is not an image, 2 for a "
+	"wrong\n"
 	"command line.\n";
 
 static const struct option options[] = {
@@ -84,11 +87,9 @@ static int read_image(const char *path, struct image *images, uint32_t index)
 		return tool_fail(
 			"%s: %s", path,
 			pack_is(m->data, m->bytes)
-				? "it is a pack itself: its images can be "
-				  "extracted"
-				: "it is no image that hal_program_load takes: of "
-				  "cuda, levelzero, rocm or npu, SPIR-V or an "
-				  "xclbin");
+				? "it is a pack itself: extract its images first"
+				: "it is not an image that hal_program_load accepts: of "
+				  "cuda, levelzero, rocm or npu, SPIR-V or an xclbin");
 	m->given = m->kind = index;
 	for (uint32_t i = index; i-- > 0;)
 		if (same_kind(images[i].label.text, m->label.text))
@@ -140,9 +141,10 @@ static int pack(const struct job *job)
 	int rc = 0;
 
 	if (job->count == 0)
-		return tool_usage("no image: 1 to %u are possible", HAL_PACK_IMAGES_MAX);
+		return tool_usage("no image given; a pack has 1 to %u",
+				  HAL_PACK_IMAGES_MAX);
 	if (job->count > HAL_PACK_IMAGES_MAX)
-		return tool_usage("%" PRIu32 " images, 1 to %u are possible", job->count,
+		return tool_usage("%" PRIu32 " images; a pack has 1 to %u", job->count,
 				  HAL_PACK_IMAGES_MAX);
 	images = calloc((size_t)job->count + 1, sizeof(*images));
 	if (!images)
@@ -166,11 +168,12 @@ static int unpack(const struct job *job)
 	int rc = file_read(job->in[0], &data, &bytes);
 
 	if (!rc && !pack_is(data, bytes))
-		rc = tool_fail("%s: it is no pack", job->in[0]);
+		rc = tool_fail("%s: it is not a pack", job->in[0]);
 	if (!rc && !pack_check(data, bytes, why, sizeof(why)))
 		rc = tool_fail("%s: %s", job->in[0], why);
 	if (!rc && job->extract >= (long)pack_count(data))
-		rc = tool_fail("%s: no image %ld, there are %" PRIu32 " from 0",
+		rc = tool_fail("%s: there is no image %ld; it has %" PRIu32
+			       ", counted from 0",
 			       job->in[0], job->extract, pack_count(data));
 	if (!rc && job->extract >= 0) {
 		const struct hal_pack_entry e = pack_entry(data, (uint32_t)job->extract);
@@ -192,7 +195,8 @@ static int number(const char *text, long *n)
 
 	*n = strtol(text, &end, 10);
 	if (end == text || *end != '\0' || *n < 0 || *n >= (long)HAL_PACK_IMAGES_MAX)
-		return tool_usage("--extract %s: 0 to %u", text, HAL_PACK_IMAGES_MAX - 1);
+		return tool_usage("--extract %s: it must be a number from 0 to %u", text,
+				  HAL_PACK_IMAGES_MAX - 1);
 	return 0;
 }
 
@@ -227,13 +231,12 @@ static int command_line(int argc, char **argv, struct job *job)
 	job->in = argv + optind;
 	job->count = (uint32_t)(argc - optind);
 	if (job->list && (job->extract >= 0 || job->out))
-		return tool_usage("--list goes with nothing else");
+		return tool_usage("--list cannot be used with other options");
 	if ((job->list || job->extract >= 0) && job->count != 1)
-		return job->count == 0
-			       ? tool_usage("no pack")
-			       : tool_usage(
-					 "one pack at a time, and there is a second: %s",
-					 job->in[1]);
+		return job->count == 0 ? tool_usage("no pack given")
+				       : tool_usage("only one pack can be used, but "
+						    "there is a second: %s",
+						    job->in[1]);
 	return 0;
 }
 

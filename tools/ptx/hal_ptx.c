@@ -17,17 +17,16 @@ static const char help[] =
 	"       hal-ptx -l IN.ptx\n"
 	"Rewrites CUDA kernels in PTX, so that they can be stopped between blocks or "
 	"reach\n"
-	"only a range of memory.  - is standard input; output goes to standard output.\n"
+	"only a range of memory.  The file name - means standard input.\n"
 	"\n"
-	"  -p, --pass PASS     entry   each block looks at a flag before it begins\n"
-	"                      loop    some blocks do the work of all, and look before "
-	"each\n"
-	"                      bounds  accesses outside a range of memory are not made\n"
-	"  -k, --keep          leave kernels that cannot be rewritten as they are, and "
-	"say so\n"
-	"  -l, --list          say of each kernel which passes it takes, and why not "
+	"  -p, --pass PASS     entry   each block checks a flag before it begins\n"
+	"                      loop    some blocks do all the work, checking the flag\n"
+	"                      bounds  accesses outside a range of memory are skipped\n"
+	"  -k, --keep          keep kernels that cannot be rewritten as they are, with a "
+	"message\n"
+	"  -l, --list          list for each kernel the passes it supports, and why not "
 	"others\n"
-	"  -o, --output FILE   write there\n"
+	"  -o, --output FILE   write to FILE; default: standard output\n"
 	"  -h, --help          this text\n"
 	"  -V, --version       the version\n"
 	"\n"
@@ -143,11 +142,11 @@ static int pass_named(const char *name, struct job *job)
 	for (p = 0; p < PTX_PASSES; p++)
 		if (strcmp(name, ptx_pass_name((enum ptx_pass)p)) == 0) {
 			if (job->pass[p])
-				return tool_usage("--pass %s is there twice", name);
+				return tool_usage("--pass %s is given twice", name);
 			job->pass[p] = true;
 			return 0;
 		}
-	return tool_usage("--pass %s: there is no such pass; entry, loop or bounds",
+	return tool_usage("--pass %s: unknown pass; it must be entry, loop or bounds",
 			  name);
 }
 
@@ -183,16 +182,17 @@ static int command_line(int argc, char **argv, struct job *job)
 			return rc;
 	}
 	if (optind == argc)
-		return tool_usage("no file of PTX");
+		return tool_usage("no PTX file given");
 	if (optind + 1 < argc)
-		return tool_usage("one file at a time, and there is a second: %s",
+		return tool_usage("only one file can be used, but there is a second: %s",
 				  argv[optind + 1]);
 	job->in = argv[optind];
 	if (job->pass[PTX_ENTRY] && job->pass[PTX_LOOP])
-		return tool_usage("--pass entry and --pass loop exclude each other");
+		return tool_usage("--pass entry and --pass loop cannot be used together");
 	if (!job->list && !job->pass[PTX_ENTRY] && !job->pass[PTX_LOOP] &&
 	    !job->pass[PTX_BOUNDS])
-		return tool_usage("no --pass (entry, loop or bounds), and no --list");
+		return tool_usage(
+			"neither --pass (entry, loop or bounds) nor --list is given");
 	return 0;
 }
 
