@@ -674,7 +674,7 @@ class Refusals(unittest.TestCase):
 
     def test_files(self):
         """A file that is none says how one is made."""
-        with self.assertRaisesRegex(ValueError, "test_package.py: no .npu file; npuc makes"):
+        with self.assertRaisesRegex(ValueError, "test_package.py: not a .npu file; npuc makes"):
             npu.read(__file__)
 
     def test_second_submit(self):
@@ -684,13 +684,13 @@ class Refusals(unittest.TestCase):
             self.skipTest("no small.npu, or no model of the NPU to run it on")
         with hal.open("npu:0") as device, device.partition(rect=(0, 0, 8, 8)) as part:
             for runs in (0, -1, "two"):
-                with self.assertRaisesRegex(ValueError, f"runs={runs!r}: a number from 1"):
+                with self.assertRaisesRegex(ValueError, f"runs={runs!r}: it must be a number of at least 1"):
                     npu.Model(part, path, runs=runs)
             with npu.Model(part, path) as model:
                 model.submit(bytes(64))
                 with self.assertRaisesRegex(hal.QueueFull, "take a .*, or make .* runs=2 or more"):
                     model.submit(bytes(64))
-                with self.assertRaisesRegex(ValueError, "0 inputs, the network has 1: 'image'"):
+                with self.assertRaisesRegex(ValueError, "0 inputs given, but the network has 1: 'image'"):
                     model.submit()
 
 
@@ -865,7 +865,7 @@ class Search(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = self.stub(folder, "unsigned hal_version(void) { return 9 << 8 | 1; }")
             said = self.imports(LD_LIBRARY_PATH=folder)
-            self.assertRegex(said, r"ImportError: .*accelhal 0\.9\.1, this package is for 0\.")
+            self.assertRegex(said, r"ImportError: .*accelhal 0\.9\.1, but this package is for 0\.")
             self.stub(folder, "int nothing;")
             said = self.imports(ACCELHAL_LIBRARY=path)
             self.assertRegex(said, f"ImportError: {path} is not libaccelhal")

@@ -105,7 +105,7 @@ def host(function):
     sys.unraisablehook; the queue goes on.
     """
     if not callable(function):
-        raise TypeError(f"a {type(function).__name__} cannot be called")
+        raise TypeError(f"a callable is needed, not a {type(function).__name__}")
     command = lib.hal_cmd_host(_call, id(function))
     command.calls = function
     return command
@@ -137,7 +137,7 @@ def array(commands):
     calls = []
     for command in commands:
         if not isinstance(command, Command):
-            raise TypeError(f"a {type(command).__name__} is no command")
+            raise TypeError(f"a command is needed, not a {type(command).__name__}")
         for thing in command.uses:
             thing.alive()
         if command.op == _abi.Op.HOST:

@@ -78,14 +78,14 @@ def _bind():
         raise ImportError(f"{path} is not libaccelhal: it has no hal_version") from None
     theirs = f"{version >> 16}.{version >> 8 & 255}"
     if theirs != ours:
-        raise ImportError(f"{path} is accelhal {theirs}.{version & 255}, this package is "
-                          f"for {ours}: install the one that belongs to the other")
+        raise ImportError(f"{path} is accelhal {theirs}.{version & 255}, but this package is "
+                          f"for {ours}: install matching versions of both")
     for name, (result, parameters) in _abi.FUNCTIONS.items():
         try:
             function = getattr(library, name)
         except AttributeError:
-            raise ImportError(f"{path} has no {name}: an older build of {theirs}; install "
-                              "a newer one") from None
+            raise ImportError(f"{path} has no {name}: it is an older build of {theirs}; "
+                              "install a newer one") from None
         function.restype = result
         function.argtypes = parameters
     return library

@@ -45,7 +45,7 @@ def fits(value, what, bits=64, signed=False):
     number = operator.index(value)
     low, high = (-1 << bits - 1, 1 << bits - 1) if signed else (0, 1 << bits)
     if not low <= number < high:
-        raise ValueError(f"{what} is {number}, not within {low} .. {high - 1}")
+        raise ValueError(f"{what} is {number}; it must be within {low} .. {high - 1}")
     return number
 
 
@@ -72,9 +72,9 @@ def text(value, what, limit=None):
     """value as bytes without a zero inside, or ValueError."""
     raw = value if isinstance(value, bytes) else str(value).encode()
     if b"\0" in raw:
-        raise ValueError(f"{what} has a zero byte in it")
+        raise ValueError(f"{what} must not contain a zero byte")
     if limit is not None and len(raw) >= limit:
-        raise ValueError(f"{what} has {len(raw)} bytes, at most {limit - 1} go in")
+        raise ValueError(f"{what} has {len(raw)} bytes; at most {limit - 1} are allowed")
     return raw
 
 
@@ -83,7 +83,7 @@ def strings(values, what):
     if values is None:
         return None
     if isinstance(values, (str, bytes)):
-        raise TypeError(f"{what} is one string; a dict or a list of 'key=value' is meant")
+        raise TypeError(f"{what} must be a dict or a list of 'key=value', not one string")
     if hasattr(values, "items"):
         values = [f"{key}={_word(value)}" for key, value in values.items()]
     raw = [text(value, what) for value in values]

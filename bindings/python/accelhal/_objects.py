@@ -24,7 +24,7 @@ def _weights(weights):
     """Parts by channel, for as many as any device has."""
     values = [fits(weight, "a weight", 8) for weight in weights]
     if len(values) > 64:
-        raise ValueError(f"{len(values)} weights, a device has at most 64 channels")
+        raise ValueError(f"{len(values)} weights given; a device has at most 64 channels")
     return (ctypes.c_uint8 * 64)(*values)
 
 
@@ -241,12 +241,12 @@ def _deadline(timeout, deadline_ns):
     """Absolute, of CLOCK_MONOTONIC in ns."""
     if deadline_ns is not None:
         if timeout is not None:
-            raise ValueError("both a timeout and a deadline")
+            raise ValueError("give either a timeout or a deadline, not both")
         return fits(deadline_ns, "deadline_ns", signed=True)
     if timeout is None:
         return _abi.FOREVER
     if not timeout >= 0:
-        raise ValueError(f"the timeout is {timeout}")
+        raise ValueError(f"the timeout is {timeout}; it must be 0 or more")
     if timeout == 0:
         return 0
     return min(time.monotonic_ns() + int(min(timeout, 1e9) * 1e9), _abi.FOREVER)
@@ -274,7 +274,7 @@ def _wait(points, flags, timeout, deadline_ns, device_ns):
         return _patiently(lambda at: lib.hal_wait(raw, len(points), flags, at),
                           _deadline(timeout, deadline_ns), points[0].timeline.device)
     if timeout is not None or deadline_ns is not None:
-        raise ValueError("both a deadline in device time and another")
+        raise ValueError("give only one deadline: in device time, or another")
     flags |= _abi.WAIT_DEVICE_TIME
     return check(lib.hal_wait(raw, len(points), flags,
                               fits(device_ns, "device_ns", signed=True)))
@@ -654,7 +654,7 @@ def _partition_desc(units, rect, ceiling, name, memory, colors, isolation):
     desc.name = text(name, "the name", 32)
     if rect is not None:
         if len(rect) != 4:
-            raise ValueError(f"rect is (row, col, rows, cols), not {rect!r}")
+            raise ValueError(f"rect must be (row, col, rows, cols), not {rect!r}")
         for field, value in zip(("row", "col", "rows", "cols"), rect):
             setattr(desc, field, fits(value, field, 16))
     return desc

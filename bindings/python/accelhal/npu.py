@@ -72,18 +72,18 @@ def read(path):
     with open(path, "rb") as file:
         raw = file.read()
     if len(raw) < _HEADER.size or raw[:8] != b"NPUPROG\n":
-        raise ValueError(f"{path}: no .npu file; npuc makes one of a model: "
+        raise ValueError(f"{path}: not a .npu file; npuc makes one from a model: "
                          f"npuc -o model.npu model.tflite")
     (_, version, flags, input_bytes, output_bytes, arena_bytes, macs, cycles, inputs, outputs,
      image_bytes, _) = _HEADER.unpack_from(raw)
     if version != _VERSION:
-        raise ValueError(f"{path}: version {version} of .npu files, not {_VERSION}")
+        raise ValueError(f"{path}: .npu file of version {version}; this package reads {_VERSION}")
     if flags & ~(_ARENA | _HOST | _STATE):
-        raise ValueError(f"{path}: flags {flags:#x}, which this package does not know")
+        raise ValueError(f"{path}: unknown flags {flags:#x}")
     ports = _HEADER.size + (inputs + outputs) * _PORT.size
     image = ports + (_HOST_BYTES if flags & _HOST else 0)
     if len(raw) != image + image_bytes:
-        raise ValueError(f"{path}: its length is not what its header says")
+        raise ValueError(f"{path}: its length differs from the one in its header")
     try:
         return File(raw[image:], tuple(_ports(raw, inputs, _HEADER.size)),
                     tuple(_ports(raw, outputs, _HEADER.size + inputs * _PORT.size)),
@@ -91,7 +91,7 @@ def read(path):
                     bool(flags & _STATE),
                     raw[ports:image].split(b"\0")[0].decode(errors="replace"))
     except KeyError as kind:
-        raise ValueError(f"{path}: a port of unknown type {kind}") from None
+        raise ValueError(f"{path}: a port has the unknown type {kind}") from None
 
 
 class Run:
@@ -134,7 +134,7 @@ class Model:
 
     def __init__(self, part, path, runs=1, **more):
         if not isinstance(runs, int) or runs < 1:
-            raise ValueError(f"runs={runs!r}: a number from 1 on, of runs at once")
+            raise ValueError(f"runs={runs!r}: it must be a number of at least 1")
         self.file = read(path)
         self.file_name = os.fsdecode(path)
         self.runs = runs
@@ -170,15 +170,15 @@ class Model:
         are under way, or their results have not been taken."""
         if len(inputs) != len(self.file.inputs):
             names = ", ".join(repr(port.name) for port in self.file.inputs)
-            raise ValueError(f"{len(inputs)} inputs, the network has {len(self.file.inputs)}: "
-                             f"{names}")
+            raise ValueError(f"{len(inputs)} inputs given, but the network has "
+                             f"{len(self.file.inputs)}: {names}")
         for port, data in zip(self.file.inputs, inputs):
             if memoryview(data).nbytes != port.bytes:
-                raise ValueError(f"input {port.name!r}: {memoryview(data).nbytes} bytes, not "
-                                 f"{port.bytes} ({port.count} x {port.dtype})")
+                raise ValueError(f"input {port.name!r}: {memoryview(data).nbytes} bytes given "
+                                 f"instead of {port.bytes} ({port.count} x {port.dtype})")
         if not self._free:
             raise QueueFull(EAGAIN, f"{self.file_name}: no memory for another run: {self.runs} "
-                            f"under way or with a result that has not been taken; take a "
+                            f"in flight or with a result not yet taken; take a "
                             f"result(), or make the Model with runs={self.runs + 1} or more")
         memory = self._free.pop()
         try:
