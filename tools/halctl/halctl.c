@@ -51,7 +51,7 @@ static const char help[] =
 	"'npu:0?hash=opaque'\n"
 	"\n"
 	"  -j, --json         JSON instead of text\n"
-	"  -m, --markdown     backends: the README's table in Markdown\n"
+	"  -m, --markdown     backends: the table of docs/backends.md\n"
 	"  -p, --program PID  top, policy: the program to show; PID.N if it has several "
 	"devices\n"
 	"  -n, --once         top: prints the current state once, as text\n"

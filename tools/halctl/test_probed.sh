@@ -42,9 +42,9 @@ grep -q '^memory channels .*from a map of which at most 0\.0[0-9]* % is wrong' "
 grep -q '^memory isolation *advisory' "$scratch/out"
 
 refused 'only a device with hash=opaque accepts a colour map' 'npu:0?engine=fast&memory_size=4M' -o hal.color_map="$scratch/7.map"
-refused 'it is of 4194304 bytes' 'npu:0?engine=fast&hash=opaque&memory_size=8M' \
+refused 'the map is for 4194304 bytes' 'npu:0?engine=fast&hash=opaque&memory_size=8M' \
 	-o hal.color_map="$scratch/7.map"
-refused 'it is of npu 16x16' ref -o hal.color_map="$scratch/7.map"
+refused 'the map is for npu 16x16' ref -o hal.color_map="$scratch/7.map"
 refused 'No such file' "$target" -o hal.color_map="$scratch/none.map"
 refused 'pages of 2048 bytes' "$target&granule=2048" -o hal.color_map="$scratch/7.map"
 # Pages that are parts of a granule have one channel each.
@@ -52,6 +52,6 @@ refused 'pages of 2048 bytes' "$target&granule=2048" -o hal.color_map="$scratch/
 grep -q '^memory channels .*from a map' "$scratch/out"
 sed -i '$d; /^verified/d; /^probe/d' "$scratch/8.map"
 echo "sum $(sha256sum "$scratch/8.map" | cut -d' ' -f1)" >>"$scratch/8.map"
-refused 'nobody has verified' "$target" -o hal.color_map="$scratch/8.map"
+refused 'has not been verified' "$target" -o hal.color_map="$scratch/8.map"
 "$halctl" info -o hal.color_map="$scratch/8.map" -o hal.color_map_unverified=yes "$target" |
 	grep -q '^memory channels .*from a map that is not verified'
