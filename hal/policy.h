@@ -1,33 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy.h - what a sharing policy sees of a device and what it decides.
+ * policy.h - the interface between the engine of a device and its sharing policy.
  *
- *   engine --attach---> policy: a queue there is, now        detach: it goes
- *   engine --enqueue--> policy: its next command could run   dequeue: it can not any more
- *   engine --key------> policy: how far in front?            (policies that only order)
- *   engine --pick-----> policy: this partition has room for one more command; whose?
- *   engine --ended, changed, alarm--> policy: what came of it
- *   policy --hal_policy_host--> engine: alarm, stop, start
+ *   engine --attach----> policy: a queue was created          detach: it is destroyed
+ *   engine --enqueue---> policy: the queue became runnable    dequeue: it no longer is
+ *   engine --key-------> policy: return the queue's sort key  (policies with keys)
+ *   engine --pick------> policy: choose the queue to serve    (all other policies)
+ *   engine --ended, changed, alarm--> policy: report events
+ *   policy --hal_policy_host--> engine: alarm, stop, start, resize, limit ...
  *
- * A queue is runnable, and in the policy's hands, from enqueue until pick names it or
- * dequeue takes it away; then the engine gives one command of it to the device and
- * enqueues it again when there is another.  Most policies only say how far in front a
- * queue stands (key): the engine then keeps them in order itself. docs/adding-a-policy.md
- * makes one.  policies/common.h, installed as hal/policy_common.h, has lists, heaps,
- * plans of units and more for those that keep queues or size partitions.
+ * A policy decides which queue of a partition issues the next command to the device.  A
+ * queue is runnable while its next command could start.  It is handed to the policy by
+ * enqueue and stays there until pick returns it or dequeue takes it back.  The engine
+ * then submits one command of the queue and enqueues the queue again if another command
+ * can follow.
  *
- * A queue that nobody competes with is served without asking, unless the policy says that
- * it wants to see even that (HAL_POLICY_ALWAYS).
+ * There are two kinds of policy.  One with .key returns a number for each runnable queue;
+ * the engine keeps the queues sorted and serves the lowest key.  One with .pick keeps the
+ * runnable queues itself.  docs/adding-a-policy.md builds one step by step.
+ * policies/common.h, installed as hal/policy_common.h, has lists, heaps and unit plans
+ * for policies that need them.
  *
- * Wrong answers do no harm: a queue that is not runnable, "nobody" without a time while
- * nothing runs, or a queue passed over or stopped for [policy] timeout_ms: the engine
- * serves in order of arrival, counts it, and after some of them goes on without the
- * policy (hal_device_get_policy tells).
+ * The engine serves a queue without asking the policy while no other queue of its
+ * partition is runnable.  HAL_POLICY_ALWAYS makes it ask in that case, too.
  *
- * Threads: all calls of one device come from its engine, one at a time; none may block,
- *          allocate (but in create, attach) or look at a wall clock.  The same calls are
- *          answered in the same way: schedules are reproducible.
- * Out of tree: a .so that exports hal_policy_entry, named in hal.plugins.
+ * The engine survives wrong answers: a queue that is not runnable; no queue and no time
+ * while the device is idle; a queue passed over or kept stopped for longer than [policy]
+ * timeout_ms.  It then serves the queue that became runnable first and counts a fault.
+ * After 16 faults within one second of device time it stops asking the policy
+ * (hal_device_get_policy reports this).
+ *
+ * Threads: the engine of a device makes these calls, one at a time.  hal_open calls
+ *          create before the engine runs, and hal_close calls destroy after it has
+ *          stopped.  Two devices may call the same policy at the same time, each with
+ *          its own state.
+ * Rules:   no call may block, read a wall clock or use randomness.  Allocate memory in
+ *          create and attach only.  The same sequence of calls must give the same
+ *          answers, so that a schedule can be reproduced and replayed.
+ * Time:    device time in ns, unless stated otherwise.
+ * Out of tree: a .so that exports hal_policy_entry, named in option hal.plugins.
  */
 #ifndef HAL_POLICY_H
 #define HAL_POLICY_H
@@ -41,239 +52,283 @@ extern "C" {
 #define HAL_POLICY_ABI    10u
 #define HAL_POLICY_SYMBOL "hal_policy_entry"
 
-#define HAL_POLICY_NEVER  UINT64_MAX /* no deadline, no time */
+#define HAL_POLICY_NEVER  UINT64_MAX /* no deadline, no time limit, or value unknown */
 
-#define HAL_POLICY_MOVES  32u  /* partitions of one plan, at most */
-#define HAL_POLICY_BEHIND 256u /* slots of a queue that .waiting looks at, at most */
+#define HAL_POLICY_MOVES  32u  /* most partitions in one .move */
+#define HAL_POLICY_BEHIND 256u /* most ring slots of a queue that .waiting reads */
 
-/* ---- what a policy sees: the engine's, read only, valid during the call ---------- */
+/* ---- views: the engine's data, valid during the call ------------------------------- */
+/* Read only, except for next, prev and own[].  Pointers to queues and partitions stay
+ * valid from attach to detach of the queue, but the contents are current only during a
+ * call. */
 
-/* What a command needs of the device. */
+/* The resource that limits a command. */
 enum hal_policy_kind {
 	HAL_POLICY_UNKNOWN,
-	HAL_POLICY_ARRAY,  /* units: it is slower with few of them */
-	HAL_POLICY_VECTOR, /* no more than one of them, whatever there are */
-	HAL_POLICY_MEMORY, /* memory: it is slower beside others that move much */
+	HAL_POLICY_ARRAY,  /* compute units: runs slower on fewer units */
+	HAL_POLICY_VECTOR, /* one vector unit: more units do not help */
+	HAL_POLICY_MEMORY, /* memory bandwidth: runs slower beside heavy memory traffic */
 };
 
-/* The command a runnable queue has at its head. */
+/* The next command of a runnable queue.  The engine fills the fields marked [EXPECTS] for
+ * policies with HAL_POLICY_EXPECTS. */
 struct hal_policy_command {
-	uint64_t submit_ns; /* device time */
-	/* Absolute device time, HAL_POLICY_NEVER: none; and its submission's priority,
-	 * else the queue's.  Or those of a queue that waits for this one. */
+	uint64_t submit_ns; /* device time at which it was submitted */
+	/* Absolute deadline in device time (HAL_POLICY_NEVER: none) and priority.  Both
+	 * come from the submission, else from the queue.  A queue that waits for this one
+	 * may raise either. */
 	uint64_t deadline_ns;
 	int32_t priority;
 	uint32_t op;    /* enum hal_op */
-	uint32_t flags; /* HAL_CMD_REPLAYABLE: may be killed */
-	/* HAL_POLICY_EXPECTS: enum hal_policy_kind; and how sure .expected_ns is, in
-	 * thousandths: 0 not known, 1000 the last eight ran as expected, or those of a
-	 * profile alike. */
+	uint32_t flags; /* HAL_CMD_REPLAYABLE: the command may be killed and run again */
+	/* [EXPECTS] .kind: enum hal_policy_kind.  .sure_permille: confidence in
+	 * .expected_ns in thousandths.  0: unknown.  1000: the last eight runs, or those
+	 * of the profile, took the expected time. */
 	uint16_t kind, sure_permille;
-	uint64_t work; /* multiply-accumulates of the kernel; 0: not known */
-	/* HAL_POLICY_EXPECTS: device time that it, and what follows of its submission
-	 * with it, will run, from the device's profile (hal.profile) and what commands
-	 * ran so far; at least 1.  HAL_POLICY_NEVER: not known. */
+	uint64_t work; /* multiply-accumulates of the kernel; 0: unknown */
+	/* [EXPECTS] Expected run time in ns, at least 1, of this command (.expected_ns)
+	 * and of the unfinished part of its submission (.rest_ns, this command included).
+	 * Based on the device's profile (hal.profile) and on earlier commands.
+	 * HAL_POLICY_NEVER: unknown. */
 	uint64_t expected_ns, rest_ns;
-	/* The same: what the whole submission runs, and the bytes that it moves itself.
-	 */
+	/* [EXPECTS] .whole_ns: expected run time of the whole submission.
+	 * .expected_bytes: bytes of memory traffic of this command. */
 	uint64_t whole_ns, expected_bytes;
-	/* The same: the configuration that the device is to have for it, of which it has
-	 * one at a time: info->load_ns to put it in the place of another. 0: any. */
+	/* [EXPECTS] Device configuration that the command needs, for a device that holds
+	 * one at a time.  Loading another takes info->load_ns.  0: runs with any. */
 	uint32_t configuration;
-	/* The same: the number of its program in the device's profile, from 1, for
-	 * .beside. 0: not of one that is there. */
+	/* [EXPECTS] Number of the command's program in the device's profile, from 1; an
+	 * argument for .beside.  0: not in the profile. */
 	uint32_t program;
 };
 
 struct hal_policy_queue {
 	uint32_t id;
 	uint32_t weight;      /* at least 1 */
-	uint64_t runnable_ns; /* since when its head could run */
-	uint64_t served_ns;   /* device time its commands have run, of those that ended */
-	uint64_t completed;   /* commands of it that ended well */
-	uint32_t running;     /* commands of it that the device has */
-	uint16_t service_class;   /* enum hal_class */
-	uint16_t budget_permille; /* of device time; 0: it says none */
+	uint64_t runnable_ns; /* device time at which it became runnable */
+	uint64_t served_ns;   /* device time used by its completed commands */
+	uint64_t completed;   /* commands that succeeded */
+	uint32_t running;     /* commands on the device */
+	/* enum hal_class; a queue that waits for this one may raise it */
+	uint16_t service_class;
+	uint16_t budget_permille; /* promised share of device time; 0: none */
 	struct hal_policy_command head;
-	/* The policy's own; 0 at attach. */
+	/* For the policy's use; all 0 when attach is called. */
 	struct hal_policy_queue *next, *prev;
 	uint64_t own[4];
 };
 
 struct hal_policy_partition {
 	uint32_t index;
-	uint32_t units;
-	uint32_t running;        /* commands that the device has */
-	uint32_t runnable;       /* queues in the policy's hands */
-	uint32_t floor, ceiling; /* of units: no policy goes beyond either */
-	/* Memory channels that its buffers lie on, bit a channel; 0: the device tells of
-	 * none. */
+	uint32_t units;          /* compute units that it owns now */
+	uint32_t running;        /* commands on the device */
+	uint32_t runnable;       /* queues handed to the policy */
+	uint32_t floor, ceiling; /* limits on .units that the policy must respect */
+	/* Memory channels of its buffers, one bit each.  0: the device does not report
+	 * channels. */
 	uint64_t color_mask;
-	uint64_t own[4]; /* the policy's; 0 at first */
+	uint64_t own[4]; /* for the policy's use; 0 at first */
 };
 
-/* Why a queue is dequeued. */
+/* Reason of a dequeue. */
 enum hal_policy_why {
-	HAL_POLICY_SUSPENDED, /* somebody suspends it */
-	HAL_POLICY_FAILED,    /* its work is dropped */
-	HAL_POLICY_REPLACED,  /* another policy comes */
-	HAL_POLICY_OVERRULED, /* it is served: the policy's answer could not be followed
-			       */
-	HAL_POLICY_INHERITS, /* others lend it theirs: it comes again with another head */
-	HAL_POLICY_HELD, /* its next command uses a buffer that moves: it comes again */
+	HAL_POLICY_SUSPENDED, /* the queue is being suspended */
+	HAL_POLICY_FAILED,    /* the queue failed; its work is dropped */
+	HAL_POLICY_REPLACED,  /* another policy is installed */
+	HAL_POLICY_OVERRULED, /* the engine serves it instead of the policy's choice */
+	/* its inherited class, priority or deadline changed: it is enqueued again */
+	HAL_POLICY_INHERITS,
+	/* its next command uses a buffer that is moving: it is enqueued again later */
+	HAL_POLICY_HELD,
 };
 
-/* A command that has ended, or was stopped inside. */
+/* Report of a command that left the device, or that FOLD or SAVE stopped inside. */
 struct hal_policy_end {
-	uint64_t ran_ns; /* since it began, or went on */
-	uint64_t bytes;
-	/* 0, -EIO, -ECANCELED; -EINTR: its queue is suspended by FOLD or SAVE, it goes on
-	 * when that does, and ends once more; of one that the device refused: why. */
+	uint64_t ran_ns; /* run time since the command started or was resumed */
+	uint64_t bytes;  /* memory traffic */
+	/* 0: success.  -EIO: device fault.  -ECANCELED: killed or dropped.  -EINTR: FOLD
+	 * or SAVE stopped it; it resumes with its queue and is reported once more.  Any
+	 * other value: the device refused the command. */
 	int32_t status;
 	uint32_t reserved;
-	uint64_t now_ns; /* device time */
-	uint64_t end_ns; /* when it ended, which the engine may see later; 0: not known */
+	uint64_t now_ns; /* device time of this call */
+	/* Device time at which it ended; the engine may see this later, at .now_ns.  0:
+	 * unknown.  Ignore it when .status is -EINTR. */
+	uint64_t end_ns;
 };
 
-/* ---- what it can ask for: requests, which end in .changed ------------------------ */
+/* ---- requests to the engine --------------------------------------------------------- */
 
-/* part is to have so many units; as many as it has: it may be moved for the others. */
+/* One partition of a plan (.move) and the units it shall have.  A partition whose .units
+ * do not change may still be moved to make room for the others. */
 struct hal_policy_move {
 	struct hal_policy_partition *part;
 	uint32_t units;
 	uint32_t reserved;
 };
 
+/* Services of the engine.  A policy may call them from inside any of its functions; pass
+ * .device as the first argument.  Each returns 0 or -errno unless stated otherwise, and
+ * hal_last_error has the text.  The struct stays valid until destroy. */
 struct hal_policy_host {
 	uint32_t size;
 	uint32_t reserved;
 	void *device;
-	/* .alarm is called at device time at_ns; a new one replaces the last. */
+	/* Call .alarm at device time at_ns, at the earliest 1 ns from now.  A new alarm
+	 * replaces the pending one. */
 	void (*alarm)(void *device, uint64_t at_ns);
-	/* As hal_queue_suspend and _resume.  -EBUSY: one is under way, it is suspended
-	 * already, one that stands above it waits for it, or it had been stopped for too
-	 * long and is served first; -EPERM: killed often enough; -ENOTSUP: the mode;
-	 * -EINVAL: not suspended by the policy. */
+	/* stop: suspend queue by mode (enum hal_suspend_mode), as hal_queue_suspend does.
+	 * The stop begins after the policy's function has returned and ends in .changed.
+	 * -EBUSY: the queue is suspended or being suspended; a queue of higher class or
+	 * priority waits for it; or it was stopped for too long and must complete a
+	 * command first.  -EPERM: KILL, but its command was killed [policy] kills times.
+	 * -ENOTSUP: the device lacks the mode, or KILL and a command on the device is not
+	 * replayable.  start: resume a queue that this policy stopped, else -EINVAL. */
 	int (*stop)(void *device, struct hal_policy_queue *queue, uint32_t mode);
 	int (*start)(void *device, struct hal_policy_queue *queue);
-	/* As hal_partition_resize to so many units, placed by the engine; -EINVAL, and
-	 * counted, below the floor or above the ceiling.  And as many bytes a window as
-	 * the partition may move (0: any). */
+	/* resize: give part that many units; the engine chooses the place.  Ends in
+	 * .changed.  -EINVAL, counted as a fault: below the floor or above the ceiling.
+	 * limit: let part move at most bytes of memory traffic in each window; 0 bytes:
+	 * no limit.  In force on return. */
 	int (*resize)(void *device, struct hal_policy_partition *part, uint32_t units);
 	int (*limit)(void *device, struct hal_policy_partition *part, uint64_t bytes,
 		     uint64_t window_ns);
-	/* The bytes of bandwidth (bytes a second) in a window, for .limit, and that
-	 * window: the shortest of the device in which they still are many times the grain
-	 * of a limit.  Fewer than info->limit_bytes: that is too little. */
+	/* Convert a bandwidth in bytes per second into bytes (returned) per window
+	 * (*window_ns), for .limit.  Chooses the shortest window in which the limit is
+	 * still at least 16 grains of info->limit_bytes, else the longest window.
+	 * Returns 0 if the bandwidth is below the device's smallest limit. */
 	uint64_t (*window)(void *device, uint64_t bandwidth, uint64_t *window_ns);
-	/* The same for several, as one: all are placed before any is moved, or none is
-	 * (-ENOSPC: they do not fit together; -EAGAIN: some would wait for each other,
-	 * and fit when all have fewer first), and who takes units waits for who gives
-	 * them, which nobody else gets in between.  When the device refuses one in the
-	 * middle, those that wait stay as they are; all are told. One plan at a time:
-	 * -EBUSY. */
+	/* Resize several partitions as one plan.  Places are found for all before any
+	 * moves, else none moves.  A partition that grows waits for those that give up
+	 * the units, and no other partition can take these meanwhile.  Ends in .changed,
+	 * once for each partition that moved.  -ENOSPC: no places for all of them.
+	 * -EAGAIN: they would wait for each other; shrink all of them first.  -EBUSY: a
+	 * plan is under way, or one of them is moving.  If the device refuses a move
+	 * midway, those still waiting stay as they are, and .changed reports them, too.
+	 */
 	int (*move)(void *device, const struct hal_policy_move *moves, uint32_t count);
-	/* HAL_POLICY_EXPECTS: what the command at the head of queue will run on so many
-	 * units, from what is known of as many, or of fewer and of more.
-	 * HAL_POLICY_NEVER: not known. */
+	/* HAL_POLICY_EXPECTS: return the expected run time in ns of the queue's next
+	 * command on that many units, or HAL_POLICY_NEVER if unknown.  Interpolates
+	 * between unit counts on which commands ran; never extrapolates. */
 	uint64_t (*expect)(void *device, const struct hal_policy_queue *queue,
 			   uint32_t units);
-	/* How much longer, in thousandths, a request of a program of the profile takes
-	 * while requests of another run on the rest of the device; both as head.program.
-	 * As the profile has measured it on halves, and HAL_POLICY_EXPECTS: as it has
-	 * been since, on the units that there are.  HAL_POLICY_NEVER: not known.  How
-	 * sure that is, in thousandths: 1000 if each was measured eight times or more, or
-	 * seen often; sure_permille may be NULL. */
+	/* Return by how many thousandths a request of program takes longer while requests
+	 * of other run on the rest of the device.  Both are numbers as in head.program.
+	 * Uses the profile, measured on halves of the device, and with HAL_POLICY_EXPECTS
+	 * what ran since.  HAL_POLICY_NEVER: unknown.  *sure_permille (may be NULL):
+	 * confidence in thousandths; 1000: measured at least eight times, or seen often.
+	 */
 	uint64_t (*beside)(void *device, uint32_t program, uint32_t other,
 			   uint32_t *sure_permille);
-	/* Submissions of queue of which something has not been given to the device, that
-	 * of its head first; those in its next HAL_POLICY_BEHIND slots.  *last_ns: the
-	 * deadline of the last of them. */
+	/* Return the number of submissions of queue that are not fully submitted to the
+	 * device, that of its next command included, within its next HAL_POLICY_BEHIND
+	 * ring slots.  *last_ns: deadline of the last one, or HAL_POLICY_NEVER. */
 	uint32_t (*waiting)(void *device, const struct hal_policy_queue *queue,
 			    uint64_t *last_ns);
-	/* part is asked for again, for what has happened elsewhere; not from pick. */
+	/* Call pick for part again, because an event of another partition matters to it.
+	 * Does nothing inside pick. */
 	void (*ask)(void *device, struct hal_policy_partition *part);
-	/* The device; .memory_free is as it was when it was opened. */
+	/* Description of the device.  .memory_free is the value from hal_open. */
 	const struct hal_device_info *info;
 };
 
-/* What pick decides beside the queue. */
+/* Further results of pick.  Before the call .commands is 0 and .until_ns is
+ * HAL_POLICY_NEVER. */
 struct hal_policy_order {
-	uint32_t commands; /* lease: so many more of it without asking; 0: none */
+	/* Lease: number of further commands of the queue to serve without calling pick.
+	 * Ends early if another queue has waited longer than [policy] timeout_ms. */
+	uint32_t commands;
 	uint32_t reserved;
-	/* When NULL is answered: ask again then, or after any event of the partition.
-	 * HAL_POLICY_NEVER is right only while the device runs something; of events
-	 * elsewhere .ask tells. */
+	/* If pick returns NULL: device time at which to call it again.  Any event of the
+	 * partition calls it earlier.  HAL_POLICY_NEVER is a fault if the device is idle.
+	 * For events of other partitions use .ask. */
 	uint64_t until_ns;
 };
 
 /* ---- the policy ------------------------------------------------------------------- */
 
 /* hal_policy.flags */
-#define HAL_POLICY_ALWAYS  1u /* also asked when a queue has no competitor */
-#define HAL_POLICY_TIMES   2u /* a key is a device time: not served before that */
-#define HAL_POLICY_EXPECTS 4u /* wants what commands are expected to do */
-/* When it takes over from itself, with other options, own[] of queues and partitions is
- * as detach left it. */
+/* Ask the policy also when only one queue of the partition is runnable. */
+#define HAL_POLICY_ALWAYS 1u
+/* Keys are device times: no queue is served before its key. */
+#define HAL_POLICY_TIMES   2u
+#define HAL_POLICY_EXPECTS 4u /* fill the [EXPECTS] fields of hal_policy_command */
+/* Keep own[] of queues and partitions when the policy is installed again with other
+ * options, instead of clearing them. */
 #define HAL_POLICY_KEEPS 8u
-/* Who starves under it is meant to: he is served after timeout_ms all the same, but the
- * engine does not go on without it for that. */
+/* Starving is intended: a queue is still served after timeout_ms, but this does not count
+ * towards giving up the policy. */
 #define HAL_POLICY_STARVES 16u
-/* It keeps queues within their budget_permille; without it, queues that have one are
- * refused. */
+/* The policy keeps queues within budget_permille.  Without this flag the engine refuses
+ * queues that have a budget. */
 #define HAL_POLICY_BUDGETS 32u
 
 struct hal_policy {
 	uint32_t size; /* sizeof(struct hal_policy) */
 	uint32_t abi;  /* HAL_POLICY_ABI */
-	/* 1 to 31 characters that can be seen, and none of .=:,;#"[] */
+	/* 1 to 31 printable ASCII characters, no spaces and none of .=:,;#"[] */
 	const char *name;
 	const char *summary;
-	/* Parameters, section [policy]; read them with host->option_int. */
+	/* Parameters in section [policy]; read them with host->option_int. */
 	const struct hal_option_def *options;
 	uint32_t option_count;
 	uint32_t flags; /* HAL_POLICY_* */
 
-	/* All may be NULL, but key or pick has to be there. */
+	/* Each function may be NULL, but key or pick is required.  A policy with key must
+	 * not have enqueue, dequeue or pick. */
 
-	/* State of one device; device stays as long as the state. */
+	/* Make the state for one device.  Called by hal_open and hal_device_set_policy.
+	 * *device stays valid until destroy.  cfg is for use with host.  -errno after
+	 * host->fail: the policy is not installed. */
 	int (*create)(const struct hal_host *host, const struct hal_bk_config *cfg,
 		      const struct hal_policy_host *device, void **state);
+	/* Free the state.  detach has been called for all queues. */
 	void (*destroy)(void *state);
-	/* -errno (after host->fail): the queue is not admitted, hal_queue_create fails.
-	 */
+	/* Admit a queue.  -errno after host->fail: hal_queue_create fails.  If the policy
+	 * is installed while queues exist, a queue that it does not admit stays: it is
+	 * enqueued like the others, but never detached. */
 	int (*attach)(void *state, struct hal_policy_partition *part,
 		      struct hal_policy_queue *queue);
-	/* Once for each that was admitted, also after the engine went on without the
-	 * policy: then whatever else it kept of the queue may be old. */
+	/* Release a queue.  Called once for each admitted queue, even after the engine
+	 * gave up the policy.  In that case the policy's lists may still contain the
+	 * queue, and may be out of date. */
 	void (*detach)(void *state, struct hal_policy_partition *part,
 		       struct hal_policy_queue *queue);
+	/* Take over a queue that became runnable. */
 	void (*enqueue)(void *state, struct hal_policy_partition *part,
 			struct hal_policy_queue *queue);
+	/* Give back a queue that was enqueued and not picked. */
 	void (*dequeue)(void *state, struct hal_policy_partition *part,
 			struct hal_policy_queue *queue, enum hal_policy_why why);
-	/* Instead of enqueue, dequeue and pick: lower is served first, equal ones in
-	 * order of arrival; classes before all keys.  Asked once each time the queue
-	 * becomes runnable. */
+	/* Return the sort key of a queue that became runnable.  The engine serves the
+	 * lowest key first; equal keys in order of arrival.  It orders by service class
+	 * before it compares keys. */
 	uint64_t (*key)(void *state, struct hal_policy_partition *part,
 			struct hal_policy_queue *queue, uint64_t now_ns);
-	/* Of key: it is this queue's turn, with this key.  0: it is served now; higher
-	 * than key: its key from now on, and who is first then is asked. */
+	/* Optional, with key: confirm that queue, which has the lowest key, is served
+	 * now. Return 0, or anything up to key, to serve it.  Return a higher number to
+	 * make that its key; the engine then asks for the queue with the lowest key. */
 	uint64_t (*turn)(void *state, struct hal_policy_partition *part,
 			 struct hal_policy_queue *queue, uint64_t key, uint64_t now_ns);
-	/* Takes one queue out and returns it; NULL: nobody now. */
+	/* Remove one queue of part from the policy's lists and return it.  Return NULL to
+	 * serve none now, with order->until_ns. */
 	struct hal_policy_queue *(*pick)(void *state, struct hal_policy_partition *part,
 					 uint64_t now_ns, struct hal_policy_order *order);
-	/* A command of queue has ended, or the device has refused it (-errno). */
+	/* Note that a command of queue ended, was stopped inside, or was refused by the
+	 * device.  Costs one call for each command. */
 	void (*ended)(void *state, struct hal_policy_partition *part,
 		      struct hal_policy_queue *queue, const struct hal_policy_end *end);
-	/* A stop that was asked for is quiet (queue), or part has moved (queue NULL). */
+	/* queue not NULL: a requested stop took effect; or it could not be carried out,
+	 * or the application took it over, and start then returns -EINVAL.  queue NULL:
+	 * part moved, or a move of it was dropped; see part->units. */
 	void (*changed)(void *state, struct hal_policy_partition *part,
 			struct hal_policy_queue *queue);
+	/* The time set by host->alarm has come. */
 	void (*alarm)(void *state, uint64_t now_ns);
 };
 
-/* The one symbol of a plugin.  NULL: refused (after host->fail). */
+/* The one symbol of a plugin.  The returned table must stay valid for the life of the
+ * process.  NULL after host->fail: the plugin is refused. */
 typedef const struct hal_policy *(*hal_policy_entry_fn)(const struct hal_host *host);
 
 #ifdef __cplusplus
