@@ -1,23 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * backend.h - what a device backend gives the core, and what the core gives it.
+ * backend.h - the interface between the core and the backend of a device.
  *
- *   engine --hot--> submit, doorbell, poll, suspend, resume, resize, now  (never block)
- *   engine --cold-> partition, queue, memory, program, extension, info    (short)
- *   callers, beside the engine --cold-> what .beside names                (may be long)
- *   before and after there is an engine: probe, open, close               (may be long)
+ * A backend describes what its device can do, and carries out what the core asks for.  It
+ * decides nothing: no scheduling, no waiting for other queues, no retries.  It includes
+ * this header and hal.h, and nothing of core/.  docs/adding-a-backend.md builds one.
  *
- * A backend says what its device can do and carries it out; it decides nothing: no
- * scheduling, no waiting for other queues, no retry.  It includes this header, hal.h and
- * nothing of core/.
+ * Which thread calls which operation:
  *
- * Threads: the engine of a device makes one call at a time, so a backend needs no lock of
- *          its own; under the virtual clock they come from different threads.  Operations
- *          of .beside are called by the threads that want them, at any time, also several
- *          at once and while the engine calls others: a backend that names some guards
- *          what they share.  Two devices are called at the same time.
- * Errors:  -errno after host->fail(errno, "what and why"); hot operations too.
- * Out of tree: a .so that exports hal_backend_entry (see HAL_BACKEND_SYMBOL).
+ *   operations             caller                                      may take long
+ *   probe                  any thread, several at once                 yes
+ *   open, event_fd         the thread in hal_open, before the engine   open: yes
+ *   close                  the thread in hal_close, after the engine   yes
+ *   named by .beside       any thread, concurrently with the engine    yes
+ *   now (real clock)       any thread                                  no
+ *   all other cold ones    the engine                                  no
+ *   all other hot ones     the engine                                  never block
+ *
+ * hal_open also calls get_info, colors_set and now before the engine runs.
+ *
+ * The engine of a device makes one call at a time, so these operations need no lock.
+ * Under the real clock the engine is one thread.  Under the virtual clock different
+ * threads act as the engine, one after the other.  A backend that sets .beside must guard
+ * what those operations share with each other and with the engine's.  Different devices
+ * are called concurrently.
+ *
+ * Errors:  return -errno after host->fail(errno, "what and why"), also from hot
+ *          operations.  The exceptions are -EAGAIN of submit, -ENOENT of kernel_get and
+ *          -ENOTSUP of event_fd, which need no text.
+ * Time:    device time in ns.
+ * Handles: pointers that the backend returns through void **; never NULL.
+ * Out of tree: a .so that exports hal_backend_entry (HAL_BACKEND_SYMBOL).
  */
 #ifndef HAL_BACKEND_H
 #define HAL_BACKEND_H
@@ -39,58 +52,62 @@ enum hal_option_type {
 	HAL_OPTION_INT,    /* decimal or 0x; .min and .max inclusive */
 	HAL_OPTION_SIZE,   /* bytes with K, M, G suffix; .min and .max inclusive */
 	HAL_OPTION_BOOL,   /* 0 1 no yes off on false true */
-	HAL_OPTION_ENUM,   /* one of .choices, "a|b|c"; value is its index */
-	HAL_OPTION_STRING, /* anything */
+	HAL_OPTION_ENUM,   /* one of .choices, "a|b|c"; the value is its index */
+	HAL_OPTION_STRING, /* any text */
 };
 
-/* Section is "backend.NAME"; a target's "?key=value" sets the same keys. */
+/* One option of section "backend.NAME".  "?key=value" in a target sets it, too. */
 struct hal_option_def {
 	const char *key;
 	uint32_t type; /* enum hal_option_type */
 	int64_t min, max;
 	const char *choices;
-	const char *def; /* as it would be written */
+	const char *def; /* default, as a user would write it */
 	const char *help;
 };
 
-struct hal_bk_config; /* one device's options, all checked against the table */
+struct hal_bk_config; /* the options of one device, checked against the table */
 
 /* ---- time ------------------------------------------------------------------------- */
 
-/* at_ns + more_ns; UINT64_MAX, which is never, where the sum is beyond. */
+/* Return at_ns + more_ns, or UINT64_MAX (never) if the sum overflows. */
 static inline uint64_t hal_bk_after(uint64_t at_ns, uint64_t more_ns)
 {
 	return more_ns < UINT64_MAX - at_ns ? at_ns + more_ns : UINT64_MAX;
 }
 
 /* ---- coloured memory -------------------------------------------------------------- */
+/* A colour is a memory channel.  A granule is the unit of memory that lies on one
+ * channel (info.granule_bytes). */
 
 #define HAL_BK_COLORS_MAX 64u
 
-/* Channels that memory is to lie on. */
+/* The channels on which a buffer shall lie. */
 struct hal_bk_colors {
-	uint64_t mask;
-	/* [i]: so many parts on channel i of .mask; they are not all 0.  NULL: evenly, as
-	 * far as each channel has room. */
+	uint64_t mask; /* bit i: channel i */
+	/* weights[i]: relative share of the buffer on channel i of .mask; at least one is
+	 * not 0.  NULL: spread evenly, as far as each channel has free granules. */
 	const uint8_t *weights;
 };
 
-/* On which channel a granule lies, by its number in physical memory.  Without a table bit
- * i of the channel is the parity of granule & mask[i]; and with .q a sum of digits stands
- * above those: weight[j] times digit j of granule >> shift in base q, modulo q. */
+/* Map from granule number (physical address / .granule_bytes) to channel.  With .table
+ * the channel is table[granule].  Without, bit i of the channel is the parity of
+ * granule & mask[i], for i < .mask_count.  If .q is not 0, the bits above these are the
+ * sum of weight[j] * digit j of (granule >> shift) in base q, modulo q. */
 struct hal_bk_color_map {
 	uint32_t granule_bytes;
 	uint32_t colors;
 	uint64_t granules;
-	const uint8_t *table; /* a channel each, 0xff: not known; NULL: by what follows */
+	const uint8_t *table; /* one channel per granule, 0xff: unknown; or NULL */
 	uint32_t mask_count;
-	uint32_t q; /* 0: there is no such sum */
+	uint32_t q; /* 0: no sum */
 	uint32_t shift, digits;
 	uint64_t mask[6];
 	uint8_t weight[32];
 };
 
-/* The free granules of a device, by colour.  One thread at a time. */
+/* Allocator of a device's granules, by colour.  Not thread-safe: the backend guards it.
+ */
 struct hal_bk_granules;
 
 /* ---- services of the core --------------------------------------------------------- */
@@ -98,89 +115,99 @@ struct hal_bk_granules;
 struct hal_host {
 	uint32_t size;
 	uint32_t abi;
-	/* Sets hal_last_error of the calling thread; returns -err. */
+	/* Set the text of hal_last_error for the calling thread.  err: an errno value of
+	 * either sign.  Return it as a negative number. */
 	int (*fail)(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-	/* Value of a declared option.  int, size, bool, enum. */
+	/* Return the value of a declared int, size, bool or enum option. */
 	int64_t (*option_int)(const struct hal_bk_config *cfg, const char *key);
-	/* string, enum.  Lives as long as the device. */
+	/* Return the value of a string or enum option; valid until the device closes. */
 	const char *(*option_str)(const struct hal_bk_config *cfg, const char *key);
-	/* For backends that place memory themselves.  All granules of the map are free;
-	 * the map is not kept.  -EINVAL it is none, -ENOMEM. */
+	/* For backends that place memory themselves.  Make an allocator with all granules
+	 * of the map free, except those of unknown channel.  map may be freed afterwards.
+	 * -EINVAL: invalid map; -ENOMEM. */
 	int (*granules_open)(const struct hal_bk_color_map *map,
 			     struct hal_bk_granules **out);
-	void (*granules_close)(struct hal_bk_granules *g); /* NULL is let pass */
-	/* count of them to out, lowest first, in constant time each.  -EINVAL all weights
-	 * are 0.  -ENOSPC: the text names the colours that are short and what is left;
-	 * nothing is taken. */
+	/* Free an allocator; NULL is allowed. */
+	void (*granules_close)(struct hal_bk_granules *g);
+	/* Take count granules of these colours, lowest numbers first, each in constant
+	 * time.  -EINVAL: all weights are 0.  -ENOSPC: too few are free; nothing is taken
+	 * and the text names the colours and what is free. */
 	int (*granules_take)(struct hal_bk_granules *g,
 			     const struct hal_bk_colors *colors, uint64_t count,
 			     uint32_t *out);
-	/* count in a row, the lowest such place, to *first; in time that goes with the
-	 * memory there is.  -ENOSPC: *first is how long the longest row is. */
+	/* Take count consecutive granules, all of colours in mask, at the lowest possible
+	 * number.  *first: number of the first one.  Takes time proportional to the
+	 * device's memory.  -ENOSPC: *first is the length of the longest free run. */
 	int (*granules_take_run)(struct hal_bk_granules *g, uint64_t mask, uint64_t count,
 				 uint32_t *first);
+	/* Give granules back. */
 	void (*granules_give)(struct hal_bk_granules *g, const uint32_t *granules,
 			      uint64_t count);
+	/* Return the number of free granules of colours in mask. */
 	uint64_t (*granules_left)(const struct hal_bk_granules *g, uint64_t mask);
 };
 
 /* ---- objects ---------------------------------------------------------------------- */
 
-/* Resolved by the core: in range, disjoint from every other partition of the device.  Or
- * a guest, as many as info.guests_max: its index is partitions_max or more, it has no
- * units, and is never resized or limited; commands of its queues run on .host's, in the
- * order of submission among those of .host and its other guests, each in the address
- * space of its own partition. */
+/* A partition as the core resolved it.  It either owns units, or is a guest.
+ * Units: in range and disjoint from those of all other partitions.
+ * Guest (.host is set; only if info.guests_max > 0): no units, never resized or limited.
+ * Commands of its queues run on the host's units.  They run in the order of submission
+ * among those of the host and all its guests, each in the address space of its own
+ * partition. */
 struct hal_bk_partition_desc {
-	uint32_t index; /* 0 .. partitions_max-1 */
+	uint32_t index; /* below partitions_max; guests: the next guests_max numbers */
 	uint32_t units;
-	uint16_t row, col, rows, cols; /* a line of units is row 0, rows 1 */
-	uint64_t memory_bytes;         /* quota, kept by the core; 0: none */
-	uint64_t color_mask;           /* never 0 where the device has colours */
-	const char *name;              /* for messages; stays while the partition does */
-	void *host; /* of partition_create, destroyed after it; NULL: no guest */
-	/* With HAL_CAP_BIMODAL, 0: one placement is all there is.  Else channels, those
-	 * of .color_mask among them, on which partition_widen may put it. */
+	uint16_t row, col, rows, cols; /* units in a line: row 0, rows 1 */
+	uint64_t memory_bytes;         /* quota, enforced by the core; 0: none */
+	uint64_t color_mask; /* its channels; 0 only if the device has no colours */
+	const char *name;    /* for messages; valid as long as the partition */
+	/* Handle of the host's partition_create; NULL: not a guest.  The host is
+	 * destroyed after its guests. */
+	void *host;
+	/* HAL_CAP_BIMODAL: channels of the second placement (partition_widen), those of
+	 * .color_mask included.  0: the partition has one placement. */
 	uint64_t wide_mask;
-	/* Of its buffers, wherever they are (mem_out): so many have addresses at once. 0:
-	 * .memory_bytes of them. */
+	/* Bytes of buffers that need device addresses at once, evicted ones (mem_out)
+	 * included.  0: .memory_bytes. */
 	uint64_t address_bytes;
 };
 
-/* What of a device a kernel uses, where there are engines of several kinds. */
-#define HAL_BK_ENGINE_ARRAY  (UINT32_C(1) << 0) /* units of a partition */
-#define HAL_BK_ENGINE_VECTOR (UINT32_C(1) << 1) /* one that each partition has */
+/* Kinds of engines that a kernel uses, for devices with several kinds. */
+#define HAL_BK_ENGINE_ARRAY  (UINT32_C(1) << 0) /* the units of a partition */
+#define HAL_BK_ENGINE_VECTOR (UINT32_C(1) << 1) /* one vector engine per partition */
 
 struct hal_bk_kernel_info {
 	char name[32];
 	uint32_t arg_count;
 	uint32_t engines;                 /* HAL_BK_ENGINE_*; 0: unknown */
-	uint64_t arg_bytes[HAL_ARGS_MAX]; /* least bytes; 0: a scalar, or any */
+	uint64_t arg_bytes[HAL_ARGS_MAX]; /* minimum bytes; 0: scalar, or any size */
 	uint64_t work;                    /* multiply-accumulates; 0: unknown */
-	/* Which of the device's configurations it is in, of which it has one at a time
-	 * (info.load_ns to change that); 0: it is always there. */
+	/* Number of the configuration that contains it, if the device holds one at a time
+	 * (loading another takes info.load_ns).  0: always present. */
 	uint32_t configuration;
 	uint32_t reserved;
 };
 
 struct hal_bk_arg {
-	void *mem;      /* of mem_alloc; NULL: scalar */
+	void *mem;      /* handle of mem_alloc; NULL: scalar */
 	uint64_t value; /* byte offset into mem, or the scalar */
 	uint64_t bytes;
 };
 
-/* hal_bk_cmd.flags beside HAL_CMD_*, for a device that can be given many commands in one
- * go: it is of a recorded sequence, and will come again among the same others; and what
- * follows it in its queue is not of that sequence, or not the device's. */
+/* hal_bk_cmd.flags in addition to HAL_CMD_*, for devices that take many commands in one
+ * call.  RECORDED: the command belongs to a recorded sequence and will come again among
+ * the same others.  LAST, only with RECORDED: the next command of this queue, if any, is
+ * not of that sequence or not for the device. */
 #define HAL_BK_CMD_RECORDED (UINT32_C(1) << 14)
-#define HAL_BK_CMD_LAST     (UINT32_C(1) << 15) /* never alone */
+#define HAL_BK_CMD_LAST     (UINT32_C(1) << 15)
 
-/* One command for the device.  It and what it points to stay until its event has been
- * polled, or its queue destroyed: a backend may keep the pointer. */
+/* One command.  The struct and what it points to stay valid until the command's event has
+ * been polled or its queue is destroyed, so a backend may keep the pointer. */
 struct hal_bk_cmd {
-	uint32_t op;    /* enum hal_op: COPY, FILL, LAUNCH, TIMESTAMP, NOP */
-	uint32_t flags; /* HAL_CMD_*, HAL_BK_CMD_*; the upper 16 bits are the core's */
-	uint64_t cookie;
+	uint32_t op;     /* enum hal_op: COPY, FILL, LAUNCH, TIMESTAMP, NOP */
+	uint32_t flags;  /* HAL_CMD_*, HAL_BK_CMD_*; the upper 16 bits are the core's */
+	uint64_t cookie; /* identifies its HAL_BK_DONE */
 	union {
 		struct {
 			void *dst, *src;
@@ -205,49 +232,59 @@ struct hal_bk_cmd {
 };
 
 enum hal_bk_event_kind {
-	HAL_BK_DONE, /* a command ended: status 0, or -EIO (fault), -ECANCELED (killed) */
-	/* A suspend has let go, or a resize has moved (status not 0: it has not, and the
-	 * partition is where it was); cookie is its own. */
+	/* A command ended.  .status 0: success, -EIO: fault, -ECANCELED: killed, or
+	 * dropped after a fault in its queue. */
+	HAL_BK_DONE,
+	/* A suspend took effect, or a resize is over; .cookie is that of the call. Resize
+	 * with .status not 0: the partition did not move. */
 	HAL_BK_QUIET,
 };
 
 struct hal_bk_event {
-	uint32_t kind;
+	uint32_t kind; /* enum hal_bk_event_kind */
 	int32_t status;
 	uint64_t cookie;
-	/* Device time.  DONE: what it ran, of KILL: had run; of a command that was
-	 * stopped by FOLD or SAVE: since it went on.  QUIET of those: what the queue's
-	 * oldest command ran until it was stopped inside; the same twice: it was not.
-	 * QUIET of KILL: of all that the oldest dropped command had run so much is not
-	 * lost, it goes on there when it comes again; the same twice: all is. */
+	/* Interval of device time; both equal: none.
+	 * DONE: when the command ran.  If it was killed: when it had run.  If FOLD or
+	 * SAVE stopped it: when it ran since it was last resumed.
+	 * QUIET of FOLD, SAVE: when the queue's oldest command ran until it was stopped
+	 * inside.
+	 * QUIET of KILL: the length is how much of the oldest dropped command's run time
+	 * is kept; it continues from there when submitted again. */
 	uint64_t start_ns, end_ns;
-	/* DONE: what it moved.  QUIET of FOLD and SAVE: state read back, state saved. */
+	/* DONE: memory traffic of the command.  QUIET of FOLD, SAVE: state read back,
+	 * state saved. */
 	uint64_t bytes_read, bytes_written;
-	char fault[96]; /* status -EIO: kind, address, descriptor ...; else "" */
+	/* DONE with -EIO: kind of fault, address, kernel ...  QUIET of a failed resize:
+	 * the reason.  Else "". */
+	char fault[96];
 };
 
 enum hal_bk_counter_kind {
-	HAL_BK_UNIT_NS, /* by partition .index: each unit's time computing, added up */
-	HAL_BK_CHANNEL_BYTES, /* by memory channel .index, a bit of the colours */
+	HAL_BK_UNIT_NS, /* .index: partition; ns computed by each of its units, summed */
+	HAL_BK_CHANNEL_BYTES, /* .index: memory channel (colour bit); bytes moved */
 };
 
-/* What a device counts while it works. */
+/* A counter that the device keeps while it works. */
 struct hal_bk_counter {
-	uint32_t kind;
+	uint32_t kind; /* enum hal_bk_counter_kind */
 	uint32_t index;
-	uint64_t total; /* since whenever; it only grows */
+	uint64_t total; /* never decreases; may start at any value */
 };
 
 /* ---- cold operations -------------------------------------------------------------- */
 
-/* hal_backend.beside: may take long, so callers make these calls themselves. */
-#define HAL_BK_BESIDE_PROGRAM                                                            \
-	(UINT64_C(1) << 0) /* program_load, kernel_get; program_unload stays short */
-#define HAL_BK_BESIDE_COPY (UINT64_C(1) << 1) /* mem_write, mem_read, mem_clear */
-#define HAL_BK_BESIDE_INFO (UINT64_C(1) << 2) /* get_info */
+/* hal_backend.beside: operations that may take long.  The threads that need them call
+ * them directly, concurrently with each other and with the engine.  Without a flag the
+ * engine makes the call, and every tenant of the device waits for it. */
+/* program_load, kernel_get; program_unload stays the engine's and must be short */
+#define HAL_BK_BESIDE_PROGRAM (UINT64_C(1) << 0)
+#define HAL_BK_BESIDE_COPY    (UINT64_C(1) << 1) /* mem_write, mem_read, mem_clear */
+#define HAL_BK_BESIDE_INFO    (UINT64_C(1) << 2) /* get_info */
 
-/* What the second placement of bimodal memory takes beside the first, on these own
- * channels, which has so many bytes or granules. */
+/* Return how much memory the second placement of a bimodal buffer needs in addition to
+ * the first.  n: size of the buffer, in bytes or granules; the result has the same unit.
+ * own: channels of the first placement.  further: the additional channels. */
 static inline uint64_t hal_bk_twins(uint64_t n, uint64_t own, uint64_t further)
 {
 	uint64_t f = (uint64_t)__builtin_popcountll(further);
@@ -256,175 +293,203 @@ static inline uint64_t hal_bk_twins(uint64_t n, uint64_t own, uint64_t further)
 	return n / all * f + (n % all * f + all - 1) / all;
 }
 
+/* An operation that may be NULL says what that means; any other NULL entry makes the core
+ * return -ENOTSUP for it. */
 struct hal_bk_cold {
-	/* Fills out[0..max) and returns how many devices there are, or -ENODEV with the
-	 * reason in host->fail.  cfg may be NULL: defaults.  Opens nothing for good. */
+	/* Describe the devices present in out[0..max) and return their number, or -ENODEV
+	 * after host->fail with the reason.  Leave no device open.  max may be smaller
+	 * than that number. */
 	int (*probe)(const struct hal_bk_config *cfg, struct hal_device_info *out,
 		     uint32_t max);
+	/* Open device index; release everything on failure. */
 	int (*open)(const struct hal_bk_config *cfg, uint32_t index, void **dev);
+	/* Release the device.  All its objects have been destroyed. */
 	void (*close)(void *dev);
-	/* .size is set and large enough; what a device cannot say stays 0.  Asked after
-	 * open and by each hal_device_get_info.  If this can be slow, set
-	 * HAL_BK_BESIDE_INFO in .beside; otherwise every tenant waits for it. */
+	/* Describe the device.  info->size is set and large enough; leave unknown fields
+	 * 0.  Called after open and by each hal_device_get_info, which takes only
+	 * .memory_free, .loads and .load_ns from it.  If it can be slow, set
+	 * HAL_BK_BESIDE_INFO. */
 	int (*get_info)(void *dev, struct hal_device_info *info);
 
 	int (*partition_create)(void *dev, const struct hal_bk_partition_desc *desc,
 				void **part);
+	/* Its queues and buffers have been destroyed, its programs unbound. */
 	int (*partition_destroy)(void *dev, void *part);
 
-	/* A hardware queue, or a share of one.  priority as in hal_queue_desc, for
-	 * devices with queues of several; others may leave it, the engine orders by it
-	 * anyway. */
+	/* Make an in-order queue on the partition's units: a hardware queue or a share of
+	 * one.  priority as in hal_queue_desc, a hint for hardware with priorities. */
 	int (*queue_create)(void *dev, void *part, int32_t priority, void **queue);
-	/* What the device keeps of it since FOLD or SAVE is dropped, without an event. */
+	/* Destroy a queue without commands in flight.  Drop what the device has kept of
+	 * it since a FOLD or SAVE, without an event. */
 	int (*queue_destroy)(void *dev, void *queue);
 
-	/* colors: NULL where the device has none, else some of the partition's.  flags:
-	 * HAL_BUFFER_*; with HAL_BUFFER_BIMODAL, of a partition with .wide_mask, it has a
-	 * second placement (partition_widen) on those and all of .wide_mask that is not
-	 * of .color_mask: its share there is further memory, and without
-	 * HAL_BUFFER_SCRATCH no command may write to it. */
+	/* Allocate memory that the partition's commands can reach.  colors: channels, all
+	 * among the partition's; NULL if the device has no colours.  flags: HAL_BUFFER_*.
+	 * -ENOSPC: no memory.  With HAL_BUFFER_BIMODAL, only in a partition with
+	 * .wide_mask, the buffer gets a second placement.  It lies on the channels of
+	 * colors and on those of .wide_mask that are not in .color_mask.  Its share on
+	 * the latter is additional memory.  Without HAL_BUFFER_SCRATCH no command may
+	 * write to such a buffer. */
 	int (*mem_alloc)(void *dev, void *part, uint64_t bytes,
 			 const struct hal_bk_colors *colors, uint32_t flags, void **mem);
+	/* Free a buffer that no command in flight uses and that is not mapped. */
 	int (*mem_free)(void *dev, void *mem);
-	/* Ranges are checked by the core. */
+	/* Copy from or to host memory; complete on return.  The range is inside the
+	 * buffer. */
 	int (*mem_write)(void *dev, void *mem, uint64_t offset, const void *data,
 			 uint64_t bytes);
 	int (*mem_read)(void *dev, void *mem, uint64_t offset, void *data,
 			uint64_t bytes);
+	/* Return a host address of the whole buffer, valid until mem_unmap. */
 	int (*mem_map)(void *dev, void *mem, void **address);
 	int (*mem_unmap)(void *dev, void *mem);
 
-	/* image is the core's own copy and stays until program_unload. */
+	/* Load an image from an untrusted source: check it, -EINVAL with the place of the
+	 * error.  image is the core's copy and stays valid until program_unload. */
 	int (*program_load)(void *dev, const void *image, size_t size, void **prog);
+	/* Unload a program that no command in flight uses and that is not bound. */
 	int (*program_unload)(void *dev, void *prog);
-	/* kernel index of prog; -ENOENT past the last. */
+	/* Describe kernel index of prog and return its handle, valid until
+	 * program_unload. -ENOENT: index is past the last.  Called for 0, 1, 2 ... after
+	 * program_load, by the same thread. */
 	int (*kernel_get)(void *dev, void *prog, uint32_t index,
 			  struct hal_bk_kernel_info *info, void **kernel);
-	/* Called once for a program and partition before its first launch there: place
-	 * constants in the partition's memory (the bytes are returned in *bytes and
-	 * charged to its quota).  program_unbind undoes it.  NULL: nothing to do. */
+	/* Prepare prog for launches in part: called once, before the first of them.
+	 * Place its constants in the partition's memory and return their size in *bytes,
+	 * which the core charges to the quota.  program_unbind undoes it.  NULL: nothing
+	 * to do. */
 	int (*program_bind)(void *dev, void *prog, void *part, uint64_t *bytes);
 	int (*program_unbind)(void *dev, void *prog, void *part);
 
-	/* Two of one partition and length, which no command that the device has uses and
-	 * which are not mapped, change memory: the device finds in each, at the address
-	 * that it has there, what the other held.  NULL: no HAL_CAP_RECOLOR. */
+	/* HAL_CAP_RECOLOR: exchange the memory of two buffers of the same partition and
+	 * length.  Both keep their handles and device addresses, so the device finds at
+	 * each address what the other buffer held.  Neither is mapped or used by a
+	 * command on the device. */
 	int (*mem_swap)(void *dev, void *mem, void *other);
 
-	/* Right after open, where the user has a map of a device that does not tell where
-	 * its memory lies (hal.color_map): from now on it has those colours, and get_info
-	 * says so.  The map is not kept.  -EINVAL: pages of another size than its
-	 * granules.  NULL, -ENOTSUP: it tells by itself, or cannot place memory. */
+	/* Use this map of memory channels from now on, and report its colours in
+	 * get_info.  Called right after open if the user gave a map (hal.color_map) for a
+	 * device that does not report its channels.  map is valid during the call only.
+	 * -EINVAL: its granules do not match the page size.  -ENOTSUP, or NULL entry: the
+	 * device reports its channels itself or cannot place memory. */
 	int (*colors_set)(void *dev, const struct hal_bk_color_map *map);
 
-	/* Named extension table; NULL when there is none of that name. */
+	/* Return the table of functions of a named extension, or NULL if name is unknown.
+	 */
 	const void *(*extension)(void *dev, const char *name);
 
-	/* enum hal_isolation of the compute units of a partition that lies there.  NULL:
-	 * that of the device info, which is the least that any partition has. */
+	/* Return the compute isolation (enum hal_isolation) of a partition at that place.
+	 * NULL: info.compute_isolation, which is the least of any place. */
 	uint32_t (*isolation)(void *dev, const struct hal_bk_partition_desc *desc);
 
-	/* All counters at one instant, *at_ns, to out[0..max); how many there are, one of
-	 * a kind and index.  The engine asks while a trace is written.  NULL: the device
-	 * counts nothing. */
+	/* Read all counters at one instant, *at_ns, into out[0..max); return their
+	 * number, at most one of each kind and index.  Called while a trace is written.
+	 * NULL: the device has no counters. */
 	int (*counters)(void *dev, struct hal_bk_counter *out, uint32_t max,
 			uint64_t *at_ns);
 
-	/* Its bimodal memory, that of programs included, goes to its second placement, or
-	 * back: the device finds it there at the addresses that it has.  Nothing of the
-	 * partition is on the device, or kept there.  What mem_write wrote, and constants
-	 * of programs, are in both placements; what commands wrote is in the other one.
-	 * NULL: no HAL_CAP_BIMODAL. */
+	/* HAL_CAP_BIMODAL: switch the partition's bimodal memory, that of its programs
+	 * included, to its second placement (wide 1) or back (wide 0), at the same device
+	 * addresses.  The device has no command of the partition, kept ones included.
+	 * Both placements hold what mem_write wrote and programs' constants.  What
+	 * commands wrote is only in the placement that they used. */
 	int (*partition_widen)(void *dev, void *part, uint32_t wide);
 
-	/* Its memory is free for others; the handle stays, and the address that the
-	 * device has for it is nobody else's.  No command that the device has uses it, it
-	 * is not mapped and was made without flags; what it held has been read.  Until
-	 * mem_in it is given to mem_free alone.  NULL: no HAL_CAP_EVICT. */
+	/* HAL_CAP_EVICT: release the memory of a buffer for other use.  Keep its handle
+	 * and reserve its device address.  No command on the device uses the buffer; it
+	 * is not mapped and was allocated without flags.  The core has read its contents.
+	 * Until mem_in the only other operation on it is mem_free. */
 	int (*mem_out)(void *dev, void *mem);
-	/* It has memory again, at the same address; colors as in mem_alloc, as it had
-	 * them.  What it holds is written next, but nobody finds there what others have
-	 * left.  -ENOSPC: there is none, it is out as before. */
+	/* Give an evicted buffer memory again, at its address.  colors as in mem_alloc,
+	 * the same as then.  The core writes its contents next; the memory must not show
+	 * what other buffers held.  -ENOSPC: no memory; the buffer stays evicted. */
 	int (*mem_in)(void *dev, void *mem, const struct hal_bk_colors *colors);
 
-	/* It holds zeros, whoever had that memory before.  Called once, behind mem_alloc,
-	 * before anybody has it; with HAL_BK_BESIDE_COPY by who makes it.  What mem_alloc
-	 * has taken over from the program stays as it is.  NULL: mem_alloc gives zeros.
-	 */
+	/* Fill a new buffer with zeros, so that it does not show what other tenants left
+	 * there.  Called once after mem_alloc, before the buffer is used.  Memory that
+	 * mem_alloc imported from the program keeps its contents.  NULL: mem_alloc
+	 * returns zeroed memory. */
 	int (*mem_clear)(void *dev, void *mem);
 };
 
-/* ---- hot operations: the engine, never block -------------------------------------- */
+/* ---- hot operations: called by the engine, never block ----------------------------- */
 
 struct hal_bk_hot {
-	/* Takes the command or answers -EAGAIN (the device's queue is full; the engine
-	 * tries again after the next event).  It may only be written down, if doorbell is
-	 * there: that is called once behind a batch of submits, of whatever queues.
-	 * Commands of a queue run in order.  Another error fails the command.  Behind a
-	 * command that ends with -EIO, those that the device has of its queue do nothing
-	 * and end with -ECANCELED; no more come. */
+	/* Accept a command.  -EAGAIN: the device's queue is full; the engine tries again
+	 * after an event, so an event must be due.  Any other error fails the command.
+	 * If doorbell is set, submit may only record the command.  The commands of a
+	 * queue take effect in order.  When one ends with -EIO, end all commands behind
+	 * it in its queue with -ECANCELED and without effect; the core submits no more to
+	 * that queue. */
 	int (*submit)(void *dev, void *queue, const struct hal_bk_cmd *cmd);
-	/* Returns how many events it wrote to ev[0..max).  Virtual clock: runs the device
-	 * until there is an event or its time reaches until_ns.  When nothing is running
-	 * it goes to until_ns at once, which must cost nothing however far that is; but
-	 * with UINT64_MAX it stays where it is, and 0 says that nothing is left running.
-	 * Real clock: only looks (until_ns is 0), and a simulated device runs a slice of
-	 * at most about a millisecond.  Negative: the device is lost for good, with all
-	 * it has; nothing hot is called after that, only what gives things back. */
+	/* Write up to max events to ev and return their number.
+	 * Real clock: check for events and return; until_ns is 0.  A simulated device
+	 * runs a slice of about a millisecond at most. Virtual clock: run the device
+	 * until it has an event or its time reaches until_ns.  If nothing is running, set
+	 * the time to until_ns at once, at a cost independent of the distance.  If
+	 * nothing is running and until_ns is UINT64_MAX, leave the time as it is and
+	 * return 0. Negative: the device and all work on it are lost for good.  No hot
+	 * operation follows; the cold ones that release objects do. */
 	int (*poll)(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
-	/* Device time in ns.  Real clock: called by any thread, at any time. */
+	/* Return the device time in ns; it never goes back. */
 	uint64_t (*now)(void *dev);
-	/* Lets go of a queue in a mode of info.suspend_modes, then HAL_BK_QUIET(cookie).
-	 * DRAIN: commands already submitted finish.  FOLD, SAVE: what has not finished
-	 * stays the device's, with its progress or saved state, and goes on after resume,
-	 * wherever its partition is then; until that it is in nobody's way, and no event
-	 * of it comes.  QUIET tells the bytes; -ENOSPC: no room for them.  KILL: each
-	 * command of this queue that has not finished ends with HAL_BK_DONE, -ECANCELED
-	 * (before QUIET), no other queue's command does; the engine submits them again
-	 * after resume, in their order and before anything else of that queue, or
-	 * destroys the queue.  The first of them may go on where it was: from a point
-	 * inside (QUIET), if what it had computed until there is still whole. */
+	/* Stop a queue by a mode of info.suspend_modes, then report HAL_BK_QUIET(cookie).
+	 * DRAIN: commands already submitted complete first.
+	 * FOLD, SAVE: the device keeps commands that have not completed, with their
+	 * progress or saved state.  They occupy no unit, and no event of them comes until
+	 * resume; then they continue, wherever the partition is by that time.  -ENOSPC:
+	 * no memory for what would be kept.
+	 * KILL: each command of this queue that has not completed ends with HAL_BK_DONE,
+	 * -ECANCELED, before QUIET; commands of other queues are not affected.  After
+	 * resume the engine submits the killed commands again, in order and before any
+	 * other of the queue; or it destroys the queue.  The first of them may continue
+	 * from a point inside (see hal_bk_event), if all that it computed up to there is
+	 * intact. */
 	int (*suspend)(void *dev, void *queue, uint32_t mode, uint64_t cookie);
 	int (*resume)(void *dev, void *queue);
-	/* Moves a partition to desc (row, col, rows, cols, units), then HAL_BK_QUIET. */
+	/* Move a partition to row, col, rows, cols and units of desc, then report
+	 * HAL_BK_QUIET. */
 	int (*resize)(void *dev, void *part, const struct hal_bk_partition_desc *desc,
 		      uint64_t cookie);
-	/* Real clock: an fd readable when poll has something to do; -ENOTSUP: there is
-	 * none, next alone tells. */
+	/* Real clock, called once: return an fd that is readable while poll has something
+	 * to do.  NULL, -ENOTSUP: no such fd. */
 	int (*event_fd)(void *dev);
-	/* Real clock, called when the engine is about to sleep: device time at which poll
-	 * has something to do though event_fd is silent; 0: now, UINT64_MAX: never.
-	 * NULL: without an event_fd poll is called again and again while work is in
-	 * flight, with one only that tells. */
+	/* Real clock, called before the engine sleeps while the device has work: return
+	 * the device time at which to call poll even if event_fd stays silent.  0: now.
+	 * UINT64_MAX: never.  NULL: with an event_fd, only the fd wakes the engine;
+	 * without one, the engine calls poll continuously. */
 	uint64_t (*next)(void *dev);
-	/* What has been submitted since the last one is to begin.  NULL: submit did. */
+	/* Start what submit has recorded since the last doorbell.  Called once after a
+	 * batch of submits to any queues; the batch may be empty.  NULL: submit starts
+	 * the command. */
 	void (*doorbell)(void *dev);
-	/* A partition may move so many bytes in each window; 0: any number.  -EINVAL:
-	 * less than info.limit_bytes, a window of 0 or beyond info.limit_window_ns, more
-	 * than its memory carries. */
+	/* HAL_CAP_LIMIT: let a partition move at most bytes of memory traffic in each
+	 * window; 0: no limit.  -EINVAL: fewer than info.limit_bytes, a window of 0 or
+	 * above info.limit_window_ns, or more than its memory can carry. */
 	int (*limit)(void *dev, void *part, uint64_t bytes, uint64_t window_ns);
 };
 
 /* ---- registration ----------------------------------------------------------------- */
 
 struct hal_backend {
-	uint32_t size; /* sizeof(struct hal_backend) */
-	uint32_t abi;  /* HAL_BACKEND_ABI */
-	const char *name;
+	uint32_t size;    /* sizeof(struct hal_backend) */
+	uint32_t abi;     /* HAL_BACKEND_ABI */
+	const char *name; /* 1 to 15 characters, none of ":?. " */
 	const char *summary;
-	int32_t score; /* hal_open(NULL) takes the highest that has a device */
+	/* hal_open(NULL) opens the backend of the highest score that finds a device */
+	int32_t score;
 	uint32_t option_count;
 	const struct hal_option_def *options;
 	uint64_t beside;    /* HAL_BK_BESIDE_* */
-	uint32_t cold_size; /* sizeof(struct hal_bk_cold) as compiled */
-	uint32_t hot_size;
-	struct hal_bk_cold cold; /* NULL entries become stubs that answer -ENOTSUP */
+	uint32_t cold_size; /* sizeof(struct hal_bk_cold), as compiled */
+	uint32_t hot_size;  /* sizeof(struct hal_bk_hot), as compiled */
+	struct hal_bk_cold cold;
 	struct hal_bk_hot hot;
 };
 
-/* The one symbol of a plugin; in-tree backends have hal_backend_NAME of the same type.
- * host stays valid for the life of the process.  NULL: refused (after host->fail). */
+/* The one symbol of a plugin.  A backend in the tree has hal_backend_NAME of this type.
+ * host and the returned table must stay valid for the life of the process.  NULL after
+ * host->fail: the backend is refused. */
 typedef const struct hal_backend *(*hal_backend_entry_fn)(const struct hal_host *host);
 
 #ifdef __cplusplus
