@@ -149,12 +149,12 @@ struct hal_host {
 
 /* ---- objects ---------------------------------------------------------------------- */
 
-/* A partition as the core resolved it.  It either owns units, or is a guest.
- * Units: in range and disjoint from those of all other partitions.
- * Guest (.host is set; only if info.guests_max > 0): no units, never resized or limited.
- * Commands of its queues run on the host's units.  They run in the order of submission
- * among those of the host and all its guests, each in the address space of its own
- * partition. */
+/* A partition as the core resolved it; valid during the call, .name for longer.  It
+ * either owns units or is a guest. Units: in range and disjoint from those of all other
+ * partitions. Guest (.host is set; only if info.guests_max > 0): no units, never resized
+ * or limited. Commands of its queues run on the host's units.  They run in the order of
+ * submission among those of the host and all its guests, each in the address space of its
+ * own partition. */
 struct hal_bk_partition_desc {
 	uint32_t index; /* below partitions_max; guests: the next guests_max numbers */
 	uint32_t units;
@@ -428,8 +428,9 @@ struct hal_bk_hot {
 	 * until it has an event or its time reaches until_ns.  If nothing is running, set
 	 * the time to until_ns at once, at a cost independent of the distance.  If
 	 * nothing is running and until_ns is UINT64_MAX, leave the time as it is and
-	 * return 0. Negative: the device and all work on it are lost for good.  No hot
-	 * operation follows; the cold ones that release objects do. */
+	 * return 0. Negative: the device and all work on it are lost for good.  The core
+	 * then calls only now and the operations that release objects, which must work
+	 * without the device. */
 	int (*poll)(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
 	/* Return the device time in ns; it never goes back. */
 	uint64_t (*now)(void *dev);
@@ -488,8 +489,8 @@ struct hal_backend {
 };
 
 /* The one symbol of a plugin.  A backend in the tree has hal_backend_NAME of this type.
- * host and the returned table must stay valid for the life of the process.  NULL after
- * host->fail: the backend is refused. */
+ * host stays valid for the life of the process; so must the returned table and what it
+ * points to.  NULL after host->fail: the backend is refused. */
 typedef const struct hal_backend *(*hal_backend_entry_fn)(const struct hal_host *host);
 
 #ifdef __cplusplus

@@ -106,14 +106,15 @@ struct hal_policy_queue {
 	uint32_t id;
 	uint32_t weight;      /* at least 1 */
 	uint64_t runnable_ns; /* device time at which it became runnable */
-	uint64_t served_ns;   /* device time used by its completed commands */
-	uint64_t completed;   /* commands that succeeded */
-	uint32_t running;     /* commands on the device */
+	uint64_t
+		served_ns; /* device time of its commands so far, running ones excluded */
+	uint64_t completed; /* commands that succeeded */
+	uint32_t running;   /* commands on the device */
 	/* enum hal_class; a queue that waits for this one may raise it */
 	uint16_t service_class;
 	uint16_t budget_permille; /* promised share of device time; 0: none */
 	struct hal_policy_command head;
-	/* For the policy's use; all 0 when attach is called. */
+	/* For the policy's use; all 0 when attach is called, but see HAL_POLICY_KEEPS. */
 	struct hal_policy_queue *next, *prev;
 	uint64_t own[4];
 };
