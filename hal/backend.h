@@ -149,12 +149,12 @@ struct hal_host {
 
 /* ---- objects ---------------------------------------------------------------------- */
 
-/* A partition as the core resolved it; valid during the call, .name for longer.  It
- * either owns units or is a guest. Units: in range and disjoint from those of all other
- * partitions. Guest (.host is set; only if info.guests_max > 0): no units, never resized
- * or limited. Commands of its queues run on the host's units.  They run in the order of
- * submission among those of the host and all its guests, each in the address space of its
- * own partition. */
+/* A partition as the core resolved it.  The struct is valid during the call; .name for
+ * longer.
+ * With units: they are in range and disjoint from those of all other partitions.
+ * Guest (.host is set; only if info.guests_max > 0): no units, never resized or limited.
+ * Commands of its queues run on the host's units, in the order of submission among those
+ * of the host and all its guests, each in the address space of its own partition. */
 struct hal_bk_partition_desc {
 	uint32_t index; /* below partitions_max; guests: the next guests_max numbers */
 	uint32_t units;
@@ -235,8 +235,8 @@ enum hal_bk_event_kind {
 	/* A command ended.  .status 0: success, -EIO: fault, -ECANCELED: killed, or
 	 * dropped after a fault in its queue. */
 	HAL_BK_DONE,
-	/* A suspend took effect, or a resize is over; .cookie is that of the call. Resize
-	 * with .status not 0: the partition did not move. */
+	/* A suspend took effect, or a resize is over; .cookie is that of the call.  A
+	 * resize with .status not 0: the partition did not move. */
 	HAL_BK_QUIET,
 };
 
@@ -424,11 +424,12 @@ struct hal_bk_hot {
 	int (*submit)(void *dev, void *queue, const struct hal_bk_cmd *cmd);
 	/* Write up to max events to ev and return their number.
 	 * Real clock: check for events and return; until_ns is 0.  A simulated device
-	 * runs a slice of about a millisecond at most. Virtual clock: run the device
-	 * until it has an event or its time reaches until_ns.  If nothing is running, set
-	 * the time to until_ns at once, at a cost independent of the distance.  If
-	 * nothing is running and until_ns is UINT64_MAX, leave the time as it is and
-	 * return 0. Negative: the device and all work on it are lost for good.  The core
+	 * runs a slice of about a millisecond at most.
+	 * Virtual clock: run the device until it has an event or its time reaches
+	 * until_ns.  If nothing is running, set the time to until_ns at once, at a cost
+	 * independent of the distance.  If nothing is running and until_ns is UINT64_MAX,
+	 * leave the time as it is and return 0.
+	 * Negative result: the device and all work on it are lost for good.  The core
 	 * then calls only now and the operations that release objects, which must work
 	 * without the device. */
 	int (*poll)(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);

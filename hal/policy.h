@@ -106,10 +106,9 @@ struct hal_policy_queue {
 	uint32_t id;
 	uint32_t weight;      /* at least 1 */
 	uint64_t runnable_ns; /* device time at which it became runnable */
-	uint64_t
-		served_ns; /* device time of its commands so far, running ones excluded */
-	uint64_t completed; /* commands that succeeded */
-	uint32_t running;   /* commands on the device */
+	uint64_t served_ns;   /* device time of its commands, without those running */
+	uint64_t completed;   /* commands that succeeded */
+	uint32_t running;     /* commands on the device */
 	/* enum hal_class; a queue that waits for this one may raise it */
 	uint16_t service_class;
 	uint16_t budget_permille; /* promised share of device time; 0: none */
@@ -178,20 +177,23 @@ struct hal_policy_host {
 	/* Call .alarm at device time at_ns, at the earliest 1 ns from now.  A new alarm
 	 * replaces the pending one. */
 	void (*alarm)(void *device, uint64_t at_ns);
-	/* stop: suspend queue by mode (enum hal_suspend_mode), as hal_queue_suspend does.
+	/* Suspend queue by mode (enum hal_suspend_mode), as hal_queue_suspend does.
 	 * The stop begins after the policy's function has returned and ends in .changed.
 	 * -EBUSY: the queue is suspended or being suspended; a queue of higher class or
 	 * priority waits for it; or it was stopped for too long and must complete a
 	 * command first.  -EPERM: KILL, but its command was killed [policy] kills times.
 	 * -ENOTSUP: the device lacks the mode, or KILL and a command on the device is not
-	 * replayable.  start: resume a queue that this policy stopped, else -EINVAL. */
+	 * replayable. */
 	int (*stop)(void *device, struct hal_policy_queue *queue, uint32_t mode);
+	/* Resume a queue that this policy stopped; -EINVAL for any other. */
 	int (*start)(void *device, struct hal_policy_queue *queue);
-	/* resize: give part that many units; the engine chooses the place.  Ends in
-	 * .changed.  -EINVAL, counted as a fault: below the floor or above the ceiling.
-	 * limit: let part move at most bytes of memory traffic in each window; 0 bytes:
-	 * no limit.  In force on return. */
+	/* Give part that many units; the engine chooses the place.  Ends in .changed.
+	 * -EINVAL, counted as a fault: below the floor or above the ceiling. */
 	int (*resize)(void *device, struct hal_policy_partition *part, uint32_t units);
+	/* Let part move at most bytes of memory traffic in each window; 0 bytes: no limit
+	 * beyond the partition's own.  In force on return.  -ENOTSUP: no HAL_CAP_LIMIT.
+	 * -EINVAL, counted as a fault: fewer bytes than info->limit_bytes, or a window of
+	 * 0 or above info->limit_window_ns. */
 	int (*limit)(void *device, struct hal_policy_partition *part, uint64_t bytes,
 		     uint64_t window_ns);
 	/* Convert a bandwidth in bytes per second into bytes (returned) per window
