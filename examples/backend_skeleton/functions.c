@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fixed functions of the skeleton's device.  They are the five kernels that the
- * conformance suite asks for (tests/conformance/conformance.h says what each must do); a
- * real device has a compiler or a library in place of this file.
+ * functions.c - the fixed functions of the skeleton's device: the five kernels that the
+ * conformance suite needs (defined in tests/conformance/conformance.h).  A real device
+ * has a compiler or a library instead.
  */
 #define _GNU_SOURCE
 #include "skeleton.h"
@@ -13,7 +13,7 @@
 
 enum { COPY_BYTES = 4096, GEMM_N = 32, ADD_BYTES = 1024, SPIN_BYTES = 64 };
 
-/* x * mult / 2^(31 - shift), rounded twice, as TensorFlow Lite does: the product to
+/* Return x * mult / 2^(31 - shift), rounded as TensorFlow Lite does: the product to
  * nearest, then the shift (never above 0 here) to nearest, halves away from zero. */
 static int32_t scale(int64_t x, int32_t mult, int shift)
 {
@@ -79,7 +79,7 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Takes 20 us. */
+/* Run for 20 us, then write a pattern. */
 static int spin(uint8_t *const arg[], char *fault)
 {
 	int64_t end = now_ns() + 20000;
@@ -92,8 +92,8 @@ static int spin(uint8_t *const arg[], char *fault)
 	return 0;
 }
 
-/* What a kernel that leaves its buffers looks like: the device stops it and says where.
- */
+/* Fail as a kernel that accesses memory outside its buffers: the device stops it and
+ * reports the fault. */
 static int wild(uint8_t *const arg[], char *fault)
 {
 	(void)arg;

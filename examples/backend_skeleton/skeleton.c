@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skeleton.c - a whole backend, as small as one can be; docs/adding-a-backend.md walks
- * through it.  Its device is a little processor with memory of its own, four units that
- * share one clock, and one queue of commands: submit() puts a command there, each poll()
- * carries out one and reports it.
+ * skeleton.c - a complete, minimal backend; see docs/adding-a-backend.md.
  *
- * It has no virtual clock, no preemption, no resizing and no colours, and leaves those
- * entries of the table NULL: the core refuses them with a reason.  doorbell is NULL, too:
- * submit has begun what it took.
+ * The device is a simulated processor with its own memory, four units and one ring of
+ * commands.  submit adds a command to the ring; each poll runs the oldest one and reports
+ * its end.
  *
- * The engine makes one call at a time; what .beside names and now are any thread's. There
- * is no lock: programs and memory are objects of their own, and now reads what open
- * wrote.
+ * The device has no virtual clock, no preemption, no resizing and no colours.  Those
+ * entries of the table are NULL, and the core refuses them with a reason.  doorbell is
+ * NULL because submit has started the command when it returns.
+ *
+ * Threads: the engine makes one call at a time.  Any thread calls now and the operations
+ *          of .beside.  No lock is needed: these touch only a buffer or program of their
+ *          own, and .zero_ns, which does not change after open.
  */
 #define _GNU_SOURCE
 #include "skeleton.h"
@@ -28,7 +29,7 @@
 enum { UNITS = 4, RING = 16, KERNELS_MAX = 16 };
 
 struct queue {
-	bool faulted; /* what it still has is dropped */
+	bool faulted; /* drop its remaining commands */
 };
 
 struct job {
@@ -37,7 +38,7 @@ struct job {
 };
 
 struct device {
-	uint64_t zero_ns; /* of its clock */
+	uint64_t zero_ns; /* host time at which device time is 0 */
 	uint64_t memory, memory_free;
 	struct job ring[RING];
 	uint32_t head, count;
@@ -73,7 +74,7 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* ---- cold: open and close may be long, the engine makes the others ----------------- */
+/* ---- cold operations: device, partitions, queues ----------------------------------- */
 
 static void describe(uint64_t memory, uint64_t memory_free, struct hal_device_info *info)
 {
@@ -87,8 +88,7 @@ static void describe(uint64_t memory, uint64_t memory_free, struct hal_device_in
 	info->unit_rows = 1;
 	info->unit_cols = UNITS;
 	info->partitions_max = UNITS;
-	/* Units are names only: one tenant's work delays another's, and all memory is
-	 * this process's. */
+	/* No isolation: all units share one ring, and all memory is in this process. */
 	info->preempt = HAL_PREEMPT_NONE;
 	info->compute_isolation = HAL_ISOLATION_NONE;
 	info->memory_isolation = HAL_ISOLATION_NONE;
@@ -100,8 +100,8 @@ static int skeleton_probe(const struct hal_bk_config *cfg, struct hal_device_inf
 {
 	uint64_t memory = (uint64_t)host->option_int(cfg, "memory");
 
-	/* A real one looks for its device here: -ENODEV with the reason if there is
-	 * none. */
+	/* A real backend looks for devices here and returns -ENODEV, with the reason, if
+	 * there is none. */
 	if (max > 0)
 		describe(memory, memory, &out[0]);
 	return 1;
@@ -136,8 +136,8 @@ static int skeleton_get_info(void *device, struct hal_device_info *info)
 	return 0;
 }
 
-/* The core keeps who has which units, and quotas.  This device needs to know nothing of
- * it; one that does sets up address spaces, queues or masks here. */
+/* The core tracks units and quotas, so this device only keeps the description.  A real
+ * one sets up address spaces, queues or masks here. */
 static int skeleton_partition_create(void *device,
 				     const struct hal_bk_partition_desc *desc, void **out)
 {
@@ -158,7 +158,7 @@ static int skeleton_partition_destroy(void *device, void *part)
 	return 0;
 }
 
-/* There is one hardware queue; the core's policy decides who is next. */
+/* All queues share the device's ring; the core decides which queue is next. */
 static int skeleton_queue_create(void *device, void *part, int32_t priority, void **out)
 {
 	struct queue *q = calloc(1, sizeof(*q));
@@ -187,8 +187,8 @@ static int skeleton_mem_alloc(void *device, void *part, uint64_t bytes,
 	struct mem *mem;
 
 	(void)part;
-	(void)colors; /* it has none */
-	(void)flags;  /* HAL_BUFFER_MAPPABLE: all of them are */
+	(void)colors; /* NULL: the device has no colours */
+	(void)flags;  /* HAL_BUFFER_MAPPABLE: every buffer can be mapped */
 	if (bytes > dev->memory_free)
 		return host->fail(ENOSPC, "skeleton: %llu bytes, %llu are free",
 				  (unsigned long long)bytes,
@@ -213,8 +213,8 @@ static int skeleton_mem_free(void *device, void *memory)
 	return 0;
 }
 
-/* Beside the engine: copies touch nothing but the buffer, which stays until they return.
- */
+/* Called by any thread, concurrently with the engine (HAL_BK_BESIDE_COPY): touch only the
+ * buffer, which exists until the copy returns. */
 static int skeleton_mem_write(void *device, void *memory, uint64_t offset,
 			      const void *data, uint64_t bytes)
 {
@@ -251,10 +251,10 @@ static int skeleton_mem_unmap(void *device, void *memory)
 	return 0;
 }
 
-/* ---- programs: beside the engine, each load has its own ---------------------------- */
+/* ---- programs: loaded by any thread, concurrently with the engine ------------------ */
 
-/* "NAME BYTES BYTES ...": a function of the device, and the least size of each argument.
- */
+/* Parse "NAME BYTES BYTES ...": a function of the device and the minimum size of each of
+ * its arguments. */
 static int parse_kernel(char *line, uint32_t number, struct kernel *k)
 {
 	char *rest, *word = strtok_r(line, " ", &rest), *end;
@@ -279,7 +279,8 @@ static int parse_kernel(char *line, uint32_t number, struct kernel *k)
 	return 0;
 }
 
-/* The first line says how many follow, so that a file cut short is noticed. */
+/* Parse an image.  Its first line has the number of lines that follow, so that a
+ * truncated file is detected. */
 static int parse(char *text, struct program *prog)
 {
 	char *line = strsep(&text, "\n"), tail;
@@ -304,7 +305,7 @@ static int parse(char *text, struct program *prog)
 	return 0;
 }
 
-/* An image comes from outside: nothing of it is believed before it is checked. */
+/* Check every part of the image: it comes from an untrusted source. */
 static int skeleton_program_load(void *device, const void *image, size_t size, void **out)
 {
 	struct program *prog = calloc(1, sizeof(*prog));
@@ -347,14 +348,14 @@ static int skeleton_kernel_get(void *device, void *program, uint32_t index,
 	return 0;
 }
 
-/* ---- hot: the engine, never blocks ------------------------------------------------- */
+/* ---- hot operations: called by the engine, never block ----------------------------- */
 
 static int skeleton_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct device *dev = device;
 
 	if (dev->count == RING)
-		return -EAGAIN; /* asked again after the next event */
+		return -EAGAIN; /* the engine tries again after an event */
 	dev->ring[(dev->head + dev->count++) % RING] = (struct job){queue, *cmd};
 	return 0;
 }
@@ -397,7 +398,7 @@ static void copy(const struct hal_bk_cmd *cmd)
 		cmd->copy.bytes);
 }
 
-/* Any thread's. */
+/* Called by any thread. */
 static uint64_t skeleton_now(void *device)
 {
 	const struct device *dev = device;
@@ -421,7 +422,7 @@ static void execute(struct device *dev, const struct hal_bk_cmd *cmd,
 		fill(cmd);
 		ev->bytes_written = cmd->fill.bytes;
 		break;
-	default: /* NOP, and what TIMESTAMP needs is below */
+	default: /* NOP; TIMESTAMP is handled below */
 		break;
 	}
 	ev->end_ns = skeleton_now(dev);
@@ -434,7 +435,8 @@ static void execute(struct device *dev, const struct hal_bk_cmd *cmd,
 	}
 }
 
-/* Takes what q still has out of the ring and tells of it. */
+/* Remove up to max commands of q from the ring and report them as cancelled.  Return
+ * their number. */
 static uint32_t drop(struct device *dev, const struct queue *q, struct hal_bk_event *ev,
 		     uint32_t max)
 {
@@ -463,7 +465,7 @@ static int skeleton_poll(void *device, uint64_t until_ns, struct hal_bk_event *e
 	struct device *dev = device;
 	struct job job;
 
-	(void)until_ns; /* of a virtual clock */
+	(void)until_ns; /* only for a virtual clock */
 	if (!dev->count || !max)
 		return 0;
 	job = dev->ring[dev->head];
@@ -476,13 +478,13 @@ static int skeleton_poll(void *device, uint64_t until_ns, struct hal_bk_event *e
 	execute(dev, &job.cmd, ev);
 	if (!ev->status)
 		return 1;
-	/* At once, so that the queue can go as soon as its failure is known. */
+	/* Report dropped commands at once: until then the queue cannot be destroyed. */
 	job.queue->faulted = true;
 	return 1 + (int)drop(dev, job.queue, ev + 1, max - 1);
 }
 
-/* There is no event_fd, so the engine asks before it sleeps: with work in the ring poll
- * has something to do at once. */
+/* Return when poll has work: now if the ring has commands, else never.  The engine asks
+ * before it sleeps, because there is no event_fd. */
 static uint64_t skeleton_next(void *device)
 {
 	const struct device *dev = device;
@@ -497,7 +499,7 @@ static const struct hal_backend table = {
 	.abi = HAL_BACKEND_ABI,
 	.name = "skeleton",
 	.summary = "an example of a backend outside the tree",
-	.score = -1, /* nobody gets it who has not asked for it */
+	.score = -1, /* below the built-in backends: opened only by name */
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.options = options,
 	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY,
@@ -526,7 +528,7 @@ static const struct hal_backend table = {
 		.next = skeleton_next},
 };
 
-/* The prototype keeps the definition below what hal/backend.h says it is. */
+/* Declared first for compilers that warn about missing prototypes. */
 const struct hal_backend *hal_backend_entry(const struct hal_host *services);
 
 __attribute__((visibility("default"))) const struct hal_backend *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* skeleton.h - what the device can compute, apart from how a backend is made. */
+/* skeleton.h - the functions of the skeleton's device, separate from the backend. */
 #ifndef SKELETON_H
 #define SKELETON_H
 
@@ -8,7 +8,8 @@
 
 enum { SKELETON_ARGS = 3, SKELETON_FAULT = 96 };
 
-/* arg[] is the memory of each argument.  0, or -1 with a text in fault. */
+/* Run the function; arg[i] is the memory of argument i.  Return 0, or -1 after writing a
+ * text of up to SKELETON_FAULT bytes to fault. */
 typedef int (*skeleton_fn)(uint8_t *const arg[], char *fault);
 
 struct skeleton_function {
@@ -17,7 +18,7 @@ struct skeleton_function {
 	skeleton_fn fn;
 };
 
-/* NULL: the device has none of that name. */
+/* Return the function of that name, or NULL. */
 const struct skeleton_function *skeleton_function(const char *name);
 
 #endif
