@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* order POLICY: three queues of one partition, long, middling and short commands, all
- * submitted at once; prints in which order they end, and the mean latency. */
+/* order.c - show the order in which a policy serves commands: order [POLICY]
+ *
+ * Submit long, middling and short commands at once, to three queues of one partition.
+ * Print the order in which they run, and the mean latency. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shortest: little work first, but nobody waits for ever.
+ * skeleton.c - a complete policy: shortest command first, with a bound on waiting.
  *
- * Good for the mean latency where commands differ much.  Bad for whoever has long ones:
- * each yields to what is shorter and comes at most patience times its own length later.
+ * It lowers the mean latency when commands differ much in length.  It delays long
+ * commands: each lets shorter ones go first, for at most its work times the option
+ * shortest_patience (ns).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 static const struct hal_option_def options[] = {
 	{"shortest_patience", HAL_OPTION_INT, 0, 1000, NULL, "10",
-	 "shortest: ns that a command waits for shorter ones, a unit of its work"},
+	 "shortest: ns that a command waits for shorter ones, for each unit of its work"},
 };
 
 static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
@@ -28,7 +29,7 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 	return 0;
 }
 
-/* Lower is served first. */
+/* Return the sort key of a queue that became runnable; the lowest is served first. */
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
@@ -42,7 +43,7 @@ static const struct hal_policy shortest = {
 	.size = sizeof(struct hal_policy),
 	.abi = HAL_POLICY_ABI,
 	.name = "shortest",
-	.summary = "little work first, but nobody waits for ever",
+	.summary = "shortest command first, with a bound on waiting",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.create = create,
