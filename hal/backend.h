@@ -153,8 +153,8 @@ struct hal_host {
  * longer.
  * With units: they are in range and disjoint from those of all other partitions.
  * Guest (.host is set; only if info.guests_max > 0): no units, never resized or limited.
- * Commands of its queues run on the host's units, in the order of submission among those
- * of the host and all its guests, each in the address space of its own partition. */
+ * Commands of its queues run on the host's units.  The order is that of submission among
+ * the host and all its guests.  Each runs in the address space of its own partition. */
 struct hal_bk_partition_desc {
 	uint32_t index; /* below partitions_max; guests: the next guests_max numbers */
 	uint32_t units;

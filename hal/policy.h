@@ -24,11 +24,11 @@
  * The engine serves a queue without asking the policy while no other queue of its
  * partition is runnable.  HAL_POLICY_ALWAYS makes it ask in that case, too.
  *
- * The engine survives wrong answers: a queue that is not runnable; no queue and no time
- * while the device is idle; a queue passed over or kept stopped for longer than [policy]
- * timeout_ms.  It then serves the queue that became runnable first and counts a fault.
- * After 16 faults within one second of device time it stops asking the policy
- * (hal_device_get_policy reports this).
+ * The engine survives wrong answers.  Examples are a queue that is not runnable, no queue
+ * while the device is idle, or a queue left waiting or stopped for longer than [policy]
+ * timeout_ms.  The engine then serves the queue that became runnable first, or resumes
+ * the stopped one, and counts a fault.  After 16 faults within one second of device time
+ * it stops asking a policy with .pick (hal_device_get_policy reports this).
  *
  * Threads: the engine of a device makes these calls, one at a time.  hal_open calls
  *          create before the engine runs, and hal_close calls destroy after it has
@@ -321,9 +321,9 @@ struct hal_policy {
 	 * device.  Costs one call for each command. */
 	void (*ended)(void *state, struct hal_policy_partition *part,
 		      struct hal_policy_queue *queue, const struct hal_policy_end *end);
-	/* queue not NULL: a requested stop took effect; or it could not be carried out,
-	 * or the application took it over, and start then returns -EINVAL.  queue NULL:
-	 * part moved, or a move of it was dropped; see part->units. */
+	/* queue not NULL: a requested stop took effect, could not be carried out, or was
+	 * taken over by the application.  In the last two cases start returns -EINVAL.
+	 * queue NULL: part moved, or a move of it was dropped; see part->units. */
 	void (*changed)(void *state, struct hal_policy_partition *part,
 			struct hal_policy_queue *queue);
 	/* The time set by host->alarm has come. */
