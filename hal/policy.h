@@ -157,7 +157,7 @@ struct hal_policy_end {
 	uint64_t end_ns;
 };
 
-/* ---- requests to the engine --------------------------------------------------------- */
+/* ---- requests to the engine ------------------------------------------------------- */
 
 /* One partition of a plan (.move) and the units it shall have.  A partition whose .units
  * do not change may still be moved to make room for the others. */
