@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine.c - how a device's engine is reached, and by whom it is run.
+ * engine.c - send messages and calls to a device's engine; the engine lock.
  *
- * clock=real: a thread, see thread.c.  clock=virtual: whoever has the engine lock.  The
- * protocol of both is wake.h.
+ * With clock=real the engine is a thread (thread.c).  With clock=virtual the thread that
+ * holds the engine lock is the engine.  In both cases messages go through the inbox of
+ * wake.h.
  */
 #include "loop/engine.h"
 
@@ -35,17 +36,17 @@ void engine_init(struct hal_device *dev)
 	dev->event_fd = -1;
 }
 
-/* ---- reaching it ------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------- */
 
-/* Whoever has the engine lock reads the inbox once more after giving it back, so one try
- * is enough. */
-static void nudge(struct hal_device *dev)
+/* Have the inbox read (clock=virtual).  One try is enough: a thread that holds the engine
+ * lock checks the inbox once more after releasing it. */
+static void read_soon(struct hal_device *dev)
 {
 	if (engine_try(dev))
 		engine_leave(dev);
 }
 
-/* It sleeps on the word that has just been taken away, or on fds (thread.c). */
+/* Wake the engine's thread, which sleeps on inbox.sleeping or on file descriptors. */
 static COLD void wake_engine(struct hal_device *dev)
 {
 	atomic_store_explicit(&dev->woken_ns, monotonic_ns(), memory_order_relaxed);
@@ -55,49 +56,55 @@ static COLD void wake_engine(struct hal_device *dev)
 		fd_signal(dev->wake_fd);
 }
 
-void engine_post(struct hal_device *dev, struct message *l)
+void engine_post(struct hal_device *dev, struct message *msg)
 {
-	bool sleeps = inbox_put(&dev->inbox, l);
+	bool sleeps = inbox_put(&dev->inbox, msg);
 
 	if (dev->virtual_clock)
-		nudge(dev);
+		read_soon(dev);
 	else if (UNLIKELY(sleeps))
 		wake_engine(dev);
 }
 
-void engine_post_quietly(struct hal_device *dev, struct message *l)
+void engine_post_quietly(struct hal_device *dev, struct message *msg)
 {
-	/* A turn begins with the inbox, and an engine that goes to sleep looks there. */
-	if (inbox_add(&dev->inbox, l) && dev->virtual_clock)
-		nudge(dev);
+	/* The engine's thread reads the inbox at the start of each turn and checks it
+	 * before it sleeps. */
+	if (inbox_add(&dev->inbox, msg) && dev->virtual_clock)
+		read_soon(dev);
 }
 
+/* ---- calls ------------------------------------------------------------------------- */
+
+/* A call of engine_call.  Lies on the stack of the calling thread. */
 struct call {
 	struct message message;
 	int (*fn)(struct hal_device *dev, void *arg);
 	void *arg;
 	int result;
-	atomic_uint done; /* futex: 1 once it is, 2 while its caller sleeps */
-	char text[512];
+	atomic_uint done; /* futex: 1 once .result is set, 2 while the caller sleeps */
+	char text[512];   /* error text of fn */
 };
 
-static void answer_call(struct hal_device *dev, struct message *l)
+/* Handle the message of a struct call: call its function, then wake its caller. */
+static void execute_call(struct hal_device *dev, struct message *msg)
 {
-	struct call *c = container_of(l, struct call, message);
+	struct call *c = container_of(msg, struct call, message);
 
 	c->result = c->fn(dev, c->arg);
 	if (c->result < 0)
 		format_text(c->text, sizeof(c->text), "%s", hal_last_error());
 	dev->acted = true;
-	/* The caller may be gone as soon as it sees this: what is woken then is at most
-	 * somebody else who looks again. */
+	/* c is gone as soon as its caller sees this.  The wake-up below may then reach
+	 * another futex at the same address, whose waiter checks its word again. */
 	if (atomic_exchange(&c->done, 1) == 2)
 		futex_wake(&c->done, 1);
 }
 
-/* It answers at once, or when it has been woken: a caller that slept meanwhile would have
- * to be woken in its turn. */
-static bool answered(const struct call *c)
+/* Spin for the result of c for twice the time that a wake-up takes.  Return true if it
+ * came.  An engine that is awake, or has just been woken, answers within that time, and
+ * then no thread has to wake the caller. */
+static bool spin_for_result(const struct call *c)
 {
 	uint64_t until;
 
@@ -116,13 +123,13 @@ static bool answered(const struct call *c)
 
 int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *), void *arg)
 {
-	struct call c = {.message = {.fn = answer_call}, .fn = fn, .arg = arg};
+	struct call c = {.message = {.fn = execute_call}, .fn = fn, .arg = arg};
 	unsigned int zero = 0;
 
 	if (UNLIKELY(dev->replay.player != NULL))
-		return fn(dev, arg); /* who replays is the engine */
+		return fn(dev, arg); /* the replaying thread is the engine */
 	engine_post(dev, &c.message);
-	if (!answered(&c) && atomic_compare_exchange_strong(&c.done, &zero, 2))
+	if (!spin_for_result(&c) && atomic_compare_exchange_strong(&c.done, &zero, 2))
 		while (atomic_load_explicit(&c.done, memory_order_acquire) == 2)
 			futex_wait(&c.done, 2, NULL);
 	return c.result < 0 ? fail(c.result, "%s", c.text) : c.result;
@@ -131,35 +138,36 @@ int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *), 
 int device_beside(struct hal_device *dev, uint64_t flag,
 		  int (*fn)(struct hal_device *, void *), const void *arg)
 {
-	/* What is const to the caller is only read. */
+	/* Drops the const of arg for the type of fn, which only reads through it. */
 	const union {
-		const void *theirs;
-		void *ours;
-	} a = {.theirs = arg};
+		const void *in;
+		void *out;
+	} a = {.in = arg};
 	int cancel, err;
 
 	if ((dev->table->beside & flag) == 0)
-		return engine_call(dev, fn, a.ours);
-	/* A driver may have cancellation points, and does not expect them. */
+		return engine_call(dev, fn, a.out);
+	/* A vendor's driver may contain cancellation points, but is not safe to cancel.
+	 */
 	cancel = cancel_hold();
-	err = fn(dev, a.ours);
+	err = fn(dev, a.out);
 	cancel_release(cancel);
 	return err;
 }
 
 void engine_read(struct hal_device *dev)
 {
-	struct message *l = inbox_take(&dev->inbox);
+	struct message *msg = inbox_take(&dev->inbox);
 
-	while (l != NULL) {
-		struct message *next = l->next; /* its sender's again once it is read */
+	while (msg != NULL) {
+		struct message *next = msg->next; /* .fn returns msg to its sender */
 
-		l->fn(dev, l);
-		l = next;
+		msg->fn(dev, msg);
+		msg = next;
 	}
 }
 
-/* ---- the engine lock --------------------------------------------------------------------- */
+/* ---- the engine lock --------------------------------------------------------------- */
 
 static bool engine_lock_try(struct hal_device *dev)
 {
@@ -167,8 +175,8 @@ static bool engine_lock_try(struct hal_device *dev)
 	       atomic_exchange(&dev->engine_lock, 1) == 0;
 }
 
-/* Whoever has it is not cancelled: what the engine does, a device does for it, or a trace
- * writes may be a cancellation point. */
+/* The holder of the lock cannot be cancelled, because backends and trace files may
+ * contain cancellation points. */
 bool engine_try(struct hal_device *dev)
 {
 	int cancel;
@@ -192,12 +200,12 @@ void engine_leave(struct hal_device *dev)
 		if (!inbox_empty(&dev->inbox)) {
 			device_now(dev);
 			engine_read(dev);
-			/* A simulated device takes time for what was done to it. */
+			/* Calls to a simulated device may have advanced its time. */
 			device_now(dev);
 		}
 		atomic_store(&dev->engine_lock, 0);
-		/* A message that came after the look above, from one who found the engine
-		 * lock taken. */
+		/* Check the inbox again: a sender that found the lock taken relies on it
+		 * (read_soon). */
 		atomic_thread_fence(memory_order_seq_cst);
 	} while (!inbox_empty(&dev->inbox) && engine_lock_try(dev));
 	if (UNLIKELY(atomic_load(&dev->lock_waiters) != 0))
@@ -211,43 +219,45 @@ void engine_lock_notify(struct hal_device *dev)
 	futex_wake(&dev->lock_futex, INT32_MAX);
 }
 
-/* At most so long without a look: a thread may be cancelled. */
-#define LEND_NS UINT64_C(20000000)
+/* Longest sleep on .lock_futex.  A futex wait is no cancellation point, so the caller
+ * must return from time to time to notice that it is cancelled. */
+#define LOCK_SLEEP_MAX_NS UINT64_C(20000000)
 
-static void lock_wait(struct hal_device *dev, unsigned int look)
+static void lock_futex_wait(struct hal_device *dev, unsigned int seen)
 {
-	const struct timespec until = timespec_of(monotonic_ns() + LEND_NS);
+	const struct timespec until = timespec_of(monotonic_ns() + LOCK_SLEEP_MAX_NS);
 
-	futex_wait(&dev->lock_futex, look, &until);
+	futex_wait(&dev->lock_futex, seen, &until);
 }
 
-void engine_lock_sleep(struct hal_device *dev, unsigned int look)
+void engine_lock_sleep(struct hal_device *dev, unsigned int seen)
 {
 	atomic_fetch_add(&dev->lock_waiters, 1);
-	/* Given back between the try and this: its giver has seen no lender. */
+	/* Check the lock itself: a thread that released it before the line above saw no
+	 * waiter, so it left .lock_futex unchanged. */
 	if (atomic_load(&dev->engine_lock) != 0)
-		lock_wait(dev, look);
+		lock_futex_wait(dev, seen);
 	atomic_fetch_sub(&dev->lock_waiters, 1);
 }
 
 void engine_callback_sleep(struct hal_device *dev)
 {
-	unsigned int look;
+	unsigned int seen;
 
 	atomic_fetch_add(&dev->lock_waiters, 1);
-	look = atomic_load(&dev->lock_futex);
+	seen = atomic_load(&dev->lock_futex);
 	if (atomic_load(&dev->command.callbacks_begun) != 0)
-		lock_wait(dev, look);
+		lock_futex_wait(dev, seen);
 	atomic_fetch_sub(&dev->lock_waiters, 1);
 }
 
 void engine_enter(struct hal_device *dev)
 {
 	for (;;) {
-		unsigned int look = atomic_load(&dev->lock_futex);
+		unsigned int seen = atomic_load(&dev->lock_futex);
 
 		if (engine_try(dev))
 			return;
-		engine_lock_sleep(dev, look);
+		engine_lock_sleep(dev, seen);
 	}
 }

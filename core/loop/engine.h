@@ -1,46 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine.h - reaching a device's engine, and being it for a while. */
+/* engine.h - send messages to a device's engine, hold its lock, and set its timers. */
 #ifndef HAL_LOOP_ENGINE_H
 #define HAL_LOOP_ENGINE_H
 
 #include "loop/device.h"
 
+/* Initialize the lists, times and file descriptors that the engine of dev uses. */
 void engine_init(struct hal_device *dev);
 
-/* From any thread: l is read by the engine, soon; the caller does not wait. */
-void engine_post(struct hal_device *dev, struct message *l);
-/* The same for what matters only once something else happens: a sleeping engine is left
- * asleep.  Whatever wakes it is looked at after l. */
-void engine_post_quietly(struct hal_device *dev, struct message *l);
-/* Has fn(dev, arg) done by the engine and waits for its answer, which comes with the text
- * of its fail().  Not by the engine itself. */
+/* ---- any thread -------------------------------------------------------------------- */
+
+/* Send msg to the engine, and wake the engine if it sleeps.  Does not wait. */
+void engine_post(struct hal_device *dev, struct message *msg);
+/* Send msg, but let a sleeping engine sleep.  For messages that matter only once another
+ * event wakes the engine: it reads msg before it handles that event. */
+void engine_post_quietly(struct hal_device *dev, struct message *msg);
+/* Have the engine call fn(dev, arg), wait, and return its result.  An error's text
+ * becomes this thread's hal_last_error().  The engine itself must not call this. */
 int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *),
 		void *arg);
 
-/* Has fn(dev, arg) done by this thread, if the device lets what flag (HAL_BK_BESIDE_*)
- * names be done beside its engine, else by that. */
+/* Call fn(dev, arg) on this thread if the backend allows the operation that flag
+ * (HAL_BK_BESIDE_*) names concurrently with the engine.  Otherwise have the engine call
+ * it, as engine_call does. */
 int device_beside(struct hal_device *dev, uint64_t flag,
 		  int (*fn)(struct hal_device *, void *), const void *arg);
 
-/* clock=virtual: this thread is the engine from true on, until engine_leave. */
+/* ---- the engine lock (clock=virtual only) ------------------------------------------ */
+
+/* Take the engine lock if it is free.  Return true if this thread is now the engine. */
 bool engine_try(struct hal_device *dev);
+/* Take the engine lock; sleep until that is possible. */
 void engine_enter(struct hal_device *dev);
+/* Read the inbox and release the engine lock. */
 void engine_leave(struct hal_device *dev);
-/* Sleeps until the engine lock is free, or another engine says that something has been
- * told, or some time has passed.  look is .lend as it was before the caller last tried.
- */
-void engine_lock_sleep(struct hal_device *dev, unsigned int look);
-/* Until the callback that others run has returned, likewise. */
+/* Sleep until the engine lock may be free, the engine calls engine_lock_notify, or 20 ms
+ * have passed.  seen is .lock_futex as read before the caller's last engine_try. */
+void engine_lock_sleep(struct hal_device *dev, unsigned int seen);
+/* Sleep while a host callback runs on another thread; return early as above. */
 void engine_callback_sleep(struct hal_device *dev);
-/* By the engine: those who sleep so may look. */
+/* Wake the threads that sleep in the two functions above.  Engine only. */
 void engine_lock_notify(struct hal_device *dev);
 
-/* ---- by the engine ----------------------------------------------------------------- */
+/* ---- engine only ------------------------------------------------------------------- */
 
-/* Reads what is in the inbox. */
+/* Take all messages from the inbox and call their functions, oldest first. */
 void engine_read(struct hal_device *dev);
 
-/* Something is to be done at at_ns. */
+/* Have a turn run the timers at at_ns, in device time. */
 static inline void timer_at(struct hal_device *dev, uint64_t at_ns)
 {
 	if (at_ns < dev->timer_ns)
@@ -48,6 +55,7 @@ static inline void timer_at(struct hal_device *dev, uint64_t at_ns)
 	dev->work |= WORK_TIMERS;
 }
 
+/* Have t->fn called at at_ns.  t must not be set. */
 static inline void timer_set(struct hal_device *dev, struct timer *t, uint64_t at_ns)
 {
 	t->node.key = at_ns;
@@ -56,7 +64,7 @@ static inline void timer_set(struct hal_device *dev, struct timer *t, uint64_t a
 	timer_at(dev, at_ns);
 }
 
-/* The first time at which there is something to be done. */
+/* Set dev->timer_ns to the earliest time at which the engine has to act. */
 static inline void timer_first(struct hal_device *dev)
 {
 	const struct heap_node *n = heap_first(&dev->timers);
@@ -72,6 +80,7 @@ static inline void timer_first(struct hal_device *dev)
 		dev->work &= (uint8_t)~WORK_TIMERS;
 }
 
+/* Cancel t, if it is set. */
 static inline void timer_unset(struct hal_device *dev, struct timer *t)
 {
 	if (!t->set)

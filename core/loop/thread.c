@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thread.c - the engine of clock=real: a thread that takes turns, looks for a while when
- * there is nothing to do, then sleeps until a message, an event of the device or a time
- * comes: on a futex, or in ppoll(2) where the device has an fd.
+ * thread.c - the engine's thread, with clock=real.
+ *
+ * The thread runs engine turns.  When a turn has found nothing to do, it spins for a
+ * while, then sleeps until a message, a device event or a timer.  It sleeps on a futex,
+ * or in ppoll(2) if the device has an event fd.
  */
 #include "loop/thread.h"
 
@@ -26,14 +28,15 @@
 #include "util/futex.h"
 #include "util/spin.h"
 
-static bool called(struct hal_device *dev)
+/* Return whether the thread has a message or is to stop. */
+static bool is_needed(struct hal_device *dev)
 {
 	return !inbox_empty(&dev->inbox) ||
 	       atomic_load_explicit(&dev->stop, memory_order_relaxed);
 }
 
-/* Host time until which nothing is to be done unless something comes; 0: something is to
- * be done now. */
+/* Return the host time until which the engine may rest if no message and no device event
+ * comes; 0 if it must poll now, UINT64_MAX if there is no limit. */
 static uint64_t idle_until(struct hal_device *dev, uint64_t host_ns)
 {
 	uint64_t at = dev->timer_ns;
@@ -46,7 +49,8 @@ static uint64_t idle_until(struct hal_device *dev, uint64_t host_ns)
 		} else if (dev->event_fd < 0) {
 			return 0;
 		}
-		/* Refused for want of room, though nothing of ours is in it. */
+		/* The device was full although no command of this engine is in flight: no
+		 * event will announce free space. */
 		if (dev->command.pending == 0)
 			return 0;
 	}
@@ -55,15 +59,15 @@ static uint64_t idle_until(struct hal_device *dev, uint64_t host_ns)
 	return at <= dev->now ? 0 : hal_bk_after(host_ns, at - dev->now);
 }
 
-/* Who wakes it is also who takes .sleeping away (W7): that is what it sleeps on. */
-static void sleep_on_word(struct hal_device *dev, uint64_t host_ns)
+/* Sleep until a sender clears inbox.sleeping (W7 in wake.h), or until host_ns. */
+static void sleep_on_futex(struct hal_device *dev, uint64_t host_ns)
 {
 	const struct timespec t = timespec_of(host_ns);
 
 	futex_wait(&dev->inbox.sleeping, 1, host_ns == UINT64_MAX ? NULL : &t);
 }
 
-/* The device has an fd: one more for who wakes it. */
+/* Sleep until the device's event fd or the wake-up fd is readable, or until host_ns. */
 static void sleep_on_fds(struct hal_device *dev, uint64_t host_ns)
 {
 	struct pollfd fds[2] = {
@@ -78,7 +82,9 @@ static void sleep_on_fds(struct hal_device *dev, uint64_t host_ns)
 		fd_silence(dev->wake_fd);
 }
 
-/* When somebody woke it, or had come before it slept; if neither, a time before. */
+/* Sleep until a message, a device event or host_ns.  Return the host time at which a
+ * sender woke the engine, or the current time if a message made the sleep unnecessary.
+ * If no sender woke the engine, return a time before the call. */
 static uint64_t sleep_until_woken(struct hal_device *dev, uint64_t host_ns)
 {
 	uint64_t from = monotonic_ns(), woken = from;
@@ -87,7 +93,7 @@ static uint64_t sleep_until_woken(struct hal_device *dev, uint64_t host_ns)
 	atomic_store_explicit(&dev->now_cached, SUBMIT_ASLEEP, memory_order_relaxed);
 	if (inbox_may_sleep(&dev->inbox) && !atomic_load(&dev->stop)) {
 		if (dev->event_fd < 0)
-			sleep_on_word(dev, host_ns);
+			sleep_on_futex(dev, host_ns);
 		else
 			sleep_on_fds(dev, host_ns);
 		woken = atomic_load_explicit(&dev->woken_ns, memory_order_relaxed);
@@ -98,14 +104,14 @@ static uint64_t sleep_until_woken(struct hal_device *dev, uint64_t host_ns)
 	return woken;
 }
 
-/* True: something came within the time. */
+/* Spin until host time until_ns.  Return true as soon as the thread is needed. */
 static bool spin_until(struct hal_device *dev, uint64_t from_ns, uint64_t until_ns)
 {
 	uint64_t now = from_ns;
 
 	while (now < until_ns) {
 		for (int i = 0; i < 16; i++) {
-			if (called(dev))
+			if (is_needed(dev))
 				return true;
 			ck_pr_stall();
 		}
@@ -114,42 +120,42 @@ static bool spin_until(struct hal_device *dev, uint64_t from_ns, uint64_t until_
 	return false;
 }
 
-/* Who waits for the end of what the device has is somebody else than who comes when it
- * has nothing: two spins. */
-static void rest(struct hal_device *dev, struct spin *both)
+/* Spin, then sleep, until the engine has work.  Messages come at other intervals while
+ * the device works than while it is idle, so each case has its own adaptive spin. */
+static void rest(struct hal_device *dev, struct spin *spins)
 {
-	struct spin *p = &both[dev->command.pending > 0];
+	struct spin *p = &spins[dev->command.pending > 0];
 	uint64_t now = monotonic_ns();
 	uint64_t until = idle_until(dev, now);
-	uint64_t look = now + p->ns;
+	uint64_t spin_end = now + p->ns;
 	uint64_t came;
 
 	if (until == 0) {
-		/* A device that has to be asked again and again; whoever makes it end
-		 * something may need this core. */
+		/* The device must be polled all the time.  A thread that makes the device
+		 * progress may need this core. */
 		(void)sched_yield();
 		return;
 	}
-	if (until <= look) {
-		/* The device is ready before a sleep would have paid. */
+	if (until <= spin_end) {
+		/* Too short for a sleep. */
 		(void)spin_until(dev, now, until);
 		return;
 	}
-	came = spin_until(dev, now, look) ? monotonic_ns()
-					  : sleep_until_woken(dev, until);
+	came = spin_until(dev, now, spin_end) ? monotonic_ns()
+					      : sleep_until_woken(dev, until);
 	spin_learn(p, came >= now ? came - now : SPIN_UNKNOWN, dev->spin_ns);
 }
 
 static void *engine_main(void *arg)
 {
 	struct hal_device *dev = arg;
-	struct spin both[2] = {{dev->spin_ns}, {dev->spin_ns}};
+	struct spin spins[2] = {{dev->spin_ns}, {dev->spin_ns}};
 
-	/* A device's times are not to be late by the usual 50 us. */
+	/* Let timed sleeps end 1 us late at most, not 50 us as is the default. */
 	(void)prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
 	while (!atomic_load(&dev->stop))
 		if (!dev->turn(dev, 0, false))
-			rest(dev, both);
+			rest(dev, spins);
 	engine_read(dev);
 	return NULL;
 }
@@ -175,31 +181,34 @@ int engine_start(struct hal_device *dev,
 	else
 		dev->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (dev->event_fd >= 0 && dev->wake_fd < 0)
-		return fail(errno, "%s: no eventfd: %s", dev->name, hal_strerror(errno));
+		return fail(errno, "%s: cannot create an eventfd: %s", dev->name,
+			    hal_strerror(errno));
 	device_now(dev);
 	dev->turn = turn;
-	/* Signals are the application's. */
+	/* Leave signals to the application's threads. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&dev->thread, NULL, engine_main, dev);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err != 0) {
 		wake_fd_close(dev);
-		return fail(err, "%s: no thread: %s", dev->name, hal_strerror(err));
+		return fail(err, "%s: cannot start the engine thread: %s", dev->name,
+			    hal_strerror(err));
 	}
 	(void)pthread_setname_np(dev->thread, "hal-engine");
 	dev->has_thread = true;
 	return 0;
 }
 
-static void nothing(struct hal_device *dev, struct message *l)
+/* Handle the message that only wakes the thread. */
+static void no_op(struct hal_device *dev, struct message *msg)
 {
-	(void)dev, (void)l;
+	(void)dev, (void)msg;
 }
 
 void engine_stop(struct hal_device *dev)
 {
-	struct message stop = {.fn = nothing};
+	struct message stop = {.fn = no_op};
 
 	if (!dev->has_thread) {
 		engine_read(dev);

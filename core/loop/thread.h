@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread.h - the engine of clock=real. */
+/* thread.h - the engine's thread, with clock=real. */
 #ifndef HAL_LOOP_THREAD_H
 #define HAL_LOOP_THREAD_H
 
 #include "loop/device.h"
 
-/* Start the thread, which takes turns (command/flow.h). */
+/* Start the engine's thread, which calls turn (engine_turn in command/flow.h) until it is
+ * stopped.  Returns 0 or -errno.  Does nothing with clock=virtual. */
 int engine_start(struct hal_device *dev,
 		 bool (*turn)(struct hal_device *dev, uint64_t until_ns, bool idle));
-/* Stop it, and read what is left in the inbox. */
+/* Stop the engine's thread, if there is one, after it has read its inbox. */
 void engine_stop(struct hal_device *dev);
 
 #endif

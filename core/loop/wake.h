@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wake.h - how work reaches an engine, and how it is woken: the one protocol.
+ * wake.h - the engine's inbox, and the protocol that wakes a sleeping engine.
  *
- * Whoever has something for the engine puts a message into its inbox; a queue's message
- * stands for all that lies in its ring, and is in the box at most once.
+ * A thread that needs the engine puts a message into the engine's inbox.  A queue has one
+ * message of its own, which is in the inbox at most once.  It announces all new records
+ * of the queue's ring.  A timeline's message announces a new value in the same way.
  *
  *   sender                                engine
  *   W1  write the records                 E1  sleeping = 1
- *   W2  tail = end of them                E2  ---- full barrier
- *   W3  ---- full barrier                 E3  inbox empty? -> sleep until woken
- *   W4  announced: 0 -> 1, else done      E4  sleeping = 0
- *   W5  message -> inbox (CAS)             E5  take all messages
- *   W6  ---- full barrier                 E6  announced = 0, of a queue's
+ *   W2  tail = end of the records         E2  ---- full barrier
+ *   W3  ---- full barrier                 E3  if the inbox is empty, sleep until woken
+ *   W4  announced: 0 -> 1, or return      E4  sleeping = 0
+ *   W5  add the message to the inbox      E5  take all messages
+ *   W6  ---- full barrier                 E6  announced = 0
  *   W7  sleeping: 1 -> 0? then wake       E7  ---- full barrier
  *                                         E8  read tail, take the records
  *
- * Publish, full barrier, look at the flag; set the flag, full barrier, look at the
- * inputs.  Had both looks missed, each would have come before the other's publishing.
- * tests/wakeup explores these very functions in all interleavings of two senders and an
- * engine with store buffers: to that end what touches shared words goes through the
- * WAKE_ macros.
+ * Messages of other senders start at W5 and have no "announced".
+ *
+ * No wake-up is lost.  The sender publishes, then reads "sleeping"; the engine sets
+ * "sleeping", then reads the inbox.  A full barrier lies between the two steps on each
+ * side, so at least one side sees what the other has written.
+ *
+ * tests/wakeup runs these functions in all interleavings of two senders and an engine,
+ * with store buffers.  For that purpose every access to shared words goes through a
+ * WAKE_ macro.
  */
 #ifndef HAL_LOOP_WAKE_H
 #define HAL_LOOP_WAKE_H
@@ -34,12 +39,14 @@
 #define WAKE_POINTER(type) _Atomic(type *)
 #define WAKE_LOAD(p)       atomic_load_explicit((p), memory_order_acquire)
 #define WAKE_STORE(p, v)   atomic_store_explicit((p), (v), memory_order_release)
-/* Of a message's .next: plain, for the message is one thread's at a time. */
+/* For message.next.  Plain accesses suffice, since one thread at a time owns a message.
+ */
 #define WAKE_GET(p)         (*(p))
 #define WAKE_SET(p, v)      ((void)(*(p) = (v)))
 #define WAKE_EXCHANGE(p, v) atomic_exchange((p), (v))
 #define WAKE_CAS(p, e, v)   atomic_compare_exchange_weak((p), (e), (v))
-/* Before an atomic read-modify-write: on x86 that is the barrier itself. */
+/* Full barrier before an atomic read-modify-write.  On x86 that instruction is a full
+ * barrier itself, so only the compiler must be kept from reordering. */
 #if defined(__x86_64__)
 #define WAKE_FENCE_RMW() atomic_signal_fence(memory_order_seq_cst)
 #else
@@ -48,8 +55,8 @@
 #define WAKE_FENCE() atomic_thread_fence(memory_order_seq_cst)
 #endif
 
-/* The thread sanitizer passes fences on but does not understand them.  It need not: what
- * is handed over goes by the atomics beside them. */
+/* The thread sanitizer warns about fences, which it does not model.  It still sees every
+ * handover, because the data is published by the atomics next to the fences. */
 #ifdef __SANITIZE_THREAD__
 #pragma GCC diagnostic ignored "-Wtsan"
 #endif
@@ -57,42 +64,44 @@
 struct hal_device;
 struct message;
 
-/* What the engine does with a message; the sender's until it is in the box. */
-typedef void (*message_fn)(struct hal_device *dev, struct message *l);
+/* Handle msg.  Called by the engine; from then on the sender may use msg again. */
+typedef void (*message_fn)(struct hal_device *dev, struct message *msg);
 
+/* Belongs to the sender until it is in the inbox, then to the engine. */
 struct message {
 	struct message *next;
 	message_fn fn;
 };
 
 struct inbox {
-	WAKE_POINTER(struct message) last; /* the others behind it */
-	WAKE_WORD sleeping;
+	WAKE_POINTER(struct message) last; /* newest; .next leads to older ones */
+	WAKE_WORD sleeping;                /* 1 while the engine sleeps or is about to */
 };
 
-/* W5.  True: it was empty. */
-static inline bool inbox_add(struct inbox *box, struct message *l)
+/* Add msg to the inbox (W5).  Return true if the inbox was empty. */
+static inline bool inbox_add(struct inbox *box, struct message *msg)
 {
 	struct message *last = WAKE_LOAD(&box->last);
 
 	do
-		WAKE_SET(&l->next, last);
-	while (!WAKE_CAS(&box->last, &last, l));
+		WAKE_SET(&msg->next, last);
+	while (!WAKE_CAS(&box->last, &last, msg));
 	return last == NULL;
 }
 
-/* W5 to W7.  True: the sender has to wake the engine. */
-static inline bool inbox_put(struct inbox *box, struct message *l)
+/* Add msg to the inbox (W5 to W7).  Return true if the sender must wake the engine. */
+static inline bool inbox_put(struct inbox *box, struct message *msg)
 {
-	(void)inbox_add(box, l);
+	(void)inbox_add(box, msg);
 #if !defined(__x86_64__) || defined(WAKE_EXPLORED)
 	WAKE_FENCE();
 #endif
 	return WAKE_LOAD(&box->sleeping) != 0 && WAKE_EXCHANGE(&box->sleeping, 0) != 0;
 }
 
-/* W3 and W4, between the tail and the message.  False: it is in the box, or in the
- * engine's hands before E6. */
+/* Find out whether a queue's or timeline's message must be sent (W3, W4).  Call after the
+ * tail or value was written.  Return false if that message is in the inbox, or if the
+ * engine has taken it and has not reached E6; the engine then sees the change. */
 static inline bool announce_first(WAKE_WORD *announced)
 {
 	WAKE_FENCE_RMW();
@@ -104,7 +113,8 @@ static inline bool inbox_empty(struct inbox *box)
 	return WAKE_LOAD(&box->last) == NULL;
 }
 
-/* E1 to E3.  True: it may sleep now, until woken; then inbox_awake(). */
+/* Prepare the engine's sleep (E1 to E3).  Return true if the engine may sleep until it is
+ * woken.  In either case the engine must call inbox_awake() afterwards. */
 static inline bool inbox_may_sleep(struct inbox *box)
 {
 	WAKE_STORE(&box->sleeping, 1);
@@ -112,28 +122,30 @@ static inline bool inbox_may_sleep(struct inbox *box)
 	return inbox_empty(box);
 }
 
-/* E4 */
+/* End the engine's sleep (E4). */
 static inline void inbox_awake(struct inbox *box)
 {
 	WAKE_STORE(&box->sleeping, 0);
 }
 
-/* E5: all there is, oldest first; NULL: nothing. */
+/* Take all messages out of the inbox (E5).  Return them as a list, oldest first; NULL if
+ * the inbox is empty. */
 static inline struct message *inbox_take(struct inbox *box)
 {
-	struct message *l = WAKE_EXCHANGE(&box->last, NULL), *list = NULL;
+	struct message *msg = WAKE_EXCHANGE(&box->last, NULL), *list = NULL;
 
-	while (l != NULL) {
-		struct message *next = WAKE_GET(&l->next);
+	while (msg != NULL) {
+		struct message *next = WAKE_GET(&msg->next);
 
-		WAKE_SET(&l->next, list);
-		list = l;
-		l = next;
+		WAKE_SET(&msg->next, list);
+		list = msg;
+		msg = next;
 	}
 	return list;
 }
 
-/* E6 and E7: whoever writes more from here on sends the message again. */
+/* Have the next change send the message again (E6, E7).  The engine calls this before it
+ * reads the tail or value. */
 static inline void announce_again(WAKE_WORD *announced)
 {
 	WAKE_STORE(announced, 0);
