@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* callback.c - who calls host functions, and what they may not do. */
+/* callback.c - call host functions; refuse calls that would wait for their own caller. */
 #include "command/callback.h"
 
 #include <errno.h>
@@ -10,7 +10,9 @@
 #include "util/error.h"
 #include "util/futex.h"
 
-/* Callbacks that this thread is in: of several devices one inside the other. */
+/* The host functions that this thread is inside, innermost first.  There can be several:
+ * under the virtual clock a host function may wait for another device, whose engine this
+ * thread then is. */
 struct frame {
 	const struct hal_device *dev;
 	const struct frame *outer;
@@ -31,7 +33,8 @@ int callback_refuse(const struct hal_device *dev, const char *what)
 	if (LIKELY(frames == NULL) || !callback_inside(dev))
 		return 0;
 	return fail(EDEADLK,
-		    "%s was called from a host callback of %s, for which it would wait",
+		    "%s was called from a host callback of %s and would wait for that "
+		    "callback; call it from another thread",
 		    what, dev->name);
 }
 
@@ -43,13 +46,14 @@ int sleep_refuse(const struct hal_device *dev, const char *what)
 	return fail(
 		ENOTSUP,
 		"%s: time on %s is simulated and stops while the program sleeps in "
-		"poll(); open it with ?clock=real, or call hal_device_poll(dev, 0) once "
-		"now and again between polls",
+		"poll(); open it with ?clock=real, or call hal_device_poll(dev, 0) now "
+		"and between calls of poll()",
 		what, dev->name);
 }
 
-/* The record stays where it is until the engine hears that the function has returned. */
-static void call(struct hal_queue *q)
+/* Call the host function at q->issue.  The engine keeps the record there until the
+ * function has returned. */
+static void call_function(struct hal_queue *q)
 {
 	const struct record *r = cursor_record(q, q->issue);
 	const struct frame here = {.dev = q->dev, .outer = frames};
@@ -61,6 +65,8 @@ static void call(struct hal_queue *q)
 
 /* ---- clock=real -------------------------------------------------------------------- */
 
+/* Take the submitted callbacks off the list.  Return them linked by .callback_next,
+ * oldest first. */
 static struct hal_queue *take_all(struct callbacks *c)
 {
 	struct hal_queue *q = atomic_exchange(&c->list, NULL), *list = NULL;
@@ -81,17 +87,17 @@ static void *callbacks_main(void *arg)
 	struct callbacks *c = &dev->command.callbacks;
 
 	while (!atomic_load(&c->stop)) {
-		unsigned int look = atomic_load(&c->wake);
+		unsigned int seen = atomic_load(&c->wake);
 		struct hal_queue *q = take_all(c);
 
 		if (q == NULL) {
-			futex_wait(&c->wake, look, NULL);
+			futex_wait(&c->wake, seen, NULL);
 			continue;
 		}
 		while (q != NULL) {
 			struct hal_queue *next = q->callback_next;
 
-			call(q);
+			call_function(q);
 			engine_post(dev, &q->callback);
 			q = next;
 		}
@@ -125,8 +131,8 @@ int callbacks_start(struct hal_device *dev)
 	}
 	pthread_mutex_unlock(&c->start);
 	if (err != 0)
-		return fail(err, "%s: no thread for callbacks: %s", dev->name,
-			    hal_strerror(err));
+		return fail(err, "%s: cannot start the thread for host callbacks: %s",
+			    dev->name, hal_strerror(err));
 	return 0;
 }
 
@@ -144,7 +150,8 @@ void callbacks_stop(struct hal_device *dev)
 	(void)pthread_mutex_destroy(&c->start);
 }
 
-static void hand_to_caller(struct hal_queue *q)
+/* Have the callbacks thread call the host function of q. */
+static void push(struct hal_queue *q)
 {
 	struct callbacks *c = &q->dev->command.callbacks;
 	struct hal_queue *head = atomic_load_explicit(&c->list, memory_order_relaxed);
@@ -152,13 +159,14 @@ static void hand_to_caller(struct hal_queue *q)
 	do
 		q->callback_next = head;
 	while (!atomic_compare_exchange_weak(&c->list, &head, q));
-	/* It sleeps only after it has found the list empty, and this comes after that. */
+	/* The thread reads .wake before the list.  If it found the list empty, this keeps
+	 * it from sleeping. */
 	atomic_fetch_add(&c->wake, 1);
 	if (head == NULL)
 		futex_wake(&c->wake, 1);
 }
 
-/* ---- both -------------------------------------------------------------------------- */
+/* ---- both clocks ------------------------------------------------------------------- */
 
 void callback_begin(struct hal_queue *q)
 {
@@ -175,15 +183,16 @@ void callback_begin(struct hal_queue *q)
 		return;
 	}
 	if (!dev->virtual_clock) {
-		hand_to_caller(q);
+		push(q);
 		return;
 	}
-	/* Who calls back holds nothing: others may be the engine meanwhile, but no time
-	 * passes.  Its thread is needed afterwards. */
+	/* Release the engine lock during the call.  Another thread may be the engine
+	 * meanwhile, but virtual time does not pass.  This thread must not be cancelled
+	 * inside the function, since it continues the turn afterwards. */
 	cancel = dev->cancel_state;
 	dev->cancel_state = PTHREAD_CANCEL_DISABLE;
 	engine_leave(dev);
-	call(q);
+	call_function(q);
 	engine_enter(dev);
 	dev->cancel_state = cancel;
 	q->callback.fn(dev, &q->callback);

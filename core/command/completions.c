@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* completions.c - the engine's side of a ring of completions. */
+/* completions.c - write entries into a ring of completions (the engine's side). */
 #include "command/completions.h"
 
 #include "util/fd.h"
 #include "util/futex.h"
 
-/* One write for all that come before the reader has looked. */
+/* Entries that come before the reader has reset .notified cost one write(2) together. */
 void completions_notify(struct hal_completions *c)
 {
 	if (atomic_exchange(&c->notified, 1) == 0)
@@ -24,8 +24,7 @@ void completions_add(struct hal_queue *q, int status, uint64_t submit_ns, uint64
 	e->status = status;
 	e->reserved = 0;
 	e->submit_ns = submit_ns;
-	/* A device's clock is never quite the host's: nothing ends before it was given.
-	 */
+	/* The device's clock may lag: do not report an end before the submit. */
 	e->end_ns = end_ns > submit_ns ? end_ns : submit_ns;
 	atomic_store_explicit(&c->tail, tail + 1, memory_order_release);
 	completions_notify(c);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * completions.h - a ring into which the engine writes the ends of submissions of many
- * queues, and which one thread reads.
+ * completions.h - a ring of completions: the engine writes an entry for each submission
+ * that has completed, failed or been cancelled; one thread of the application reads them.
  *
- * It cannot overflow: a submission takes its place when it is made (.taken), and gives it
- * back when its entry has been read.
+ * Several queues may share a ring.  It cannot overflow: a submit reserves an entry
+ * (.taken), and the reader frees that entry after reading it.
  */
 #ifndef HAL_COMMAND_COMPLETIONS_H
 #define HAL_COMMAND_COMPLETIONS_H
@@ -22,17 +22,17 @@ struct hal_completions {
 	struct hal_completion *entries;
 	uint32_t size; /* a power of two */
 	int fd;
-	atomic_uint queues;
-	atomic_uint taken;    /* entries that are promised: in flight or unread */
+	atomic_uint queues;   /* that report to this ring */
+	atomic_uint taken;    /* entries reserved by submissions, or not read yet */
 	atomic_uint notified; /* 1: .fd is readable or is about to be */
-	atomic_uint tail;     /* the engine's */
-	atomic_uint head;     /* the reader's */
-	/* futex: the engine's; up to this entry it has seen to .fd.  And whether the
-	 * reader sleeps for it. */
+	atomic_uint tail;     /* entries written; by the engine */
+	atomic_uint head;     /* entries read; by the reader */
+	/* Entries for which the engine has made .fd readable; by the engine.  A futex on
+	 * which the reader sleeps while .awaited is 1. */
 	atomic_uint noticed, awaited;
 };
 
-/* By a submitting thread.  False: there is no room. */
+/* Reserve an entry for a submission.  Return false if all are reserved. */
 static inline bool completions_take(struct hal_completions *c)
 {
 	if (atomic_fetch_add_explicit(&c->taken, 1, memory_order_acquire) < c->size)
@@ -41,16 +41,17 @@ static inline bool completions_take(struct hal_completions *c)
 	return false;
 }
 
-/* What was taken is not used. */
+/* Return a reserved entry: there will be no submission for it. */
 static inline void completions_untake(struct hal_completions *c)
 {
 	atomic_fetch_sub_explicit(&c->taken, 1, memory_order_relaxed);
 }
 
-/* Makes .fd readable, unless it is. */
+/* Make .fd readable, unless it is. */
 void completions_notify(struct hal_completions *c);
 
-/* By the engine: a submission of q has ended; q->ending is its. */
+/* Write the entry of a submission of q that has completed, failed or been cancelled.
+ * Its tag is in q->retire_terms.  Engine only. */
 void completions_add(struct hal_queue *q, int status, uint64_t submit_ns,
 		     uint64_t end_ns);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* deferred.c - freeing what submitted work may still use. */
+/* deferred.c - free destroyed objects once submitted work no longer uses them. */
 #include "command/deferred.h"
 
 #include "loop/device.h"
 
-/* Anything in q that was submitted before d was destroyed. */
+/* Return whether q has work that was submitted before d was destroyed. */
 static bool may_use(struct hal_queue *q, const struct deferred *d)
 {
 	const struct record *r = &q->slots[q->retire.pos & q->ring.mask];
@@ -13,9 +13,9 @@ static bool may_use(struct hal_queue *q, const struct deferred *d)
 	       (r->submit_ns <= d->at_ns || r->submit_ns == SUBMIT_ASLEEP);
 }
 
-/* The first from here on, in the list of busy queues of part, that uses d. */
-static struct hal_queue *user_from(struct list *it, struct hal_partition *part,
-				   const struct deferred *d)
+/* Return the first busy queue of part, from it on, that may use d; NULL if none does. */
+static struct hal_queue *find_in_partition(struct list *it, struct hal_partition *part,
+					   const struct deferred *d)
 {
 	for (; it != &part->command.busy; it = it->next) {
 		struct hal_queue *q = container_of(it, struct hal_queue, busy);
@@ -26,7 +26,10 @@ static struct hal_queue *user_from(struct list *it, struct hal_partition *part,
 	return NULL;
 }
 
-static struct hal_queue *next_user(const struct deferred *d, struct list *partition,
+/* Return the first queue that may use d; NULL if none does.  Search from partition (a
+ * node of dev->space.partitions) on, and there from queue (a node of its busy queues;
+ * NULL: its first one) on. */
+static struct hal_queue *find_user(const struct deferred *d, struct list *partition,
 				   struct list *queue)
 {
 	struct hal_device *dev = d->dev;
@@ -34,8 +37,8 @@ static struct hal_queue *next_user(const struct deferred *d, struct list *partit
 	for (; partition != &dev->space.partitions; partition = partition->next) {
 		struct hal_partition *p =
 			container_of(partition, struct hal_partition, on_device);
-		struct hal_queue *q =
-			user_from(queue != NULL ? queue : p->command.busy.next, p, d);
+		struct hal_queue *q = find_in_partition(
+			queue != NULL ? queue : p->command.busy.next, p, d);
 
 		if (q != NULL || d->home != NULL)
 			return q;
@@ -44,7 +47,8 @@ static struct hal_queue *next_user(const struct deferred *d, struct list *partit
 	return NULL;
 }
 
-static void wait_at(struct deferred *d, struct hal_queue *q)
+/* Have d wait on q; free it if q is NULL. */
+static void wait_on(struct deferred *d, struct hal_queue *q)
 {
 	if (q == NULL) {
 		d->free(d);
@@ -54,9 +58,10 @@ static void wait_at(struct deferred *d, struct hal_queue *q)
 	q->slow |= SLOW_DEFERRED;
 }
 
-/* Who submits reads the time of an engine that sleeps, and may be slow: its message comes
- * long after that has woken, and what has no time yet would get one after d's. */
-static void stamp_all(const struct deferred *d)
+/* Set the missing submit times of the records that may use d.  A thread that submitted
+ * while the engine slept may send its message much later.  Without this, its records
+ * would then get a time after the destruction of d. */
+static void stamp_users(const struct deferred *d)
 {
 	hal_list_for_each (p, &d->dev->space.partitions) {
 		struct hal_partition *part =
@@ -72,19 +77,19 @@ static void stamp_all(const struct deferred *d)
 void deferred_free(struct deferred *d)
 {
 	if (!d->dev->virtual_clock)
-		stamp_all(d);
+		stamp_users(d);
 	d->at_ns = d->dev->now;
-	wait_at(d, next_user(d,
+	wait_on(d, find_user(d,
 			     d->home != NULL ? &d->home->host->on_device
 					     : d->dev->space.partitions.next,
 			     NULL));
 }
 
-void deferred_go_on(struct hal_queue *q)
+void deferred_advance(struct hal_queue *q)
 {
-	struct list gone;
+	struct list unused; /* by q */
 
-	list_init(&gone);
+	list_init(&unused);
 	while (!list_empty(&q->deferred)) {
 		struct deferred *d =
 			container_of(q->deferred.next, struct deferred, node);
@@ -92,22 +97,22 @@ void deferred_go_on(struct hal_queue *q)
 		if (may_use(q, d))
 			break;
 		list_take(&d->node);
-		list_add_before(&gone, &d->node);
+		list_add_before(&unused, &d->node);
 	}
 	if (list_empty(&q->deferred))
 		q->slow &= ~SLOW_DEFERRED;
-	while (!list_empty(&gone)) {
-		struct deferred *d = container_of(gone.next, struct deferred, node);
+	while (!list_empty(&unused)) {
+		struct deferred *d = container_of(unused.next, struct deferred, node);
 
 		list_take(&d->node);
-		/* Those before q in the list have nothing that old any more, or had it
-		 * after q: they came in when d was destroyed already. */
-		wait_at(d, next_user(d, &q->part->on_device,
+		/* Queues before q in the lists no longer use d: d has visited them, or
+		 * they became busy after d was destroyed. */
+		wait_on(d, find_user(d, &q->part->on_device,
 				     list_empty(&q->busy) ? NULL : q->busy.next));
 	}
 }
 
 void deferred_leave(struct hal_queue *q)
 {
-	deferred_go_on(q);
+	deferred_advance(q);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deferred.h - things are destroyed while submitted work uses them: freed when that has
- * ended.
+ * deferred.h - free a destroyed object once submitted work no longer uses it.
  *
- * What was submitted before now may use it, what comes later can not.  So it goes from
- * one busy queue to the next, and waits at each until that has nothing left which was
- * submitted before; a queue that has something to free looks once a command, whatever
- * the number of queues and of things.
+ * Only work that was submitted before the object was destroyed can use it.  So the object
+ * visits the busy queues, one after another.  It waits on a queue's list until all work
+ * submitted there before its destruction is retired.  Thus each retired command costs one
+ * check of its queue's list, however many queues and objects there are.
  */
 #ifndef HAL_COMMAND_DEFERRED_H
 #define HAL_COMMAND_DEFERRED_H
@@ -14,11 +13,17 @@
 #include "command/queue.h"
 #include "space/partition.h"
 
-/* By the engine; .dev, .part and .free are set.  Freed at once when nobody uses it. */
+/* Engine only. */
+
+/* Call d->free(d) as soon as no submitted work can use the object of d; at once if none
+ * can now.  .dev, .home and .free must be set. */
 void deferred_free(struct deferred *d);
-/* Something of q has ended. */
-void deferred_go_on(struct hal_queue *q);
-/* q is empty, and goes. */
+/* Have each object that waits on q, and that q no longer uses, wait on the next queue
+ * that may use it; free it if there is none.  Call after records of q have been retired.
+ */
+void deferred_advance(struct hal_queue *q);
+/* Do the same for q, which is empty and about to be destroyed: no object waits on it any
+ * more. */
 void deferred_leave(struct hal_queue *q);
 
 #endif

@@ -456,7 +456,7 @@ static ALWAYS_INLINE void retire_ended(struct hal_queue *q)
 		}
 		if (UNLIKELY((q->slow & (SLOW_DEFERRED | SLOW_OTHERS)) != 0)) {
 			if ((q->slow & SLOW_DEFERRED) != 0)
-				deferred_go_on(q);
+				deferred_advance(q);
 		} else if (q->inflight_count > 0) {
 			/* Nothing but what the device has is in between. */
 			if (!q->oldest->done)

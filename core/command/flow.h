@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flow.h - the way of a command, and the turns in which it goes it; by the engine. */
+/* flow.h - engine turns, and how commands move through a queue.  Engine only. */
 #ifndef HAL_COMMAND_FLOW_H
 #define HAL_COMMAND_FLOW_H
 
@@ -7,30 +7,32 @@
 #include "loop/device.h"
 #include "space/partition.h"
 
-/* One turn: takes in what has come, gives commands to the device, runs it until there is
- * an event or until_ns (or, clock=real, only looks), ends what has ended.  idle: lets
- * time pass though the device has nothing to do.  False: nothing happened. */
+/* Run one turn: read messages, issue commands, poll the device, retire commands.
+ * With clock=virtual the poll runs the device until it has an event or reaches until_ns;
+ * idle lets time pass although the device has no work.  With clock=real it only reads
+ * events.  Return false if nothing happened in the turn. */
 bool engine_turn(struct hal_device *dev, uint64_t until_ns, bool idle);
 
-/* Turns until t reaches value or fails, or somebody else wants to be the engine: true; or
- * until nothing happens. */
+/* Run turns until t reaches value or fails, or until another thread waits for the engine
+ * lock; then return true.  Return false after a turn in which nothing happened. */
 bool engine_turns(struct hal_device *dev, const struct hal_timeline *t, uint64_t value);
 
-/* The message of a queue: its ring has more. */
-void queue_message(struct hal_device *dev, struct message *l);
-/* Goes over what needs no device; makes the queue runnable when its next command does. */
+/* Handle hal_queue.message: the ring has new records. */
+void queue_message(struct hal_device *dev, struct message *msg);
+/* Execute the records of q that need no device.  Make q runnable if its next command
+ * needs the device and no state of q blocks it. */
 void queue_advance(struct hal_queue *q);
-/* The message that says so of a queue's callback. */
-void queue_returned(struct hal_device *dev, struct message *l);
-/* The callback at q->issue has returned. */
+/* Handle hal_queue.callback: the host function of q has returned. */
+void queue_returned(struct hal_device *dev, struct message *msg);
+/* Continue q after its host function, the record at q->issue, has returned. */
 void queue_called(struct hal_queue *q);
-/* Drops all that is in it; the device has nothing of it any more. */
+/* Drop every command of q, whose queue on the device is destroyed. */
 void queue_abandon(struct hal_queue *q) COLD;
-/* Nothing of it will run any more: its points fail, and what the device does not keep is
- * dropped. */
+/* Fail q (-ECANCELED), which is never to be resumed, and drop its commands.  Those that
+ * the device keeps are dropped with q. */
 void queue_end(struct hal_queue *q) COLD;
-/* The device has stopped inside q's oldest command, which it ran from start_ns to end_ns
- * and of which it keeps the progress. */
+/* Account a run from start_ns to end_ns of q's oldest command on the device, which the
+ * device has stopped inside and keeps the progress of. */
 void queue_stopped(struct hal_queue *q, uint64_t start_ns, uint64_t end_ns) COLD;
 
 #endif

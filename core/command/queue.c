@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - what a queue is called, has been given, waits for and lends. */
+/* queue.c - small operations on a queue: names, submit times, ends of waits. */
 #include "command/queue.h"
 
 #include "command/timeline.h"
@@ -26,7 +26,6 @@ const char *record_name(const struct record *r)
 	return r->cmd.op < ARRAY_LENGTH(names) ? names[r->cmd.op] : "wait or signal";
 }
 
-/* Submitted while the engine slept: device time is what it was when it woke. */
 void queue_stamp(struct hal_queue *q)
 {
 	unsigned int tail = ring_tail(&q->ring);

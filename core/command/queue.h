@@ -23,9 +23,10 @@ struct inflight {
 	uint64_t submit_ns, issue_ns, ready_ns;
 	uint64_t start_ns, end_ns;
 	int32_t status;
-	bool done;             /* completed by the device; earlier commands have not */
-	bool killed;           /* dropped by a suspend, to be submitted again */
-	struct hal_bk_cmd own; /* a copy, for a record in a block that queues share */
+	bool done;   /* the device has ended it; it waits for earlier ones to retire */
+	bool killed; /* dropped by a suspend, to be submitted again */
+	/* Copy of .record->cmd if the record is in a block, which queues may share. */
+	struct hal_bk_cmd own;
 };
 
 /* hal_queue.slow: each bit sends the end of a command or submission down the slow path.
@@ -33,11 +34,11 @@ struct inflight {
 #define SLOW_TRACE      1u
 #define SLOW_SUSPENDING 2u
 #define SLOW_DEADLINE   4u
-#define SLOW_NOTIFIES   8u   /* completions go into a ring (completions.h) */
-#define SLOW_DEFERRED   16u  /* objects wait in .deferred to be freed */
-#define SLOW_POLICY     32u  /* the policy has a hook for completions */
-#define SLOW_HEAD       64u  /* .retire_terms differ from .default_terms */
-#define SLOW_OTHERS     128u /* records that the engine executes lie between the cursors */
+#define SLOW_NOTIFIES   8u    /* completions go into a ring (completions.h) */
+#define SLOW_DEFERRED   16u   /* objects wait in .deferred to be freed */
+#define SLOW_POLICY     32u   /* the policy has a hook for completions */
+#define SLOW_HEAD       64u   /* .retire_terms differ from .default_terms */
+#define SLOW_OTHERS     128u  /* the device never gets some records between the cursors */
 #define SLOW_EXPECTS    256u  /* run times are predicted for the policy or a profile */
 #define SLOW_KILLED     512u  /* .sched.kills, .killed, .starving or .no_preempt is set */
 #define SLOW_STOPPED    1024u /* .sched.stopped_ns is not 0 */
@@ -49,7 +50,7 @@ struct inflight {
 
 /* hal_queue.stepping: each bit sends a step of .issue down the slow path. */
 #define STEP_TERMS   1u /* .issue_terms differ from .default_terms */
-#define STEP_JOURNAL 2u /* .replay.limit ends what may be issued */
+#define STEP_JOURNAL 2u /* only records up to .replay.limit may be issued */
 #define STEP_INSIDE  4u /* .inside must be kept up to date */
 
 enum queue_state {
@@ -58,16 +59,16 @@ enum queue_state {
 	QUEUE_SUSPENDED,
 };
 
-/* The terms of a submission: when it is due, and what identifies and ranks it. */
+/* The terms of a submission: its deadline, tag and priority. */
 struct terms {
-	uint64_t deadline_ns; /* relative to its submit; 0: none */
+	uint64_t deadline_ns; /* after the submit; 0: none */
 	uint64_t tag;
 	int32_t priority;
 };
 
 /* How urgent a queue is; smaller is more urgent. */
 struct urgency {
-	uint64_t rank;        /* of class and priority */
+	uint64_t rank;        /* class, then priority */
 	uint64_t deadline_ns; /* absolute; UINT64_MAX: none */
 };
 
@@ -76,25 +77,30 @@ enum { LEARNED_UNITS = 8 };
 /* Run times observed with one number of units. */
 struct by_units {
 	uint32_t units;     /* 0: entry is unused */
-	uint32_t plain : 1; /* the commands' work was unknown */
-	uint32_t seen : 31; /* commands observed; a profile's are not counted */
-	double ns, of; /* ns taken in total, for .of bytes or operations, or commands */
+	uint32_t plain : 1; /* the kernel does not say how much work a command is */
+	uint32_t seen : 31; /* commands observed; those of a profile are not counted */
+	/* Run time in total, and the work done in it: bytes or operations if the work is
+	 * known, else commands. */
+	double ns, of;
 };
 
-/* How far predictions were off: the relative errors of N runs, added up. */
+/* How far predicted run times were off: sum of the relative errors of .runs commands. */
 struct sureness {
 	double runs, error;
 };
 
-/* Run times of a queue's commands, for policies.  All sums decay: about the last eight
- * commands dominate. */
+/* Run times of a queue's commands, to predict the next ones for policies.  All sums
+ * decay: about the last eight commands dominate. */
 struct learned {
-	double work_ns, work_bytes, work; /* commands of known work */
-	double plain_ns, plain_bytes,
-		plain;   /* commands of unknown work, and their count */
-	uint64_t job_ns; /* run time of a submission of several commands; 0: unknown */
-	uint64_t job, part_ns; /* submission that is ending, and its run time so far */
-	uint64_t submit_ns;    /* when that was submitted */
+	/* Commands of known work: run time, bytes moved, work. */
+	double work_ns, work_bytes, work;
+	/* Commands of unknown work: run time, bytes moved, number of commands. */
+	double plain_ns, plain_bytes, plain;
+	uint64_t job_ns; /* average for submissions of several commands; 0: unknown */
+	/* Submission whose commands are completing: its number, the run time of its
+	 * commands so far, and when it was submitted. */
+	uint64_t job, part_ns;
+	uint64_t submit_ns;
 	struct by_units by[LEARNED_UNITS];
 	uint32_t by_next;
 	struct sureness sure;
@@ -106,29 +112,30 @@ struct learned {
 struct hal_queue {
 	struct object obj;
 
-	/* The submitting thread's.  Constant, except those after .ring. */
+	/* Of the submitting thread.  Constant: the fields from .slot_count to .part_bit,
+	 * except .ring_limit. */
 	atomic_uint open; /* QUEUE_OPEN* while it accepts work, 0 after a failure */
 	uint32_t slot_count;
 	struct hal_device *dev;
-	struct hal_partition
-		*part; /* whose units it uses: the host, if .home is a guest */
+	/* The partition whose units it uses: the host, if .home is a guest. */
+	struct hal_partition *part;
 	struct hal_partition *home; /* the partition it was created in */
 	struct record *slots;
 	struct hal_completions *completions;
-	uint32_t part_word;      /* index of its partition's bit in hal_program.bound */
-	unsigned int ring_limit; /* a ring tail up to which there is known to be space */
+	uint32_t part_word;      /* .part_bit is in this word of hal_program.bound */
+	unsigned int ring_limit; /* slots before this position are known to be free */
 	uint64_t part_bit;
 	counter submissions;
 	counter more_commands; /* commands minus submissions; may wrap below 0 */
 	struct ck_ring ring;
 
-	/* Any thread's, to notify the engine of new records. */
+	/* Notifies the engine of new records.  Any thread's. */
 	struct message message;
 	atomic_uint announced;
 
 	/* Constant. */
 	uint32_t inflight_max;
-	struct terms default_terms; /* of a submission without REC_HEAD */
+	struct terms default_terms; /* of a submission without a header */
 
 	/* The engine's, from here on. */
 	struct hal_timeline timeline;
@@ -136,39 +143,41 @@ struct hal_queue {
 	struct list
 		todo; /* on device.command.todo: may issue, or has a callback to run */
 	struct list busy;     /* on partition.command.busy while it is not empty */
-	struct list deferred; /* objects to free when it has passed their last use */
-	void *bk;
+	struct list deferred; /* objects to free once it no longer uses them */
+	void *bk;             /* the backend's queue */
+	/* The next record to issue, and the next to retire. */
 	union cursor issue, retire;
 	struct record *next; /* the record at .issue; valid while .runnable */
 	uint32_t slow;       /* SLOW_* */
 	uint32_t inflight_count;
-	struct inflight *oldest, *unused; /* in the circle: first in flight, first free */
+	struct inflight *oldest, *unused; /* of the circle: first in flight, first free */
 	uint64_t notified;                /* submissions reported to .completions */
 	struct terms issue_terms, retire_terms; /* of the submissions at the cursors */
 	uint8_t stepping;                       /* STEP_* */
-	/* Reasons not to issue its next command (or to go a slower way). */
+	/* Reasons not to issue its next command, or to take the slow path to it. */
 	union {
 		struct {
 			bool parked : 1; /* waits for a point, for a time, or for memory
 					  */
 			bool memory_watched : 1;  /* core/memory inspects each command */
 			bool journal_limited : 1; /* has reached .replay.limit */
-			bool runnable; /* the policy may pick it, or it is its partition's
-					  only one */
+			/* Its next command waits to be picked: by the policy, or as the
+			 * only runnable queue of its partition. */
+			bool runnable;
 			bool halted;   /* a command has failed and is not retired yet */
 			uint8_t state; /* enum queue_state */
 			int err;       /* first failure; nothing is issued after it */
 		};
 		uint64_t blockers; /* all of the above; 0: none is set */
 	};
-	bool failing;     /* the rest of the failed submission is being dropped */
+	bool failing;     /* the oldest submission is the one that failed */
 	bool inside;      /* a command of the submission at .issue has been issued */
 	bool in_callback; /* the host function at .issue is running */
 	struct waiter waiter;
-	struct timer timer;      /* ends .parked at a time */
+	struct timer timer;      /* ends the wait for a time */
 	char *fault;             /* error text of the command that has failed */
 	uint64_t unparked_ns;    /* when its last wait ended */
-	struct message callback; /* the host function has returned */
+	struct message callback; /* sent when the host function has returned */
 	struct hal_queue *callback_next;
 
 	struct {
@@ -190,28 +199,30 @@ struct hal_queue {
 		bool bk_suspended;  /* by the backend, not only by issuing nothing */
 		bool resume_wanted; /* resume it once the suspend under way has ended */
 		bool final;         /* never to be resumed */
-		bool policy_stops;  /* suspended by the policy, or about to be */
-		bool policy_asks;   /* about to be, with .suspend_mode */
+		bool policy_stops;  /* the policy has suspended it or requested that */
+		bool policy_asks;   /* requested, with .suspend_mode, and not begun yet */
 		uint32_t frozen; /* in-flight commands that the device keeps but does not
 				    run */
-		uint64_t stopped_ns; /* run time of the oldest before it was stopped
-					inside */
+		/* Run time of the oldest in-flight command until it was stopped inside.
+		 */
+		uint64_t stopped_ns;
 
 		/* Preemption (preempt.c). */
 		bool preempts;  /* less urgent queues may be preempted for it */
-		bool urgent;    /* that is so now, and partition.sched.urgent counts it */
+		bool urgent;    /* it preempts now; partition.sched.urgent counts it */
 		uint32_t kills; /* times the command at .retire has been killed */
 		bool killed;    /* that command has been killed, started or not */
 		uint64_t killed_ran_ns; /* run time lost by the kill under way */
-		bool starving; /* was preempted at .starving_ns, and has run nothing since
-				*/
-		bool no_preempt; /* starved for too long: not stopped inside a command
-				    again */
+		/* It was preempted at .starving_ns and has completed no command since. */
+		bool starving;
+		/* It starved for too long: only DRAIN may stop it until it completes a
+		 * command. */
+		bool no_preempt;
 		uint64_t starving_ns;
 		struct list preempted;            /* on partition.sched.preempted */
-		struct urgency preempted_urgency; /* its urgency at that time */
-		uint64_t protected_until; /* completed commands before the policy may stop
-					     it */
+		struct urgency preempted_urgency; /* its urgency when it was preempted */
+		/* The policy may stop it once it has completed this many commands. */
+		uint64_t protected_until;
 
 		/* Urgency inherited from queues that wait for a point of this one
 		 * (inherit.c). */
@@ -228,12 +239,13 @@ struct hal_queue {
 	} sched;
 
 	struct {
-		struct list evict_turn; /* on evict.turns: its next command needs a buffer
-					   that is not on the device */
-		uint64_t evict_ns;      /* since when */
-		bool parked; /* .parked is because of memory (recolor.h, evict.h,
-			      * bimodal.h)
-			      */
+		/* On evict.turns since .evict_ns: its next command needs a buffer that is
+		 * not on the device. */
+		struct list evict_turn;
+		uint64_t evict_ns;
+		/* The outer .parked is set because of memory (recolor.h, evict.h,
+		 * bimodal.h). */
+		bool parked;
 	} memory;
 
 	struct {
@@ -242,7 +254,7 @@ struct hal_queue {
 	} observe;
 
 	struct {
-		unsigned int limit; /* ring tail of what the journal has */
+		unsigned int limit; /* the journal has the records before this position */
 	} replay;
 
 	struct inflight inflight[];
@@ -250,13 +262,13 @@ struct hal_queue {
 
 /* Write the name of q into text, for an error message. */
 void queue_describe(const struct hal_queue *q, char *text, size_t size);
-/* Give records that were submitted while the engine slept the current time. */
+/* Set the submit time of records that were submitted while the engine slept. */
 void queue_stamp(struct hal_queue *q) COLD;
 /* Stop waiting for a point or a time. */
 void queue_unpark(struct hal_queue *q);
 /* Withdraw the urgency that q donates to the queue whose point it waited for. */
 void queue_withdraw_urgency(struct hal_queue *q) COLD;
-/* Have the scheduler re-evaluate the urgency that x inherits. */
+/* Have the scheduler re-evaluate the urgency that x inherits, later in this turn. */
 void queue_inherited_changed(struct hal_queue *x);
 
 /* Return the number of commands submitted to q. */
@@ -265,6 +277,7 @@ static inline uint64_t queue_commands(const struct hal_queue *q)
 	return counter_get(&q->submissions) + counter_get(&q->more_commands);
 }
 
+/* Return the record at c. */
 static inline struct record *cursor_record(const struct hal_queue *q, union cursor c)
 {
 	struct record *r = &q->slots[c.pos & q->ring.mask];
@@ -296,7 +309,7 @@ static inline struct record *queue_next(struct hal_queue *q)
 								  : cursor_record(q, c);
 }
 
-/* Have the engine look at q in this turn: it may issue, or has a callback to run. */
+/* Have the engine process q in this turn: it may issue, or has a callback to run. */
 static inline void queue_todo(struct hal_queue *q)
 {
 	if (list_empty(&q->todo))

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.h - what crosses a queue's ring: 64 bytes a command, more with arguments.
+ * record.h - the records in a queue's ring: one for each command, wait or signal.
  *
- * The ring is Concurrency Kit's, but for its entries: ours take several slots, so its
- * ends are moved by as many at once.  Its fences are assembly, which the thread sanitizer
- * does not see: it is told.
+ * The submitting thread writes records into the ring, the engine reads them.  A record
+ * takes one slot of 64 bytes.  A launch takes up to three more for its arguments.
+ *
+ * The ring is struct ck_ring of Concurrency Kit, with functions of our own that move its
+ * ends by several slots at once.  The thread sanitizer does not see the fences of
+ * Concurrency Kit, which are assembly, so the RING_ macros announce them.
  */
 #ifndef HAL_COMMAND_RECORD_H
 #define HAL_COMMAND_RECORD_H
@@ -22,34 +25,35 @@
 
 #include "util/compiler.h"
 
-/* Kinds of record beside those of enum hal_op. */
+/* Values of record.cmd.op in addition to enum hal_op. */
 enum {
 	REC_WAIT = 32,
 	REC_SIGNAL,
-	REC_HEAD,    /* what a submission asks for beside its commands */
-	REC_BLOCK,   /* the commands lie elsewhere: a recorded sequence, or too many */
-	REC_RECOLOR, /* recolor.h: a buffer is about to move */
-	REC_RECOLORED,
+	REC_HEAD,      /* submission header: start time, deadline, tag, priority */
+	REC_BLOCK,     /* refers to a block of records outside the ring */
+	REC_RECOLOR,   /* begins to move a buffer to other channels (recolor.h) */
+	REC_RECOLORED, /* ends that move */
 };
 
-/* record.own */
+/* Bits of record.own. */
 #define REC_END          1u /* last of its submission */
 #define REC_INNER        2u /* in a block, not in the ring */
-#define REC_WHOLE        4u /* its submission has one command */
+#define REC_WHOLE        4u /* the only command of its submission */
 
 #define SLOT_BYTES       64u
 #define INLINE_ARGS_MAX  8u
 #define RECORD_SLOTS_MAX 4u /* a launch of INLINE_ARGS_MAX arguments */
 #define RECORD_POINTS    2u
 
-/* record.submit_ns: the engine slept; it takes its own time when it wakes. */
+/* Value of record.submit_ns if the engine slept at the submit.  The engine replaces it by
+ * the device time when it reads the record. */
 #define SUBMIT_ASLEEP UINT64_MAX
 
 struct block;
 struct recolor;
 
-/* A record takes one slot of 64 bytes, a launch more: its arguments lie behind it.  What
- * the device is to do lies there as the backend takes it, so that nothing is copied. */
+/* One record.  .cmd of a device command has the form that the backend takes, so that the
+ * engine need not copy it.  The arguments of a launch follow in the next slots. */
 struct record {
 	union {
 		struct hal_bk_cmd cmd;
@@ -73,40 +77,44 @@ struct record {
 					hal_host_fn fn;
 					void *user;
 				} host;
-				/* Behind the first there may be none. */
+				/* REC_WAIT, REC_SIGNAL.  The second may be unused:
+				 * .timeline is NULL. */
 				struct hal_point point[RECORD_POINTS];
 				struct {
 					uint64_t not_before_ns, deadline_ns, tag;
 					int32_t priority;
 					uint32_t flags; /* HAL_SUBMIT_* */
-				} head;
-				struct block *block;
+				} head;                 /* REC_HEAD */
+				struct block *block;    /* REC_BLOCK */
 				struct recolor *recolor;
 			};
 		};
 	};
-	uint64_t
-		submit_ns; /* or SUBMIT_ASLEEP; of records of a block: its own record's */
+	/* Device time of the submit, or SUBMIT_ASLEEP.  Not used inside a block, where
+	 * the REC_BLOCK record has it. */
+	uint64_t submit_ns;
 };
 
 _Static_assert(sizeof(struct record) == SLOT_BYTES, "a record is one slot");
 _Static_assert(offsetof(struct record, launch.kernel) >=
 		       offsetof(struct hal_bk_cmd, launch.groups) + 3 * sizeof(uint32_t),
-	       "the kernel's handle lies behind what the backend sees of a launch");
+	       "the kernel's handle is outside of the fields that backends read");
 
-/* Not changed while anybody but its maker has it. */
+/* Records outside of the ring: a recorded sequence, or a submission too large for the
+ * ring.  Constant once it is submitted, since several queues may share it. */
 struct block {
-	atomic_uint refs;
+	atomic_uint refs; /* records and sequences that refer to it */
 	uint32_t slots;
 	struct record rec[];
 };
 
+/* Release a reference to b.  Return true if it was the last: the caller then frees b. */
 static inline bool block_put(struct block *b)
 {
 	return atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1;
 }
 
-/* As cmd.flags of a record. */
+/* Return the value of cmd.flags of a record with these parts. */
 static inline uint32_t record_flags(uint32_t flags, uint32_t slots, uint32_t own)
 {
 	return flags | slots << 16 | own << 24;
@@ -123,25 +131,26 @@ static inline bool record_has_points(const struct record *r)
 	     p != (r)->point + RECORD_POINTS && p->timeline != NULL; p++)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-/* Records of n points. */
+/* Return the number of records that n points take. */
 static inline uint32_t point_slots(uint32_t n)
 {
 	return (n + RECORD_POINTS - 1) / RECORD_POINTS;
 }
 
-/* Slots of a launch with n arguments. */
+/* Return the number of slots that a launch with n arguments takes. */
 static inline uint32_t launch_slots(uint32_t n)
 {
 	return 1 +
 	       (n * (uint32_t)sizeof(struct hal_bk_arg) + SLOT_BYTES - 1) / SLOT_BYTES;
 }
 
+/* Return the arguments of r, a launch in the ring. */
 static inline struct hal_bk_arg *record_args(struct record *r)
 {
 	return (struct hal_bk_arg *)(void *)(r + 1);
 }
 
-/* A command for the device, not one that the engine carries out. */
+/* Return true if r is a command for the device, false if the engine executes it. */
 static inline bool record_for_device(const struct record *r)
 {
 	return r->cmd.op <= HAL_OP_LAUNCH || r->cmd.op == HAL_OP_TIMESTAMP;
@@ -149,7 +158,8 @@ static inline bool record_for_device(const struct record *r)
 
 #define RECORD_MEMORY_MAX HAL_ARGS_MAX
 
-/* The memory that a command uses, as the backend names it, to mem; how much. */
+/* Write the backend's handles of the memory that r uses to mem, which has
+ * RECORD_MEMORY_MAX entries.  Return their number. */
 static inline uint32_t record_memory(const struct record *r, const void **mem)
 {
 	const struct hal_bk_cmd *c = &r->cmd;
@@ -176,16 +186,16 @@ static inline uint32_t record_memory(const struct record *r, const void **mem)
 	}
 }
 
-/* For texts and traces. */
+/* Return the name of r for messages and traces. */
 const char *record_name(const struct record *r);
 
-/* A place in a queue's stream of records; inner counts slots inside a block. */
+/* A position in a queue's stream of records. */
 union cursor {
 	struct {
-		unsigned int pos;
-		uint32_t inner;
+		unsigned int pos; /* in the ring, not masked */
+		uint32_t inner;   /* slot inside the block at .pos */
 	};
-	uint64_t both; /* for one comparison */
+	uint64_t both; /* to compare both fields at once */
 };
 
 static inline bool cursor_same(union cursor a, union cursor b)
@@ -203,7 +213,7 @@ static inline bool cursor_same(union cursor a, union cursor b)
 #define RING_RELEASE(p) ((void)0)
 #endif
 
-/* The engine: where the submitting thread is. */
+/* Return the ring's tail: the end of the records submitted so far.  Engine only. */
 static inline unsigned int ring_tail(struct ck_ring *ring)
 {
 	unsigned int tail = ck_pr_load_uint(&ring->p_tail);
@@ -213,7 +223,7 @@ static inline unsigned int ring_tail(struct ck_ring *ring)
 	return tail;
 }
 
-/* The engine: slots before pos may be written again. */
+/* Let the submitting thread write the slots before pos again.  Engine only. */
 static inline void ring_release(struct ck_ring *ring, unsigned int pos)
 {
 	RING_RELEASE(&ring->c_head);
@@ -221,7 +231,7 @@ static inline void ring_release(struct ck_ring *ring, unsigned int pos)
 	ck_pr_store_uint(&ring->c_head, pos);
 }
 
-/* The submitting thread: where the engine is. */
+/* Return the ring's head: slots before it are free.  Submitting thread only. */
 static inline unsigned int ring_head(struct ck_ring *ring)
 {
 	unsigned int head = ck_pr_load_uint(&ring->c_head);
@@ -231,6 +241,7 @@ static inline unsigned int ring_head(struct ck_ring *ring)
 	return head;
 }
 
+/* Submit the records before tail to the engine.  Submitting thread only. */
 static inline void ring_publish(struct ck_ring *ring, unsigned int tail)
 {
 	RING_RELEASE(&ring->p_tail);

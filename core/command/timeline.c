@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline.c - counters that work waits on and signals; the first error sticks. */
+/* timeline.c - timelines: raise them, make them fail, call their waiters. */
 #include "command/timeline.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "replay/journal.h"
 #include "util/error.h"
 
-/* Tells those who wait for at most value; err tells all. */
+/* Call the waiters for values up to value; with err, all waiters. */
 static void notify_waiters(struct hal_timeline *t, uint64_t value, int err)
 {
 	struct heap_node *n;
@@ -31,9 +31,10 @@ void timeline_notify(struct hal_timeline *t, uint64_t value)
 	notify_waiters(t, value, 0);
 }
 
-static void notify_all(struct hal_timeline *t)
+/* Call the waiters that t->seen and t->seen_err concern. */
+static void notify_seen(struct hal_timeline *t)
 {
-	/* What was reached before it failed has been reached. */
+	/* Values reached before the failure count as reached. */
 	notify_waiters(t, t->seen, 0);
 	if (t->seen_err != 0)
 		notify_waiters(t, 0, t->seen_err);
@@ -45,24 +46,25 @@ void timeline_read(struct hal_timeline *t, uint64_t value, int err)
 		t->seen = value;
 	if (t->seen_err == 0)
 		t->seen_err = err;
-	notify_all(t);
+	notify_seen(t);
 }
 
-static void raised(struct hal_device *dev, struct message *l)
+/* Handle the message of a timeline. */
+static void read_change(struct hal_device *dev, struct message *msg)
 {
-	struct hal_timeline *t = container_of(l, struct hal_timeline, message);
+	struct hal_timeline *t = container_of(msg, struct hal_timeline, message);
 
 	int err;
 	uint64_t value;
 
 	announce_again(&t->announced);
-	/* The error first: a value read after it is the last one there will be. */
+	/* Read the error first.  If it is set, the value can no longer change. */
 	err = timeline_error(t);
 	value = atomic_load_explicit(&t->value, memory_order_acquire);
 	journal_raised(t, value, err);
 	timeline_read(t, value, err);
 	dev->acted = true;
-	/* Its owner may take it away from now on. */
+	/* From here on t may be destroyed. */
 	atomic_fetch_sub(&t->pending, 1);
 }
 
@@ -71,7 +73,7 @@ void timeline_init(struct hal_timeline *t, struct hal_device *dev)
 	t->obj.magic = OBJECT_MAGIC(OBJECT_TIMELINE);
 	t->dev = dev;
 	t->user = dev;
-	t->message.fn = raised;
+	t->message.fn = read_change;
 }
 
 struct hal_timeline *timeline_make(struct hal_device *dev)
@@ -85,21 +87,20 @@ struct hal_timeline *timeline_make(struct hal_device *dev)
 
 void timeline_fini(struct hal_timeline *t)
 {
-	struct stuck *s;
+	struct failure *f;
 
 	t->user = NULL;
 	t->raiser = NULL;
 	object_retire(&t->obj);
 	notify_waiters(t, 0, -ECANCELED);
-	s = atomic_exchange(&t->stuck, NULL);
-	if (s != &t->plain)
-		free(s);
+	f = atomic_exchange(&t->failure, NULL);
+	if (f != &t->spare)
+		free(f);
 }
 
-/* The engine that t belongs to is to look at it. */
 void timeline_announce(struct hal_timeline *t)
 {
-	/* The message is in it until it is read: it counts as pending. */
+	/* Count the message, which is part of t, until the engine has read it. */
 	atomic_fetch_add(&t->pending, 1);
 	if (announce_first(&t->announced))
 		engine_post(t->dev, &t->message);
@@ -107,8 +108,8 @@ void timeline_announce(struct hal_timeline *t)
 		atomic_fetch_sub(&t->pending, 1);
 }
 
-/* For all to see.  False: it is there already, or has failed. */
-static bool show_value(struct hal_timeline *t, uint64_t value)
+/* Raise t->value.  Return false if it is not lower than value, or t has failed. */
+static bool publish_value(struct hal_timeline *t, uint64_t value)
 {
 	uint64_t now = atomic_load_explicit(&t->value, memory_order_relaxed);
 
@@ -119,35 +120,37 @@ static bool show_value(struct hal_timeline *t, uint64_t value)
 	return true;
 }
 
-static bool show_failure(struct hal_timeline *t, int err, const char *text)
+/* Set t->failure.  Return false if t has failed before. */
+static bool publish_failure(struct hal_timeline *t, int err, const char *text)
 {
 	size_t length = strlen(text) + 1;
-	struct stuck *none = NULL, *s;
+	struct failure *none = NULL, *f;
 
 	if (timeline_error(t) != 0)
 		return false;
-	s = malloc(sizeof(*s) + length);
-	if (s != NULL) {
-		memcpy(s + 1, text, length);
-		s->text = (const char *)(s + 1);
+	f = malloc(sizeof(*f) + length);
+	if (f != NULL) {
+		memcpy(f + 1, text, length);
+		f->text = (const char *)(f + 1);
 	} else {
-		s = &t->plain;
-		s->text = hal_strerror(err);
+		f = &t->spare;
+		f->text = hal_strerror(err);
 	}
-	s->err = err;
-	if (atomic_compare_exchange_strong(&t->stuck, &none, s))
+	f->err = err;
+	if (atomic_compare_exchange_strong(&t->failure, &none, f))
 		return true;
-	if (s != &t->plain)
-		free(s);
+	if (f != &t->spare)
+		free(f);
 	return false;
 }
 
 void timeline_raise(struct hal_timeline *t, uint64_t value, struct hal_device *here)
 {
-	bool raised_it = show_value(t, value);
+	bool raised_it = publish_value(t, value);
 
 	if (t->dev == here) {
-		/* Whatever others have raised it to: their message comes in its turn. */
+		/* .value may be higher: the message of the thread that raised it is
+		 * still unread. */
 		if (t->seen_err == 0 && value > t->seen) {
 			t->seen = value;
 			if (!heap_empty(&t->waiters))
@@ -161,7 +164,7 @@ void timeline_raise(struct hal_timeline *t, uint64_t value, struct hal_device *h
 void timeline_fail(struct hal_timeline *t, int err, const char *text,
 		   struct hal_device *here)
 {
-	bool failed_it = show_failure(t, err, text);
+	bool failed_it = publish_failure(t, err, text);
 
 	if (t->dev == here) {
 		if (t->seen_err == 0)
