@@ -196,7 +196,7 @@ struct hal_queue {
 		uint64_t suspend_count;
 		uint64_t suspend_asked_ns;
 		uint8_t suspend_mode;
-		bool bk_suspended;  /* by the backend, not only by issuing nothing */
+		bool bk_suspended;  /* the backend has suspended it, too */
 		bool resume_wanted; /* resume it once the suspend under way has ended */
 		bool final;         /* never to be resumed */
 		bool policy_stops;  /* the policy has suspended it or requested that */

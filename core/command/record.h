@@ -43,7 +43,7 @@ enum {
 #define SLOT_BYTES       64u
 #define INLINE_ARGS_MAX  8u
 #define RECORD_SLOTS_MAX 4u /* a launch of INLINE_ARGS_MAX arguments */
-#define RECORD_POINTS    2u
+#define RECORD_POINTS    2u /* points in a REC_WAIT or REC_SIGNAL record */
 
 /* Value of record.submit_ns if the engine slept at the submit.  The engine replaces it by
  * the device time when it reads the record. */
@@ -144,7 +144,7 @@ static inline uint32_t launch_slots(uint32_t n)
 	       (n * (uint32_t)sizeof(struct hal_bk_arg) + SLOT_BYTES - 1) / SLOT_BYTES;
 }
 
-/* Return the arguments of r, a launch in the ring. */
+/* Return the arguments of r, a launch. */
 static inline struct hal_bk_arg *record_args(struct record *r)
 {
 	return (struct hal_bk_arg *)(void *)(r + 1);

@@ -51,11 +51,11 @@ struct timer {
 
 /* Host functions of clock=real run on a thread of their own, started with the first. */
 struct callbacks {
-	pthread_mutex_t start; /* guards .thread while the first ones are submitted */
+	pthread_mutex_t start; /* guards the start of .thread */
 	pthread_t thread;
 	atomic_bool running;
-	_Atomic(struct hal_queue *) list; /* pushed by the engine */
-	atomic_uint wake;                 /* futex */
+	_Atomic(struct hal_queue *) list; /* to be called; pushed by the engine */
+	atomic_uint wake;                 /* futex: changes with each push */
 	atomic_bool stop;
 };
 
@@ -94,7 +94,8 @@ enum preempt {
 	PREEMPT_NEVER,
 };
 
-/* Which queues are preempted for which; each includes the ones before it. */
+/* Which queues may be preempted for which others.  Each value includes those before it.
+ */
 enum preempt_for {
 	PREEMPT_FOR_CLASS,    /* best effort for latency-critical */
 	PREEMPT_FOR_DEADLINE, /* any less urgent queue for one with a deadline */
@@ -210,8 +211,9 @@ struct turn_listener {
 	void (*lost)(struct hal_queue *q);
 };
 
-/* hal_device.intake */
-#define INTAKE_SLEPT   1u /* it slept: records may lack a submit time (SUBMIT_ASLEEP) */
+/* hal_device.intake: flags for the engine when it accepts records. */
+#define INTAKE_SLEPT                                                                     \
+	1u /* the engine slept: records may lack a submit time (SUBMIT_ASLEEP) */
 #define INTAKE_JOURNAL 2u /* accepted submissions are recorded */
 
 /* Fields are grouped by the module that owns them.  Those outside of a group belong to
@@ -254,7 +256,7 @@ struct hal_device {
 	pthread_rwlock_t shape;
 
 	/* The engine's, from here on. */
-	uint64_t now;
+	uint64_t now;   /* device time, as last read */
 	bool acted;     /* this turn has done something */
 	uint8_t work;   /* WORK_* */
 	uint8_t intake; /* INTAKE_* */
@@ -264,15 +266,16 @@ struct hal_device {
 	struct list programs_loaded;
 	uint32_t next_queue_id, next_timeline_id;
 
-	/* clock=real */
+	/* The engine's thread, with clock=real. */
 	bool (*turn)(struct hal_device *dev, uint64_t until_ns, bool idle);
 	pthread_t thread;
 	bool has_thread;
 	atomic_bool stop;
-	int wake_fd, event_fd;
+	int wake_fd;  /* wakes the thread if .event_fd is in use; else -1 */
+	int event_fd; /* readable if the device has events; -1: it has no such fd */
 
 	struct {
-		counter ended; /* commands completed */
+		counter ended; /* commands that completed, failed or were dropped */
 		/* 1: a poll whose only event is one completion also issues the next
 		 * command.  -1: never, since the device needs a doorbell after submits.
 		 */
@@ -284,8 +287,9 @@ struct hal_device {
 		/* Queue whose records are being retired.  It needs no entry in .todo when
 		 * its own signal ends its wait. */
 		const struct hal_queue *retiring;
-		uint32_t
-			pending; /* events the device owes: commands, suspends, resizes */
+		/* Events that the device has yet to report: ends of commands, suspends
+		 * and resizes. */
+		uint32_t pending;
 		struct callbacks callbacks;
 		atomic_uint callbacks_begun; /* host functions that have not returned */
 	} command;
