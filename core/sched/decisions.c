@@ -129,7 +129,7 @@ void decision_text(const struct decision *d, char *text, size_t size)
 	case DECIDED_OLDEST:
 		turn_text(d, text, size);
 		break;
-	case DECIDED_NOBODY:
+	case DECIDED_HOLD:
 		if (d->n[0] == HAL_POLICY_NEVER)
 			add(text, size, "serves nobody until something happens");
 		else
@@ -154,10 +154,10 @@ void decision_text(const struct decision *d, char *text, size_t size)
 		add(text, size, "goes on, says the policy");
 		add_error(text, size, d->n[0]);
 		break;
-	case DECIDED_WAY:
+	case DECIDED_PREEMPT:
 		way_text(d, text, size);
 		break;
-	case DECIDED_GO_ON:
+	case DECIDED_RESUME:
 		add(text, size, "goes on, nothing is left that it made way for");
 		break;
 	case DECIDED_UNITS:

@@ -18,14 +18,14 @@ enum decision_kind {
 	DECIDED_POLICY, /* by the policy, which keeps them itself */
 	DECIDED_OLDEST, /* by arrival: the policy is not followed */
 	/* What else has been decided: */
-	DECIDED_NOBODY,    /* of a partition, until: time */
+	DECIDED_HOLD,      /* of a partition, until: time */
 	DECIDED_OVERRULED, /* of a queue: text */
 	DECIDED_FAULT,     /* text */
 	DECIDED_FALLBACK,  /* text */
 	DECIDED_STOP,      /* by the policy, of a queue: mode, error */
 	DECIDED_START,     /* the same: error */
-	DECIDED_WAY,       /* a queue makes way: mode, for which, wait, loss, slack */
-	DECIDED_GO_ON,     /* of a queue that has made way */
+	DECIDED_PREEMPT,   /* a queue makes way: mode, for which, wait, loss, slack */
+	DECIDED_RESUME,    /* of a queue that has made way */
 	DECIDED_UNITS,     /* of a partition: from, to, error */
 	DECIDED_LIMIT,     /* of a partition: bytes, window, error */
 	DECIDED_INSTALL,   /* text: the policy */

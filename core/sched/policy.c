@@ -49,7 +49,7 @@ static ALWAYS_INLINE void see(struct hal_queue *q)
 		v->head.deadline_ns = submit_ns + q->issue_terms.deadline_ns;
 	v->head.priority = q->issue_terms.priority;
 	if (UNLIKELY(inherits(q)))
-		inherit_see(q);
+		inherit_into_view(q);
 	v->head.op = r->cmd.op;
 	v->head.flags = r->flags & HAL_CMD_REPLAYABLE;
 	v->head.work = record_work(r);
@@ -140,7 +140,7 @@ static bool preempts(const struct hal_queue *q)
 	       q->dev->sched.limits.preempt_for != PREEMPT_FOR_CLASS;
 }
 
-void policy_class_now(struct hal_queue *q, uint32_t service_class)
+void policy_set_class(struct hal_queue *q, uint32_t service_class)
 {
 	policy_class(q->part, service_class);
 	q->sched.policy_view.service_class = (uint16_t)service_class;
@@ -209,7 +209,7 @@ static NOINLINE struct hal_queue *ask(struct hal_partition *part)
 			    */
 		return watchdog_oldest(part);
 	if (v == NULL)
-		return watchdog_nobody_named(part, o.until_ns);
+		return watchdog_no_choice(part, o.until_ns);
 	q = queue_of(v);
 	/* Memory of queues is not given back: one that is gone can be told, too. */
 	if (!OBJECT_OK(q, OBJECT_QUEUE) || q->part != part || !q->runnable ||
@@ -301,7 +301,7 @@ static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
 	else
 		n = first_of_classes(part, &held);
 	if (n == NULL)
-		return watchdog_nobody_named(part, held);
+		return watchdog_no_choice(part, held);
 	q = container_of(n, struct hal_queue, sched.order);
 	heap_take(policy_heap(q), n);
 	return q;

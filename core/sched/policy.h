@@ -69,7 +69,7 @@ void policy_detach(struct hal_queue *q);
 /* A queue of that class comes. */
 void policy_class(struct hal_partition *part, uint32_t service_class);
 /* q, which the policy has not, is of that class now. */
-void policy_class_now(struct hal_queue *q, uint32_t service_class);
+void policy_set_class(struct hal_queue *q, uint32_t service_class);
 /* Whoever comes would be alone, and need not be asked about. */
 static inline bool policy_alone(const struct hal_partition *part)
 {

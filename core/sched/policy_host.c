@@ -84,12 +84,12 @@ static int ask_stop(struct hal_queue *q, uint32_t mode)
 			    "kills = %u",
 			    q->obj.id, q->sched.kills, q->dev->sched.limits.kills);
 	if (mode != HAL_SUSPEND_DRAIN &&
-	    (q->sched.no_preempt || (q->sched.starving && suspend_too_long(q))))
+	    (q->sched.no_preempt || (q->sched.starving && suspend_starved_too_long(q))))
 		return fail(EBUSY,
 			    "queue %u: it has been stopped for too long without getting "
 			    "on, by DRAIN alone until a command of it has ended",
 			    q->obj.id);
-	if (inherits(q) && inherit_is_above(q))
+	if (inherits(q) && inherit_raises_rank(q))
 		return fail(EBUSY, "queue %u: one that stands above it waits for it",
 			    q->obj.id);
 	err = suspend_check(q, mode, false);
@@ -112,13 +112,13 @@ static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode
 	return err;
 }
 
-void policy_carry_out(struct hal_queue *q)
+void policy_begin_stop(struct hal_queue *q)
 {
 	q->sched.policy_asks = false;
 	/* Though the application may have suspended and resumed it since. */
 	q->sched.policy_stops = true;
 	if (suspend_begin(q, q->sched.suspend_mode, false) == 0) {
-		suspend_for_others(q);
+		suspend_mark_starving(q);
 		watchdog_limit_stop(q->dev, q);
 		return;
 	}

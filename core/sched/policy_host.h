@@ -11,7 +11,7 @@
 int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		   struct hal_bk_config *cfg);
 /* Stop q, as the policy has asked. */
-void policy_carry_out(struct hal_queue *q) COLD;
+void policy_begin_stop(struct hal_queue *q) COLD;
 /* Start q, which the policy has stopped. */
 int policy_start_queue(struct hal_queue *q);
 

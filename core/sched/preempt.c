@@ -114,7 +114,7 @@ static void let_go_on(struct hal_partition *part)
 
 		if (is_outranked(v))
 			continue;
-		DECIDED(part->dev, DECIDED_GO_ON, part, v, NULL, 0);
+		DECIDED(part->dev, DECIDED_RESUME, part, v, NULL, 0);
 		resume_preempted(v);
 	}
 }
@@ -128,7 +128,7 @@ static void no_more(struct hal_queue *q)
 
 static bool too_long(struct hal_queue *v)
 {
-	if (!suspend_too_long(v))
+	if (!suspend_starved_too_long(v))
 		return false;
 	counter_add(&v->dev->sched.faults.starved, 1);
 	/* Named, and not held against the policy. */
@@ -291,9 +291,9 @@ static void stop_for(const struct hal_queue *q, struct hal_queue *v, uint32_t mo
 	if (err != 0)
 		return;
 	way = way_of(v->dev, mode, w);
-	suspend_for_others(v);
+	suspend_mark_starving(v);
 	list_add_before(&v->part->sched.preempted, &v->sched.preempted);
-	DECIDED(v->dev, DECIDED_WAY, NULL, v, NULL, mode, q->obj.id, way.wait_ns,
+	DECIDED(v->dev, DECIDED_PREEMPT, NULL, v, NULL, mode, q->obj.id, way.wait_ns,
 		way.lost_ns, slack_ns);
 }
 
@@ -396,7 +396,7 @@ static void make_way(struct hal_queue *q)
 	}
 }
 
-void preempt_look(struct hal_queue *q)
+void preempt_update(struct hal_queue *q)
 {
 	if (!is_urgent(q)) {
 		no_more(q);
@@ -409,7 +409,7 @@ void preempt_look(struct hal_queue *q)
 		make_way(q);
 }
 
-void preempt_spare(struct hal_queue *q)
+void preempt_cancel(struct hal_queue *q)
 {
 	if (!list_empty(&q->sched.preempted))
 		resume_preempted(q);

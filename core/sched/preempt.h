@@ -7,9 +7,9 @@
 
 /* What the device does may be in the way of q, or q not have anything any more; at the
  * turn's own level. */
-void preempt_look(struct hal_queue *q);
+void preempt_update(struct hal_queue *q);
 /* What is waited for goes on. */
-void preempt_spare(struct hal_queue *q);
+void preempt_cancel(struct hal_queue *q);
 /* q is destroyed. */
 void preempt_leave(struct hal_queue *q);
 

@@ -233,7 +233,7 @@ static void count_lost(struct hal_queue *q, uint64_t kept_ns)
 	q->slow |= SLOW_STOPPED;
 }
 
-void suspend_look(struct hal_queue *q)
+void suspend_check_quiet(struct hal_queue *q)
 {
 	/* Held back by the core alone: quiet once the device has nothing of it. */
 	if (!q->sched.bk_suspended && q->inflight_count == 0)
@@ -264,7 +264,7 @@ void suspend_quiet(const struct hal_bk_event *ev)
 	queue_quiet(q, ran_ns);
 }
 
-void suspend_for_others(struct hal_queue *q)
+void suspend_mark_starving(struct hal_queue *q)
 {
 	if (q->sched.starving)
 		return;
@@ -273,7 +273,7 @@ void suspend_for_others(struct hal_queue *q)
 	q->slow |= SLOW_KILLED;
 }
 
-bool suspend_too_long(struct hal_queue *q)
+bool suspend_starved_too_long(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
 	uint64_t since_ns =

@@ -18,13 +18,13 @@ int suspend_ask(struct hal_queue *q, uint32_t mode, bool final);
 int suspend_end(struct hal_queue *q);
 
 /* q is stopped for others, not by the application. */
-void suspend_for_others(struct hal_queue *q);
+void suspend_mark_starving(struct hal_queue *q);
 /* It is, and has not got on for longer than the net lets anybody wait: from now on what
  * it runs goes on to its end, stopped by DRAIN alone. */
-bool suspend_too_long(struct hal_queue *q);
+bool suspend_starved_too_long(struct hal_queue *q);
 
 /* A command of q, which is being suspended, has ended. */
-void suspend_look(struct hal_queue *q);
+void suspend_check_quiet(struct hal_queue *q);
 /* The device has let go of a queue. */
 void suspend_quiet(const struct hal_bk_event *ev);
 /* It will not any more. */

@@ -15,7 +15,7 @@ static void come_again(struct hal_queue *q, uint32_t service_class)
 	bool runnable = q->runnable;
 
 	queue_withdraw(q, HAL_POLICY_INHERITS);
-	policy_class_now(q, service_class);
+	policy_set_class(q, service_class);
 	/* What the device has of it may be behind what makes way. */
 	if (q->sched.preempts && q->inflight_count > 0)
 		preempt_wanted(q);
@@ -41,8 +41,8 @@ static void look_at_lent(struct hal_queue *q)
 	q->sched.inherited.rank = rank_now;
 	q->sched.inherited.deadline_ns = deadline_now;
 	come_again(q, urgency_class(q));
-	if (inherits(q) && inherit_is_above(q))
-		preempt_spare(q);
+	if (inherits(q) && inherit_raises_rank(q))
+		preempt_cancel(q);
 	/* It lends on what it has now. */
 	if (q->waiter.waiting) {
 		inherit_end(q);
@@ -53,11 +53,11 @@ static void look_at_lent(struct hal_queue *q)
 static void todo(struct hal_queue *q)
 {
 	if (q->sched.policy_asks)
-		policy_carry_out(q);
+		policy_begin_stop(q);
 	if (q->sched.inherited.stale)
 		look_at_lent(q);
 	if (q->sched.urgent)
-		preempt_look(q);
+		preempt_update(q);
 }
 
 static void release_stopped(struct hal_queue *q)
@@ -69,7 +69,7 @@ const struct turn_listener turn_listener = {
 	.todo = todo,
 	.release = release_stopped,
 	.waits = inherit_try,
-	.ended = suspend_look,
+	.ended = suspend_check_quiet,
 	.quiet = suspend_quiet,
 	.thaw_all = suspend_thaw_all,
 	.lost = suspend_lost,

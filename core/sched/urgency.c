@@ -103,12 +103,12 @@ uint64_t inherit_deadline(const struct hal_queue *q)
 			   : inherit_urgency(q).deadline_ns;
 }
 
-bool inherit_is_above(const struct hal_queue *q)
+bool inherit_raises_rank(const struct hal_queue *q)
 {
 	return q->sched.inherited.rank < own_rank(q);
 }
 
-void inherit_see(struct hal_queue *q)
+void inherit_into_view(struct hal_queue *q)
 {
 	struct hal_policy_command *head = &q->sched.policy_view.head;
 

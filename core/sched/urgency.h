@@ -12,7 +12,7 @@ static inline bool inherits(const struct hal_queue *q)
 }
 
 /* Into .view.head. */
-void inherit_see(struct hal_queue *q);
+void inherit_into_view(struct hal_queue *q);
 /* Of q's next command or of the oldest that the device has, whichever is more urgent,
  * with what it is lent. */
 struct urgency inherit_urgency(const struct hal_queue *q);
@@ -25,11 +25,11 @@ uint32_t urgency_class(const struct hal_queue *q);
  * what it is lent; UINT64_MAX: at any time. */
 uint64_t inherit_deadline(const struct hal_queue *q);
 /* Somebody of a higher class or priority waits for it. */
-bool inherit_is_above(const struct hal_queue *q);
+bool inherit_raises_rank(const struct hal_queue *q);
 
 /* ---- what changes it ----------------------------------------------------------------- */
 
-/* q, which others may make way for, is runnable: preempt_look comes. */
+/* q, which others may make way for, is runnable: preempt_update comes. */
 void preempt_wanted(struct hal_queue *q);
 /* Take back what q lends, if it lends anything, because it no longer waits. */
 static inline void inherit_end(struct hal_queue *q)

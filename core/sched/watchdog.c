@@ -108,7 +108,7 @@ static void hold_partition(struct hal_partition *part, uint64_t at_ns)
 	part->sched.held = true;
 	if (last < at_ns)
 		at_ns = hal_bk_after(last, 1);
-	DECIDED(dev, DECIDED_NOBODY, part, NULL, NULL, at_ns,
+	DECIDED(dev, DECIDED_HOLD, part, NULL, NULL, at_ns,
 		part->sched.policy_view.runnable);
 	if (at_ns < dev->sched.hold_ns)
 		dev->sched.hold_ns = at_ns;
@@ -162,8 +162,8 @@ static COLD struct hal_queue *nobody_runs(struct hal_partition *part)
 				 "it names nobody, and no time, while nothing runs");
 }
 
-NOINLINE struct hal_queue *watchdog_nobody_named(struct hal_partition *part,
-						 uint64_t until_ns)
+NOINLINE struct hal_queue *watchdog_no_choice(struct hal_partition *part,
+					      uint64_t until_ns)
 {
 	struct hal_device *dev = part->dev;
 

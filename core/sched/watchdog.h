@@ -36,7 +36,7 @@ struct hal_queue *watchdog_overrule(struct hal_partition *part, counter *kind,
 
 /* Handle that the policy names no queue of part until until_ns.  Return the queue to
  * serve instead if it may not, else NULL: part is held. */
-struct hal_queue *watchdog_nobody_named(struct hal_partition *part, uint64_t until_ns);
+struct hal_queue *watchdog_no_choice(struct hal_partition *part, uint64_t until_ns);
 
 /* End the hold of part. */
 void watchdog_unhold(struct hal_partition *part);
