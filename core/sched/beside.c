@@ -1,37 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beside.c - what programs of a profile cost each other, learned while they run.
+ * beside.c - learn how much programs of a profile slow each other down.
  *
- * A command counts if all the others on the device did one thing for nearly all of its
- * time: nothing, then it tells what its kernel runs alone on so many units; or one of
- * them ran commands of one program behind each other, then what it ran longer than alone
- * is what that program costs it.  Any other says nothing, and neither does one that was
- * moved or stopped.  When commands began and ended is the device's word; of those that
- * run still it is when they were given, or when the one before them ended.
+ * A completed command teaches something if the other partitions did one of these for
+ * nearly all of its run time:
  *
- * What the profile has measured alone is what it goes by until that is measured anew.
- * What it says of a pair counts less the more of that pair has been seen.
+ *   all were idle           learned: the run time of its kernel alone, on that number of
+ *                           units
+ *   one ran one program,    learned: the time beyond that of running alone, which is what
+ *   the others were idle    this program costs the command's program
  *
- * For each command that ends there is a look at each partition: under policies that want
- * to know, with a profile, and never else.
+ * Commands that were stopped, or whose partition moved, teach nothing.  The device
+ * reports when completed commands began and ended.  A running command is taken to have
+ * begun when it was issued, or when the command before it ended, whichever was later.
+ *
+ * The profile's run times alone are used until commands are seen to run alone.  The more
+ * of a pair has been seen, the less its measured value in the profile counts.
+ *
+ * Each completed command costs a look at each partition.  That happens only with a
+ * profile, and under policies with HAL_POLICY_EXPECTS.
  */
 #include "sched/beside.h"
 
-/* Of a command's time, what is left over of "nearly all". */
-#define NEARLY 16u
-/* Sums go up to the last so many commands, and say nothing before there were so few. */
-#define COUNTED 32u
-#define LEAST   4u
+/* A command's run time divided by this is the part that "nearly all" may leave out. */
+#define SLACK_DIVISOR 16u
+/* Sums decay over about COMMANDS_COUNTED commands, and are used from COMMANDS_MIN on. */
+#define COMMANDS_COUNTED 32u
+#define COMMANDS_MIN     4u
 
-#define ALONE   0u
-#define MIXED   UINT32_MAX
+/* Values in place of a program's number, for a partition in some time: */
+#define ALONE 0u         /* it ran nothing */
+#define MIXED UINT32_MAX /* several programs, or not all of the time */
 
-/* What a partition is known to have run since then, until then. */
-struct company {
+/* The program that a partition is known to have run, and the time. */
+struct activity {
 	uint32_t program;
 	uint64_t since_ns, until_ns;
 };
 
+/* Return the program number of r, or MIXED if the profile has none for it. */
 static uint32_t program_of(const struct record *r)
 {
 	uint32_t program = r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->program : 0;
@@ -39,20 +46,23 @@ static uint32_t program_of(const struct record *r)
 	return program != 0 ? program : MIXED;
 }
 
-/* What begins then goes on with it: a pause is short beside the last eight commands or
- * so, not beside the shortest of them. */
-static bool goes_on(const struct stretch *s, uint32_t program, uint64_t begun_ns)
+/* Return whether a command of program that began at begun_ns continues stretch s.  A
+ * short pause is allowed: short compared with the average of recent commands, because
+ * some single commands are shorter than usual pauses. */
+static bool continues_stretch(const struct stretch *s, uint32_t program,
+			      uint64_t begun_ns)
 {
 	return program == s->program &&
-	       begun_ns <= hal_bk_after(s->until_ns, s->recent_ns / NEARLY);
+	       begun_ns <= hal_bk_after(s->until_ns, s->recent_ns / SLACK_DIVISOR);
 }
 
-static void ran(struct hal_partition *part, uint32_t program, uint64_t start_ns,
-		uint64_t end_ns)
+/* Add a command of part to its stretch, or begin a new stretch with it. */
+static void extend_stretch(struct hal_partition *part, uint32_t program,
+			   uint64_t start_ns, uint64_t end_ns)
 {
 	struct stretch *s = &part->sched.stretch;
 
-	if (!goes_on(s, program, start_ns)) {
+	if (!continues_stretch(s, program, start_ns)) {
 		s->program = program;
 		s->since_ns = start_ns;
 		s->recent_ns = 0;
@@ -61,8 +71,8 @@ static void ran(struct hal_partition *part, uint32_t program, uint64_t start_ns,
 	s->recent_ns += end_ns - start_ns - s->recent_ns / 8;
 }
 
-/* What part runs now; NULL: nothing. */
-static const struct inflight *running_flight(const struct hal_partition *part)
+/* Return the command that part runs now; NULL: none. */
+static const struct inflight *running_now(const struct hal_partition *part)
 {
 	const struct list *flights = &part->dev->command.inflight_list;
 
@@ -75,22 +85,23 @@ static const struct inflight *running_flight(const struct hal_partition *part)
 	return NULL;
 }
 
-/* What part did from start to end, but for slack. */
-static uint32_t did(const struct hal_partition *part, uint64_t start_ns, uint64_t end_ns,
-		    uint64_t slack_ns)
+/* Return the program that part ran from start_ns to end_ns, ALONE or MIXED.  Up to
+ * slack_ns at each end may differ. */
+static uint32_t activity_of(const struct hal_partition *part, uint64_t start_ns,
+			    uint64_t end_ns, uint64_t slack_ns)
 {
 	const struct stretch *s = &part->sched.stretch;
-	struct company c = {s->program, s->since_ns, s->until_ns};
-	const struct inflight *now = running_flight(part);
+	struct activity c = {s->program, s->since_ns, s->until_ns};
+	const struct inflight *now = running_now(part);
 	uint64_t begun_ns, from_ns = hal_bk_after(start_ns, slack_ns);
 
 	if (now != NULL) {
 		begun_ns = now->issue_ns > s->until_ns ? now->issue_ns : s->until_ns;
-		if (goes_on(s, program_of(now->record), begun_ns))
+		if (continues_stretch(s, program_of(now->record), begun_ns))
 			c.until_ns = UINT64_MAX;
 		else if (begun_ns <= from_ns)
-			c = (struct company){program_of(now->record), begun_ns,
-					     UINT64_MAX};
+			c = (struct activity){program_of(now->record), begun_ns,
+					      UINT64_MAX};
 		else if (begun_ns < end_ns - slack_ns)
 			return MIXED;
 	}
@@ -100,10 +111,11 @@ static uint32_t did(const struct hal_partition *part, uint64_t start_ns, uint64_
 									: MIXED;
 }
 
-static uint32_t all_did(const struct hal_partition *part, uint64_t start_ns,
-			uint64_t end_ns)
+/* Return the one program that ran beside part from start_ns to end_ns, ALONE or MIXED. */
+static uint32_t activity_of_others(const struct hal_partition *part, uint64_t start_ns,
+				   uint64_t end_ns)
 {
-	uint64_t slack_ns = (end_ns - start_ns) / NEARLY;
+	uint64_t slack_ns = (end_ns - start_ns) / SLACK_DIVISOR;
 	uint32_t all = ALONE;
 
 	hal_list_for_each (it, &part->dev->space.partitions) {
@@ -113,7 +125,7 @@ static uint32_t all_did(const struct hal_partition *part, uint64_t start_ns,
 
 		if (other == part)
 			continue;
-		one = did(other, start_ns, end_ns, slack_ns);
+		one = activity_of(other, start_ns, end_ns, slack_ns);
 		if (one != ALONE && all != ALONE)
 			return MIXED;
 		all = one != ALONE ? one : all;
@@ -121,22 +133,24 @@ static uint32_t all_did(const struct hal_partition *part, uint64_t start_ns,
 	return all;
 }
 
-/* Of a sum, one goes and another comes. */
-static void learn(double *sum, double value)
+/* Add value to a sum that decays over about COMMANDS_COUNTED values. */
+static void decayed_add(double *sum, double value)
 {
-	*sum += value - *sum / COUNTED;
+	*sum += value - *sum / COMMANDS_COUNTED;
 }
 
+/* Learn from a command that ran ran_ns beside another program and would run alone_ns
+ * alone. */
 static void learn_pair(struct profile *of, struct pair *p, uint64_t ran_ns,
 		       uint64_t alone_ns)
 {
 	if (alone_ns == HAL_POLICY_NEVER)
 		return;
-	learn(&p->ran_ns, (double)ran_ns);
-	learn(&p->alone_ns, (double)alone_ns);
-	learn(&p->commands, 1);
+	decayed_add(&p->ran_ns, (double)ran_ns);
+	decayed_add(&p->alone_ns, (double)alone_ns);
+	decayed_add(&p->commands, 1);
 	p->seen += p->seen < UINT32_MAX;
-	if (p->seen == LEAST)
+	if (p->seen == COMMANDS_MIN)
 		note(&of->paired, (size_t)(p - of->pairs));
 }
 
@@ -149,17 +163,19 @@ void beside_learn(struct hal_queue *q, const struct inflight *f,
 	uint64_t start_ns = ev->start_ns, end_ns = ev->end_ns;
 	uint32_t program = program_of(r), beside;
 
-	/* Killed or stopped inside, so what it ran was no whole command. */
+	/* The command was stopped or failed, so its time is not that of a whole
+	 * command. */
 	if (ev->status != 0) {
-		ran(part, MIXED, f->issue_ns, q->dev->now);
+		extend_stretch(part, MIXED, f->issue_ns, q->dev->now);
 		return;
 	}
-	/* Of what ran under the policy before not all may have been seen. */
+	/* Commands that began under the previous policy may have run beside unobserved
+	 * ones. */
 	if (program <= p->programs && end_ns > start_ns &&
 	    start_ns >= q->dev->sched.policy_ns && expect_is_here(q, f)) {
 		struct known *k = r->launch.kernel->known;
 
-		beside = all_did(part, start_ns, end_ns);
+		beside = activity_of_others(part, start_ns, end_ns);
 		if (k != NULL && beside == ALONE)
 			expect_learn_alone(k, part->desc.units, end_ns - start_ns);
 		else if (k != NULL && beside <= p->programs)
@@ -167,7 +183,7 @@ void beside_learn(struct hal_queue *q, const struct inflight *f,
 				   expect_alone(k, part->desc.units));
 	}
 	if (end_ns > start_ns)
-		ran(part, program, start_ns, end_ns);
+		extend_stretch(part, program, start_ns, end_ns);
 }
 
 uint64_t beside_expect(void *device, uint32_t program, uint32_t other,
@@ -184,13 +200,15 @@ uint64_t beside_expect(void *device, uint32_t program, uint32_t other,
 	if (program - 1 >= programs || other - 1 >= programs)
 		return HAL_POLICY_NEVER;
 	pair = profile_pair(p, program, other);
-	if (pair->commands > LEAST - 1) {
-		seen = pair->commands < COUNTED - 1 ? pair->commands / COUNTED : 1;
+	if (pair->commands > COMMANDS_MIN - 1) {
+		seen = pair->commands < COMMANDS_COUNTED - 1
+			       ? pair->commands / COMMANDS_COUNTED
+			       : 1;
 		cost = (pair->ran_ns / pair->alone_ns - 1) * 1000;
 	} else if (p->runs == 0) {
 		return HAL_POLICY_NEVER;
 	}
-	/* What has been measured has the rest. */
+	/* The profile's measured cost gets the rest of the weight. */
 	measured = p->runs != 0 ? 1 - seen : 0;
 	if (sure_permille != NULL)
 		*sure_permille = (uint32_t)(seen * 1000 +

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expect.c - what commands will run and move. */
+/* expect.c - predict the run time and the memory traffic of commands. */
 #include "sched/expect.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A submission of more commands is not added up from what is known of these. */
-#define JOB_RECORDS 256u
-#define SEEN_MAX    INT32_MAX /* of by_units.seen */
+/* Longer submissions are not predicted from the profile of their kernels. */
+#define JOB_RECORDS_MAX 256u
+#define SEEN_MAX        INT32_MAX /* limit of by_units.seen */
 
 static const struct known *known_of(const struct record *r)
 {
@@ -100,7 +100,7 @@ uint32_t profile_number(const struct profile *p, const struct known *k)
 	return k != NULL ? (uint32_t)(k - p->kernels) + 1 : 0;
 }
 
-/* ---- who is beside whom -------------------------------------------------------------- */
+/* ---- pairs of programs ---------------------------------------------------------- */
 
 bool profile_pairs(struct profile *p, uint32_t programs, uint32_t runs)
 {
@@ -117,8 +117,8 @@ struct pair *profile_pair(const struct profile *p, uint64_t program, uint64_t ot
 	return &p->pairs[(program - 1) * p->programs + other - 1];
 }
 
-/* The kernels, and k[0..known), which are a program's: all that are of one are of the
- * other. */
+/* Return whether kernels and k[0..known), the kernels of one program, are the same
+ * set. */
 static bool same_program(const struct known *k, uint32_t known,
 			 struct hal_kernel *const *kernels, uint32_t count)
 {
@@ -156,16 +156,16 @@ uint32_t profile_program(const struct profile *p, struct hal_kernel *const *kern
 	return 0;
 }
 
-/* ---- what ran ---------------------------------------------------------------------- */
+/* ---- learning ------------------------------------------------------------------- */
 
-/* Of a sum of about eight, one goes and another comes. */
-static void learn(double *sum, double value)
+/* Add value to a sum that decays over about RUNS_COUNTED values. */
+static void decayed_add(double *sum, double value)
 {
 	*sum += value - *sum / RUNS_COUNTED;
 }
 
-/* The submission that was ending has ended. */
-static void job_over(struct hal_queue *q, struct learned *l)
+/* Learn the run time of the submission whose commands were ending, if it has ended. */
+static void finish_job(struct hal_queue *q, struct learned *l)
 {
 	if (l->job == q->timeline.seen)
 		return;
@@ -176,7 +176,8 @@ static void job_over(struct hal_queue *q, struct learned *l)
 	l->part_ns = 0;
 }
 
-/* For one of work, or for one command, on so many units: into by[0..count). */
+/* Add a run time on that number of units to by[0..count).  Commands of known work are
+ * kept per multiply-accumulate, others per command.  A new entry replaces *next. */
 static void learn_units(struct by_units *by, uint32_t count, uint32_t *next,
 			uint32_t units, uint64_t work, uint64_t ran_ns)
 {
@@ -189,8 +190,8 @@ static void learn_units(struct by_units *by, uint32_t count, uint32_t *next,
 		*next = (i + 1) % count;
 		by[i] = (struct by_units){.units = units, .plain = work == 0};
 	}
-	learn(&by[i].ns, (double)ran_ns);
-	learn(&by[i].of, work != 0 ? (double)work : 1);
+	decayed_add(&by[i].ns, (double)ran_ns);
+	decayed_add(&by[i].of, work != 0 ? (double)work : 1);
 	if (by[i].seen < SEEN_MAX)
 		by[i].seen++;
 }
@@ -200,15 +201,15 @@ void expect_learn_alone(struct known *k, uint32_t units, uint64_t ran_ns)
 	learn_units(k->alone, KNOWN_UNITS, &k->alone_next, units, 0, ran_ns);
 }
 
-/* It was expected to run that. */
+/* Learn how far the prediction was off. */
 static void learn_error(struct sureness *s, uint64_t expected_ns, uint64_t ran_ns)
 {
 	uint64_t off = expected_ns > ran_ns ? expected_ns - ran_ns : ran_ns - expected_ns;
 
-	learn(&s->runs, 1);
-	/* The first says nothing of the next. */
+	decayed_add(&s->runs, 1);
+	/* The first command had no prediction, so it has no error. */
 	if (expected_ns != HAL_POLICY_NEVER)
-		learn(&s->error, off < ran_ns ? (double)off / (double)ran_ns : 1);
+		decayed_add(&s->error, off < ran_ns ? (double)off / (double)ran_ns : 1);
 }
 
 void expect_learn(struct hal_queue *q, const struct inflight *f,
@@ -225,8 +226,8 @@ void expect_learn(struct hal_queue *q, const struct inflight *f,
 		learn_error(k != NULL ? &k->sure : &l->sure, expect_command(q, r),
 			    ran_ns);
 	if (k != NULL) {
-		learn(&k->bytes, (double)end->bytes);
-		learn(&k->of, 1);
+		decayed_add(&k->bytes, (double)end->bytes);
+		decayed_add(&k->of, 1);
 		if (here) {
 			learn_units(k->by, KNOWN_UNITS, &k->by_next, units, 0, ran_ns);
 			if (!k->noted)
@@ -236,26 +237,27 @@ void expect_learn(struct hal_queue *q, const struct inflight *f,
 		}
 	}
 	if (work != 0) {
-		learn(&l->work_ns, (double)ran_ns);
-		learn(&l->work_bytes, (double)end->bytes);
-		learn(&l->work, (double)work);
+		decayed_add(&l->work_ns, (double)ran_ns);
+		decayed_add(&l->work_bytes, (double)end->bytes);
+		decayed_add(&l->work, (double)work);
 	} else {
-		learn(&l->plain_ns, (double)ran_ns);
-		learn(&l->plain_bytes, (double)end->bytes);
-		learn(&l->plain, 1);
+		decayed_add(&l->plain_ns, (double)ran_ns);
+		decayed_add(&l->plain_bytes, (double)end->bytes);
+		decayed_add(&l->plain, 1);
 	}
 	if (here)
 		learn_units(l->by, LEARNED_UNITS, &l->by_next, units, work, ran_ns);
 	if ((r->own & REC_WHOLE) != 0)
 		return;
-	job_over(q, l);
+	finish_job(q, l);
 	l->part_ns += ran_ns;
 	l->submit_ns = f->submit_ns;
 }
 
-/* ---- what will --------------------------------------------------------------------- */
+/* ---- predicting ----------------------------------------------------------------- */
 
-static uint64_t whole(double x, uint64_t least)
+/* Round x to an integer between least and 2^62. */
+static uint64_t round_u64(double x, uint64_t least)
 {
 	const uint64_t most = UINT64_C(1) << 62;
 
@@ -264,10 +266,11 @@ static uint64_t whole(double x, uint64_t least)
 	return x < (double)most ? (uint64_t)(x + 0.5) : most;
 }
 
-/* On so many units, by what is known of as many, or else of fewer and of more: then the
- * time is taken to be a + b / units in between.  HAL_POLICY_NEVER: not known. */
-static uint64_t between(const struct by_units *by, uint32_t count, uint64_t work,
-			uint32_t units)
+/* Predict the run time on that number of units.  Use the entry for exactly this number,
+ * or the nearest ones for fewer and more units.  Between these two the time is assumed to
+ * be a + b / units.  HAL_POLICY_NEVER: unknown. */
+static uint64_t interpolate(const struct by_units *by, uint32_t count, uint64_t work,
+			    uint32_t units)
 {
 	const struct by_units *fewer = NULL, *more = NULL;
 	double a, b, at, times = work != 0 ? (double)work : 1;
@@ -287,26 +290,28 @@ static uint64_t between(const struct by_units *by, uint32_t count, uint64_t work
 	a = fewer->ns / fewer->of * times;
 	b = more->ns / more->of * times;
 	if (fewer == more)
-		return whole(a, 1);
+		return round_u64(a, 1);
 	at = (1.0 / units - 1.0 / more->units) / (1.0 / fewer->units - 1.0 / more->units);
-	return whole(b + (a - b) * at, 1);
+	return round_u64(b + (a - b) * at, 1);
 }
 
 uint64_t expect_alone(const struct known *k, uint32_t units)
 {
-	return between(k->alone, KNOWN_UNITS, 0, units);
+	return interpolate(k->alone, KNOWN_UNITS, 0, units);
 }
 
+/* Predict a run time on that number of units, from kernel k's statistics or else from the
+ * queue's. */
 static uint64_t expect_units(const struct hal_queue *q, const struct known *k,
 			     uint64_t work, uint32_t units)
 {
 	uint64_t ns = HAL_POLICY_NEVER;
 
 	if (k != NULL)
-		ns = between(k->by, KNOWN_UNITS, 0, units);
+		ns = interpolate(k->by, KNOWN_UNITS, 0, units);
 	return ns != HAL_POLICY_NEVER
 		       ? ns
-		       : between(q->sched.learned.by, LEARNED_UNITS, work, units);
+		       : interpolate(q->sched.learned.by, LEARNED_UNITS, work, units);
 }
 
 uint64_t expect_on(void *device, const struct hal_policy_queue *queue, uint32_t units)
@@ -318,7 +323,6 @@ uint64_t expect_on(void *device, const struct hal_policy_queue *queue, uint32_t 
 	return expect_units(q, q->sched.learned.head, queue->head.work, units);
 }
 
-/* On the units that there are. */
 uint64_t expect_command(const struct hal_queue *q, const struct record *r)
 {
 	const struct learned *l = &q->sched.learned;
@@ -328,20 +332,20 @@ uint64_t expect_command(const struct hal_queue *q, const struct record *r)
 	if (here != HAL_POLICY_NEVER)
 		return here;
 	if (work != 0 && l->work > 0)
-		return whole(l->work_ns * ((double)work / l->work), 1);
+		return round_u64(l->work_ns * ((double)work / l->work), 1);
 	if (work == 0 && l->plain > 0)
-		return whole(l->plain_ns / l->plain, 1);
+		return round_u64(l->plain_ns / l->plain, 1);
 	return HAL_POLICY_NEVER;
 }
 
-/* Of the submission that begins with q's next command, as its commands are known; 0: one
- * is not. */
-static uint64_t job_known(const struct hal_queue *q)
+/* Predict the whole submission that begins with q's next command, as the sum of its
+ * kernels' predictions.  0: one of them is unknown. */
+static uint64_t job_from_profile(const struct hal_queue *q)
 {
 	union cursor at = q->issue;
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < JOB_RECORDS; i++) {
+	for (uint32_t i = 0; i < JOB_RECORDS_MAX; i++) {
 		const struct record *of_ring = &q->slots[at.pos & q->ring.mask];
 		const struct record *r = cursor_record(q, at);
 		unsigned int pos = at.pos;
@@ -361,13 +365,14 @@ static uint64_t job_known(const struct hal_queue *q)
 	return 0;
 }
 
+/* Predict the rest and the whole of the submission that q's next command belongs to. */
 static void expect_job(struct hal_queue *q, struct hal_policy_command *head)
 {
 	struct learned *l = &q->sched.learned;
 
-	job_over(q, l);
+	finish_job(q, l);
 	if (l->job_ns == 0 && l->head != NULL && l->part_ns == 0)
-		l->job_ns = job_known(q);
+		l->job_ns = job_from_profile(q);
 	if (l->job_ns == 0)
 		return;
 	head->whole_ns = l->job_ns;
@@ -388,6 +393,7 @@ uint16_t expect_sure(const struct sureness *s)
 	return sure > 0.001 ? (uint16_t)(sure * 1000) : 1;
 }
 
+/* Return what r needs most of the device: enum hal_policy_kind. */
 static uint16_t kind_of(const struct known *k, const struct record *r)
 {
 	uint32_t engines;
@@ -403,14 +409,15 @@ static uint16_t kind_of(const struct known *k, const struct record *r)
 						     : HAL_POLICY_UNKNOWN;
 }
 
+/* Predict the bytes that the next command moves.  HAL_POLICY_NEVER: unknown. */
 static uint64_t expect_bytes(const struct learned *l, uint64_t work)
 {
 	if (l->head != NULL)
-		return whole(l->head->bytes / l->head->of, 0);
+		return round_u64(l->head->bytes / l->head->of, 0);
 	if (work != 0 && l->work > 0)
-		return whole(l->work_bytes * ((double)work / l->work), 0);
+		return round_u64(l->work_bytes * ((double)work / l->work), 0);
 	if (work == 0 && l->plain > 0)
-		return whole(l->plain_bytes / l->plain, 0);
+		return round_u64(l->plain_bytes / l->plain, 0);
 	return HAL_POLICY_NEVER;
 }
 

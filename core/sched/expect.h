@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * expect.h - what commands will run and move: as a profile says and as those before them
- * did; by the engine.
+ * expect.h - predict the run time and the memory traffic of commands, from a profile and
+ * from earlier commands.  Engine only.
  *
- * A kernel that a profile knows is known by itself, on the whole device; of all others a
- * queue's commands are taken together.  Either way what runs is added to it, the last
- * eight or so count most, and a profile counts as so many as it has measured.
+ * A kernel of the profile has its own statistics, shared by the whole device.  All other
+ * commands of a queue share the queue's.  Completed commands are added to either.  Sums
+ * decay over about eight commands.  A profile's values count as the number of runs it has
+ * measured, at most eight.
  */
 #ifndef HAL_SCHED_EXPECT_H
 #define HAL_SCHED_EXPECT_H
@@ -13,44 +14,47 @@
 #include "command/queue.h"
 #include "space/partition.h"
 
-#define RUNS_COUNTED 8u /* sums go up to the last so many */
+#define RUNS_COUNTED 8u /* sums decay over about this many commands */
 
-/* At most: numbers of units of a kernel; programs of which all pairs are known. */
+/* Limits: counts of units known for a kernel, programs of a profile with known pairs, and
+ * suspend modes. */
 enum { KNOWN_UNITS = 32, KNOWN_PAIRED = 1024, STOP_MODES = HAL_SUSPEND_KILL + 1 };
 
-/* To stop a kernel in a mode, and go on: until it lets go, and how much later it ends. */
+/* The cost of stopping a kernel in one suspend mode: the time until the device has
+ * released it, and how much later the kernel ends. */
 struct stop_cost {
 	bool known;
 	uint64_t quiet_ns, cost_ns;
 };
 
-/* What is known of a kernel by itself. */
+/* Statistics of one kernel of a profile. */
 struct known {
-	struct hal_bk_kernel_info kernel; /* its name, arguments and work: these alone */
+	struct hal_bk_kernel_info kernel; /* name, arguments and work only */
 	uint32_t kind;                    /* enum hal_policy_kind */
-	uint32_t program;                 /* of the profile's, from 1; those of one lie
-					     side by side */
-	uint32_t error_permille;          /* of what was measured */
-	double bytes, of;                 /* of so many commands */
+	uint32_t program; /* number in the profile, from 1; kernels of one program are
+			     adjacent */
+	uint32_t error_permille; /* of the measured times */
+	double bytes, of;        /* bytes moved in total, by .of commands */
 	struct sureness sure;
 	struct by_units by[KNOWN_UNITS];
 	uint32_t by_count, by_next;
-	struct by_units alone[KNOWN_UNITS]; /* of those while nothing else ran */
+	struct by_units alone[KNOWN_UNITS]; /* run times while nothing else ran */
 	uint32_t alone_next;
 	struct stop_cost stops[STOP_MODES]; /* by enum hal_suspend_mode */
-	bool noted;                         /* in profile.taught */
+	bool noted;                         /* listed in profile.taught */
 };
 
-/* How much longer a program takes beside another. */
+/* How much longer a program takes beside another one. */
 struct pair {
-	uint32_t measured; /* in thousandths; if profile.runs is not 0 */
-	uint32_t seen;     /* commands that said something */
-	/* Learned: what commands ran, and would have alone; of so many. */
+	uint32_t measured; /* by the profile, in thousandths; valid if profile.runs > 0 */
+	uint32_t seen;     /* commands learned from */
+	/* Learned sums: run times beside the other, run times alone, and the number of
+	 * commands. */
 	double ran_ns, alone_ns, commands;
 };
 
-/* The first kernels or pairs of which something has been learned, by their index, for who
- * looks: all are too many.  More are counted. */
+/* The indices of the kernels or pairs that were learned first, for hal.monitor, which
+ * does not show all of them.  A count of NOTED_MAX + 1 means that some are missing. */
 #define NOTED_MAX 128u
 
 struct noted {
@@ -58,45 +62,50 @@ struct noted {
 	uint32_t index[NOTED_MAX];
 };
 
-/* Constant but for what is learned once an engine has it. */
+/* A profile.  It is constant after loading, except for what the engine learns. */
 struct profile {
 	uint32_t count;
 	struct known *kernels;
-	uint32_t programs, runs; /* of which pairs can be known; each measured so often */
-	struct pair *pairs;      /* [whose time][who is beside]; NULL: .programs is 0 */
+	/* Pairs: programs with known pairs, and measurements of each pair. */
+	uint32_t programs, runs;
+	struct pair *pairs; /* [program that is slowed][other program]; NULL if .programs
+			       is 0 */
 	struct noted taught, paired;
 };
 
-/* NULL: no memory. */
+/* Allocate an empty profile; NULL: out of memory. */
 struct profile *profile_make(void);
 void profile_free(struct profile *p);
-/* One more, 0 at first; pointers to those before it are no longer good.  NULL: no memory.
- */
+/* Add a kernel, zeroed; NULL: out of memory.  Pointers to earlier kernels become
+ * invalid. */
 struct known *profile_more(struct profile *p);
-/* Measured so often, at least once, and moved so much; before profile_add. */
+/* Set what was measured of k: the number of runs, at least 1, their error, and the bytes
+ * moved by one.  Call it before profile_add. */
 void profile_measured(struct known *k, uint32_t runs, uint32_t error_permille,
 		      uint64_t bytes);
-/* On so many units; false: they are there already, or too many others. */
+/* Add ns, k's measured run time on that number of units.  Return false if the number is
+ * known already, or if the table is full. */
 bool profile_add(struct known *k, uint32_t units, uint64_t ns);
-/* False: that mode is there already. */
+/* Add the cost of stopping k in mode.  Return false if it is known already. */
 bool profile_add_stop(struct known *k, uint32_t mode, uint64_t quiet_ns,
 		      uint64_t cost_ns);
-/* Of so many programs each pair can be known; it was measured so often, and costs nothing
- * at first, or runs is 0.  False: no memory. */
+/* Allocate the pairs of programs, with a cost of 0 at first.  Each was measured runs
+ * times, or not at all if runs is 0.  Return false if out of memory. */
 bool profile_pairs(struct profile *p, uint32_t programs, uint32_t runs);
-/* Programs from 1, as long as there are so many: the first beside the other. */
+/* Return the pair for program running beside other.  Both are numbers from 1 to
+ * p->programs. */
 struct pair *profile_pair(const struct profile *p, uint64_t program, uint64_t other);
-/* The first program of the profile, which may be NULL, that has just these kernels, from
- * 1. 0: there is none. */
+/* Return the number of the first program of p that has exactly these kernels; 0: none, or
+ * p is NULL. */
 uint32_t profile_program(const struct profile *p, struct hal_kernel *const *kernels,
 			 uint32_t count);
-/* NULL: the profile, which may be NULL, does not know it. */
+/* Return the statistics of kernel; NULL: p does not have it, or p is NULL. */
 struct known *profile_find(const struct profile *p,
 			   const struct hal_bk_kernel_info *kernel);
-/* Its number in p, from 1; 0: NULL. */
+/* Return the number of k in p, from 1; 0 if k is NULL. */
 uint32_t profile_number(const struct profile *p, const struct known *k);
 
-/* One more. */
+/* Add index to n. */
 static inline void note(struct noted *n, size_t index)
 {
 	if (n->count < NOTED_MAX)
@@ -104,16 +113,16 @@ static inline void note(struct noted *n, size_t index)
 	n->count += n->count <= NOTED_MAX;
 }
 
-/* In thousandths; at least 1. */
+/* Return how reliable predictions are, in thousandths; at least 1. */
 uint16_t expect_sure(const struct sureness *s);
 
-/* Multiply-accumulates of r; 0: not known. */
+/* Return the multiply-accumulates of r; 0: unknown. */
 static inline uint64_t record_work(const struct record *r)
 {
 	return r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.work : 0;
 }
 
-/* NULL: not known. */
+/* Return the profile's cost of stopping r in mode; NULL: unknown. */
 static inline const struct stop_cost *expect_stop(const struct record *r, uint32_t mode)
 {
 	const struct known *k =
@@ -122,24 +131,28 @@ static inline const struct stop_cost *expect_stop(const struct record *r, uint32
 	return k != NULL && k->stops[mode].known ? &k->stops[mode] : NULL;
 }
 
-/* What r, a command of q, will run; HAL_POLICY_NEVER: not known. */
+/* Predict the run time of r, a command of q, on the units of q's partition.
+ * HAL_POLICY_NEVER: unknown. */
 uint64_t expect_command(const struct hal_queue *q, const struct record *r);
-/* hal_policy_host.expect */
+/* Implement hal_policy_host.expect. */
 uint64_t expect_on(void *device, const struct hal_policy_queue *queue, uint32_t units);
-/* q's next command, r: into q->view.head. */
+/* Predict r, the next command of q, and write the result into the policy's view of q. */
 void expect_head(struct hal_queue *q, const struct record *r) NOINLINE;
-/* What k runs on so many units while nothing else does; HAL_POLICY_NEVER: not known. */
+/* Predict the run time of k on that number of units while nothing else runs.
+ * HAL_POLICY_NEVER: unknown. */
 uint64_t expect_alone(const struct known *k, uint32_t units);
-/* It has. */
+/* Add an observed run time of k while nothing else ran. */
 void expect_learn_alone(struct known *k, uint32_t units, uint64_t ran_ns);
-/* f, a command of q, has run where it is: one under which the border has moved, or may
- * have while it was stopped, says nothing about either. */
+/* Return whether f ran on the present units of q's partition only.  If the partition has
+ * moved, or may have moved while f was stopped, f's time says nothing about any number of
+ * units. */
 static inline bool expect_is_here(const struct hal_queue *q, const struct inflight *f)
 {
 	return f->start_ns >= q->part->moved_ns && q->part->moving.units == 0 &&
 	       (q->slow & SLOW_STOPPED) == 0;
 }
-/* f has ended well.  ran_ns: all of it, also before it was stopped inside. */
+/* Learn from f, which has completed successfully.  Its run time, ran_ns, includes the
+ * time before it was stopped inside. */
 void expect_learn(struct hal_queue *q, const struct inflight *f,
 		  const struct hal_policy_end *end, uint64_t ran_ns);
 
