@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backlog.c - what a queue still has, read from its ring without taking anything. */
+/* backlog.c - the submissions that a queue has waiting, read from its ring. */
 #include "sched/backlog.h"
 
-/* What was submitted then, to be done within so much (0: it has no deadline). */
+/* Return submit_ns plus within, a submission's absolute deadline; HAL_POLICY_NEVER if
+ * within is 0. */
 static uint64_t deadline(const struct hal_queue *q, uint64_t submit_ns, uint64_t within)
 {
 	uint64_t now = q->dev->now;
 
 	if (submit_ns > now)
-		submit_ns = now; /* SUBMIT_ASLEEP */
+		submit_ns = now; /* SUBMIT_ASLEEP: not known yet */
 	return within != 0 ? hal_bk_after(submit_ns, within) : HAL_POLICY_NEVER;
 }
 
 uint32_t backlog_of(void *device, const struct hal_policy_queue *queue, uint64_t *last_ns)
 {
-	/* Read only to the policy; the ring is the engine's to look into. */
+	/* Drop the const of the policy's view: reading the ring's tail needs a pointer to
+	 * non-const. */
 	const union {
 		const struct hal_policy_queue *theirs;
 		struct hal_policy_queue *ours;
 	} view = {.theirs = queue};
 	struct hal_queue *q =
 		container_of(view.ours, struct hal_queue, sched.policy_view);
-	/* What is not written down yet has not been taken in. */
+	/* Records that the journal has not recorded yet are not accepted yet. */
 	unsigned int tail =
 		(q->stepping & STEP_JOURNAL) != 0 ? q->replay.limit : ring_tail(&q->ring);
 	uint64_t within = q->issue_terms.deadline_ns;
@@ -37,7 +39,8 @@ uint32_t backlog_of(void *device, const struct hal_policy_queue *queue, uint64_t
 		if (r->cmd.op == REC_HEAD)
 			within = r->head.deadline_ns != 0 ? r->head.deadline_ns
 							  : q->default_terms.deadline_ns;
-		/* The first may be longer than all that is looked at. */
+		/* Use the first submission's deadline even if its last record is beyond
+		 * the search limit. */
 		if ((r->own & REC_END) == 0 && count != 0)
 			continue;
 		*last_ns = deadline(q, r->submit_ns, within);

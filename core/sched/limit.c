@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limit.c - how much of the memory's bandwidth a partition may take. */
+/* limit.c - limits on the memory bandwidth of partitions. */
 #include "sched/limit.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ uint64_t limit_window(const struct hal_device_info *i, uint64_t bandwidth,
 	const uint64_t second = 1000000000;
 	uint64_t window = i->limit_window_ns, bytes, half;
 
-	/* Windows of up to a second do not overflow. */
+	/* This cannot overflow for windows of up to a second. */
 	bytes = bandwidth / second * window + bandwidth % second * window / second;
 	while (window > 1) {
 		half = bandwidth / second * (window / 2) +
@@ -35,16 +35,17 @@ int limit_plan(const struct hal_device *dev, uint64_t bandwidth, uint64_t *bytes
 	const struct hal_device_info *i = &dev->info;
 
 	if ((i->caps & HAL_CAP_LIMIT) == 0)
-		return fail(ENOTSUP, "bandwidth %llu: %s limits none", U64(bandwidth),
-			    dev->name);
+		return fail(ENOTSUP,
+			    "bandwidth %llu: %s does not support bandwidth limits",
+			    U64(bandwidth), dev->name);
 	if (i->bandwidth != 0 && bandwidth > i->bandwidth)
-		return fail(EINVAL, "bandwidth %llu: %s has %llu bytes a second",
+		return fail(EINVAL, "bandwidth %llu: %s has only %llu bytes per second",
 			    U64(bandwidth), dev->name, U64(i->bandwidth));
 	*bytes = limit_window(i, bandwidth, window_ns);
 	if (*bytes == 0)
 		return fail(EINVAL,
-			    "bandwidth %llu: less than %llu bytes in each %llu ns, the "
-			    "least of %s",
+			    "bandwidth %llu: less than %llu bytes per %llu ns, the "
+			    "minimum of %s",
 			    U64(bandwidth), U64(i->limit_bytes), U64(i->limit_window_ns),
 			    dev->name);
 	return 0;
@@ -52,7 +53,7 @@ int limit_plan(const struct hal_device *dev, uint64_t bandwidth, uint64_t *bytes
 
 void limit_own(const struct hal_partition *part, uint64_t *bytes, uint64_t *window_ns)
 {
-	/* As shares: bytes / window, without a division. */
+	/* Compare bytes / window of both limits, cross-multiplied. */
 	if (part->sched.limit_bytes == 0 ||
 	    (*bytes != 0 && (double)*bytes * (double)part->sched.limit_window_ns <=
 				    (double)part->sched.limit_bytes * (double)*window_ns))
@@ -63,7 +64,7 @@ void limit_own(const struct hal_partition *part, uint64_t *bytes, uint64_t *wind
 
 uint64_t limit_of(const struct hal_partition *part)
 {
-	/* Both are far from the ends of what a double has. */
+	/* A double cannot overflow here: both numbers are far below its range. */
 	return part->sched.limit_bytes == 0
 		       ? 0
 		       : (uint64_t)((double)part->sched.limit_bytes * SECOND /

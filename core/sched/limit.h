@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limit.h - how much of the memory's bandwidth a partition may take; by the engine. */
+/* limit.h - limits on the memory bandwidth of partitions.  Engine only. */
 #ifndef HAL_SCHED_LIMIT_H
 #define HAL_SCHED_LIMIT_H
 
 #include "loop/device.h"
 #include "space/partition.h"
 
-/* bandwidth, bytes a second, as so many bytes in a window that the device has: the
- * shortest in which it still is many times the grain.  -ENOTSUP, -EINVAL: too little. */
+/* Convert bandwidth, in bytes per second, to *bytes per window of *window_ns.  Return 0;
+ * -ENOTSUP if dev has no limits; -EINVAL if bandwidth is too high or too low. */
 int limit_plan(const struct hal_device *dev, uint64_t bandwidth, uint64_t *bytes,
 	       uint64_t *window_ns);
-/* The tighter of this and part's own; 0 bytes: no limit. */
+/* Replace the limit of *bytes per *window_ns with part's own limit if that is lower.  A
+ * limit of 0 bytes means no limit. */
 void limit_own(const struct hal_partition *part, uint64_t *bytes, uint64_t *window_ns);
-/* Bytes a second; 0: none. */
+/* Return part's own limit in bytes per second; 0: none. */
 uint64_t limit_of(const struct hal_partition *part);
-/* As hal_policy_host.window. */
+/* Implement hal_policy_host.window: return the bytes per window for bandwidth, and set
+ * *window_ns.  The window is the shortest in which a limit is still at least 16
+ * grains. */
 uint64_t limit_window(const struct hal_device_info *i, uint64_t bandwidth,
 		      uint64_t *window_ns);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy_text.c - a policy and its settings in one line. */
+/* policy_text.c - write a policy and its settings as one line of text. */
 #include "sched/policy_text.h"
 
 #include <string.h>
 
 #include "util/error.h"
 
-/* What is plain stays as it is. */
+/* Copy text into to, escaping spaces, "%" and unprintable bytes as %XX.  Stop when room
+ * is short.  Return the number of bytes written, without a terminating NUL. */
 static size_t put_escaped(char *to, size_t room, const char *text)
 {
 	size_t n = 0;

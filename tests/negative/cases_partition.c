@@ -300,7 +300,7 @@ NEGATIVE(hal_partition_create_named, EINVAL, long_host, "more than 31 characters
 			"host = abcdefghijklmnopqrstuvwxyzabcdef\n");
 }
 
-NEGATIVE(hal_partition_create, ENOTSUP, bandwidth, "limits none")
+NEGATIVE(hal_partition_create, ENOTSUP, bandwidth, "bandwidth limits")
 {
 	w->part_desc.bandwidth = 1000000000;
 	return create(w);
