@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inherit.c - who waits for a queue's point lends it class, priority and deadline.
+ * inherit.c - priority inheritance between queues that wait for each other.
  *
- * Priority inheritance (Sha, Rajkumar, Lehoczky 1990): what a higher one waits for would
- * else be behind all that is in between, for as long as that lasts.  A queue waits at one
- * point at a time, so it lends to one queue: the one whose own timeline that is, or who
- * has submitted the signal of it.  Of what it is lent a queue has the most urgent, each
- * of rank (class, then priority) and deadline, and lends that on.
+ * Without it, an urgent queue that waits for a less urgent one also waits for all work
+ * of an urgency between the two (Sha, Rajkumar, Lehoczky 1990).
  *
- * The search looks at the first EACH records of each queue, so that a full queue does not
- * hide the others; if no signal is there, at the first four times as many, and so on.
- * Each pass ends after SEARCHED queues and records, in the order in which partitions and
- * queues were made.
+ *   waiting queue --donates--> signalling queue --donates--> the queue it waits for ...
  *
- * Not found: who submits a signal after somebody has begun to wait for it, the host,
- * queues of other devices, and what is beyond all passes.
+ * A queue waits for one point at a time, so it donates to one queue at most.  That is the
+ * owner of the timeline, or the queue with a submitted signal for the point.  A queue
+ * inherits the most urgent rank (class, then priority) and deadline donated to it.  It
+ * donates those as well.
+ *
+ * The search for a signal reads the first EACH records of each queue, so that one full
+ * queue does not hide the others.  If it finds none, it reads four times as many, and so
+ * on.  Each pass ends after SEARCHED queues and records.  Partitions and queues are
+ * searched in the order of their creation.
+ *
+ * The search misses signals that are submitted after the wait has begun.  It also misses
+ * signals by the host or by queues of other devices, and records beyond all passes.
  */
 #include "sched/inherit.h"
 
@@ -22,13 +26,14 @@
 
 enum { SEARCHED = 256, EACH = 16 };
 
-/* ---- who is waited for ---------------------------------------------------------------- */
+/* ---- finding the queue that is waited for --------------------------------------- */
 
-/* The first value of t from least_value on that x signals with the first most records of
- * what it has been given and not ended; UINT64_MAX: none.  *left: how many records may
- * still be looked at.  *cut: set if there are more. */
-static uint64_t signals(struct hal_queue *x, const struct hal_timeline *t,
-			uint64_t least_value, uint32_t most, uint32_t *left, bool *cut)
+/* Return the first value of t, at least least_value, that a submitted signal of x will
+ * reach; UINT64_MAX: none.  Read at most most records of x and at most *left in all, and
+ * count *left down.  Set *cut if x has more records. */
+static uint64_t first_signal(struct hal_queue *x, const struct hal_timeline *t,
+			     uint64_t least_value, uint32_t most, uint32_t *left,
+			     bool *cut)
 {
 	unsigned int end =
 		(x->stepping & STEP_JOURNAL) != 0 ? x->replay.limit : ring_tail(&x->ring);
@@ -48,10 +53,11 @@ static uint64_t signals(struct hal_queue *x, const struct hal_timeline *t,
 	return UINT64_MAX;
 }
 
-/* Find who signals what q waits for, with the first most records of each queue.  Of
- * several the one with the least value; of those, the eldest.  *cut: set if not all
- * records were looked at. */
-static struct hal_queue *signaller(const struct hal_queue *q, uint32_t most, bool *cut)
+/* Find the queue that signals what q waits for, with the first most records of each
+ * queue.  Prefer the lowest value, then the older queue.  Set *cut if records were left
+ * out. */
+static struct hal_queue *find_signaller(const struct hal_queue *q, uint32_t most,
+					bool *cut)
 {
 	const struct hal_timeline *t = q->waiter.timeline;
 	struct hal_queue *best = NULL;
@@ -72,7 +78,7 @@ static struct hal_queue *signaller(const struct hal_queue *q, uint32_t most, boo
 				return best;
 			}
 			left--;
-			value = signals(x, t, q->waiter.node.key, most, &left, cut);
+			value = first_signal(x, t, q->waiter.node.key, most, &left, cut);
 			if (value < least_value) {
 				best = x;
 				least_value = value;
@@ -82,7 +88,8 @@ static struct hal_queue *signaller(const struct hal_queue *q, uint32_t most, boo
 	return best;
 }
 
-static struct hal_queue *awaited(const struct hal_queue *q)
+/* Return the queue that q waits for; NULL: none was found. */
+static struct hal_queue *signalling_queue(const struct hal_queue *q)
 {
 	const struct hal_timeline *t = q->waiter.timeline;
 	struct hal_queue *x = NULL;
@@ -92,17 +99,18 @@ static struct hal_queue *awaited(const struct hal_queue *q)
 		return NULL;
 	if (t->queue != NULL)
 		return t == &t->queue->timeline ? t->queue : NULL;
-	/* Deeper only where there is more to see. */
+	/* Read more of each queue only if the last pass left records out. */
 	for (uint32_t most = EACH; x == NULL && cut && most <= SEARCHED; most *= 4) {
 		cut = false;
-		x = signaller(q, most, &cut);
+		x = find_signaller(q, most, &cut);
 	}
 	return x;
 }
 
-/* ---- lending -------------------------------------------------------------------------- */
+/* ---- donating ------------------------------------------------------------------- */
 
-static void lend(struct hal_queue *q, struct hal_queue *x)
+/* Donate the urgency of q to x. */
+static void donate(struct hal_queue *q, struct hal_queue *x)
 {
 	struct urgency u = urgency_to_donate(q);
 
@@ -120,9 +128,9 @@ void inherit_try(struct hal_queue *q)
 
 	if (!q->dev->sched.limits.inherit || q->waiter.timeline->dev != q->dev)
 		return;
-	x = awaited(q);
+	x = signalling_queue(q);
 	if (x != NULL && x != q)
-		lend(q, x);
+		donate(q, x);
 }
 
 void inherit_leave(struct hal_queue *q)

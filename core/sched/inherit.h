@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inherit.h - who waits for a queue's point lends it class, priority and deadline; by the
- * engine.
+ * inherit.h - priority inheritance: a queue inherits class, priority and deadline from
+ * the queues that wait for its points.  Engine only.
  */
 #ifndef HAL_SCHED_INHERIT_H
 #define HAL_SCHED_INHERIT_H
@@ -9,11 +9,13 @@
 #include "command/queue.h"
 #include "sched/urgency.h"
 
-/* As inherit_begin says, where it matters. */
+/* Find the queue that q waits for, and donate q's urgency to it.  Called by inherit_begin
+ * if it can matter. */
 void inherit_try(struct hal_queue *q) COLD;
 
-/* q has begun to wait, by .waiter.  What nobody could use is not lent: usual work beside
- * usual work. */
+/* Donate q's urgency: q has begun to wait, by .waiter.  Do nothing if q has normal class,
+ * no priority and no deadline, and waits for a queue that is unknown, of another device,
+ * or no less urgent. */
 static inline void inherit_begin(struct hal_queue *q)
 {
 	const struct hal_queue *x = q->waiter.timeline->queue;
@@ -27,7 +29,7 @@ static inline void inherit_begin(struct hal_queue *q)
 	q->dev->sched.listener->waits(q);
 }
 
-/* q is destroyed. */
+/* End all donations of and to q, which is being destroyed. */
 void inherit_leave(struct hal_queue *q);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* turn.c - what the scheduler does when a turn tells it of something. */
+/* turn.c - the scheduler's handlers for events of an engine turn. */
 #include "sched/turn.h"
 
 #include "sched/inherit.h"
@@ -9,14 +9,14 @@
 #include "sched/suspend.h"
 #include "space/partition.h"
 
-/* Taken from the policy, so that it comes again as what it is now. */
-static void come_again(struct hal_queue *q, uint32_t service_class)
+/* Take q from the policy, change its class, and enqueue it again if it is runnable. */
+static void reenqueue(struct hal_queue *q, uint32_t service_class)
 {
 	bool runnable = q->runnable;
 
 	queue_withdraw(q, HAL_POLICY_INHERITS);
 	policy_set_class(q, service_class);
-	/* What the device has of it may be behind what makes way. */
+	/* Its in-flight commands may be delayed by less urgent ones. */
 	if (q->sched.preempts && q->inflight_count > 0)
 		preempt_wanted(q);
 	if (!runnable)
@@ -26,8 +26,8 @@ static void come_again(struct hal_queue *q, uint32_t service_class)
 	partition_runnable(q->part);
 }
 
-/* What q is lent has changed. */
-static void look_at_lent(struct hal_queue *q)
+/* Put the urgency that q inherits into force, if it has changed. */
+static void update_inherited(struct hal_queue *q)
 {
 	const struct heap_node *rank = heap_first(&q->sched.inherited.ranks);
 	const struct heap_node *deadline = heap_first(&q->sched.inherited.deadlines);
@@ -40,26 +40,28 @@ static void look_at_lent(struct hal_queue *q)
 		return;
 	q->sched.inherited.rank = rank_now;
 	q->sched.inherited.deadline_ns = deadline_now;
-	come_again(q, urgency_class(q));
+	reenqueue(q, urgency_class(q));
 	if (inherits(q) && inherit_raises_rank(q))
 		preempt_cancel(q);
-	/* It lends on what it has now. */
+	/* Donate the new urgency to the queue that q itself waits for. */
 	if (q->waiter.waiting) {
 		inherit_end(q);
 		inherit_begin(q);
 	}
 }
 
+/* Carry out what is pending for q. */
 static void todo(struct hal_queue *q)
 {
 	if (q->sched.policy_asks)
 		policy_begin_stop(q);
 	if (q->sched.inherited.stale)
-		look_at_lent(q);
+		update_inherited(q);
 	if (q->sched.urgent)
 		preempt_update(q);
 }
 
+/* Resume q, which the policy has stopped. */
 static void release_stopped(struct hal_queue *q)
 {
 	(void)policy_start_queue(q);

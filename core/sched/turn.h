@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* turn.h - what the scheduler does when a turn tells it of something; by the engine. */
+/* turn.h - the scheduler's handlers for events of an engine turn.  Engine only. */
 #ifndef HAL_SCHED_TURN_H
 #define HAL_SCHED_TURN_H
 

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * urgency.c - how urgent a queue is, by itself and by what it is lent.
+ * urgency.c - how urgent a queue is, by itself and by inheritance.
  *
- * It calls nothing of its room, so that all files of it can ask.
+ * A rank is one number for class and priority; smaller is more urgent.
+ *
+ *   bits 63..32  class: 0 latency-critical, 1 normal, 2 best effort
+ *   bits 31..0   INT32_MAX - priority
+ *
+ * This file calls no other file of core/sched, so that all of them may use it.
  */
 #include "sched/urgency.h"
 
@@ -49,7 +54,7 @@ static uint64_t own_deadline(const struct hal_queue *q)
 {
 	uint64_t at = q->slots[q->issue.pos & q->ring.mask].submit_ns;
 
-	at = least(at, q->dev->now); /* SUBMIT_ASLEEP */
+	at = least(at, q->dev->now); /* SUBMIT_ASLEEP: not known yet */
 	return q->issue_terms.deadline_ns != 0
 		       ? hal_bk_after(at, q->issue_terms.deadline_ns)
 		       : UINT64_MAX;
@@ -66,7 +71,7 @@ struct urgency inherit_urgency(const struct hal_queue *q)
 {
 	struct urgency next = {own_rank(q), UINT64_MAX}, u;
 
-	/* Else whoever submits may be writing its record. */
+	/* If q is not runnable, its thread may be writing the record just now. */
 	if (q->runnable)
 		next.deadline_ns = own_deadline(q);
 	u = next;
@@ -112,14 +117,14 @@ void inherit_into_view(struct hal_queue *q)
 {
 	struct hal_policy_command *head = &q->sched.policy_view.head;
 
-	/* A lower class lends no priority. */
+	/* A queue of a lower class donates no priority. */
 	if (q->sched.inherited.rank >> 32 <= class_ranks[q->sched.own_class] &&
 	    rank_priority(q->sched.inherited.rank) > head->priority)
 		head->priority = rank_priority(q->sched.inherited.rank);
 	head->deadline_ns = least(head->deadline_ns, q->sched.inherited.deadline_ns);
 }
 
-/* ---- what changes it ----------------------------------------------------------------- */
+/* ---- changes of urgency --------------------------------------------------------- */
 
 void preempt_wanted(struct hal_queue *q)
 {
