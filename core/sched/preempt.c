@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preempt.c - what is less urgent makes way for what is more so, of one partition.
+ * preempt.c - stop less urgent queues of a partition while more urgent work needs it.
  *
- * When a latency-critical command comes, each best-effort queue of which the device has
- * something is stopped; as [policy] preempt_for says also what has lower rank (class,
- * then priority), or the same and a later deadline or none, for a command with a
- * deadline, and what has lower rank for any.  It is stopped in the mode that costs least:
- * what the command waits is known of FOLD, SAVE and KILL (their worst case, or what a
- * profile has measured of the command that runs where there is none) and expected of
- * DRAIN (what is left to run); what is lost is what KILL throws away, and what the others
- * take as the profile says, else SAVE to save and to restore.  With a deadline the least
- * is lost of the modes that keep it; otherwise wait and loss count alike.  They go on
- * when the partition has no such work left.  Who is served next is the policy's to say.
+ * A best-effort queue with in-flight commands is preempted for a latency-critical
+ * command.  [policy] preempt_for widens this: rank means class, then priority.
  *
- * KILL only takes what may run twice, and a command no more often than [policy] kills
- * says.  What has not got on for longer than the net lets anybody wait, in one stop or in
- * many, goes on, and is stopped by DRAIN alone until a command of it has ended.
+ *   class     best effort only, for latency-critical work
+ *   deadline  also lower rank, or the same rank with a later deadline or none, for a
+ *             command with a deadline
+ *   priority  also lower rank, for a command without a deadline
+ *
+ * Each stop uses the suspend mode that costs least.  Two numbers are estimated per mode:
+ *
+ *   wait  how long the urgent command waits for the device.  DRAIN: the run time left.
+ *         Others: the device's worst case, else the profile's time for the command.
+ *   loss  run time that is lost.  KILL: what the command has run.  Others: the profile's
+ *         cost.  Without a profile SAVE counts twice its wait, for save and restore.
+ *
+ * With a deadline the mode with the least loss is chosen among those that meet it.
+ * Otherwise the sum of wait and loss decides.  Preempted queues resume when their
+ * partition has no more urgent work.  The policy still chooses the queue that is served
+ * next.
+ *
+ * KILL needs commands that may run twice, and kills one command at most [policy] kills
+ * times.  A queue that made no progress for longer than [policy] timeout_ms is resumed.
+ * Until it has completed a command, only DRAIN stops it.
  */
 #include "sched/preempt.h"
 
@@ -29,28 +38,31 @@
 #include "space/partition.h"
 #include "util/error.h"
 
-/* What a mode costs. */
-struct way {
+/* What stopping a queue in one mode costs. */
+struct stop_estimate {
 	uint64_t wait_ns, lost_ns;
 };
 
-/* What the device still has to do for a queue, and has done of it. */
-struct at_work {
-	uint64_t left_ns, ran_ns;
-	const struct record *now; /* what is stopped inside; NULL: nothing has begun */
+/* Run times of a queue's in-flight commands. */
+struct remaining {
+	uint64_t left_ns, ran_ns; /* still to run; already run by .now */
+	const struct record
+		*now; /* command that would be stopped inside; NULL: none has begun */
 };
 
+/* Remove v from the preempted queues and resume it, unless the application has done so.
+ */
 static void resume_preempted(struct hal_queue *v)
 {
 	list_del(&v->sched.preempted);
 	if (v->state == QUEUE_RUNNING || v->sched.resume_wanted)
-		return; /* the application was first */
-	/* Nobody is there who could be answered: the queue says why. */
+		return;
+	/* No caller can be given the error, so v's timeline reports it. */
 	if (suspend_end(v) != 0)
 		timeline_fail(&v->sched.control, -EIO, hal_last_error(), v->dev);
 }
 
-/* Something is at hand that others make way for. */
+/* Return whether q has work for which less urgent queues may be preempted. */
 static bool is_urgent(const struct hal_queue *q)
 {
 	uint32_t by = q->dev->sched.limits.preempt_for;
@@ -59,14 +71,15 @@ static bool is_urgent(const struct hal_queue *q)
 		return false;
 	if (q->sched.policy_view.service_class == HAL_CLASS_LATENCY)
 		return true;
-	/* What makes way itself stops nobody. */
+	/* A suspended queue preempts none, so that preempted queues do not preempt each
+	 * other. */
 	if (by == PREEMPT_FOR_CLASS || q->state != QUEUE_RUNNING)
 		return false;
 	return by == PREEMPT_FOR_PRIORITY ||
 	       inherit_urgency(q).deadline_ns != HAL_POLICY_NEVER;
 }
 
-/* v, which is as urgent as other, makes way for q. */
+/* Return whether v, whose urgency is other, may be preempted for q. */
 static bool outranks(const struct hal_queue *q, const struct hal_queue *v,
 		     const struct urgency *other)
 {
@@ -83,13 +96,14 @@ static bool outranks(const struct hal_queue *q, const struct hal_queue *v,
 	       (by == PREEMPT_FOR_PRIORITY || mine.deadline_ns != HAL_POLICY_NEVER);
 }
 
-/* Somebody it has made way for, or would, is there still. */
+/* Return whether preempted queue v has to stay stopped: urgent work that outranks it is
+ * left. */
 static bool is_outranked(const struct hal_queue *v)
 {
 	if (v->part->sched.urgent == 0 ||
 	    v->dev->sched.limits.preempt_for == PREEMPT_FOR_CLASS)
 		return v->part->sched.urgent > 0;
-	/* Guests of the partition are others. */
+	/* The urgent queue may belong to a guest of v's partition. */
 	hal_list_for_each (p, &v->dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
@@ -106,8 +120,8 @@ static bool is_outranked(const struct hal_queue *v)
 	return false;
 }
 
-/* Those go on for whom nobody is left. */
-static void let_go_on(struct hal_partition *part)
+/* Resume the preempted queues of part that no urgent work outranks any more. */
+static void resume_unoutranked(struct hal_partition *part)
 {
 	hal_list_for_each (it, &part->sched.preempted) {
 		struct hal_queue *v = container_of(it, struct hal_queue, sched.preempted);
@@ -119,65 +133,73 @@ static void let_go_on(struct hal_partition *part)
 	}
 }
 
-static void no_more(struct hal_queue *q)
+/* Clear q's urgent mark, and resume the queues preempted only for it. */
+static void clear_urgent(struct hal_queue *q)
 {
 	q->sched.urgent = false;
 	q->part->sched.urgent--;
-	let_go_on(q->part);
+	resume_unoutranked(q->part);
 }
 
-static bool too_long(struct hal_queue *v)
+/* Return whether v was stopped for too long without progress.  If so, count it and
+ * protect v from all modes but DRAIN until it completes a command. */
+static bool starved_too_long(struct hal_queue *v)
 {
 	if (!suspend_starved_too_long(v))
 		return false;
 	counter_add(&v->dev->sched.faults.starved, 1);
-	/* Named, and not held against the policy. */
+	/* Reported to the user, but no fault of the policy. */
 	atomic_store(&v->dev->sched.faults.reason,
-		     "a queue has made way for others for too long");
+		     "a queue was preempted for longer than policy.timeout_ms");
 	return true;
 }
 
-/* Even behind work without an end nobody waits longer than the net lets anybody. */
-static void relieve(struct hal_partition *part)
+/* Resume preempted queues of part that were stopped for too long.  Endless urgent work
+ * must not stop a queue longer than the watchdog allows. */
+static void resume_starving(struct hal_partition *part)
 {
 	hal_list_for_each (it, &part->sched.preempted) {
 		struct hal_queue *v = container_of(it, struct hal_queue, sched.preempted);
 
-		if (too_long(v))
+		if (starved_too_long(v))
 			resume_preempted(v);
 	}
 }
 
-static uint64_t expected(const struct hal_queue *q, const struct record *r)
+/* Return the expected run time of r, or the configured time for unknown commands. */
+static uint64_t expected_or_unknown(const struct hal_queue *q, const struct record *r)
 {
 	uint64_t ns = expect_command(q, r);
 
 	return ns != HAL_POLICY_NEVER ? ns : q->dev->sched.limits.unknown_ns;
 }
 
-/* For how long q's next command can wait and still be in time; HAL_POLICY_NEVER: it has
- * no deadline. */
+/* Return how long q's next command can wait and still meet its deadline; HAL_POLICY_NEVER
+ * if it has none. */
 static uint64_t slack_of(const struct hal_queue *q)
 {
 	uint64_t at = inherit_deadline(q);
-	uint64_t needed = expected(q, q->next), now = q->dev->now;
+	uint64_t needed = expected_or_unknown(q, q->next), now = q->dev->now;
 
 	if (at == HAL_POLICY_NEVER)
 		return HAL_POLICY_NEVER;
 	return at > hal_bk_after(now, needed) ? at - now - needed : 0;
 }
 
-/* The first of its partition has begun when the one before it ended; the others have not
- * begun. */
-static struct at_work at_work(const struct hal_queue *v, const struct inflight *first)
+/* Estimate v's in-flight work.  first is the oldest in-flight command of the partition.
+ * Only first runs; it began when the command before it ended.  All others have not begun.
+ */
+static struct remaining remaining_work(const struct hal_queue *v,
+				       const struct inflight *first)
 {
 	const struct busy *ran = &v->part->observe.ran;
-	struct at_work w = {0, 0, NULL};
+	struct remaining w = {0, 0, NULL};
 	const struct inflight *f = v->oldest;
-	uint64_t before_ns = v->sched.stopped_ns; /* of the oldest */
+	uint64_t before_ns = v->sched.stopped_ns; /* run earlier by the oldest, before it
+						     was stopped inside */
 
 	for (uint32_t i = 0; i < v->inflight_count; i++, f = f->next) {
-		uint64_t ns = expected(v, f->record);
+		uint64_t ns = expected_or_unknown(v, f->record);
 		uint64_t since = f->issue_ns;
 
 		if (f->done)
@@ -188,9 +210,10 @@ static struct at_work at_work(const struct hal_queue *v, const struct inflight *
 			if (since < ran->at[0].end && ran->at[0].end <= v->dev->now)
 				since = ran->at[0].end;
 			w.ran_ns = v->dev->now > since ? v->dev->now - since : 0;
-			/* One that runs longer than expected: as long again. */
+			/* A command that has outrun its expected time is expected to take
+			 * that time once more. */
 			ns = ns > w.ran_ns ? ns - w.ran_ns : ns;
-			w.ran_ns += before_ns; /* KILL throws that away, too */
+			w.ran_ns += before_ns; /* KILL loses that, too */
 		}
 		before_ns = 0;
 		w.left_ns = hal_bk_after(w.left_ns, ns);
@@ -198,7 +221,8 @@ static struct at_work at_work(const struct hal_queue *v, const struct inflight *
 	return w;
 }
 
-static bool possible(const struct hal_queue *v, uint32_t mode)
+/* Return whether v may be stopped in mode. */
+static bool mode_allowed(const struct hal_queue *v, uint32_t mode)
 {
 	const struct hal_device *dev = v->dev;
 
@@ -210,35 +234,40 @@ static bool possible(const struct hal_queue *v, uint32_t mode)
 	       (v->sched.kills < dev->sched.limits.kills && suspend_once(v) == NULL);
 }
 
-/* Not by DRAIN alone. */
-static bool possible_inside(const struct hal_queue *v)
+/* Return whether v may be stopped inside a command: in a mode other than DRAIN. */
+static bool can_stop_inside(const struct hal_queue *v)
 {
 	for (uint32_t mode = HAL_SUSPEND_FOLD; mode <= HAL_SUSPEND_KILL; mode++)
-		if (possible(v, mode))
+		if (mode_allowed(v, mode))
 			return true;
 	return false;
 }
 
-/* wait_ns 0: nothing is known of it. */
-static struct way way_of(const struct hal_device *dev, uint32_t mode,
-			 const struct at_work *w)
+/* Estimate the cost of stopping work w in mode.  A wait_ns of 0 means that the wait is
+ * unknown, except for DRAIN. */
+static struct stop_estimate estimate_stop(const struct hal_device *dev, uint32_t mode,
+					  const struct remaining *w)
 {
 	const struct stop_cost *s = w->now != NULL ? expect_stop(w->now, mode) : NULL;
 	uint64_t wait_ns = dev->info.suspend_worst_ns[mode];
 
 	if (mode == HAL_SUSPEND_DRAIN)
-		return (struct way){w->left_ns, 0};
+		return (struct stop_estimate){w->left_ns, 0};
 	if (wait_ns == 0 && s != NULL)
 		wait_ns = s->quiet_ns;
 	if (mode == HAL_SUSPEND_KILL)
-		return (struct way){wait_ns, w->ran_ns};
+		return (struct stop_estimate){wait_ns, w->ran_ns};
 	if (s != NULL)
-		return (struct way){wait_ns, s->cost_ns};
-	return (struct way){
+		return (struct stop_estimate){wait_ns, s->cost_ns};
+	return (struct stop_estimate){
 		wait_ns, mode == HAL_SUSPEND_SAVE ? hal_bk_after(wait_ns, wait_ns) : 0};
 }
 
-static bool better(const struct way *a, const struct way *b, uint64_t slack_ns)
+/* Return whether a costs less than b for a command that can wait slack_ns.  A mode that
+ * meets the deadline beats one that does not.  If both meet a deadline, the smaller loss
+ * wins.  Otherwise, or if the losses are equal, the smaller sum of wait and loss wins. */
+static bool cheaper(const struct stop_estimate *a, const struct stop_estimate *b,
+		    uint64_t slack_ns)
 {
 	bool a_in_time = a->wait_ns <= slack_ns, b_in_time = b->wait_ns <= slack_ns;
 
@@ -250,61 +279,64 @@ static bool better(const struct way *a, const struct way *b, uint64_t slack_ns)
 	       hal_bk_after(b->wait_ns, b->lost_ns);
 }
 
-/* The mode in which v is stopped for something that can wait for slack_ns. */
-static uint32_t choose_mode(const struct hal_queue *v, const struct at_work *w,
+/* Choose the mode in which to stop v, whose in-flight work is w, for a command that can
+ * wait slack_ns. */
+static uint32_t choose_mode(const struct hal_queue *v, const struct remaining *w,
 			    uint64_t slack_ns)
 {
 	const struct hal_device *dev = v->dev;
-	struct way best = way_of(dev, HAL_SUSPEND_DRAIN, w);
+	struct stop_estimate best = estimate_stop(dev, HAL_SUSPEND_DRAIN, w);
 	uint32_t chosen = HAL_SUSPEND_DRAIN;
 
 	if (dev->sched.limits.preempt != PREEMPT_BEST) {
 		chosen = dev->sched.limits.preempt - PREEMPT_DRAIN;
-		return possible(v, chosen) ? chosen : HAL_SUSPEND_DRAIN;
+		return mode_allowed(v, chosen) ? chosen : HAL_SUSPEND_DRAIN;
 	}
 	for (uint32_t mode = HAL_SUSPEND_FOLD; mode <= HAL_SUSPEND_KILL; mode++) {
-		struct way way = way_of(dev, mode, w);
+		struct stop_estimate cost = estimate_stop(dev, mode, w);
 
-		if (way.wait_ns == 0 || !possible(v, mode) ||
-		    !better(&way, &best, slack_ns))
+		if (cost.wait_ns == 0 || !mode_allowed(v, mode) ||
+		    !cheaper(&cost, &best, slack_ns))
 			continue;
-		best = way;
+		best = cost;
 		chosen = mode;
 	}
 	return chosen;
 }
 
-/* v makes way for q. */
-static void stop_for(const struct hal_queue *q, struct hal_queue *v, uint32_t mode,
-		     const struct at_work *w, uint64_t slack_ns)
+/* Stop v in mode, so that q's work can run.  Do nothing if the device refuses. */
+static void preempt_queue(const struct hal_queue *q, struct hal_queue *v, uint32_t mode,
+			  const struct remaining *w, uint64_t slack_ns)
 {
-	struct way way;
+	struct stop_estimate cost;
 	int err;
 
 	v->sched.preempted_urgency = inherit_urgency(v);
 	err = suspend_begin(v, mode, false);
-	/* There may be no room for what FOLD or SAVE keeps. */
+	/* The device may lack memory for the state that FOLD or SAVE keeps.  DRAIN needs
+	 * none. */
 	if (err != 0 && mode != HAL_SUSPEND_DRAIN) {
 		mode = HAL_SUSPEND_DRAIN;
 		err = suspend_begin(v, mode, false);
 	}
 	if (err != 0)
 		return;
-	way = way_of(v->dev, mode, w);
+	cost = estimate_stop(v->dev, mode, w);
 	suspend_mark_starving(v);
 	list_add_before(&v->part->sched.preempted, &v->sched.preempted);
-	DECIDED(v->dev, DECIDED_PREEMPT, NULL, v, NULL, mode, q->obj.id, way.wait_ns,
-		way.lost_ns, slack_ns);
+	DECIDED(v->dev, DECIDED_PREEMPT, NULL, v, NULL, mode, q->obj.id, cost.wait_ns,
+		cost.lost_ns, slack_ns);
 }
 
-static uint64_t less(uint64_t slack_ns, uint64_t ns)
+/* Return slack_ns less ns, at least 0.  No deadline stays no deadline. */
+static uint64_t reduce_slack(uint64_t slack_ns, uint64_t ns)
 {
 	if (slack_ns == HAL_POLICY_NEVER)
 		return slack_ns;
 	return slack_ns > ns ? slack_ns - ns : 0;
 }
 
-/* f is the first that the device has of its queue. */
+/* Return whether f is its queue's oldest command that the device has not completed. */
 static bool is_oldest(const struct inflight *f)
 {
 	const struct inflight *oldest = f->queue->oldest;
@@ -314,8 +346,8 @@ static bool is_oldest(const struct inflight *f)
 	return f == oldest;
 }
 
-/* May be stopped for q. */
-static bool makes_way(const struct hal_queue *q, const struct hal_queue *v)
+/* Return whether v may be stopped for q. */
+static bool preemptible_for(const struct hal_queue *q, const struct hal_queue *v)
 {
 	struct urgency u;
 
@@ -323,45 +355,49 @@ static bool makes_way(const struct hal_queue *q, const struct hal_queue *v)
 		return false;
 	if (q->dev->sched.limits.preempt_for == PREEMPT_FOR_CLASS)
 		return outranks(q, v, NULL);
-	/* Not twice at one instant: urgencies change when one is stopped or goes on, and
-	 * nothing else would happen in between. */
+	/* Stop v at most once at one instant.  Stops and resumes change urgencies, so two
+	 * queues could otherwise preempt each other for ever without time passing. */
 	if (v->sched.suspend_count > 0 && v->sched.suspend_asked_ns == v->dev->now)
 		return false;
 	u = inherit_urgency(v);
 	return outranks(q, v, &u);
 }
 
-/* Of what is stopped, or about to be, DRAIN alone lets the rest run. */
-static bool runs_on(const struct hal_queue *q, const struct hal_queue *v)
+/* Return whether v's in-flight commands run to their end, whichever stop mode is chosen.
+ * A queue that is stopped already keeps running only under DRAIN. */
+static bool keeps_running(const struct hal_queue *q, const struct hal_queue *v)
 {
 	if (v->state != QUEUE_RUNNING || v->sched.policy_asks)
 		return v->sched.suspend_mode == HAL_SUSPEND_DRAIN;
-	return !makes_way(q, v) || !possible_inside(v);
+	return !preemptible_for(q, v) || !can_stop_inside(v);
 }
 
-/* What is in the way of q's next command and runs on whatever is chosen. */
-static uint64_t ns_before(const struct hal_queue *q)
+/* Return the run time, of in-flight commands in q's partition, that no stop mode can
+ * shorten. */
+static uint64_t unstoppable_ns(const struct hal_queue *q)
 {
-	const struct list *flights = &q->dev->command.inflight_list;
+	const struct list *inflight_list = &q->dev->command.inflight_list;
 	const struct inflight *first = NULL;
 	uint64_t ns = 0;
 
-	for (const struct list *it = flights->next; it != flights; it = it->next) {
+	for (const struct list *it = inflight_list->next; it != inflight_list;
+	     it = it->next) {
 		const struct inflight *f = container_of(it, struct inflight, on_device);
 
 		if (f->queue->part != q->part)
 			continue;
 		if (first == NULL)
 			first = f;
-		if (is_oldest(f) && runs_on(q, f->queue))
-			ns += at_work(f->queue, first).left_ns;
+		if (is_oldest(f) && keeps_running(q, f->queue))
+			ns += remaining_work(f->queue, first).left_ns;
 	}
 	return ns;
 }
 
-/* A partition runs what it was given one after the other: with a deadline each queue has
- * what those leave of it that run on before it or behind it. */
-static void make_way(struct hal_queue *q)
+/* Stop all queues in q's partition that may be preempted for q.  The partition runs its
+ * in-flight commands one after another.  So the slack of q's next command is first
+ * reduced by the work that cannot be stopped, then by each queue that is drained. */
+static void preempt_others(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;
 	struct hal_device *dev = part->dev;
@@ -370,43 +406,43 @@ static void make_way(struct hal_queue *q)
 	const struct inflight *first = NULL;
 
 	if (slack_ns != HAL_POLICY_NEVER)
-		rest_ns = less(rest_ns, ns_before(q));
+		rest_ns = reduce_slack(rest_ns, unstoppable_ns(q));
 	for (struct list *it = dev->command.inflight_list.next;
 	     it != &dev->command.inflight_list; it = it->next) {
 		const struct inflight *f = container_of(it, struct inflight, on_device);
 		struct hal_queue *v = f->queue;
-		struct at_work w;
+		struct remaining w;
 		uint32_t mode;
 
 		if (v->part != part)
 			continue;
 		if (v == q && !q->runnable)
-			return; /* what is behind it is not in its way */
+			return; /* later commands do not delay q */
 		if (first == NULL)
 			first = f;
-		if (!makes_way(q, v))
+		if (!preemptible_for(q, v))
 			continue;
 		if (v->sched.starving)
-			(void)too_long(v);
-		w = at_work(v, first);
+			(void)starved_too_long(v);
+		w = remaining_work(v, first);
 		mode = choose_mode(v, &w, rest_ns);
-		if (mode == HAL_SUSPEND_DRAIN && possible_inside(v))
-			rest_ns = less(rest_ns, w.left_ns);
-		stop_for(q, v, mode, &w, slack_ns);
+		if (mode == HAL_SUSPEND_DRAIN && can_stop_inside(v))
+			rest_ns = reduce_slack(rest_ns, w.left_ns);
+		preempt_queue(q, v, mode, &w, slack_ns);
 	}
 }
 
 void preempt_update(struct hal_queue *q)
 {
 	if (!is_urgent(q)) {
-		no_more(q);
+		clear_urgent(q);
 		return;
 	}
 	if (q->dev->sched.limits.preempt_for != PREEMPT_FOR_CLASS)
-		let_go_on(q->part);
-	relieve(q->part);
+		resume_unoutranked(q->part);
+	resume_starving(q->part);
 	if (q->dev->sched.limits.preempt != PREEMPT_NEVER)
-		make_way(q);
+		preempt_others(q);
 }
 
 void preempt_cancel(struct hal_queue *q)
@@ -418,6 +454,6 @@ void preempt_cancel(struct hal_queue *q)
 void preempt_leave(struct hal_queue *q)
 {
 	if (q->sched.urgent)
-		no_more(q);
+		clear_urgent(q);
 	list_del(&q->sched.preempted);
 }

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* preempt.h - what is less urgent makes way for what is more so; by the engine. */
+/*
+ * preempt.h - stop less urgent queues of a partition while more urgent work needs it.
+ * Engine only.
+ */
 #ifndef HAL_SCHED_PREEMPT_H
 #define HAL_SCHED_PREEMPT_H
 
 #include "command/queue.h"
 
-/* What the device does may be in the way of q, or q not have anything any more; at the
- * turn's own level. */
+/* Re-evaluate preemption for q, which is marked urgent: stop less urgent queues, or
+ * resume them if q no longer needs the device.  Call only from the top level of an engine
+ * turn. */
 void preempt_update(struct hal_queue *q);
-/* What is waited for goes on. */
+/* Resume q if it is preempted: a more urgent queue waits for it. */
 void preempt_cancel(struct hal_queue *q);
-/* q is destroyed. */
+/* Forget q, which is being destroyed, and resume the queues preempted only for it. */
 void preempt_leave(struct hal_queue *q);
 
 #endif

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suspend.c - letting go of a queue and taking it up again.
+ * suspend.c - suspend and resume a queue.
  *
- * After DRAIN the device has nothing of a queue; what KILL has dropped goes back to what
- * has not been given yet.  What FOLD and SAVE have stopped stays the device's, with its
- * progress, and is frozen: no unit works on it, it holds no place in its partition and no
- * event is due for it, until the queue goes on or is destroyed.
+ * Each mode leaves in-flight commands in another place:
+ *
+ *   DRAIN       none are left: the device has completed them
+ *   KILL        they return to the queue, to be submitted to the device again
+ *   FOLD, SAVE  the device keeps them with their progress; they are frozen
+ *
+ * Frozen commands use no unit and no place in their partition, and no event is pending
+ * for them.  They stay frozen until the queue resumes or is destroyed.
  */
 #include "sched/suspend.h"
 
@@ -27,14 +31,14 @@ static void set_state(struct hal_queue *q, enum queue_state state)
 		q->slow |= SLOW_SUSPENDING;
 }
 
-/* What the device keeps of q, and its progress, is not at work: others have its place.
- * The oldest had run so long. */
+/* Take the commands that the device keeps for q out of the in-flight counts, so that
+ * other queues can use their places.  The oldest has run for ran_ns. */
 static void freeze(struct hal_queue *q, uint64_t ran_ns)
 {
 	struct hal_bk_event ev = {.kind = HAL_BK_DONE, .status = -EINTR};
 	struct inflight *f = q->oldest;
 
-	ev.end_ns = ran_ns; /* how long it was is what counts */
+	ev.end_ns = ran_ns; /* the policy gets only end_ns - start_ns */
 	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next) {
 		if (f->done)
 			continue;
@@ -53,7 +57,7 @@ static void freeze(struct hal_queue *q, uint64_t ran_ns)
 	partition_runnable(q->part);
 }
 
-/* It goes on. */
+/* Count the frozen commands of q as in flight again. */
 static void thaw(struct hal_queue *q)
 {
 	struct inflight *f = q->oldest;
@@ -86,6 +90,7 @@ void suspend_thaw_all(struct hal_device *dev)
 	}
 }
 
+/* Return the number of commands of q that the device has not completed. */
 static uint32_t commands_running(const struct hal_queue *q)
 {
 	const struct inflight *f = q->oldest;
@@ -106,6 +111,7 @@ const struct record *suspend_once(const struct hal_queue *q)
 	return NULL;
 }
 
+/* Return 0 if q's in-flight commands may be killed and run again, else -ENOTSUP. */
 static int kill_check(const struct hal_queue *q)
 {
 	const struct record *once = suspend_once(q);
@@ -113,11 +119,13 @@ static int kill_check(const struct hal_queue *q)
 	return once == NULL
 		       ? 0
 		       : fail(ENOTSUP,
-			      "queue %u: KILL without HAL_SUSPEND_FINAL, but \"%s\" on "
-			      "the device is not HAL_CMD_REPLAYABLE",
+			      "queue %u: cannot suspend by KILL: in-flight command "
+			      "\"%s\" is not HAL_CMD_REPLAYABLE; use another mode, or "
+			      "add HAL_SUSPEND_FINAL",
 			      q->obj.id, record_name(once));
 }
 
+/* Return 0 if the device can suspend q in mode, else -errno. */
 static int mode_check(const struct hal_queue *q, uint32_t mode, bool final)
 {
 	const struct hal_device *dev = q->dev;
@@ -125,7 +133,7 @@ static int mode_check(const struct hal_queue *q, uint32_t mode, bool final)
 	if (mode > HAL_SUSPEND_KILL)
 		return fail(EINVAL, "%u is not a suspend mode", mode);
 	if ((dev->info.suspend_modes >> mode & 1) == 0)
-		return fail(ENOTSUP, "%s cannot suspend by %s", dev->name,
+		return fail(ENOTSUP, "%s does not support suspend mode %s", dev->name,
 			    mode_names[mode]);
 	return mode == HAL_SUSPEND_KILL && !final ? kill_check(q) : 0;
 }
@@ -133,11 +141,13 @@ static int mode_check(const struct hal_queue *q, uint32_t mode, bool final)
 int suspend_check(const struct hal_queue *q, uint32_t mode, bool final)
 {
 	if (mode <= HAL_SUSPEND_KILL && q->state != QUEUE_RUNNING)
-		return fail(EBUSY, "queue %u is suspended already", q->obj.id);
+		return fail(EBUSY, "queue %u is already suspended or being suspended",
+			    q->obj.id);
 	return mode_check(q, mode, final);
 }
 
-/* Killed commands go back to what has not been given to the device. */
+/* Move q's issue cursor back to the oldest killed command, so that it is submitted again.
+ */
 static void rewind_killed(struct hal_queue *q)
 {
 	struct inflight *f = q->oldest;
@@ -150,10 +160,11 @@ static void rewind_killed(struct hal_queue *q)
 	for (struct inflight *k = f; kept < q->inflight_count;
 	     k = k->next, q->inflight_count--)
 		k->killed = false;
-	/* It may stand at a wait further on, even for what has just been killed. */
+	/* q may be waiting for a later point, even one that a killed command will reach.
+	 */
 	queue_unpark(q);
 	q->issue = f->at;
-	q->inside = q->stepping & STEP_INSIDE; /* what came before may have ended */
+	q->inside = q->stepping & STEP_INSIDE; /* earlier commands may have completed */
 	q->journal_limited = false;
 	q->unused = f;
 	if ((q->slow & SLOW_HEAD) != 0) {
@@ -163,6 +174,7 @@ static void rewind_killed(struct hal_queue *q)
 	}
 }
 
+/* Resume suspended queue q.  Return 0 or the backend's error. */
 static int resume_now(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
@@ -183,13 +195,16 @@ static int resume_now(struct hal_queue *q)
 	return 0;
 }
 
-/* Whoever waits for what it will not do any more need not wait for ever. */
+/* Fail the points of q if its suspend is final, so that no thread waits for them for
+ * ever. */
 static void end_if_final(struct hal_queue *q)
 {
 	if (q->sched.final && q->err == 0)
 		queue_end(q);
 }
 
+/* Complete the suspend of q, which the device has released.  Its oldest command ran for
+ * ran_ns before it was stopped inside; 0: it was not. */
 static void queue_quiet(struct hal_queue *q, uint64_t ran_ns)
 {
 	struct hal_device *dev = q->dev;
@@ -212,16 +227,16 @@ static void queue_quiet(struct hal_queue *q, uint64_t ran_ns)
 	end_if_final(q);
 	if (q->sched.policy_stops && !q->sched.policy_asks)
 		policy_changed(q->part, q);
-	/* A resume that the device refuses leaves the queue suspended: who asked has long
-	 * had its answer, so the queue says why. */
+	/* If the device refuses to resume, q stays suspended.  The call that asked for it
+	 * has returned, so q's timeline reports the error. */
 	if (q->sched.resume_wanted && resume_now(q) != 0)
 		timeline_fail(&q->sched.control, -EIO, hal_last_error(), dev);
 	queue_advance(q);
 }
 
-/* What KILL has dropped had run so long; its oldest goes on behind the first kept_ns of
- * that, when it is given again. */
-static void count_lost(struct hal_queue *q, uint64_t kept_ns)
+/* Count the run time that KILL lost.  When the oldest killed command is submitted again,
+ * it continues after the first kept_ns of its run time. */
+static void count_killed(struct hal_queue *q, uint64_t kept_ns)
 {
 	if (kept_ns > q->sched.killed_ran_ns)
 		kept_ns = q->sched.killed_ran_ns;
@@ -235,7 +250,8 @@ static void count_lost(struct hal_queue *q, uint64_t kept_ns)
 
 void suspend_check_quiet(struct hal_queue *q)
 {
-	/* Held back by the core alone: quiet once the device has nothing of it. */
+	/* If the backend did not suspend q, no HAL_BK_QUIET comes: q is quiet when
+	 * nothing is in flight. */
 	if (!q->sched.bk_suspended && q->inflight_count == 0)
 		queue_quiet(q, 0);
 }
@@ -252,12 +268,12 @@ void suspend_quiet(const struct hal_bk_event *ev)
 	if (ev->end_ns > ev->start_ns)
 		ran_ns = ev->end_ns - ev->start_ns;
 	if (q->sched.suspend_mode == HAL_SUSPEND_KILL) {
-		count_lost(q, ran_ns);
+		count_killed(q, ran_ns);
 		ran_ns = 0;
 	} else if (ran_ns > 0 && commands_running(q) > 0) {
 		queue_stopped(q, ev->start_ns, ev->end_ns);
 		q->sched.starving_ns =
-			q->sched.suspend_asked_ns; /* until then it has got on */
+			q->sched.suspend_asked_ns; /* it made progress until then */
 	} else {
 		ran_ns = 0;
 	}
@@ -300,7 +316,8 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 
 	if (err != 0)
 		return err;
-	/* Else giving the device nothing more is enough. */
+	/* Ask the backend only if it supports the mode and commands run.  Otherwise it is
+	 * enough to issue no more. */
 	if (commands_running(q) > 0 && (dev->sched.bk_suspend_modes >> mode & 1) != 0) {
 		err = dev->hot.suspend(dev->hot_bk, q->bk, mode, (uint64_t)(uintptr_t)q);
 		if (err != 0)
@@ -320,8 +337,9 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 	return 0;
 }
 
-/* Suspended, but by the policy or to make way for others. */
-static bool is_the_engines(const struct hal_queue *q)
+/* Return whether q is suspended by the policy or by preemption, not by the application.
+ */
+static bool suspended_by_scheduler(const struct hal_queue *q)
 {
 	return q->state != QUEUE_RUNNING &&
 	       ((q->sched.policy_stops && !q->sched.policy_asks) ||
@@ -330,13 +348,14 @@ static bool is_the_engines(const struct hal_queue *q)
 
 int suspend_ask(struct hal_queue *q, uint32_t mode, bool final)
 {
-	bool told = q->sched.policy_stops;
+	bool policy_stopped = q->sched.policy_stops;
 	int err;
 
-	if (!is_the_engines(q)) {
+	if (!suspended_by_scheduler(q)) {
 		err = suspend_begin(q, mode, final);
 		if (err == 0)
-			q->sched.starving = false; /* it is for itself */
+			q->sched.starving =
+				false; /* the application stops it, not the scheduler */
 		return err;
 	}
 	err = mode_check(q, mode, final);
@@ -344,21 +363,21 @@ int suspend_ask(struct hal_queue *q, uint32_t mode, bool final)
 		return err;
 	if (q->state == QUEUE_SUSPENDING && mode > q->sched.suspend_mode)
 		return fail(EBUSY,
-			    "queue %u is being stopped by %s for others already: by %s "
-			    "once that is over",
+			    "queue %u is being stopped by %s for the scheduler; "
+			    "suspend it by %s after that has completed",
 			    q->obj.id, mode_names[q->sched.suspend_mode],
 			    mode_names[mode]);
 	q->sched.final = final;
-	q->sched.starving = false; /* it is for itself */
+	q->sched.starving = false; /* the application stops it, not the scheduler */
 	q->sched.resume_wanted = false;
 	q->sched.policy_stops = false;
 	list_del(&q->sched.preempted);
 	if (q->state == QUEUE_SUSPENDED) {
-		end_if_final(q); /* it has been quiet before */
+		end_if_final(q); /* it is quiet already, so no event follows */
 		queue_advance(q);
 	}
-	if (told)
-		policy_changed(q->part, q); /* it is not the policy's to start any more */
+	if (policy_stopped)
+		policy_changed(q->part, q); /* the policy can no longer start it */
 	return 0;
 }
 
@@ -368,10 +387,11 @@ int suspend_end(struct hal_queue *q)
 		return fail(EINVAL, "queue %u is not suspended", q->obj.id);
 	if (q->sched.final)
 		return fail(ECANCELED,
-			    "queue %u was suspended for good: it can only be destroyed",
+			    "queue %u was suspended for good (HAL_SUSPEND_FINAL); it can "
+			    "only be destroyed",
 			    q->obj.id);
 	if (q->state == QUEUE_SUSPENDED)
 		return resume_now(q);
-	q->sched.resume_wanted = true; /* as soon as the device has let go */
+	q->sched.resume_wanted = true; /* when the device has released it */
 	return 0;
 }

@@ -1,35 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suspend.h - letting go of a queue and taking it up again; by the engine. */
+/* suspend.h - suspend and resume a queue.  Engine only. */
 #ifndef HAL_SCHED_SUSPEND_H
 #define HAL_SCHED_SUSPEND_H
 
 #include "command/queue.h"
 
-/* 0, or why it may not be suspended. */
+/* Return 0 if q may be suspended in mode, else -errno with an error message. */
 int suspend_check(const struct hal_queue *q, uint32_t mode, bool final);
-/* What the device has of q that may not run twice, so that it may not be killed; NULL:
- * there is none. */
+/* Return the oldest in-flight command of q that may not run twice, which rules out KILL.
+ * NULL: there is none. */
 const struct record *suspend_once(const struct hal_queue *q);
-/* q->suspend_count is the value that its .control reaches when it is quiet. */
+/* Begin to suspend q.  When the device has released q, the value of .sched.control
+ * reaches .sched.suspend_count.  Return 0 or -errno. */
 int suspend_begin(struct hal_queue *q, uint32_t mode, bool final);
-/* The same for the application, which takes over what the policy has stopped, or what
- * makes way for others: only it ends that then. */
+/* Suspend q for the application.  If the scheduler has suspended q already, the
+ * application takes over that suspend, and only the application can end it.  Return 0 or
+ * -errno. */
 int suspend_ask(struct hal_queue *q, uint32_t mode, bool final);
+/* Resume q.  If its suspend is still under way, resume it when that has completed. Return
+ * 0 or -errno. */
 int suspend_end(struct hal_queue *q);
 
-/* q is stopped for others, not by the application. */
+/* Mark q as starving from now on: the scheduler, not the application, has stopped it.  A
+ * mark that is set keeps its earlier time. */
 void suspend_mark_starving(struct hal_queue *q);
-/* It is, and has not got on for longer than the net lets anybody wait: from now on what
- * it runs goes on to its end, stopped by DRAIN alone. */
+/* Return whether stopped queue q has made no progress for longer than [policy]
+ * timeout_ms.  If so, set .no_preempt: only DRAIN may stop q until it completes a
+ * command. The time then starts anew. */
 bool suspend_starved_too_long(struct hal_queue *q);
 
-/* A command of q, which is being suspended, has ended. */
+/* Complete q's suspend if nothing of q is in flight and no report of the backend is
+ * due. */
 void suspend_check_quiet(struct hal_queue *q);
-/* The device has let go of a queue. */
+/* Complete a suspend for which the backend has reported HAL_BK_QUIET. */
 void suspend_quiet(const struct hal_bk_event *ev);
-/* It will not any more. */
+/* Complete q's suspend on a device that is lost and will never report it. */
 void suspend_lost(struct hal_queue *q);
-/* What it keeps of suspended queues is lost like all the rest. */
+/* Count the frozen commands of all queues as in flight again, because the device that
+ * kept them is lost. */
 void suspend_thaw_all(struct hal_device *dev);
 
 #endif

@@ -777,7 +777,7 @@ static void taken_over(void **state)
 	pass(&t.w, 1);
 	assert_int_equal(h->start(h->device, t.a_view), 0);
 	FAILS(hal_queue_suspend(t.a, HAL_SUSPEND_KILL, NULL), -EBUSY,
-	      "being stopped by DRAIN for others already: by KILL once that is over");
+	      "being stopped by DRAIN for the scheduler; suspend it by KILL after that");
 	OK(hal_queue_suspend(t.a, HAL_SUSPEND_DRAIN, &quiet));
 	assert_int_equal(t.c->changed, 3);
 	assert_int_equal(hal_wait(&quiet, 1, 0, 0), -ETIMEDOUT);

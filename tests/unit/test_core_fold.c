@@ -525,7 +525,8 @@ static void served_at_last(void **state)
 	assert_false(reached(done));
 	OK(hal_device_get_policy(h.w.dev, &info));
 	assert_int_equal(info.starved, 1);
-	assert_string_equal(info.reason, "a queue has made way for others for too long");
+	assert_string_equal(info.reason, "a queue was preempted for longer than "
+					 "policy.timeout_ms");
 	h.w.mock->quiet(h.w.native, 0);
 	while (!reached(done))
 		run(&h.w, 1, 1000);
