@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy.c - the host of a sharing policy.
+ * policy.c - host a sharing policy.
  *
- * A partition's runnable queues are in one list as they came, whatever the policy: that
- * is what the net serves from.  For a policy of keys they are in a heap as well.
+ *   runnable queue --> .sched.sole       alone in its partition: served without asking
+ *                  --> .sched.waiting    list in order of arrival; the watchdog uses it
+ *                      + .sched.order    heap of keys, if the policy orders by keys
+ *                      + enqueue         if the policy keeps its own order
  *
- * The policy may ask for something from inside any of its calls, also for the very queue
- * that it is told of; so a stop only begins when the turn is at its own level again.
+ * The policy may call its host from inside any of its callbacks, even about the queue
+ * that the callback is for.  Such a stop begins later, at the top level of the engine
+ * turn.
  */
 #include "sched/policy.h"
 
@@ -27,9 +30,10 @@ static struct hal_queue *queue_of(struct hal_policy_queue *view)
 	return container_of(view, struct hal_queue, sched.policy_view);
 }
 
-/* ---- in and out -------------------------------------------------------------------- */
+/* ---- runnable queues ------------------------------------------------------------ */
 
-static ALWAYS_INLINE void see(struct hal_queue *q)
+/* Update what the policy sees of runnable queue q and of its next command. */
+static ALWAYS_INLINE void update_view(struct hal_queue *q)
 {
 	struct hal_policy_queue *v = &q->sched.policy_view;
 	const struct record *r = q->next;
@@ -37,7 +41,7 @@ static ALWAYS_INLINE void see(struct hal_queue *q)
 	uint64_t now = q->dev->now;
 
 	if (submit_ns > now)
-		submit_ns = now; /* SUBMIT_ASLEEP */
+		submit_ns = now; /* SUBMIT_ASLEEP: not known yet */
 	v->runnable_ns = now;
 	v->served_ns = counter_get(&q->observe.account.busy_ns);
 	v->completed = counter_get(&q->observe.account.completed);
@@ -57,7 +61,8 @@ static ALWAYS_INLINE void see(struct hal_queue *q)
 		expect_head(q, r);
 }
 
-static ALWAYS_INLINE void hand(struct hal_queue *q)
+/* Add q, whose view is up to date, to the waiting queues and pass it to the policy. */
+static ALWAYS_INLINE void pass_to_policy(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
 	struct hal_partition *part = q->part;
@@ -68,7 +73,7 @@ static ALWAYS_INLINE void hand(struct hal_queue *q)
 	part->sched.policy_view.runnable++;
 	part->sched.policy_view.running = part->command.inflight;
 	q->sched.key_kept = false;
-	/* Who only orders is always in force. */
+	/* A policy that orders by keys always stays in force. */
 	if (LIKELY(p->key != NULL)) {
 		q->sched.order.key =
 			p->key(dev->sched.policy_state, &part->sched.policy_view,
@@ -80,8 +85,8 @@ static ALWAYS_INLINE void hand(struct hal_queue *q)
 	}
 }
 
-/* Not in its hands any more. */
-static void policy_drop(struct hal_queue *q)
+/* Remove q from the waiting queues. */
+static void unlink_waiting(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;
 
@@ -90,18 +95,19 @@ static void policy_drop(struct hal_queue *q)
 	part->sched.policy_view.runnable--;
 }
 
-/* The one that was alone is so no more. */
-static NOINLINE void hand_sole(struct hal_partition *part)
+/* Pass the queue that was alone in part to the policy, because it no longer is. */
+static NOINLINE void pass_sole(struct hal_partition *part)
 {
 	struct hal_queue *sole = part->sched.sole;
 
 	part->sched.sole = NULL;
-	see(sole);
-	hand(sole);
+	update_view(sole);
+	pass_to_policy(sole);
 }
 
-/* Somebody has waited for so long that no lease holds. */
-static bool overdue(const struct hal_partition *part)
+/* Return whether a queue of part has waited for longer than [policy] timeout_ms, which
+ * ends a lease. */
+static bool has_starving_queue(const struct hal_partition *part)
 {
 	const struct hal_device *dev = part->dev;
 
@@ -122,18 +128,19 @@ void policy_enqueue(struct hal_queue *q)
 	}
 	if (UNLIKELY(q->sched.lease > 0 && part->sched.leased == q)) {
 		q->sched.lease--;
-		if (part->sched.sole == NULL && !overdue(part)) {
+		if (part->sched.sole == NULL && !has_starving_queue(part)) {
 			part->sched.sole = q;
 			return;
 		}
 	}
 	if (UNLIKELY(part->sched.sole != NULL))
-		hand_sole(part);
-	see(q);
-	hand(q);
+		pass_sole(part);
+	update_view(q);
+	pass_to_policy(q);
 }
 
-/* By deadline or priority anybody does: it depends on the submission. */
+/* Return whether other queues may be preempted for q.  If [policy] preempt_for is not
+ * class, that can hold for any queue, depending on its submission. */
 static bool preempts(const struct hal_queue *q)
 {
 	return q->sched.policy_view.service_class == HAL_CLASS_LATENCY ||
@@ -151,7 +158,7 @@ void policy_set_class(struct hal_queue *q, uint32_t service_class)
 
 void policy_dequeue(struct hal_queue *q, enum hal_policy_why why)
 {
-	policy_drop(q);
+	unlink_waiting(q);
 	if (q->part->sched.held && q->part->sched.policy_view.runnable == 0)
 		watchdog_unhold(q->part);
 	policy_take_back(q, why);
@@ -176,13 +183,14 @@ void policy_put_back(struct hal_queue *q)
 	const struct hal_policy *p = q->dev->sched.policy;
 
 	if (part->sched.sole != NULL)
-		hand_sole(part);
+		pass_sole(part);
 	if (!policy_in_force(q->dev) || p->key == NULL) {
-		see(q);
-		hand(q);
+		update_view(q);
+		pass_to_policy(q);
 		return;
 	}
-	/* With the key and the place it had; it has had its turn. */
+	/* Keep its key, and put it first in order of arrival.  The policy has already
+	 * agreed to serve this command. */
 	q->sched.key_kept = true;
 	list_add_before(part->sched.waiting.next, &q->sched.waiting);
 	part->sched.enqueued++;
@@ -190,10 +198,10 @@ void policy_put_back(struct hal_queue *q)
 	heap_put_back(policy_heap(q), &q->sched.order);
 }
 
-/* ---- whose turn -------------------------------------------------------------------- */
+/* ---- choosing the next queue ---------------------------------------------------- */
 
-/* By what the policy itself keeps; NULL: it names nobody. */
-static NOINLINE struct hal_queue *ask(struct hal_partition *part)
+/* Return the queue that the policy's pick chooses; NULL: it chose none for now. */
+static NOINLINE struct hal_queue *ask_policy(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
 	struct hal_policy_order o = {.until_ns = HAL_POLICY_NEVER};
@@ -204,25 +212,26 @@ static NOINLINE struct hal_queue *ask(struct hal_partition *part)
 	v = dev->sched.policy->pick(dev->sched.policy_state, &part->sched.policy_view,
 				    dev->now, &o);
 	dev->sched.picking = false;
-	if (UNLIKELY(!policy_in_force(
-		    dev))) /* it has asked for something wrong once too often
-			    */
+	if (UNLIKELY(!policy_in_force(dev))) /* pick made one invalid request too many */
 		return watchdog_oldest(part);
 	if (v == NULL)
 		return watchdog_no_choice(part, o.until_ns);
 	q = queue_of(v);
-	/* Memory of queues is not given back: one that is gone can be told, too. */
+	/* Reading q is safe even if it was destroyed: the memory of queues stays
+	 * allocated. */
 	if (!OBJECT_OK(q, OBJECT_QUEUE) || q->part != part || !q->runnable ||
 	    part->sched.sole == q)
-		return watchdog_overrule(part, &dev->sched.faults.invalid,
-					 "it names a queue that is not runnable there");
+		return watchdog_overrule(
+			part, &dev->sched.faults.invalid,
+			"the policy chose a queue that is not runnable in the partition");
 	q->sched.lease = o.commands;
 	part->sched.leased = q;
 	return q;
 }
 
-/* It is n's turn.  False: its key is another now. */
-static ALWAYS_INLINE bool turn_of(struct hal_partition *part, struct heap_node *n)
+/* Ask the policy to confirm that the queue of n is next.  Return false if it raised the
+ * queue's key instead. */
+static ALWAYS_INLINE bool confirm_turn(struct hal_partition *part, struct heap_node *n)
 {
 	struct hal_device *dev = part->dev;
 	struct hal_queue *q = container_of(n, struct hal_queue, sched.order);
@@ -238,14 +247,14 @@ static ALWAYS_INLINE bool turn_of(struct hal_partition *part, struct heap_node *
 	return false;
 }
 
-/* Who is first of order when those have been asked whose turn it is; NULL: nobody before
- * *held, which is no later than it was. */
-static NOINLINE struct heap_node *ask_turns(struct hal_partition *part,
-					    const struct heap *order, uint64_t *held)
+/* Return the first queue of order that the policy confirms.  Return NULL if the first key
+ * is a time yet to come, and lower *held to that time if it is earlier. */
+static NOINLINE struct heap_node *confirm_first(struct hal_partition *part,
+						const struct heap *order, uint64_t *held)
 {
 	const struct hal_policy *p = part->dev->sched.policy;
 	uint64_t now = (p->flags & HAL_POLICY_TIMES) != 0 ? part->dev->now : UINT64_MAX;
-	/* Each may answer twice; after that it goes round in circles. */
+	/* Let each queue answer twice at most, so that answers in a cycle end. */
 	uint32_t turns = 2 * part->sched.policy_view.runnable;
 
 	for (;;) {
@@ -257,12 +266,12 @@ static NOINLINE struct heap_node *ask_turns(struct hal_partition *part,
 			*held = n->key < *held ? n->key : *held;
 			return NULL;
 		}
-		if (p->turn == NULL || turns-- == 0 || turn_of(part, n))
+		if (p->turn == NULL || turns-- == 0 || confirm_turn(part, n))
 			return n;
 	}
 }
 
-/* Who is first of one class. */
+/* Return the queue of one class to serve next; NULL and *held as for confirm_first. */
 static ALWAYS_INLINE struct heap_node *
 first_of_class(struct hal_partition *part, const struct heap *order, uint64_t *held)
 {
@@ -270,10 +279,10 @@ first_of_class(struct hal_partition *part, const struct heap *order, uint64_t *h
 
 	if (p->turn == NULL && (p->flags & HAL_POLICY_TIMES) == 0)
 		return heap_first(order);
-	return ask_turns(part, order, held);
+	return confirm_first(part, order, held);
 }
 
-/* Of all classes: a later one while nobody of those before it may be served. */
+/* Return the queue to serve next, of the most urgent class that has one. */
 static NOINLINE struct heap_node *first_of_classes(struct hal_partition *part,
 						   uint64_t *held)
 {
@@ -290,7 +299,8 @@ static NOINLINE struct heap_node *first_of_classes(struct hal_partition *part,
 	return n;
 }
 
-static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
+/* Pick a queue of part by the keys that the policy has given. */
+static ALWAYS_INLINE struct hal_queue *pick_by_key(struct hal_partition *part)
 {
 	uint64_t held = HAL_POLICY_NEVER;
 	struct heap_node *n;
@@ -307,8 +317,9 @@ static ALWAYS_INLINE struct hal_queue *by_key(struct hal_partition *part)
 	return q;
 }
 
-/* Not by a key, or not as the policy wants. */
-static NOINLINE struct hal_queue *pick_otherwise(struct hal_partition *part,
+/* Pick a queue of part by the policy's pick.  Pick the oldest queue instead if the policy
+ * is out of force, or if that queue has waited for too long. */
+static NOINLINE struct hal_queue *pick_by_policy(struct hal_partition *part,
 						 uint64_t waited)
 {
 	struct hal_device *dev = part->dev;
@@ -317,12 +328,14 @@ static NOINLINE struct hal_queue *pick_otherwise(struct hal_partition *part,
 		return watchdog_oldest(part);
 	if (waited > dev->sched.limits.starve_ns)
 		return watchdog_overrule(part, &dev->sched.faults.starved,
-					 "it has passed over a queue for too long");
-	return ask(part);
+					 "the policy passed over a queue for longer than "
+					 "policy.timeout_ms");
+	return ask_policy(part);
 }
 
-/* Not only q. */
-static NOINLINE void picked_unusually(struct hal_queue *q, uint64_t waited)
+/* Do the rare work after q was picked: end its partition's hold and record the
+ * decision. */
+static NOINLINE void picked_slow(struct hal_queue *q, uint64_t waited)
 {
 	struct hal_partition *part = q->part;
 	const struct hal_device *dev = part->dev;
@@ -352,19 +365,19 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 	part->sched.policy_view.running = part->command.inflight;
 	if (LIKELY(dev->sched.policy->key != NULL &&
 		   waited <= dev->sched.limits.starve_ns))
-		q = by_key(part);
+		q = pick_by_key(part);
 	else
-		q = pick_otherwise(part, waited);
+		q = pick_by_policy(part, waited);
 	if (q == NULL)
 		return NULL;
-	policy_drop(q);
+	unlink_waiting(q);
 	if (UNLIKELY(part->sched.unusual != 0))
-		picked_unusually(q, waited);
+		picked_slow(q, waited);
 	counter_max(&dev->sched.faults.longest_wait_ns, waited);
 	return q;
 }
 
-/* ---- what came of it --------------------------------------------------------------- */
+/* ---- notifying the policy ------------------------------------------------------- */
 
 void policy_ended(struct hal_queue *q, const struct inflight *f,
 		  const struct hal_bk_event *ev, uint64_t before_ns)
@@ -390,7 +403,7 @@ void policy_ended(struct hal_queue *q, const struct inflight *f,
 	q->sched.policy_view.completed = counter_get(&q->observe.account.completed);
 	q->sched.policy_view.running = q->inflight_count - q->sched.frozen;
 	if (ev->status != -EINTR)
-		q->sched.policy_view.running--; /* f is to be taken out yet */
+		q->sched.policy_view.running--; /* f is still counted in flight */
 	dev->sched.policy->ended(dev->sched.policy_state, &q->part->sched.policy_view,
 				 &q->sched.policy_view, &end);
 }
@@ -408,8 +421,8 @@ void policy_changed(struct hal_partition *part, struct hal_queue *q)
 	partition_runnable(part);
 }
 
-/* Whoever was held back is asked for again. */
-static void ask_again(struct hal_device *dev)
+/* End all holds: ask the policy again for all partitions. */
+static void retry_all(struct hal_device *dev)
 {
 	dev->sched.hold_ns = UINT64_MAX;
 	hal_list_for_each (it, &dev->space.partitions)
@@ -419,7 +432,7 @@ static void ask_again(struct hal_device *dev)
 void policy_idle(struct hal_device *dev)
 {
 	dev->work &= (uint8_t)~WORK_HELD;
-	ask_again(dev);
+	retry_all(dev);
 }
 
 void policy_timers(struct hal_device *dev)
@@ -435,19 +448,20 @@ void policy_timers(struct hal_device *dev)
 		}
 		if (policy_in_force(dev) && dev->sched.policy->alarm != NULL)
 			dev->sched.policy->alarm(dev->sched.policy_state, dev->now);
-		ask_again(dev);
+		retry_all(dev);
 	}
 	if (dev->sched.hold_ns <= dev->now) {
 		dev->acted = true;
-		ask_again(dev);
+		retry_all(dev);
 	}
 	if (dev->sched.stops_ns <= dev->now)
 		watchdog_check_stops(dev);
 }
 
-/* ---- which policy ------------------------------------------------------------------ */
+/* ---- installing a policy -------------------------------------------------------- */
 
-static bool asks_always(const struct hal_partition *part)
+/* Return whether the policy is asked even about a queue without competitors. */
+static bool wants_lone_queues(const struct hal_partition *part)
 {
 	return (part->dev->sched.policy->flags & HAL_POLICY_ALWAYS) != 0;
 }
@@ -457,7 +471,7 @@ void policy_partition_init(struct hal_partition *part)
 	list_init(&part->sched.waiting);
 	part->sched.watched = part->dev->observe.decisions != NULL;
 	part->sched.classes = part->dev->sched.limits.preempt_for != PREEMPT_FOR_CLASS;
-	part->sched.enqueued = (uint32_t)asks_always(part) + part->sched.classes;
+	part->sched.enqueued = (uint32_t)wants_lone_queues(part) + part->sched.classes;
 }
 
 void policy_class(struct hal_partition *part, uint32_t service_class)
@@ -468,7 +482,8 @@ void policy_class(struct hal_partition *part, uint32_t service_class)
 	part->sched.enqueued++;
 }
 
-static void own_reset(struct hal_queue *q)
+/* Clear the policy's own fields of q. */
+static void reset_own(struct hal_queue *q)
 {
 	q->sched.policy_view.next = NULL;
 	q->sched.policy_view.prev = NULL;
@@ -476,7 +491,8 @@ static void own_reset(struct hal_queue *q)
 		q->sched.policy_view.own[i] = 0;
 }
 
-static void view_reset(struct hal_queue *q)
+/* Reset what the policy sees of q, and the slow-path flags that depend on the policy. */
+static void reset_view(struct hal_queue *q)
 {
 	const struct hal_policy *p = q->dev->sched.policy;
 
@@ -499,12 +515,13 @@ static void view_reset(struct hal_queue *q)
 	q->sched.policy_view.running = q->inflight_count - q->sched.frozen;
 }
 
+/* Attach q to the policy.  Return 0, or -errno if the policy refuses it. */
 static int attach_to_policy(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
 	int err = 0;
 
-	view_reset(q);
+	reset_view(q);
 	if (!policy_in_force(dev))
 		return 0;
 	if (dev->sched.policy->attach != NULL)
@@ -515,7 +532,8 @@ static int attach_to_policy(struct hal_queue *q)
 	return err;
 }
 
-/* What no policy may leave unkept in silence. */
+/* Return 0 if p enforces the budget of q, else -ENOTSUP.  A budget must not be ignored
+ * silently. */
 static int budget_check(const struct hal_queue *q, const struct hal_policy *p)
 {
 	if (q->sched.policy_view.budget_permille == 0 ||
@@ -523,12 +541,12 @@ static int budget_check(const struct hal_queue *q, const struct hal_policy *p)
 		return 0;
 	return fail(ENOTSUP,
 		    "queue %u of partition %u \"%s\" has a budget of %u thousandths%s, "
-		    "and policy %s keeps no budgets (quota does)",
+		    "but policy %s does not enforce budgets; use policy quota",
 		    q->obj.id, q->home->desc.index, q->home->name,
 		    q->sched.policy_view.budget_permille,
 		    q->home->queue_defaults.budget_permille ==
 				    q->sched.policy_view.budget_permille
-			    ? " by the partition's section"
+			    ? " (from the partition's section)"
 			    : "",
 		    p->name);
 }
@@ -539,10 +557,11 @@ int policy_attach(struct hal_queue *q)
 
 	if (err != 0)
 		return err;
-	own_reset(q);
+	reset_own(q);
 	return attach_to_policy(q);
 }
 
+/* Check the budgets of all queues of dev against p. */
 static int budgets_check(const struct hal_device *dev, const struct hal_policy *p)
 {
 	int err = 0;
@@ -568,7 +587,8 @@ void policy_detach(struct hal_queue *q)
 
 	if (q->part->sched.leased == q)
 		q->part->sched.leased = NULL;
-	/* Even when it is not in force any more: it may have memory of the queue's. */
+	/* Detach even under a policy that is out of force: it may have memory for the
+	 * queue. */
 	if (q->sched.admitted && dev->sched.policy->detach != NULL)
 		dev->sched.policy->detach(dev->sched.policy_state,
 					  &q->part->sched.policy_view,
@@ -576,27 +596,31 @@ void policy_detach(struct hal_queue *q)
 	q->sched.admitted = false;
 }
 
+/* Take q from the policy that is being replaced, and resume q if that policy has stopped
+ * it. */
 static void leave_policy(struct hal_queue *q)
 {
 	if (q->runnable && q->part->sched.sole != q)
 		policy_take_back(q, HAL_POLICY_REPLACED);
 	policy_detach(q);
 	watchdog_release(q);
-	q->sched.policy_stops = false; /* the next one is not told when it is quiet */
+	q->sched.policy_stops = false; /* its stop is not reported to the next policy */
 }
 
-static void take_over(struct hal_queue *q)
+/* Attach existing queue q to the new policy. */
+static void join_policy(struct hal_queue *q)
 {
-	(void)attach_to_policy(q); /* what is there stays, admitted or not */
+	(void)attach_to_policy(q); /* q stays, even if the policy refuses it */
 	if (q->sched.urgent)
-		queue_todo(q); /* it may not be any more */
+		queue_todo(q); /* preempt_update decides whether it still is */
 }
 
+/* Enqueue the runnable queues of part again, for a new policy.  Whether a lone queue is
+ * passed to the policy may have changed. */
 static void refill(struct hal_partition *part)
 {
 	struct list runnable;
 
-	/* All of it anew: who is alone need not be enqueued, or has to be. */
 	list_init(&runnable);
 	if (part->sched.sole != NULL)
 		list_add_before(&runnable, &part->sched.sole->sched.waiting);
@@ -608,7 +632,7 @@ static void refill(struct hal_partition *part)
 	}
 	part->sched.sole = NULL;
 	part->sched.classes |= part->dev->sched.limits.preempt_for != PREEMPT_FOR_CLASS;
-	part->sched.enqueued = (uint32_t)asks_always(part) + part->sched.classes;
+	part->sched.enqueued = (uint32_t)wants_lone_queues(part) + part->sched.classes;
 	part->sched.policy_view.runnable = 0;
 	memset(part->sched.order, 0, sizeof(part->sched.order));
 	while (!list_empty(&runnable)) {
@@ -636,7 +660,7 @@ int policy_replace(struct hal_device *dev, const struct hal_policy *p,
 		return err;
 	dev->sched.policy_host = *host;
 	dev->sched.alarm_ns = UINT64_MAX;
-	/* The new one first: if it cannot be, all is as it was. */
+	/* Create the new policy first, so that the old one stays if that fails. */
 	if (p->create != NULL) {
 		err = p->create(dev->sched.services, cfg, &dev->sched.policy_host,
 				&state);
@@ -670,8 +694,8 @@ int policy_replace(struct hal_device *dev, const struct hal_policy *p,
 	}
 	dev->sched.held = 0;
 	if (!keeps)
-		policy_for_each_queue(dev, own_reset);
-	policy_for_each_queue(dev, take_over);
+		policy_for_each_queue(dev, reset_own);
+	policy_for_each_queue(dev, join_policy);
 	hal_list_for_each (it, &dev->space.partitions)
 		refill(container_of(it, struct hal_partition, on_device));
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy.h - the host of a sharing policy (hal/policy.h): what it is told and what it is
- * asked; by the engine.  watchdog.h overrules it.
+ * policy.h - host a sharing policy (hal/policy.h): notify it of events, and ask it which
+ * queue to serve.  Engine only.  The watchdog (watchdog.h) may overrule it.
  */
 #ifndef HAL_SCHED_POLICY_H
 #define HAL_SCHED_POLICY_H
@@ -10,29 +10,30 @@
 #include "loop/device.h"
 #include "space/partition.h"
 
-/* The same as policy_install (policy_host.h), with what the policy may ask. */
+/* Do the work of policy_install (policy_host.h), with the services that p may call. */
 int policy_replace(struct hal_device *dev, const struct hal_policy *p,
 		   struct hal_bk_config *cfg, const struct hal_policy_host *host);
-/* Which it is, and its faults; the engine, or while none runs. */
+/* Report the policy in force and its faults.  Call it from the engine, or while none
+ * runs. */
 void policy_info(const struct hal_device *dev, struct hal_policy_info *info);
-/* The device closes. */
+/* Destroy the policy's state when dev closes. */
 void policy_remove(struct hal_device *dev);
 
-/* ---- what policy.c and its watchdog share -------------------------------------------- */
+/* ---- used by policy.c and the watchdog ------------------------------------------ */
 
-/* Whether the policy is still asked: too many faults put it out of force. */
+/* Return whether the policy is still asked.  After too many faults it is not. */
 static inline bool policy_in_force(const struct hal_device *dev)
 {
 	return !atomic_load_explicit(&dev->sched.faults.fallback, memory_order_relaxed);
 }
 
-/* The heap that has the key of q, or is to have it. */
+/* Return the heap for the key of q. */
 static ALWAYS_INLINE struct heap *policy_heap(struct hal_queue *q)
 {
 	return &q->part->sched.order[q->sched.policy_view.service_class];
 }
 
-/* Take q, which is runnable, from the policy. */
+/* Withdraw runnable queue q from the policy. */
 static inline void policy_take_back(struct hal_queue *q, enum hal_policy_why why)
 {
 	struct hal_device *dev = q->dev;
@@ -60,37 +61,47 @@ static inline void policy_for_each_queue(struct hal_device *dev,
 	}
 }
 
-/* ---- partitions, queues and their order ---------------------------------------------- */
+/* ---- partitions, queues and their order ----------------------------------------- */
 
+/* Initialize the scheduler's state of a new partition. */
 void policy_partition_init(struct hal_partition *part);
+/* Attach new queue q to the policy.  Return 0, or the policy's -errno if it refuses q. */
 int policy_attach(struct hal_queue *q);
+/* Detach q from the policy. */
 void policy_detach(struct hal_queue *q);
 
-/* A queue of that class comes. */
+/* Note that part has a queue of service_class.  After the first class other than NORMAL,
+ * all its queues go through policy_enqueue, and a pick looks at all classes. */
 void policy_class(struct hal_partition *part, uint32_t service_class);
-/* q, which the policy has not, is of that class now. */
+/* Change the service class of q, which the policy does not have. */
 void policy_set_class(struct hal_queue *q, uint32_t service_class);
-/* Whoever comes would be alone, and need not be asked about. */
+/* Return whether a queue that becomes runnable now is the only one, so that the policy
+ * need not be asked about it. */
 static inline bool policy_alone(const struct hal_partition *part)
 {
 	return part->sched.sole == NULL && part->sched.enqueued == part->sched.classes;
 }
-/* q is runnable: with the one that was alone so far. */
+/* Pass q, which has become runnable, to the policy.  A queue that was alone until now is
+ * passed as well. */
 void policy_enqueue(struct hal_queue *q);
-/* q was picked, but the device had no room. */
+/* Make q runnable again: it was picked, but the device was full. */
 void policy_put_back(struct hal_queue *q);
+/* Take q, which was passed to the policy, out of the runnable queues. */
 void policy_dequeue(struct hal_queue *q, enum hal_policy_why why);
-/* Take q from the runnable queues, if it is one of them. */
+/* Take q out of the runnable queues, if it is one of them. */
 void queue_withdraw(struct hal_queue *q, enum hal_policy_why why);
-/* Whose command is next; NULL: nobody's for now. */
+/* Return the queue to serve next, and take it from the policy; NULL: none for now. */
 struct hal_queue *policy_pick(struct hal_partition *part);
-/* ev->status -EINTR: it was stopped inside.  before_ns: so long f had run when it was. */
+/* Notify the policy that command f of q has ended.  A status of -EINTR means that f was
+ * stopped inside.  The time that f ran before it was last resumed is before_ns. */
 void policy_ended(struct hal_queue *q, const struct inflight *f,
 		  const struct hal_bk_event *ev, uint64_t before_ns);
+/* Notify the policy that a stop of q has completed, or, with q NULL, that part has
+ * moved. */
 void policy_changed(struct hal_partition *part, struct hal_queue *q);
-/* The device has nothing more to end: who is held for that is asked for again. */
+/* Ask the policy again for all partitions, because nothing is in flight any more. */
 void policy_idle(struct hal_device *dev);
-/* .alarm_ns, .hold_ns or .stops_ns may have come. */
+/* Handle those of .alarm_ns, .hold_ns and .stops_ns that have passed. */
 void policy_timers(struct hal_device *dev);
 
 #endif

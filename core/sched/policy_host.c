@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy_host.c - what a policy may ask of its host: times, stops, units, bandwidth.
+ * policy_host.c - the services that a policy may call: alarms, stops, units, bandwidth.
  *
- * The policy may ask for something from inside any of its calls, also for the very queue
- * that it is told of; so a stop only begins when the turn is at its own level again.
+ * The policy may call its host from inside any of its callbacks, even about the queue
+ * that the callback is for.  So a requested stop begins later, at the top level of the
+ * engine turn (policy_begin_stop).  Invalid requests are refused and count as faults.
  */
 #include "sched/policy_host.h"
 
@@ -27,20 +28,22 @@ static struct hal_queue *queue_of(struct hal_policy_queue *view)
 	return container_of(view, struct hal_queue, sched.policy_view);
 }
 
-/* err as whoever counts it. */
+/* Convert -errno to the positive number that a decision records; 0 for success. */
 static uint64_t errno_of(int err)
 {
 	return err < 0 ? (uint64_t)-err : 0;
 }
 
-/* ---- requests ---------------------------------------------------------------------- */
+/* ---- services ------------------------------------------------------------------- */
 
 int policy_start_queue(struct hal_queue *q)
 {
 	if (!q->sched.policy_stops)
-		return fail(EINVAL, "queue %u: the policy has not stopped it", q->obj.id);
+		return fail(EINVAL,
+			    "queue %u cannot be started: the policy has not stopped it",
+			    q->obj.id);
 	if (!q->sched.policy_asks)
-		return suspend_end(q); /* which takes it from the policy */
+		return suspend_end(q); /* clears .policy_stops */
 	q->sched.policy_asks = false;
 	q->sched.policy_stops = false;
 	return 0;
@@ -60,37 +63,41 @@ static void host_alarm(void *device, uint64_t at_ns)
 {
 	struct hal_device *dev = device;
 
-	/* What has passed is now; but time goes on. */
+	/* Move a past time just into the future, so that an alarm cannot stop time from
+	 * passing. */
 	if (at_ns <= dev->now)
 		at_ns = hal_bk_after(dev->now, 1);
 	dev->sched.alarm_ns = at_ns;
 	timer_at(dev, at_ns);
 }
 
+/* Check the policy's request to stop q in mode, and record it.  Return 0 or -errno. */
 static int ask_stop(struct hal_queue *q, uint32_t mode)
 {
 	int err;
 
 	if (q->sched.policy_stops)
-		return fail(EBUSY, "queue %u: the policy has stopped it", q->obj.id);
+		return fail(EBUSY, "queue %u: the policy has already stopped it",
+			    q->obj.id);
 	if (counter_get(&q->observe.account.completed) < q->sched.protected_until)
 		return fail(EBUSY,
-			    "queue %u: the policy had stopped it for too long, it is "
-			    "served first",
+			    "queue %u: the policy had stopped it for too long; it must "
+			    "complete a command before it can be stopped again",
 			    q->obj.id);
 	if (mode == HAL_SUSPEND_KILL && q->sched.kills >= q->dev->sched.limits.kills)
 		return fail(EPERM,
-			    "queue %u: what it runs has been killed %u times, [policy] "
-			    "kills = %u",
+			    "queue %u: its command has been killed %u times; [policy] "
+			    "kills = %u allows no more",
 			    q->obj.id, q->sched.kills, q->dev->sched.limits.kills);
 	if (mode != HAL_SUSPEND_DRAIN &&
 	    (q->sched.no_preempt || (q->sched.starving && suspend_starved_too_long(q))))
 		return fail(EBUSY,
-			    "queue %u: it has been stopped for too long without getting "
-			    "on, by DRAIN alone until a command of it has ended",
+			    "queue %u: it was stopped for too long without progress; "
+			    "only DRAIN can stop it until it completes a command",
 			    q->obj.id);
 	if (inherits(q) && inherit_raises_rank(q))
-		return fail(EBUSY, "queue %u: one that stands above it waits for it",
+		return fail(EBUSY,
+			    "queue %u: a queue of higher class or priority waits for it",
 			    q->obj.id);
 	err = suspend_check(q, mode, false);
 	if (err != 0)
@@ -115,44 +122,59 @@ static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode
 void policy_begin_stop(struct hal_queue *q)
 {
 	q->sched.policy_asks = false;
-	/* Though the application may have suspended and resumed it since. */
+	/* Set it again: the application may have suspended and resumed q since the
+	 * request. */
 	q->sched.policy_stops = true;
 	if (suspend_begin(q, q->sched.suspend_mode, false) == 0) {
 		suspend_mark_starving(q);
 		watchdog_limit_stop(q->dev, q);
 		return;
 	}
-	/* Somebody else was first, or the device refuses: a start says so. */
+	/* The application was first, or the device refuses.  The policy finds out when it
+	 * starts q. */
 	q->sched.policy_stops = false;
 	policy_changed(q->part, q);
 }
 
-/* A request that is refused, as a wrong answer is. */
-static COLD int wrong(struct hal_device *dev, const char *what, uint32_t value)
+/* Refuse an invalid request of the policy and count a fault.  Return -EINVAL.  The error
+ * message names the value concerned. */
+static COLD int reject_request(struct hal_device *dev, const char *what, const char *name,
+			       uint32_t value)
 {
 	watchdog_fault(dev, &dev->sched.faults.invalid, what);
-	return fail(EINVAL, "policy %s: %s (%u)", dev->sched.policy->name, what, value);
+	return fail(EINVAL, "policy %s: %s (%s %u)", dev->sched.policy->name, what, name,
+		    value);
 }
 
-static bool limits_check(struct hal_device *dev, const struct hal_policy_partition *part,
-			 uint32_t units)
+/* Return whether units is within the floor and ceiling of part.  If not, count a
+ * fault. */
+static bool units_check(struct hal_device *dev, const struct hal_policy_partition *part,
+			uint32_t units)
 {
 	if (units < part->floor)
-		(void)wrong(dev, "it takes a partition below its floor", part->floor);
+		(void)reject_request(
+			dev,
+			"the policy requested fewer units than the partition's floor",
+			"floor", part->floor);
 	else if (units > part->ceiling)
-		(void)wrong(dev, "it takes a partition above its ceiling", part->ceiling);
+		(void)reject_request(
+			dev,
+			"the policy requested more units than the partition's ceiling",
+			"ceiling", part->ceiling);
 	return units >= part->floor && units <= part->ceiling;
 }
 
-/* Of a device that is lost nothing is asked any more. */
+/* Return 0, or -ENODEV if dev is lost: no request may reach a lost device. */
 static int lost_check(const struct hal_device *dev)
 {
 	return atomic_load(&dev->lost) == 0 ? 0 : fail(ENODEV, "%s is lost", dev->name);
 }
 
-/* What a request for units has come to. */
-static int units_asked(struct hal_device *dev, const struct hal_policy_partition *part,
-		       uint32_t had, uint32_t units, int err)
+/* Record the policy's request to change part from had to units.  Return err, its
+ * result. */
+static int record_units_request(struct hal_device *dev,
+				const struct hal_policy_partition *part, uint32_t had,
+				uint32_t units, int err)
 {
 	if (had != units)
 		DECIDED(dev, DECIDED_UNITS,
@@ -166,11 +188,11 @@ static int host_resize(void *device, struct hal_policy_partition *part, uint32_t
 	struct hal_partition *p =
 		container_of(part, struct hal_partition, sched.policy_view);
 	uint32_t had = part->units;
-	int err = limits_check(device, part, units) ? lost_check(device) : -EINVAL;
+	int err = units_check(device, part, units) ? lost_check(device) : -EINVAL;
 
 	if (err == 0)
 		err = p->dev->space.moves->units(p, units);
-	return units_asked(device, part, had, units, err);
+	return record_units_request(device, part, had, units, err);
 }
 
 static int host_move(void *device, const struct hal_policy_move *moves, uint32_t count)
@@ -180,15 +202,18 @@ static int host_move(void *device, const struct hal_policy_move *moves, uint32_t
 	int err;
 
 	if (count > HAL_POLICY_MOVES)
-		return wrong(dev, "it moves more partitions at once than can be",
-			     HAL_POLICY_MOVES);
+		return reject_request(
+			dev, "the policy requested a plan of too many partitions",
+			"limit", HAL_POLICY_MOVES);
 	for (uint32_t i = 0; i < count; i++) {
-		if (!limits_check(dev, moves[i].part, moves[i].units))
+		if (!units_check(dev, moves[i].part, moves[i].units))
 			return -EINVAL;
 		for (uint32_t k = 0; k < i; k++)
 			if (moves[k].part == moves[i].part)
-				return wrong(dev, "it moves a partition twice at once",
-					     moves[i].part->index);
+				return reject_request(dev,
+						      "the policy requested a plan that "
+						      "moves a partition twice",
+						      "partition", moves[i].part->index);
 	}
 	for (uint32_t i = 0; i < count; i++)
 		had[i] = moves[i].part->units;
@@ -196,7 +221,8 @@ static int host_move(void *device, const struct hal_policy_move *moves, uint32_t
 	if (err == 0)
 		err = dev->space.moves->plan(dev, moves, count);
 	for (uint32_t i = 0; i < count; i++)
-		(void)units_asked(dev, moves[i].part, had[i], moves[i].units, err);
+		(void)record_units_request(dev, moves[i].part, had[i], moves[i].units,
+					   err);
 	return err;
 }
 
@@ -209,14 +235,17 @@ static int host_limit(void *device, struct hal_policy_partition *part, uint64_t 
 	int err;
 
 	if ((dev->info.caps & HAL_CAP_LIMIT) == 0)
-		return fail(ENOTSUP, "%s limits no bandwidth", dev->name);
+		return fail(ENOTSUP, "%s does not support bandwidth limits", dev->name);
 	if (bytes != 0 && (window_ns == 0 || window_ns > dev->info.limit_window_ns))
-		return wrong(dev,
-			     "it limits a partition in a window that is too long or 0",
-			     part->index);
+		return reject_request(dev,
+				      "the policy requested a bandwidth limit with a "
+				      "window of 0 or above the device's maximum",
+				      "partition", part->index);
 	if (bytes != 0 && bytes < dev->info.limit_bytes)
-		return wrong(dev, "it limits a partition to less than the least",
-			     part->index);
+		return reject_request(dev,
+				      "the policy requested a bandwidth limit below the "
+				      "device's minimum",
+				      "partition", part->index);
 	limit_own(p, &bytes, &window_ns);
 	err = lost_check(dev);
 	if (err == 0)
@@ -236,13 +265,14 @@ static void host_ask(void *device, struct hal_policy_partition *part)
 {
 	const struct hal_device *dev = device;
 
-	/* Two that ask for each other when they are asked would never end. */
+	/* Ignore calls from inside pick: two partitions that request each other would
+	 * never end. */
 	if (!dev->sched.picking)
 		partition_runnable(
 			container_of(part, struct hal_partition, sched.policy_view));
 }
 
-/* ---- which policy ------------------------------------------------------------------ */
+/* ---- installing a policy -------------------------------------------------------- */
 
 int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		   struct hal_bk_config *cfg)

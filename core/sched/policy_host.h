@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy_host.h - what a policy may ask of its host; by the engine. */
+/* policy_host.h - the services that a policy may call (struct hal_policy_host).  Engine
+ * only. */
 #ifndef HAL_SCHED_POLICY_HOST_H
 #define HAL_SCHED_POLICY_HOST_H
 
 #include "command/queue.h"
 #include "loop/device.h"
 
-/* Another policy, or the first; the old one and what it keeps goes.  -errno: as before.
- */
+/* Install policy p, and destroy the old policy with its state.  Return 0, or -errno with
+ * the old policy still in force. */
 int policy_install(struct hal_device *dev, const struct hal_policy *p,
 		   struct hal_bk_config *cfg);
-/* Stop q, as the policy has asked. */
+/* Begin the stop of q that the policy has requested. */
 void policy_begin_stop(struct hal_queue *q) COLD;
-/* Start q, which the policy has stopped. */
+/* Resume q, which the policy has stopped, or drop its request to stop q.  Return 0 or
+ * -errno. */
 int policy_start_queue(struct hal_queue *q);
 
 #endif

@@ -594,7 +594,8 @@ NEGATIVE(hal_device_set_policy, EINVAL, unknown, "there are")
 	return hal_device_set_policy(w->dev, "lottery", NULL);
 }
 
-NEGATIVE(hal_device_set_policy, ENOTSUP, budget_unkept, "policy wfq keeps no budgets")
+NEGATIVE(hal_device_set_policy, ENOTSUP, budget_unkept,
+	 "policy wfq does not enforce budgets")
 {
 	NEG_OK(hal_device_set_policy(w->dev, "quota", NULL));
 	w->queue_desc.budget_permille = 100;

@@ -325,7 +325,8 @@ NEGATIVE(hal_queue_create, EINVAL, budget, "budget_permille 1001")
 	return queue(w);
 }
 
-NEGATIVE(hal_queue_create, ENOTSUP, budget_unkept, "policy priority keeps no budgets")
+NEGATIVE(hal_queue_create, ENOTSUP, budget_unkept,
+	 "policy priority does not enforce budgets")
 {
 	w->queue_desc.budget_permille = 100;
 	return queue(w);

@@ -1014,7 +1014,7 @@ static void stops_too_often(void **state)
 		for (int i = 0; i < 2; i++) {
 			assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_KILL),
 					 -EBUSY);
-			assert_non_null(strstr(hal_last_error(), "without getting on"));
+			assert_non_null(strstr(hal_last_error(), "without progress"));
 		}
 		assert_int_equal(h->stop(h->device, t.a_view, HAL_SUSPEND_DRAIN), 0);
 		assert_int_equal(ended.length, turn);

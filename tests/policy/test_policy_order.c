@@ -548,7 +548,8 @@ static void budget_unkept(void **state)
 	open_with(&w, "policy.name=priority");
 	d.budget_permille = 300;
 	FAILS(hal_queue_create(w.part, &d, &q), -ENOTSUP,
-	      "a budget of 300 thousandths, and policy priority keeps no budgets");
+	      "a budget of 300 thousandths, but policy priority does not "
+	      "enforce budgets");
 	OK(hal_device_set_policy(w.dev, "quota", NULL));
 	OK(hal_queue_create(w.part, &d, &q));
 	for (int i = 0; names[i] != NULL; i++)

@@ -351,8 +351,8 @@ static void queues_of_a_section(void **state)
 	OK(hal_partition_create_named(dev, "b", &p));
 	d = (struct hal_queue_desc)HAL_INIT(hal_queue_desc);
 	FAILS(hal_queue_create(p, &d, &silent), -ENOTSUP, "\"b\"",
-	      "a budget of 6 thousandths by the partition's section, and policy "
-	      "priority");
+	      "a budget of 6 thousandths (from the partition's section), but "
+	      "policy priority");
 	OK(hal_device_set_policy(dev, "quota", NULL));
 	OK(hal_queue_create(p, &d, &silent));
 	d.deadline_ns = 10000;
