@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watchdog.c - overrule a policy that chooses wrongly, stalls or starves queues. */
+/* watchdog.c - overrule a policy that chooses wrongly, stalls the device or starves
+ * queues. */
 #include "sched/watchdog.h"
 
 #include "loop/engine.h"
 #include "sched/decisions.h"
 #include "sched/policy.h"
 
-/* So many faults within so much device time, and it goes on without the policy. */
+/* After FAULTS_MAX faults within FAULTS_WINDOW_NS of device time the policy is not asked
+ * any more. */
 #define FAULTS_MAX       16u
 #define FAULTS_WINDOW_NS UINT64_C(1000000000)
 
@@ -25,8 +27,9 @@ COLD void watchdog_fault(struct hal_device *dev, counter *kind, const char *reas
 	counter_add(kind, 1);
 	atomic_store(&f->reason, reason);
 	DECIDED(dev, DECIDED_FAULT, NULL, NULL, reason, 0);
-	/* Who only orders cannot answer wrongly: whoever starves there, the configuration
-	 * wants last. */
+	/* Some faults never put a policy out of force.  A policy that orders by keys
+	 * always makes valid choices, and queues starve under it only as configured.  A
+	 * policy with HAL_POLICY_STARVES starves queues on purpose. */
 	if (dev->sched.policy->key != NULL ||
 	    (kind == &f->starved && (dev->sched.policy->flags & HAL_POLICY_STARVES) != 0))
 		return;
@@ -38,11 +41,10 @@ COLD void watchdog_fault(struct hal_device *dev, counter *kind, const char *reas
 		return;
 	atomic_store(&f->fallback, true);
 	DECIDED(dev, DECIDED_FALLBACK, NULL, NULL, reason, 0);
-	/* Nobody is left who would start what it has stopped. */
+	/* Resume the queues that the policy has stopped, because it will not. */
 	policy_for_each_queue(dev, watchdog_release);
 }
 
-/* They were the old policy's. */
 void watchdog_reset(struct policy_faults *f)
 {
 	counter_set(&f->invalid, 0);
@@ -68,8 +70,8 @@ void watchdog_limit_stop(struct hal_device *dev, const struct hal_queue *q)
 	timer_at(dev, at_ns);
 }
 
-/* q goes on if it has been stopped for too long; and nobody stops it again before a
- * command of it has been served. */
+/* Resume q if the policy has stopped it for too long.  The policy may not stop q again
+ * until q has completed a command. */
 static void end_long_stop(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
@@ -83,7 +85,8 @@ static void end_long_stop(struct hal_queue *q)
 	if (!queue_empty(q)) {
 		q->sched.protected_until = counter_get(&q->observe.account.completed) + 1;
 		watchdog_fault(dev, &dev->sched.faults.starved,
-			       "it has stopped a queue for too long");
+			       "the policy kept a queue stopped for longer than "
+			       "policy.timeout_ms");
 	}
 	watchdog_release(q);
 }
@@ -97,7 +100,8 @@ void watchdog_check_stops(struct hal_device *dev)
 
 /* ---- wrong choices ----------------------------------------------------------------- */
 
-/* Nobody is named until at_ns: no longer than the net holds. */
+/* Hold part until at_ns, because the policy chose no queue of it.  Limit the hold so that
+ * the queue that waits longest is served within [policy] timeout_ms. */
 static void hold_partition(struct hal_partition *part, uint64_t at_ns)
 {
 	struct hal_device *dev = part->dev;
@@ -115,7 +119,6 @@ static void hold_partition(struct hal_partition *part, uint64_t at_ns)
 	timer_at(dev, at_ns);
 }
 
-/* Somebody of it is named again, or nobody waits there any more. */
 NOINLINE void watchdog_unhold(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
@@ -127,7 +130,6 @@ NOINLINE void watchdog_unhold(struct hal_partition *part)
 	timer_first(dev);
 }
 
-/* What the policy says is not done; who came first is served. */
 COLD struct hal_queue *watchdog_overrule(struct hal_partition *part, counter *kind,
 					 const char *reason)
 {
@@ -139,27 +141,30 @@ COLD struct hal_queue *watchdog_overrule(struct hal_partition *part, counter *ki
 	return q;
 }
 
-/* Nobody is named, and the device has nothing. */
-static COLD struct hal_queue *nobody_runs(struct hal_partition *part)
+/* Handle that the policy chose no queue of part and gave no time, while nothing is in
+ * flight.  Return the queue to serve instead, or NULL to wait. */
+static COLD struct hal_queue *stalled(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
 
-	/* Others may be what is waited for: those for whom the device had no room, whose
-	 * partition moves or stops (what is pending of the device has an end), and those
-	 * who have not been asked yet. */
+	/* The policy may be waiting for something that is sure to happen.  Either a
+	 * partition will find space on the device, or the device will complete a suspend
+	 * or resize. */
 	if (!list_empty(&dev->command.blocked) || dev->command.pending > 0) {
 		dev->work |= WORK_HELD;
 		hold_partition(part, HAL_POLICY_NEVER);
 		return NULL;
 	}
+	/* It may also be waiting for other partitions, so ask for those first. */
 	if (!part->sched.deferred && !list_empty(&dev->command.runnable)) {
 		part->sched.deferred = true;
 		partition_runnable(part);
 		return NULL;
 	}
 	part->sched.deferred = false;
-	return watchdog_overrule(part, &dev->sched.faults.stalls,
-				 "it names nobody, and no time, while nothing runs");
+	return watchdog_overrule(
+		part, &dev->sched.faults.stalls,
+		"the policy chose no queue and gave no time, while nothing runs");
 }
 
 NOINLINE struct hal_queue *watchdog_no_choice(struct hal_partition *part,
@@ -168,11 +173,12 @@ NOINLINE struct hal_queue *watchdog_no_choice(struct hal_partition *part,
 	struct hal_device *dev = part->dev;
 
 	if (until_ns <= dev->now)
-		return watchdog_overrule(part, &dev->sched.faults.stalls,
-					 "it names nobody, until a time that has passed");
+		return watchdog_overrule(
+			part, &dev->sched.faults.stalls,
+			"the policy chose no queue until a time that has passed");
 	if (until_ns == HAL_POLICY_NEVER && part->command.inflight == 0) {
 		if (list_empty(&dev->command.inflight_list))
-			return nobody_runs(part);
+			return stalled(part);
 		part->sched.deferred = false;
 		dev->work |= WORK_HELD;
 	}
