@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* decisions.c - the last decisions of an engine, and in words; see decisions.h. */
+/* decisions.c - record the latest scheduling decisions, and describe them in words. */
 #include "sched/decisions.h"
 
 #include <inttypes.h>
@@ -50,12 +50,12 @@ void decided_other(struct hal_device *dev, enum decision_kind kind,
 	all->overruled |= kind == DECIDED_OVERRULED;
 }
 
-/* ---- in words ---------------------------------------------------------------------- */
+/* ---- description in words ------------------------------------------------------- */
 
 static const char *const classes[] = {"normal", "latency", "best effort"};
 static const char *const modes[] = {"drain", "fold", "save", "kill"};
 
-/* Behind what text has. */
+/* Append to text, which has size bytes. */
 __attribute__((format(printf, 3, 4))) static void add(char *text, size_t size,
 						      const char *fmt, ...)
 {
@@ -67,16 +67,17 @@ __attribute__((format(printf, 3, 4))) static void add(char *text, size_t size,
 	va_end(ap);
 }
 
+/* Append the words of what, then a time. */
 static void add_ns(char *text, size_t size, const char *what, uint64_t ns)
 {
 	if (ns == HAL_POLICY_NEVER)
-		add(text, size, "%s for ever", what);
+		add(text, size, "%s unlimited", what);
 	else
 		add(text, size, "%s %" PRIu64 ".%03" PRIu64 " us", what, ns / 1000,
 		    ns % 1000);
 }
 
-/* What came of a request. */
+/* Append the error with which a request was refused, if any. */
 static void add_error(char *text, size_t size, uint64_t error)
 {
 	if (error != 0)
@@ -86,12 +87,13 @@ static void add_error(char *text, size_t size, uint64_t error)
 static void turn_text(const struct decision *d, char *text, size_t size)
 {
 	if (d->kind == DECIDED_KEY)
-		add(text, size, "is next: its key %" PRIu64 " is the least", d->n[0]);
+		add(text, size, "is next: its key %" PRIu64 " is the lowest", d->n[0]);
 	else if (d->kind == DECIDED_POLICY)
-		add(text, size, "is next: the policy names it");
+		add(text, size, "is next: the policy chose it");
 	else
-		add(text, size, "is next: it came first, the policy is not followed");
-	add(text, size, ", of %" PRIu64 " runnable", d->n[1]);
+		add(text, size,
+		    "is next: it became runnable first (the policy is not followed)");
+	add(text, size, "; runnable queues: %" PRIu64, d->n[1]);
 	if (d->n[3] != HAL_CLASS_NORMAL && d->n[3] < ARRAY_LENGTH(classes))
 		add(text, size, "; class %s", classes[d->n[3]]);
 	add(text, size, "; priority %" PRId32, (int32_t)(uint32_t)d->n[4]);
@@ -101,19 +103,19 @@ static void turn_text(const struct decision *d, char *text, size_t size)
 		add_ns(text, size, "; deadline in", d->n[5] - d->at_ns);
 	else
 		add_ns(text, size, "; deadline missed by", d->at_ns - d->n[5]);
-	add_ns(text, size, "; the oldest waited", d->n[2]);
+	add_ns(text, size, "; longest wait", d->n[2]);
 }
 
 static void way_text(const struct decision *d, char *text, size_t size)
 {
-	add(text, size, "makes way for queue %" PRIu64 " by %s", d->n[1],
+	add(text, size, "is preempted for queue %" PRIu64 " by %s", d->n[1],
 	    modes[d->n[0] & 3]);
-	add_ns(text, size, ": that waits", d->n[2]);
+	add_ns(text, size, ": expected wait", d->n[2]);
 	add_ns(text, size, ", work lost", d->n[3]);
 	if (d->n[4] == HAL_POLICY_NEVER)
 		add(text, size, ", no deadline");
 	else
-		add_ns(text, size, ", of its deadline are left", d->n[4]);
+		add_ns(text, size, ", slack before the deadline", d->n[4]);
 }
 
 void decision_text(const struct decision *d, char *text, size_t size)
@@ -131,42 +133,46 @@ void decision_text(const struct decision *d, char *text, size_t size)
 		break;
 	case DECIDED_HOLD:
 		if (d->n[0] == HAL_POLICY_NEVER)
-			add(text, size, "serves nobody until something happens");
+			add(text, size,
+			    "is held: the policy chose no queue until the next event");
 		else
-			add_ns(text, size, "serves nobody for",
+			add_ns(text, size, "is held: the policy chose no queue for",
 			       d->n[0] > d->at_ns ? d->n[0] - d->at_ns : 0);
-		add(text, size, ", of %" PRIu64 " runnable", d->n[1]);
+		add(text, size, "; runnable queues: %" PRIu64, d->n[1]);
 		break;
 	case DECIDED_OVERRULED:
-		add(text, size, "is served all the same: %s", d->text);
+		add(text, size, "is served against the policy's choice: %s", d->text);
 		break;
 	case DECIDED_FAULT:
-		add(text, size, "fault of the policy: %s", d->text);
+		add(text, size, "policy fault: %s", d->text);
 		break;
 	case DECIDED_FALLBACK:
-		add(text, size, "goes on without the policy, by arrival: %s", d->text);
+		add(text, size,
+		    "queues are served in order of arrival, without the policy: %s",
+		    d->text);
 		break;
 	case DECIDED_STOP:
-		add(text, size, "is stopped by the policy, %s", modes[d->n[0] & 3]);
+		add(text, size, "is to be stopped by the policy, mode %s",
+		    modes[d->n[0] & 3]);
 		add_error(text, size, d->n[1]);
 		break;
 	case DECIDED_START:
-		add(text, size, "goes on, says the policy");
+		add(text, size, "is to be resumed by the policy");
 		add_error(text, size, d->n[0]);
 		break;
 	case DECIDED_PREEMPT:
 		way_text(d, text, size);
 		break;
 	case DECIDED_RESUME:
-		add(text, size, "goes on, nothing is left that it made way for");
+		add(text, size, "resumes: no urgent work outranks it any more");
 		break;
 	case DECIDED_UNITS:
-		add(text, size, "has %" PRIu64 " units, is to have %" PRIu64, d->n[0],
-		    d->n[1]);
+		add(text, size, "has %" PRIu64 " units; the policy requests %" PRIu64,
+		    d->n[0], d->n[1]);
 		add_error(text, size, d->n[2]);
 		break;
 	case DECIDED_LIMIT:
-		add(text, size, "may move %" PRIu64 " bytes in", d->n[0]);
+		add(text, size, "is limited to %" PRIu64 " bytes per", d->n[0]);
 		add_ns(text, size, "", d->n[1]);
 		add_error(text, size, d->n[2]);
 		break;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decisions.h - the last decisions of a device's engine and why they were taken, for
- * whoever looks (hal.monitor).
+ * decisions.h - the latest scheduling decisions of an engine and their reasons, for
+ * hal.monitor.
  *
- * The engine writes, and copies them for others; nothing happens while nobody is to look.
- * A queue that nobody competes with is served without a decision.
+ * The engine writes them, and copies them for other threads.  Without hal.monitor nothing
+ * is recorded.  A queue without competitors is served without a decision.
  */
 #ifndef HAL_SCHED_DECISIONS_H
 #define HAL_SCHED_DECISIONS_H
@@ -13,50 +13,52 @@
 #include "space/partition.h"
 
 enum decision_kind {
-	/* Whose command is next, of a queue: */
-	DECIDED_KEY,    /* by its key: key */
-	DECIDED_POLICY, /* by the policy, which keeps them itself */
-	DECIDED_OLDEST, /* by arrival: the policy is not followed */
-	/* What else has been decided: */
-	DECIDED_HOLD,      /* of a partition, until: time */
-	DECIDED_OVERRULED, /* of a queue: text */
-	DECIDED_FAULT,     /* text */
-	DECIDED_FALLBACK,  /* text */
-	DECIDED_STOP,      /* by the policy, of a queue: mode, error */
-	DECIDED_START,     /* the same: error */
-	DECIDED_PREEMPT,   /* a queue makes way: mode, for which, wait, loss, slack */
-	DECIDED_RESUME,    /* of a queue that has made way */
-	DECIDED_UNITS,     /* of a partition: from, to, error */
-	DECIDED_LIMIT,     /* of a partition: bytes, window, error */
-	DECIDED_INSTALL,   /* text: the policy */
+	/* Which queue is next.  Recorded for a queue: */
+	DECIDED_KEY,    /* chosen by its key */
+	DECIDED_POLICY, /* chosen by the policy's pick */
+	DECIDED_OLDEST, /* became runnable first; the policy is not followed */
+	/* All other decisions: */
+	DECIDED_HOLD,      /* of a partition; n: end time, runnable queues */
+	DECIDED_OVERRULED, /* of a queue; text: reason */
+	DECIDED_FAULT,     /* text: reason */
+	DECIDED_FALLBACK,  /* text: reason */
+	DECIDED_STOP,      /* of a queue, by the policy; n: mode, error */
+	DECIDED_START,     /* of a queue, by the policy; n: error */
+	DECIDED_PREEMPT,   /* of a queue; n: mode, urgent queue, wait, loss, slack */
+	DECIDED_RESUME,    /* of a preempted queue */
+	DECIDED_UNITS,     /* of a partition; n: old units, new units, error */
+	DECIDED_LIMIT,     /* of a partition; n: bytes, window, error */
+	DECIDED_INSTALL,   /* text: name of the policy */
 };
 
 #define DECISION_NUMBERS 6u
-#define DECISION_NONE    UINT32_MAX /* no queue, no partition */
+#define DECISION_NONE    UINT32_MAX /* no queue or no partition */
 
 struct decision {
 	uint64_t at_ns; /* device time */
 	uint32_t kind;
 	uint32_t queue, partition;
-	uint64_t n[DECISION_NUMBERS];
-	const char *text; /* stays for good */
+	uint64_t n[DECISION_NUMBERS]; /* what they are depends on .kind */
+	const char *text;             /* never freed */
 };
 
-#define DECISIONS_KEPT 64u /* of whose turn it is, and as many others */
+#define DECISIONS_KEPT 64u /* of each array in struct decisions */
 
 struct decisions {
-	uint64_t turn_count, other_count; /* that there were */
+	uint64_t turn_count, other_count; /* decisions made in all */
 	struct decision turns[DECISIONS_KEPT], others[DECISIONS_KEPT];
-	bool overruled; /* whose turn it is has just been decided by the net */
+	bool overruled; /* the watchdog made the choice that is recorded next */
 };
 
-/* q has been picked, out of so many; it has waited for so long. */
+/* Record that q was picked.  The longest wait of a runnable queue in its partition is
+ * waited_ns. */
 void decided_turn(struct hal_queue *q, enum decision_kind kind, uint64_t waited_ns);
-/* part or q may be NULL; text, too. */
+/* Record any other decision.  The pointers part, q and text may be NULL. */
 void decided_other(struct hal_device *dev, enum decision_kind kind,
 		   const struct hal_partition *part, const struct hal_queue *q,
 		   const char *text, const uint64_t *n, uint32_t count);
 
+/* Record a decision with the values in the last arguments, if hal.monitor is on. */
 #define DECIDED(dev, kind, part, q, text, ...)                                           \
 	do {                                                                             \
 		if (UNLIKELY((dev)->observe.decisions != NULL)) {                        \
@@ -67,7 +69,7 @@ void decided_other(struct hal_device *dev, enum decision_kind kind,
 		}                                                                        \
 	} while (0)
 
-/* d in words. */
+/* Describe d in words. */
 #define DECISION_TEXT 400u
 void decision_text(const struct decision *d, char *text, size_t size);
 

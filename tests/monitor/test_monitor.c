@@ -317,8 +317,8 @@ static void tells_why(void **state)
 	assert_true(decided(v, "is next: its key"));
 	assert_true(decided(v, "deadline missed by"));
 	assert_true(decided(v,
-			    "makes way for queue 0 by drain: that waits 5.000 us, work "
-			    "lost 0.000 us, of its deadline are left 990.000 us"));
+			    "is preempted for queue 0 by drain: expected wait 5.000 us, "
+			    "work lost 0.000 us, slack before the deadline 990.000 us"));
 	assert_true(decided(v, "the policy is priority"));
 	yajl_tree_free(v);
 	/* One that keeps queues itself, and moves borders. */
@@ -330,7 +330,7 @@ static void tells_why(void **state)
 	assert_string_equal(text(v, "policy"), "tidal");
 	assert_non_null(strstr(text(v, "settings"), "tidal_idle_us=50"));
 	assert_true(decided(v, "the policy is tidal"));
-	assert_true(decided(v, "units, is to have"));
+	assert_true(decided(v, "units; the policy requests"));
 	yajl_tree_free(v);
 	OK(work_close(&w));
 }

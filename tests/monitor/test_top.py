@@ -87,8 +87,8 @@ def check_once(f, p):
 def check_policy(f, p):
     text = f.halctl("policy", "show")
     check(re.search(r"^policy +priority$", text, re.M), text)
-    check(re.search(r"queue \d+ is next: its key \d+ is the least, of \d+ runnable", text), text)
-    check("makes way for queue" in text, text)
+    check(re.search(r"queue \d+ is next: its key \d+ is the lowest; runnable queues: \d+", text), text)
+    check("is preempted for queue" in text, text)
     check(f.halctl("policy", "set", "wfq") == "", "policy set says something")
     check(re.search(r"^policy +wfq$", f.halctl("policy", "show"), re.M), "wfq is not there")
     p.stdin.write(b"x")  # a round under it
