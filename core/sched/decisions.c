@@ -172,6 +172,11 @@ void decision_text(const struct decision *d, char *text, size_t size)
 		add_error(text, size, d->n[2]);
 		break;
 	case DECIDED_LIMIT:
+		if (d->n[0] == 0) {
+			add(text, size, "is not limited in bandwidth any more");
+			add_error(text, size, d->n[2]);
+			break;
+		}
 		add(text, size, "is limited to %" PRIu64 " bytes per", d->n[0]);
 		add_ns(text, size, "", d->n[1]);
 		add_error(text, size, d->n[2]);
