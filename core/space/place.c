@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.c - the unit grid as a bitmap, so that placing costs words and not partitions. */
+/*
+ * place.c - hold and release rectangles of the unit grid.
+ *
+ * The grid is a bitmap with one bit per unit, so the cost of an operation depends on the
+ * words that a rectangle covers, not on the number of partitions.  The owner is stored
+ * only for the leftmost unit of each row of a rectangle.
+ */
 #include "space/place.h"
 
 #include <errno.h>
@@ -17,7 +23,7 @@ int place_init(struct place *p, uint32_t rows, uint32_t cols)
 	p->cols = cols;
 	p->words = words;
 	p->left = rows * cols;
-	/* calloc gives large memory that costs nothing until it is written. */
+	/* For large sizes calloc returns pages that use no memory until written. */
 	p->held = calloc((size_t)rows * words, sizeof(*p->held));
 	p->starts = calloc((size_t)rows * words, sizeof(*p->starts));
 	p->owners = calloc((size_t)rows * cols, sizeof(*p->owners));
@@ -43,7 +49,7 @@ void place_fini(struct place *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/* ---- bits ------------------------------------------------------------------------- */
+/* ---- bitmap of held units --------------------------------------------------------- */
 
 void place_bits_hold(struct place *p, const struct place_rect *r)
 {
@@ -98,22 +104,23 @@ bool place_common(const struct place_rect *a, const struct place_rect *b,
 	return true;
 }
 
-/* ---- hints ------------------------------------------------------------------------ */
+/* ---- search bounds ---------------------------------------------------------------- */
 
+/* r was released: extend each hint to the positions of its shape that overlap r. */
 static void hints_widen(struct place *p, const struct place_rect *r)
 {
 	for (int i = 0; i < PLACE_HINTS; i++) {
 		struct place_hint *h = &p->hints[i];
-		uint64_t from = first_meeting(r, h->rows, h->cols);
+		uint64_t from = first_overlap(r, h->rows, h->cols);
 
 		if (h->from > from)
 			h->from = from;
-		if (h->to < last_meeting(r))
-			h->to = last_meeting(r);
+		if (h->to < last_overlap(r))
+			h->to = last_overlap(r);
 	}
 }
 
-/* ---- take, give ------------------------------------------------------------------- */
+/* ---- take and release ------------------------------------------------------------- */
 
 void place_take(struct place *p, const struct place_rect *r, uint32_t owner)
 {
@@ -170,7 +177,7 @@ void place_fill(struct place *p, const struct place_rect *r, uint32_t owner)
 
 /* ---- owner ------------------------------------------------------------------------ */
 
-/* The holder of a held unit is that of the last start at or before it in its row. */
+/* Return the owner of a held unit: that of the nearest start at or left of it. */
 static uint32_t unit_owner(const struct place *p, uint32_t row, uint32_t col)
 {
 	const uint64_t *starts = row_of(p, p->starts, row);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.h - which units of a device's grid are held, by whom, and where the next
- * partition fits.
+/* place.h - the unit grid of a device: who holds which units, and where a rectangle fits.
  *
- * Units lie in rows and columns; a line device is one row.  A holder has rectangles of
- * them, named by a number of the caller's that is not 0.  Rectangles of two holders do
- * not overlap; one holder's may, while it moves:
+ * Units form rows and columns; a device without a grid is a single row.  An owner holds
+ * one or more rectangles of units.  The caller identifies an owner by a number other than
+ * 0.  Rectangles of different owners never overlap.  Two rectangles of one owner may
+ * overlap while the owner moves:
  *
- *	place_take(p, &to, owner)		old and new place are both held
- *	place_settle(p, &from, &to, owner)	it has moved
- *	place_settle(p, &to, &from, owner)	it has not
+ *	place_take(p, &to, owner)		hold the old and the new rectangle
+ *	place_settle(p, &from, &to, owner)	the move succeeded: keep only the new one
+ *	place_settle(p, &to, &from, owner)	the move failed: keep only the old one
  *
- * Rectangles handed in lie on the grid and have an area.  Nothing here locks or prints.
+ * Each rectangle passed in must lie on the grid and contain at least one unit.  Functions
+ * here neither lock nor set an error text.
  */
 #ifndef CORE_ENGINE_PLACE_H
 #define CORE_ENGINE_PLACE_H
@@ -24,11 +25,11 @@ struct place_rect {
 
 enum {
 	PLACE_HINTS = 32,
-	PLACE_LOOKS = 16, /* places of a shape that are compared, at most */
+	PLACE_COMPARED = 16, /* positions of one shape that a search compares at most */
 };
 
-/* Free rectangles of this shape begin from here to there, if anywhere: a row in the upper
- * half, a column in the lower. */
+/* Bounds for the search of one shape: every free rectangle of the shape has its top left
+ * unit at a position from .from to .to.  A position is row << 32 | column. */
 struct place_hint {
 	uint32_t rows, cols;
 	uint64_t from, to;
@@ -36,67 +37,72 @@ struct place_hint {
 
 struct place {
 	uint32_t rows, cols;
-	uint32_t words;            /* of 64 units, a row */
+	uint32_t words;            /* 64-bit words per row of a bitmap */
 	uint32_t left;             /* free units */
-	uint64_t *held;            /* a bit a unit, row by row */
-	uint64_t *starts;          /* where a holder's units of a row begin */
-	uint32_t *owners;          /* a number a unit, valid where starts has a bit */
-	uint32_t *row_left;        /* free units of each row */
-	uint64_t *common;          /* a row to work in */
-	struct place_rect largest; /* when known */
+	uint64_t *held;            /* bitmap in row-major order: the unit is held */
+	uint64_t *starts;          /* bitmap: leftmost unit of a rectangle in its row */
+	uint32_t *owners;          /* owner per unit, valid where .starts has a bit */
+	uint32_t *row_left;        /* number of free units in each row */
+	uint64_t *common;          /* scratch row: units that are free in several rows */
+	struct place_rect largest; /* largest free rectangle, if .largest_known */
 	bool largest_known;
 	struct place_hint hints[PLACE_HINTS];
 };
 
-/* Everything is free.  Rows and columns are 1 to 65535.  0 or -ENOMEM; memory is
- * about 4.25 bytes a unit, most of it not touched before units are held there. */
+/* Initialize p to a free grid of 1 to 65535 rows and columns.  Return 0 or -ENOMEM.  The
+ * grid takes about 4.25 bytes per unit; the kernel provides most of that memory only when
+ * units are first held. */
 int place_init(struct place *p, uint32_t rows, uint32_t cols);
 
-/* Also after a failed place_init, or on zeroes. */
+/* Free the memory of p.  Allowed after a failed place_init and on a zeroed struct. */
 void place_fini(struct place *p);
 
-/* Units of r are free, or owner's already: those are not counted twice. */
+/* Hold r for owner.  Each unit of r must be free, or held by owner already. */
 void place_take(struct place *p, const struct place_rect *r, uint32_t owner);
 
-/* A rectangle as it was taken, not a part of one. */
+/* Release r, which must be exactly a rectangle passed to place_take, not part of one. */
 void place_release(struct place *p, const struct place_rect *r);
 
-/* Ends a move: gone is given back but for what it shares with kept. */
+/* End a move of owner: release the units of gone that are not also in kept. */
 void place_settle(struct place *p, const struct place_rect *gone,
 		  const struct place_rect *kept, uint32_t owner);
 
-/* Below, except is what one holder has, all of it held, and counts as free for the time
- * of the call; or NULL. */
+/* In the functions below, except is NULL or a rectangle that one owner holds completely.
+ * Its units count as free during the call. */
 
-/* Whose the first held unit of r is, in reading order; 0 when all are free. */
+/* Return the owner of the first held unit in r (row-major order), or 0 if r is free. */
 uint32_t place_owner(struct place *p, const struct place_rect *r,
 		     const struct place_rect *except);
 
-/* The squarest free rectangle of exactly units; of two as square the wider, then the one
- * that touches most of what is held and of the border, then the first in reading order.
- * False when there is none, or units is 0; *out is then as it was. */
+/* Find a free rectangle of exactly `units` units.  Prefer the shape closest to a square;
+ * of two transposed shapes, the wider one.  Among positions of that shape, prefer the one
+ * whose edges touch the most held units and grid border, then the first in row-major
+ * order.  A search compares at most PLACE_COMPARED positions.  Return false and leave
+ * *out unchanged if there is none or units is 0. */
 bool place_find(struct place *p, uint32_t units, const struct place_rect *except,
 		struct place_rect *out);
 
-/* The same of one shape. */
+/* Find a free rectangle of the given shape; otherwise like place_find. */
 bool place_find_shape(struct place *p, uint32_t rows, uint32_t cols,
 		      struct place_rect *out);
 
-/* The largest free rectangle; of two as large the one of more rows, then the first in
- * reading order.  All 0 when nothing is free. */
+/* Set *out to the largest free rectangle.  Among equally large ones, prefer the one with
+ * more rows, then the first in row-major order.  All fields are 0 if no unit is free. */
 void place_largest(struct place *p, struct place_rect *out);
 
-/* What both have of the grid; false: nothing. */
+/* Set *out to the intersection of a and b; return false if they do not overlap. */
 bool place_common(const struct place_rect *a, const struct place_rect *b,
 		  struct place_rect *out);
 
-/* Takes the units of r that are free, one by one, so that they can be given back so. */
+/* Hold the free units of r for owner, each as a rectangle of one unit, so that
+ * place_empty can release them one by one. */
 void place_fill(struct place *p, const struct place_rect *r, uint32_t owner);
-/* Gives back those of r, but not of except, that are owner's; all of them were taken so.
- */
+/* Release the units of r outside except that owner holds.  All of them must have been
+ * taken by place_fill. */
 void place_empty(struct place *p, const struct place_rect *r,
 		 const struct place_rect *except, uint32_t owner);
 
+/* Return the number of free units. */
 static inline uint32_t place_left(const struct place *p)
 {
 	return p->left;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place_find.c - where a rectangle fits.
+/*
+ * place_find.c - find a free rectangle of a given shape or number of units.
  *
- * One of R x C is free where the AND of R rows has a run of C free bits.  Scans skip rows
- * with fewer free units than C, and keep to where a hint says: taking units only moves
- * the first place of a shape on, and giving a rectangle back opens places that meet it,
- * no others.
+ * A rectangle of R rows and C columns fits where the AND of the free bits of R adjacent
+ * rows has a run of C bits.  The scan skips rows with fewer than C free units and stays
+ * within the bounds of a hint: taking units can only remove positions of a shape, and
+ * releasing a rectangle can only add positions that overlap it.
  *
- * Of the places of a shape the one that touches most of what is held, and of the grid's
- * border, leaves the least that is of no use (touching perimeter: Lodi, Martello, Vigo
- * 1999); docs/performance.md has what share of requests it refuses, beside others.  That
- * one is at the left or the right end of a run, so the rest is not looked at. */
+ * Of the positions of a shape, the search chooses the one that touches the most held
+ * units and grid border, which leaves the least fragmentation (touching perimeter: Lodi,
+ * Martello, Vigo 1999; docs/performance.md compares refusal rates).  That position is at
+ * the left or right end of a run, so the search compares only these two. */
 #include "space/place.h"
 #include "space/place_bits.h"
 
-/* The shape's hint, or the one it displaces; shapes of one area do not displace each
- * other, but for very many. */
+/* Return the hint of a shape.  The table is a direct-mapped cache: another shape's hint
+ * in the same slot is overwritten.  The hash spreads the shapes of one area, which
+ * place_find tries one after the other, over different slots. */
 static struct place_hint *hint_of(struct place *p, uint32_t rows, uint32_t cols)
 {
 	uint32_t shape = rows > cols ? 2 * cols + 1 : 2 * rows;
@@ -22,11 +24,11 @@ static struct place_hint *hint_of(struct place *p, uint32_t rows, uint32_t cols)
 	struct place_hint *h = &p->hints[(area + shape) % PLACE_HINTS];
 
 	if (h->rows != rows || h->cols != cols)
-		*h = (struct place_hint){rows, cols, 0, spot(p->rows, 0)};
+		*h = (struct place_hint){rows, cols, 0, position(p->rows, 0)};
 	return h;
 }
 
-/* Units of word i that are free in all rows from row on. */
+/* Return the units of word i that are free in each of `rows` rows from `row` on. */
 static uint64_t free_in_all(const struct place *p, uint32_t row, uint32_t rows,
 			    uint32_t i)
 {
@@ -38,7 +40,8 @@ static uint64_t free_in_all(const struct place *p, uint32_t row, uint32_t rows,
 	return avail;
 }
 
-/* The next run of bits, from *col on: its length; 0: there is none. */
+/* Find the next run of set bits at or after *col.  Set *col to its first bit and return
+ * its length; 0 if there is none. */
 static uint32_t next_run(const uint64_t *words, uint32_t n, uint32_t *col)
 {
 	uint32_t i = *col / 64;
@@ -59,7 +62,8 @@ static uint32_t next_run(const uint64_t *words, uint32_t n, uint32_t *col)
 	return i * 64 + (uint32_t)__builtin_ctzll(bits) - *col;
 }
 
-/* Held units of a row, of those from first to last; beyond the grid all are. */
+/* Count the held units in columns first to last of a row.  All units of a row outside of
+ * the grid count as held. */
 static uint32_t held_along(const struct place *p, uint32_t row, uint32_t first,
 			   uint32_t last)
 {
@@ -74,43 +78,46 @@ static uint32_t held_along(const struct place *p, uint32_t row, uint32_t first,
 	return n;
 }
 
-/* Of the units around r, how many are held. */
+/* Count the held units and border units along the four edges of r. */
 static uint32_t touches(const struct place *p, const struct place_rect *r)
 {
 	uint32_t last = r->col + r->cols - 1, n;
 
-	n = held_along(p, r->row - 1, r->col, last); /* above the first: beyond all */
+	/* Above row 0, row - 1 wraps around and is outside of the grid. */
+	n = held_along(p, r->row - 1, r->col, last);
 	n += held_along(p, r->row + r->rows, r->col, last);
 	for (uint32_t row = r->row; row < r->row + r->rows; row++)
 		n += is_held(p, row, r->col - 1) + is_held(p, row, last + 1);
 	return n;
 }
 
-/* The best place of a shape so far. */
+/* The state of a search for one shape. */
 struct search {
 	struct place_rect best;
-	uint64_t first; /* the first that there is */
-	uint32_t most;  /* units that the best one touches */
-	uint32_t looked;
+	uint64_t first;    /* first free position found, for the hint */
+	uint32_t most;     /* units that .best touches */
+	uint32_t compared; /* positions compared so far */
 };
 
-/* False: no more need be looked at. */
-static bool weigh_place(const struct place *p, struct search *s,
-			const struct place_rect *r)
+/* Compare position r with the best so far.  Return false if the search can stop: r is
+ * enclosed on all sides, or PLACE_COMPARED positions have been compared. */
+static bool compare_place(const struct place *p, struct search *s,
+			  const struct place_rect *r)
 {
 	uint32_t n = touches(p, r);
 
-	if (s->looked++ == 0)
-		s->first = spot(r->row, r->col);
-	if (s->looked == 1 || n > s->most) {
+	if (s->compared++ == 0)
+		s->first = position(r->row, r->col);
+	if (s->compared == 1 || n > s->most) {
 		s->best = *r;
 		s->most = n;
 	}
-	return n < 2 * (r->rows + r->cols) && s->looked < PLACE_LOOKS;
+	return n < 2 * (r->rows + r->cols) && s->compared < PLACE_COMPARED;
 }
 
-/* The places in r's row. */
-static bool look_in_row(struct place *p, struct search *s, struct place_rect r)
+/* Compare the positions of r's shape whose top row is r.row.  Return false if the search
+ * can stop. */
+static bool search_row(struct place *p, struct search *s, struct place_rect r)
 {
 	uint32_t run;
 
@@ -121,37 +128,39 @@ static bool look_in_row(struct place *p, struct search *s, struct place_rect r)
 		if (run < r.cols)
 			continue;
 		r.col = col;
-		if (!weigh_place(p, s, &r))
+		if (!compare_place(p, s, &r))
 			return false;
 		r.col = col + run - r.cols;
-		if (run > r.cols && !weigh_place(p, s, &r))
+		if (run > r.cols && !compare_place(p, s, &r))
 			return false;
 	}
 	return true;
 }
 
-/* The places of r's shape, of those that begin in the rows from .. to. */
+/* Search the positions of r's shape whose top row is from `from` to `to`. */
 static bool find_shape(struct place *p, struct search *s, struct place_rect r,
 		       uint32_t from, uint32_t to)
 {
-	uint32_t roomy = 0; /* rows up to this one that have units enough */
+	uint32_t rows_enough = 0; /* consecutive rows with enough free units */
 
 	for (uint32_t row = from; row < p->rows; row++) {
-		roomy = p->row_left[row] >= r.cols ? roomy + 1 : 0;
+		rows_enough = p->row_left[row] >= r.cols ? rows_enough + 1 : 0;
 		if (row - from + 1 < r.rows)
 			continue;
 		r.row = row + 1 - r.rows;
-		if (r.row > to || (roomy >= r.rows && !look_in_row(p, s, r)))
+		if (r.row > to || (rows_enough >= r.rows && !search_row(p, s, r)))
 			break;
 	}
-	return s->looked > 0;
+	return s->compared > 0;
 }
 
+/* Find a free rectangle of a shape and update the shape's hint.  If except is not NULL,
+ * the caller has marked its units free. */
 static bool try_shape(struct place *p, uint32_t rows, uint32_t cols,
 		      const struct place_rect *except, struct place_rect *out)
 {
 	const struct place_rect r = {.rows = rows, .cols = cols};
-	struct search s = {.looked = 0};
+	struct search s = {.compared = 0};
 	struct place_hint *h;
 	uint64_t from, to;
 	bool found;
@@ -162,15 +171,15 @@ static bool try_shape(struct place *p, uint32_t rows, uint32_t cols,
 	from = h->from;
 	to = h->to;
 	if (except != NULL) {
-		if (from > first_meeting(except, rows, cols))
-			from = first_meeting(except, rows, cols);
-		if (to < last_meeting(except))
-			to = last_meeting(except);
+		if (from > first_overlap(except, rows, cols))
+			from = first_overlap(except, rows, cols);
+		if (to < last_overlap(except))
+			to = last_overlap(except);
 	}
 	found = find_shape(p, &s, r, (uint32_t)(from >> 32), (uint32_t)(to >> 32));
-	/* What is not there with except's units free is not there without them. */
+	/* A shape that does not fit with except's units free does not fit without. */
 	if (!found) {
-		h->from = spot(p->rows, 0);
+		h->from = position(p->rows, 0);
 		h->to = 0;
 	} else {
 		if (h->from < s.first)
@@ -186,7 +195,8 @@ bool place_find_shape(struct place *p, uint32_t rows, uint32_t cols,
 	return try_shape(p, rows, cols, NULL, out);
 }
 
-static uint32_t root_of(uint32_t n)
+/* Return the square root of n, rounded down. */
+static uint32_t square_root(uint32_t n)
 {
 	uint32_t root = 0;
 
@@ -201,7 +211,7 @@ static bool find_units(struct place *p, uint32_t units, const struct place_rect 
 {
 	uint32_t longer = p->rows > p->cols ? p->rows : p->cols;
 	uint32_t shorter = p->rows > p->cols ? p->cols : p->rows;
-	uint32_t side = root_of(units);
+	uint32_t side = square_root(units);
 
 	if (units == 0 || units > p->left)
 		return false;

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place_largest.c - the largest free rectangle of a grid, word by word. */
+/*
+ * place_largest.c - find the largest free rectangle of the grid.
+ *
+ * For each top row, the search adds rows below it one by one.  It keeps the AND of their
+ * free bits and looks for the longest run in it, 64 units at a time.
+ */
 #include <string.h>
 
 #include "space/place.h"
 #include "space/place_bits.h"
 
-/* Where runs of n units, 1 to 64, begin: a bit each. */
+/* Return a bit for each position at which n consecutive bits (1 to 64) of avail are set.
+ */
 static uint64_t runs_of(uint64_t avail, uint32_t n)
 {
 	for (uint32_t have = 1, step; have < n && avail != 0; have += step) {
@@ -15,7 +21,8 @@ static uint64_t runs_of(uint64_t avail, uint32_t n)
 	return avail;
 }
 
-/* The longest run of free units in words, the first of those; 0 when none has least. */
+/* Find the longest run of set bits in words; the first of several.  Set *col to its first
+ * bit and return its length; 0 if no run has `least` bits. */
 static uint32_t longest_run(const uint64_t *words, uint32_t n, uint32_t least,
 			    uint32_t *col)
 {
@@ -45,8 +52,10 @@ static uint32_t longest_run(const uint64_t *words, uint32_t n, uint32_t least,
 	return best >= least ? best : 0;
 }
 
-/* Leaves in common what is free in this row, too.  Whether a unit of it is held in the
- * row above all of them: otherwise what there is goes on up there, and is larger. */
+/* Remove the held units of a row from p->common.  Return whether a remaining unit is held
+ * in the row above the rectangle, or that row is outside of the grid.  If not, each
+ * rectangle in p->common also fits with one more row on top, so the search that began at
+ * an earlier row has found a larger one. */
 static bool common_row(struct place *p, const uint64_t *held, const uint64_t *above)
 {
 	uint64_t ends = 0;
@@ -58,7 +67,7 @@ static bool common_row(struct place *p, const uint64_t *held, const uint64_t *ab
 	return ends != 0;
 }
 
-/* A larger rectangle than best whose first row this is. */
+/* Replace best by the largest free rectangle with top row `row`, if that is larger. */
 static void largest_from(struct place *p, uint32_t row, struct place_rect *best)
 {
 	const uint64_t *above = row > 0 ? row_of(p, p->held, row - 1) : NULL;
@@ -68,7 +77,8 @@ static void largest_from(struct place *p, uint32_t row, struct place_rect *best)
 		p->common[i] = span(i, 0, p->cols - 1);
 	for (uint32_t rows = 1; rows <= rows_left; rows++) {
 		uint64_t area = (uint64_t)best->rows * best->cols, now;
-		/* Further down runs only get shorter. */
+		/* Runs only get shorter in further rows, so a run shorter than this
+		 * cannot reach best's area. */
 		uint32_t least = (uint32_t)((area + rows_left - 1) / rows_left);
 		uint32_t cols, col = 0;
 

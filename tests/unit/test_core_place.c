@@ -133,7 +133,7 @@ static bool list_touching(const struct grid *g, struct place_rect *r)
 			uint32_t n = list_held(g, row, col + cols, rows, 1);
 
 			if (list_held(g, row, col, rows, cols) != 0 || beside + n == 0 ||
-			    looked++ >= PLACE_LOOKS)
+			    looked++ >= PLACE_COMPARED)
 				continue;
 			n += beside + list_held(g, row - 1, col, 1, cols) +
 			     list_held(g, row + rows, col, 1, cols);
