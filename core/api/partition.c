@@ -161,7 +161,7 @@ static int create(struct hal_device *dev, void *arg)
 	if (c->room)
 		room_take(dev);
 	if (err == 0)
-		err = partition_plan(dev, c->desc, &p->desc);
+		err = allot_partition(dev, c->desc, &p->desc);
 	if (err == 0)
 		err = memory_promise(dev, p->desc.memory_bytes);
 	if (err != 0)

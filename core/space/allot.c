@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allot.c - which units, colours and index a partition gets. */
+/*
+ * allot.c - choose the units, colours and index of a partition.
+ *
+ * The functions here only choose and check.  The caller reserves the result (resize.c,
+ * core/api/partition.c).
+ */
 #include "space/allot.h"
 
 #include <errno.h>
@@ -14,8 +19,8 @@ static struct hal_partition *partition_of(struct list *node)
 	return container_of(node, struct hal_partition, on_device);
 }
 
-static const struct hal_partition *partition_number(struct hal_device *dev,
-						    uint32_t index)
+static const struct hal_partition *partition_by_index(struct hal_device *dev,
+						      uint32_t index)
 {
 	hal_list_for_each (it, &dev->space.partitions)
 		if (partition_of(it)->desc.index == index)
@@ -31,23 +36,24 @@ static COLD int units_short(struct hal_device *dev, uint32_t units)
 
 	place_largest(&dev->space.place, &r);
 	if ((dev->info.caps & HAL_CAP_GRID) != 0)
-		return fail(
-			ENOSPC,
-			"%u units asked for, %u of %u are left on %s, at most %u x %u "
-			"(%u) of them in one rectangle, and a count needs a rectangle "
-			"of exactly that area",
-			units, left, all, dev->name, r.rows, r.cols, r.rows * r.cols);
+		return fail(ENOSPC,
+			    "cannot place %u units: %u of %u units are free on %s, the "
+			    "largest free rectangle is %u x %u (%u units); a number of "
+			    "units needs one free rectangle of exactly that area",
+			    units, left, all, dev->name, r.rows, r.cols, r.rows * r.cols);
 	return fail(ENOSPC,
-		    "%u units asked for, %u of %u are left on %s, at most %u of them "
-		    "side by side",
+		    "cannot place %u units: %u of %u units are free on %s, at most %u of "
+		    "them adjacent",
 		    units, left, all, dev->name, r.cols);
 }
 
+/* Fail with an error text that names the owner of r's units.  Units reserved by compact.c
+ * have the owner PLAN_ROOM, which is no partition's number. */
 static COLD int rect_taken(struct hal_device *dev, const struct place_rect *r,
 			   uint32_t owner)
 {
-	const struct hal_partition *p = partition_number(dev, owner - 1);
-	char text[64] = "room that is made for another";
+	const struct hal_partition *p = partition_by_index(dev, owner - 1);
+	char text[64] = "space reserved for another partition";
 	struct place_rect d = dev->space.plan.room;
 
 	if (p != NULL) {
@@ -56,7 +62,7 @@ static COLD int rect_taken(struct hal_device *dev, const struct place_rect *r,
 	}
 	return fail(ENOSPC,
 		    "rectangle %u x %u at row %u, column %u overlaps %s (%u x %u at "
-		    "row %u, column %u); %u units are left",
+		    "row %u, column %u); %u units are free",
 		    r->rows, r->cols, r->row, r->col, text, d.rows, d.cols, d.row, d.col,
 		    place_left(&dev->space.place));
 }
@@ -68,8 +74,10 @@ static int rect_check(struct hal_device *dev, const struct hal_partition_desc *d
 
 	*r = (struct place_rect){d->row, d->col, d->rows, d->cols};
 	if (r->rows == 0 || r->cols == 0)
-		return fail(EINVAL, "a partition of %u x %u units has no area", r->rows,
-			    r->cols);
+		return fail(EINVAL,
+			    "a partition of %u x %u units has no area: rows and cols "
+			    "must be at least 1",
+			    r->rows, r->cols);
 	if (r->row + r->rows > dev->info.unit_rows ||
 	    r->col + r->cols > dev->info.unit_cols)
 		return fail(
@@ -79,7 +87,9 @@ static int rect_check(struct hal_device *dev, const struct hal_partition_desc *d
 			r->rows, r->cols, r->row, r->col, dev->info.unit_rows,
 			dev->info.unit_cols, dev->name);
 	if (d->units_floor != 0 && d->units_floor != r->rows * r->cols)
-		return fail(EINVAL, "units_floor is %u, the rectangle %u x %u has %u",
+		return fail(EINVAL,
+			    "units_floor is %u, but the rectangle %u x %u has %u units; "
+			    "leave units_floor 0",
 			    d->units_floor, r->rows, r->cols, r->rows * r->cols);
 	owner = place_owner(&dev->space.place, r, except);
 	return owner != 0 ? rect_taken(dev, r, owner) : 0;
@@ -95,18 +105,20 @@ static int ceiling_check(struct hal_device *dev, uint32_t floor, uint32_t ceilin
 		return fail(EINVAL, "units_ceiling %u is below the floor of %u", ceiling,
 			    floor);
 	if (ceiling > all)
-		return fail(EINVAL, "units_ceiling %u: %s has %u units", ceiling,
-			    dev->name, all);
+		return fail(EINVAL, "units_ceiling %u is too large: %s has %u units",
+			    ceiling, dev->name, all);
 	if ((dev->info.caps & (HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE)) == 0)
-		return fail(ENOTSUP,
-			    "units_ceiling %u above the floor of %u: partitions of %s "
-			    "cannot be resized",
-			    ceiling, floor, dev->name);
+		return fail(
+			ENOTSUP,
+			"units_ceiling %u is above the floor of %u, but partitions of "
+			"%s cannot be resized",
+			ceiling, floor, dev->name);
 	return 0;
 }
 
-/* A new partition that others' borders are to pass has whole columns of a grid, or a part
- * of one, so that what it has and what it is given later lies side by side (layout.c). */
+/* Find a rectangle of whole grid columns, or within one column, for a new elastic
+ * partition.  Units that it gains or loses later are then adjacent to its own (layout.c).
+ */
 static bool find_columns(struct hal_device *dev, uint32_t units, struct place_rect *out)
 {
 	uint32_t rows = dev->info.unit_rows;
@@ -134,7 +146,7 @@ int allot_units(struct hal_device *dev, const struct hal_partition_desc *d,
 	} else {
 		if (d->units_floor == 0)
 			return fail(EINVAL,
-				    "a partition of no units: set units_floor, or "
+				    "the partition has no units: set units_floor, or "
 				    "rows and cols");
 		if (d->units_floor > all)
 			return units_short(dev, d->units_floor);
@@ -157,7 +169,9 @@ int allot_units(struct hal_device *dev, const struct hal_partition_desc *d,
 
 /* ---- colours, isolation, index ----------------------------------------------------- */
 
-static int plan_colors(struct hal_device *dev, uint64_t mask, uint64_t *out)
+/* Choose the channels of a new partition: those of mask, or if mask is 0 all channels
+ * that no partition owns. */
+static int choose_colors(struct hal_device *dev, uint64_t mask, uint64_t *out)
 {
 	uint32_t n = dev->info.colors;
 	uint64_t all = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
@@ -165,12 +179,12 @@ static int plan_colors(struct hal_device *dev, uint64_t mask, uint64_t *out)
 
 	if (n == 0 && mask != 0)
 		return fail(ENOTSUP,
-			    "colours 0x%llx asked for, but %s knows no memory "
+			    "colours 0x%llx requested, but %s reports no memory "
 			    "channels",
 			    U64(mask), dev->name);
 	if ((mask & ~all) != 0)
-		return fail(EINVAL, "colours 0x%llx asked for, %s has 0x%llx", U64(mask),
-			    dev->name, U64(all));
+		return fail(EINVAL, "colours 0x%llx requested, but %s has only 0x%llx",
+			    U64(mask), dev->name, U64(all));
 	hal_list_for_each (it, &dev->space.partitions) {
 		const struct hal_partition *p = partition_of(it);
 		char text[64];
@@ -184,18 +198,20 @@ static int plan_colors(struct hal_device *dev, uint64_t mask, uint64_t *out)
 			continue;
 		partition_describe(p, text, sizeof(text));
 		return fail(ENOSPC,
-			    "colours 0x%llx asked for, 0x%llx of them belong to %s",
+			    "colours 0x%llx requested, but 0x%llx of them belong to %s",
 			    U64(mask), U64(mask & p->desc.color_mask), text);
 	}
 	*out = mask != 0 ? mask : all & ~owned;
 	if (n != 0 && *out == 0)
-		return fail(ENOSPC, "no colour is left: partitions own all of 0x%llx",
+		return fail(ENOSPC,
+			    "no colour is free: other partitions own all of 0x%llx",
 			    U64(all));
 	return 0;
 }
 
-/* All channels but those that others have named. */
-static int plan_wide(struct hal_device *dev, struct hal_bk_partition_desc *out)
+/* Choose the wide placement of a bimodal partition: all channels that no other partition
+ * owns. */
+static int choose_wide(struct hal_device *dev, struct hal_bk_partition_desc *out)
 {
 	uint32_t n = dev->info.colors;
 	uint64_t mask = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
@@ -208,8 +224,8 @@ static int plan_wide(struct hal_device *dev, struct hal_bk_partition_desc *out)
 	}
 	if (mask == out->color_mask)
 		return fail(ENOSPC,
-			    "HAL_PARTITION_BIMODAL: beside colours 0x%llx no other is "
-			    "left that nobody has named",
+			    "HAL_PARTITION_BIMODAL: no colour besides 0x%llx is free "
+			    "for the wide placement",
 			    U64(mask));
 	out->wide_mask = mask;
 	return 0;
@@ -235,18 +251,18 @@ int allot_isolation_check(const struct hal_device *dev,
 	if (min <= has)
 		return 0;
 	if (dev->table->cold.isolation == NULL)
-		return fail(ENOTSUP, "isolation %s asked for, %s has %s", isolations[min],
-			    dev->name, isolations[has]);
+		return fail(ENOTSUP, "isolation %s requested, but %s provides %s",
+			    isolations[min], dev->name, isolations[has]);
 	return fail(ENOTSUP,
-		    "isolation %s asked for, the %u units at row %u, column %u of %s "
-		    "have %s",
+		    "isolation %s requested, but the %u units at row %u, column %u of "
+		    "%s provide %s",
 		    isolations[min], at->units, at->row, at->col, dev->name,
 		    isolations[has]);
 }
 
-/* The first free number of first .. end-1. */
-static int plan_index(struct hal_device *dev, uint32_t first, uint32_t end,
-		      uint32_t *index)
+/* Set *index to the lowest free index from first to end - 1. */
+static int choose_index(struct hal_device *dev, uint32_t first, uint32_t end,
+			uint32_t *index)
 {
 	for (uint32_t w = first / 64; w < (end + 63) / 64; w++) {
 		uint64_t open = ~dev->space.partition_map[w];
@@ -257,13 +273,14 @@ static int plan_index(struct hal_device *dev, uint32_t first, uint32_t end,
 		if (open != 0 && *index < end)
 			return 0;
 	}
-	return fail(ENOSPC, "all %u %s of %s exist", end - first,
+	return fail(ENOSPC, "all %u %s of %s are in use; destroy one first", end - first,
 		    first == 0 ? "partitions" : "guests", dev->name);
 }
 
-/* A guest: units, and channels unless it says which, are its host's. */
-static int plan_guest(struct hal_device *dev, const struct hal_partition_desc *d,
-		      struct hal_bk_partition_desc *out)
+/* Choose channels and index of a guest.  It uses its host's units, and its host's
+ * channels unless d names some of them. */
+static int choose_guest(struct hal_device *dev, const struct hal_partition_desc *d,
+			struct hal_bk_partition_desc *out)
 {
 	const struct hal_bk_partition_desc *host = &d->host->desc;
 	uint32_t max = dev->info.partitions_max;
@@ -273,33 +290,33 @@ static int plan_guest(struct hal_device *dev, const struct hal_partition_desc *d
 		return err;
 	if ((d->color_mask & ~host->color_mask) != 0)
 		return fail(EINVAL,
-			    "colours 0x%llx asked for, the host, partition %u \"%s\", "
-			    "has 0x%llx",
+			    "colours 0x%llx requested, but the host, partition %u "
+			    "\"%s\", has only 0x%llx",
 			    U64(d->color_mask), host->index, host->name,
 			    U64(host->color_mask));
 	out->color_mask = d->color_mask != 0 ? d->color_mask : host->color_mask;
 	out->memory_bytes = d->memory_bytes;
 	out->address_bytes = d->memory_limit;
 	out->host = d->host->bk;
-	return plan_index(dev, max, partition_numbers(dev), &out->index);
+	return choose_index(dev, max, partition_numbers(dev), &out->index);
 }
 
-int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
-		   struct hal_bk_partition_desc *out)
+int allot_partition(struct hal_device *dev, const struct hal_partition_desc *d,
+		    struct hal_bk_partition_desc *out)
 {
 	int err;
 
 	if (d->host != NULL)
-		return plan_guest(dev, d, out);
+		return choose_guest(dev, d, out);
 	err = allot_units(dev, d, out, NULL);
 	if (err == 0)
 		err = allot_isolation_check(dev, out, d->min_isolation);
 	if (err == 0)
-		err = plan_colors(dev, d->color_mask, &out->color_mask);
+		err = choose_colors(dev, d->color_mask, &out->color_mask);
 	if (err == 0 && (d->flags & HAL_PARTITION_BIMODAL) != 0)
-		err = plan_wide(dev, out);
+		err = choose_wide(dev, out);
 	if (err == 0)
-		err = plan_index(dev, 0, dev->info.partitions_max, &out->index);
+		err = choose_index(dev, 0, dev->info.partitions_max, &out->index);
 	out->memory_bytes = d->memory_bytes;
 	out->address_bytes = d->memory_limit;
 	return err;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allot.h - which units, colours and index a partition gets; takes none of them. */
+/* allot.h - choose the units, colours and index of a partition, without reserving them.
+ */
 #ifndef HAL_SPACE_ALLOT_H
 #define HAL_SPACE_ALLOT_H
 
 #include "loop/device.h"
 #include "space/partition.h"
 
-/* d says where, not only how many. */
+/* Return whether d requests a rectangle at a place, not only a number of units. */
 static inline bool names_place(const struct hal_partition_desc *d)
 {
 	return d->rows != 0 || d->cols != 0 || d->row != 0 || d->col != 0;
 }
 
-/* Units for d, of one that has so many (0: none yet). */
+/* Return how many units d requests for a partition that now has `has` units (0: a new
+ * one): the area of a named rectangle, otherwise `has` within d's floor and ceiling. */
 static inline uint32_t allot_wants(const struct hal_partition_desc *d, uint32_t has)
 {
 	if (names_place(d))
@@ -22,19 +24,21 @@ static inline uint32_t allot_wants(const struct hal_partition_desc *d, uint32_t 
 	return has < d->units_floor ? d->units_floor : has;
 }
 
-/* Resolves what d asks for into *out, which is all 0: units, isolation, colours, bytes,
- * an index; takes nothing. */
-int partition_plan(struct hal_device *dev, const struct hal_partition_desc *d,
-		   struct hal_bk_partition_desc *out);
+/* Choose units, colours, memory size and index for a new partition or guest as d
+ * requests, and check its isolation.  Write them to *out, which must be all 0.  Reserves
+ * nothing.  Return 0 or -errno. */
+int allot_partition(struct hal_device *dev, const struct hal_partition_desc *d,
+		    struct hal_bk_partition_desc *out);
 
-/* Find units for d and write them to out, which has the units of the partition so far (0:
- * none yet), at except (NULL: nowhere). */
+/* Choose the units that d requests and write them to out.  out->units holds the current
+ * number of units, and except their rectangle; 0 and NULL for a new partition. */
 int allot_units(struct hal_device *dev, const struct hal_partition_desc *d,
 		struct hal_bk_partition_desc *out, const struct place_rect *except);
 
+/* Return the HAL_ISOLATION_* that the units of `at` provide. */
 uint32_t partition_isolation(const struct hal_device *dev,
 			     const struct hal_bk_partition_desc *at);
-/* Check that the units of `at` are isolated as `min` says. */
+/* Return -ENOTSUP if the units of `at` provide less isolation than min. */
 int allot_isolation_check(const struct hal_device *dev,
 			  const struct hal_bk_partition_desc *at, uint32_t min);
 

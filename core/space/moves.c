@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* moves.c - how partitions move, for the turn and the scheduler. */
+/* moves.c - core/space's entry points for lower modules (struct moves in loop/device.h).
+ */
 #include "space/moves.h"
 
 #include "space/plan.h"

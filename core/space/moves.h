@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* moves.h - how partitions move, for the turn and the scheduler. */
+/* moves.h - core/space's entry points for lower modules (struct moves in loop/device.h).
+ */
 #ifndef HAL_SPACE_MOVES_H
 #define HAL_SPACE_MOVES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition.c - what a partition is called. */
+/* partition.c - the name of a partition in error messages. */
 #include "space/partition.h"
 
 #include "util/error.h"

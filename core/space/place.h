@@ -67,18 +67,17 @@ void place_release(struct place *p, const struct place_rect *r);
 void place_settle(struct place *p, const struct place_rect *gone,
 		  const struct place_rect *kept, uint32_t owner);
 
-/* In the functions below, except is NULL or a rectangle that one owner holds completely.
- * Its units count as free during the call. */
-
-/* Return the owner of the first held unit in r (row-major order), or 0 if r is free. */
+/* Return the owner of the first held unit in r (row-major order), or 0 if r is free.
+ * except is NULL, or a rectangle that one owner holds completely.  Its units count as
+ * free during the call. */
 uint32_t place_owner(struct place *p, const struct place_rect *r,
 		     const struct place_rect *except);
 
 /* Find a free rectangle of exactly `units` units.  Prefer the shape closest to a square;
  * of two transposed shapes, the wider one.  Among positions of that shape, prefer the one
  * whose edges touch the most held units and grid border, then the first in row-major
- * order.  A search compares at most PLACE_COMPARED positions.  Return false and leave
- * *out unchanged if there is none or units is 0. */
+ * order.  A search compares at most PLACE_COMPARED positions.  except as in place_owner.
+ * Return false and leave *out unchanged if there is none or units is 0. */
 bool place_find(struct place *p, uint32_t units, const struct place_rect *except,
 		struct place_rect *out);
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resize.c - partitions come and go; moving a border. */
+/*
+ * resize.c - add, remove, resize and move partitions.
+ *
+ * A resize is asynchronous.  resize_move calls the device and holds the old and the new
+ * place.  The device's event (resize_done) ends the move: the partition keeps one of the
+ * two places, and its timeline .control reaches the next value or fails.
+ */
 #include "space/resize.h"
 
 #include <errno.h>
@@ -14,7 +20,7 @@
 #include "space/plan.h"
 #include "util/error.h"
 
-/* ---- there and gone ---------------------------------------------------------------- */
+/* ---- add and remove ---------------------------------------------------------------- */
 
 void resize_limits(struct hal_partition *part, const struct hal_partition_desc *d,
 		   uint32_t units)
@@ -86,14 +92,15 @@ int resize_check(const struct hal_partition *p, const struct hal_partition_desc 
 	if (p->command.inflight != 0 && (dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0)
 		return fail(EBUSY,
 			    "partition %u \"%s\" has %u commands on the device, and %s "
-			    "resizes only quiet partitions",
+			    "resizes only idle partitions; wait for them first",
 			    p->desc.index, p->name, p->command.inflight, dev->name);
 	if (d->color_mask != 0 && d->color_mask != p->desc.color_mask)
 		return fail(ENOTSUP,
-			    "a resize cannot change the colours 0x%llx to 0x%llx",
+			    "a resize cannot change the colours from 0x%llx to 0x%llx",
 			    U64(p->desc.color_mask), U64(d->color_mask));
 	if (d->bandwidth != 0 && d->bandwidth != p->sched.bandwidth)
-		return fail(ENOTSUP, "a resize cannot change the bandwidth %llu to %llu",
+		return fail(ENOTSUP,
+			    "a resize cannot change the bandwidth from %llu to %llu",
 			    U64(p->sched.bandwidth), U64(d->bandwidth));
 	if (d->flags != 0 && !p->memory.bimodal)
 		return fail(ENOTSUP, "a resize cannot make a partition bimodal");
@@ -102,16 +109,19 @@ int resize_check(const struct hal_partition *p, const struct hal_partition_desc 
 							: counter_get(&p->memory.quota)))
 		return fail(ENOTSUP, "a resize cannot change the memory_limit");
 	if (p->memory.evict != NULL && d->memory_bytes > p->memory.evict->limit)
-		return fail(EINVAL, "memory_bytes %llu: the memory_limit is %llu",
+		return fail(EINVAL,
+			    "memory_bytes %llu is too large: the memory_limit is %llu",
 			    U64(d->memory_bytes), U64(p->memory.evict->limit));
 	if (d->memory_bytes != 0 && d->memory_bytes < counter_get(&p->memory.used))
-		return fail(ENOSPC, "a quota of %llu bytes: %llu are in use",
+		return fail(ENOSPC,
+			    "cannot set a quota of %llu bytes: %llu bytes are in use",
 			    U64(d->memory_bytes), U64(counter_get(&p->memory.used)));
 	return 0;
 }
 
-/* A point that has failed stays so, but the partition may be asked again: that has a
- * timeline of its own. */
+/* A failed timeline stays failed.  So that the partition can be resized again, replace
+ * .control by a new timeline with the same value.  The old one is kept in .older, because
+ * threads may still wait for its points. */
 int resize_renew(struct hal_partition *part)
 {
 	struct hal_timeline *t;
@@ -144,8 +154,7 @@ int resize_move(struct hal_partition *part, const struct hal_bk_partition_desc *
 	}
 	place_take(&dev->space.place, &r, partition_holder(part));
 	if ((dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0)
-		part->command.inflight_max =
-			0; /* it needs to be quiet until it has moved */
+		part->command.inflight_max = 0; /* must stay idle until it has moved */
 	dev->command.pending++;
 	part->resize_count++;
 	return 0;
@@ -203,6 +212,8 @@ int resize_units(struct hal_partition *part, uint32_t units)
 	return err;
 }
 
+/* End the move of part: keep the new place if status is 0, otherwise the old one.  why is
+ * the device's error text or "". */
 static void end_resize(struct hal_partition *part, int status, const char *why)
 {
 	struct hal_device *dev = part->dev;
@@ -212,7 +223,8 @@ static void end_resize(struct hal_partition *part, int status, const char *why)
 
 	if (status == 0) {
 		place_settle(&dev->space.place, &from, &to, partition_holder(part));
-		/* Number and colours stay, and any thread may look at them. */
+		/* Do not copy the whole struct: other threads read .index and
+		 * .color_mask, which never change. */
 		part->desc.units = part->moving.units;
 		part->desc.row = part->moving.row;
 		part->desc.col = part->moving.col;

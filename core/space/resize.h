@@ -1,32 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resize.h - which units a partition has, and moving its border; by the engine. */
+/* resize.h - add, remove, resize and move partitions.  Engine thread only. */
 #ifndef HAL_SPACE_RESIZE_H
 #define HAL_SPACE_RESIZE_H
 
 #include "loop/device.h"
 #include "space/partition.h"
 
-/* The floor and the ceiling that d asks for, with so many units, for when it is there or
- * has moved; and whether it is to stay where it is. */
+/* Set the limits that apply to part once it has been created or moved: floor, ceiling and
+ * .pinned as d requests.  units is the floor if d names none. */
 void resize_limits(struct hal_partition *part, const struct hal_partition_desc *d,
 		   uint32_t units);
-/* The same, as they are. */
+/* Set them to part's current limits. */
 void resize_keep_limits(struct hal_partition *part);
-/* p, with .desc planned and .bk made, is there; and is not any more. */
+/* Add p to its device: reserve its units and index.  p->desc and p->bk must be set. */
 void partition_enter(struct hal_partition *p);
+/* Remove p from its device, and release its units and index. */
 void partition_leave(struct hal_partition *p);
 
-/* part->resize_count is the value that its .control reaches when it has moved. */
+/* Begin to resize or move part as d requests.  Return 0 or -errno; after 0, part->control
+ * reaches part->resize_count when part has moved, and fails if the device refuses. */
 int resize_begin(struct hal_partition *part, const struct hal_partition_desc *d);
-/* To so many units, wherever they are, within the floor and the ceiling that it has. */
+/* Begin to give part `units` units at any place, for the policy.  Floor and ceiling stay.
+ * The caller has checked that units is within them. */
 int resize_units(struct hal_partition *part, uint32_t units);
-/* The steps of that for a part of which it is known where it goes. */
+/* The steps of resize_begin, for callers that have chosen the new place themselves
+ * (plan.c).  resize_check: return 0 if part can be resized now and d changes nothing that
+ * is fixed.  resize_renew: replace part->control if it has failed.  resize_move: have the
+ * device move part to `to`, and hold both places until it has. */
 int resize_check(const struct hal_partition *part, const struct hal_partition_desc *d);
 int resize_renew(struct hal_partition *part);
 int resize_move(struct hal_partition *part, const struct hal_bk_partition_desc *to);
-/* The device has moved a partition, or has not (ev->status). */
+/* Handle the device's event that a partition has moved, or that the move has failed
+ * (ev->status). */
 void resize_done(const struct hal_bk_event *ev);
-/* It will not any more. */
+/* The device is lost: fail part's move, if one is under way. */
 void resize_lost(struct hal_partition *part);
 
 #endif

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room.c - others make room for a partition that has none in one place. */
+/*
+ * room.c - move other partitions to free a rectangle for a new or growing one.
+ *
+ * Used when enough units are free, but not in one rectangle.  The engine begins a plan
+ * that clears a rectangle and reserves it (compact.c).  The requesting thread waits for
+ * the plan and repeats its request.  dev->space.room allows one such thread at a time.
+ */
 #include "space/room.h"
 
 #include <errno.h>
@@ -15,9 +21,11 @@
 struct room {
 	const struct hal_partition *part;
 	const struct hal_partition_desc *desc;
-	struct hal_point other; /* when the plan is over; .timeline NULL: there is none */
+	struct hal_point
+		plan_over; /* reached when the plan ends; .timeline NULL: no plan */
 };
 
+/* Begin the moves for arg, a struct room.  Engine thread. */
 static int begin_room(struct hal_device *dev, void *arg)
 {
 	struct room *r = arg;
@@ -35,28 +43,28 @@ static int begin_room(struct hal_device *dev, void *arg)
 		dev->space.compact);
 	err = compact_begin(dev, r->part, d, dev->space.compact);
 	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
-	r->other = plan_over_point(dev);
+	r->plan_over = plan_over_point(dev);
 	return err;
 }
 
-/* Until the plan is over that is under way, if one is. */
+/* Wait for p, unless it has no timeline. */
 static void wait_for(const struct hal_point *p)
 {
 	if (p->timeline != NULL)
 		(void)hal_wait(p, 1, 0, HAL_FOREVER);
 }
 
-static int make(struct hal_device *dev, struct room *r)
+static int free_rectangle(struct hal_device *dev, struct room *r)
 {
 	int err = engine_call(dev, begin_room, r);
 
-	/* The policy moves some; that is waited for once. */
-	if (err == -EBUSY && r->other.timeline != NULL) {
-		wait_for(&r->other);
+	/* A plan of the policy is under way.  Wait for one, not for any that follow. */
+	if (err == -EBUSY && r->plan_over.timeline != NULL) {
+		wait_for(&r->plan_over);
 		err = engine_call(dev, begin_room, r);
 	}
 	if (err == 0)
-		wait_for(&r->other);
+		wait_for(&r->plan_over);
 	return err;
 }
 
@@ -68,13 +76,14 @@ int room_for(struct hal_device *dev, struct hal_partition *part,
 	int err = ask(arg, false), made, cancel;
 	char text[400];
 
-	/* A callback would wait for work that waits for it. */
+	/* A host function must not wait here: the moves may wait for commands that are
+	 * queued behind it. */
 	if (err != -ENOSPC || dev->space.compact == 0 || callback_inside(dev))
 		return err;
 	format_text(text, sizeof(text), "%s", hal_last_error());
 	cancel = cancel_hold();
 	pthread_mutex_lock(&dev->space.room);
-	made = make(dev, &r);
+	made = free_rectangle(dev, &r);
 	if (made == 0)
 		err = tried(ask(arg, true));
 	pthread_mutex_unlock(&dev->space.room);

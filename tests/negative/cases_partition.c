@@ -144,7 +144,7 @@ NEGATIVE_ON(GRID, hal_partition_create, ENOSPC, rect_overlap, "overlaps")
 	return create_rect(w, 0, 0, 2, 2);
 }
 
-NEGATIVE_ON(GRID, hal_partition_create, ENOSPC, count_no_rectangle, "are left")
+NEGATIVE_ON(GRID, hal_partition_create, ENOSPC, count_no_rectangle, "are free")
 {
 	w->part_desc.units_floor = 63; /* 63 are free, but no rectangle of 63 */
 	return create(w);
@@ -156,7 +156,7 @@ NEGATIVE_ON(GRID, hal_partition_create, ENOSPC, count_prime, "rectangle")
 	return create(w);
 }
 
-NEGATIVE(hal_partition_create, ENOSPC, units, "7 of 8 are left")
+NEGATIVE(hal_partition_create, ENOSPC, units, "7 of 8 units are free")
 {
 	w->part_desc.units_floor = 8;
 	return create(w);
@@ -384,7 +384,7 @@ NEGATIVE(hal_partition_resize, ENOTSUP, limit, "cannot change the memory_limit")
 	return hal_partition_resize(w->part, &w->part_desc, NULL);
 }
 
-NEGATIVE(hal_partition_resize, ENOTSUP, bandwidth, "the bandwidth 0 to 1000")
+NEGATIVE(hal_partition_resize, ENOTSUP, bandwidth, "the bandwidth from 0 to 1000")
 {
 	w->part_desc.bandwidth = 1000;
 	return hal_partition_resize(w->part, &w->part_desc, NULL);
@@ -803,7 +803,7 @@ NEGATIVE_ON("ref", hal_partition_create, ENOTSUP, bimodal, "one placement")
 	return create(w);
 }
 
-NEGATIVE(hal_partition_create, ENOSPC, bimodal_none_left, "that nobody has named")
+NEGATIVE(hal_partition_create, ENOSPC, bimodal_none_left, "free for the wide placement")
 {
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
 	struct hal_partition *p;

@@ -118,7 +118,7 @@ static void off_by_default(void **state)
 	memset(&w, 0, sizeof(w));
 	OK(hal_open("ref?units=8", NULL, &w.dev));
 	pairs(&w, 4, "13");
-	FAILS(count_of(&w, 4, &w.part[0]), -ENOSPC, "at most 2 of them side by side");
+	FAILS(count_of(&w, 4, &w.part[0]), -ENOSPC, "at most 2 of them adjacent");
 	assert_null(strstr(hal_last_error(), "compact"));
 	lies(w.part[1], 0, 2, 1, 2);
 	world_close(&w);
@@ -340,13 +340,13 @@ static void room_is_held(void **state)
 	pairs(&w, 4, "13");
 	d.units_floor = 4;
 	OK(engine_call(w.dev, begin, &d));
-	FAILS(count_of(&w, 1, &w.part[0]), -ENOSPC, "1 units asked for, 0 of 8");
+	FAILS(count_of(&w, 1, &w.part[0]), -ENOSPC, "cannot place 1 units: 0 of 8");
 	FAILS(engine_call(w.dev, begin, &d), -EBUSY, "being moved already");
 	assert_true(hal_device_poll(w.dev, 10) >= 0);
 	lies(w.part[1], 0, 4, 1, 2);
-	FAILS(count_of(&w, 1, &w.part[0]), -ENOSPC, "1 units asked for, 0 of 8");
+	FAILS(count_of(&w, 1, &w.part[0]), -ENOSPC, "cannot place 1 units: 0 of 8");
 	FAILS(hal_partition_create(w.dev, &there, &w.part[0]), -ENOSPC,
-	      "room that is made for another (1 x 4 at row 0, column 0)");
+	      "space reserved for another partition (1 x 4 at row 0, column 0)");
 	OK(engine_call(w.dev, over, NULL));
 	OK(count_of(&w, 4, &w.part[0]));
 	lies(w.part[0], 0, 0, 1, 4);

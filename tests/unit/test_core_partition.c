@@ -35,7 +35,7 @@ static void pinwheel(void **state)
 	OK(rect(w.dev, 0, 11, 11, 5, "east", &p[1]));
 	OK(rect(w.dev, 11, 5, 5, 11, "south", &p[2]));
 	OK(rect(w.dev, 5, 0, 11, 5, "west", &p[3]));
-	FAILS(rect(w.dev, 5, 5, 6, 7, "x", &q), -ENOSPC, "east", "36 units are left");
+	FAILS(rect(w.dev, 5, 5, 6, 7, "x", &q), -ENOSPC, "east", "36 units are free");
 	FAILS(units(w.dev, 37, &q), -ENOSPC, "37", "36 of 256", "6 x 6");
 	FAILS(units(w.dev, 35, &q), -ENOSPC, "35"); /* 5 x 7 does not fit into 6 x 6 */
 	OK(units(w.dev, 36, &p[4]));                /* the hub */
