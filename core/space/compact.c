@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compact.c - others are moved so that a partition finds room in one place.
+ * compact.c - move partitions out of a rectangle that another one needs.
  *
- * Every rectangle that would do is weighed by the units of those that are in its way, as
- * for the compaction of partial reconfigurations on an FPGA (Diessel, ElGindy,
- * Middendorf, Schmeck, Schmidt 2000: Dynamic scheduling of tasks on partially
- * reconfigurable FPGAs, "local repacking"); for the cheapest few it is tried whether
- * those find a place elsewhere, the largest first, each in its own shape if that can be.
- * Nobody moves who is not in the way.  Each may go to where another has been; a circle of
- * such is not broken, the next rectangle is tried.  Partitions that asked for their place
- * stay.
+ * The cost of a candidate rectangle is the number of units of the partitions that overlap
+ * it and would have to move.  For the TARGETS cheapest candidates, the search looks for
+ * new places for these partitions: the largest partition first, each in its present shape
+ * if possible.  A partition may move to where another one has been.  If partitions would
+ * wait for each other in a cycle, the next candidate is tried.  Partitions that do not
+ * overlap the rectangle never move.  Pinned partitions stay.
+ *
+ * The method is "local repacking" (Diessel, ElGindy, Middendorf, Schmeck, Schmidt 2000:
+ * Dynamic scheduling of tasks on partially reconfigurable FPGAs).
  */
 #include "space/compact.h"
 
@@ -21,23 +22,24 @@
 #include "space/resize.h"
 #include "util/error.h"
 
-/* Rectangles that are tried, at most. */
+/* Candidate rectangles for which new places are searched. */
 #define TARGETS 32u
-/* What a unit weighs that cannot be had. */
+/* Weight of a unit that cannot be freed. */
 #define FIXED (UINT64_C(1) << 32)
 
 struct target {
 	struct place_rect at;
-	uint32_t moved; /* units of those in its way */
+	uint32_t moved; /* units of the partitions that overlap it */
 };
 
+/* The state of one request. */
 struct compact {
 	struct hal_device *dev;
-	const struct hal_partition *part;
-	uint32_t units, most;
-	/* What units weigh, summed up over all above and left of a corner. */
+	const struct hal_partition *part; /* NULL: a new one */
+	uint32_t units, moves_max;
+	/* Prefix sums: the weight of all units above and left of a corner. */
 	uint64_t *sums;
-	struct target best[TARGETS]; /* lightest first */
+	struct target best[TARGETS]; /* smallest .moved first */
 	uint32_t count;
 };
 
@@ -46,44 +48,45 @@ static struct hal_partition *partition_at(struct list *node)
 	return container_of(node, struct hal_partition, on_device);
 }
 
-static bool may_go(const struct compact *c, const struct hal_partition *p)
+static bool is_movable(const struct compact *c, const struct hal_partition *p)
 {
 	return !p->pinned && p->moving.units == 0 &&
 	       ((c->dev->info.caps & HAL_CAP_RESIZE_LIVE) != 0 ||
 		p->command.inflight == 0);
 }
 
-/* ---- what is in the way ------------------------------------------------------------ */
+/* ---- candidate rectangles ---------------------------------------------------------- */
 
 static uint64_t *corner(const struct compact *c, uint32_t row, uint32_t col)
 {
 	return &c->sums[(size_t)row * (c->dev->info.unit_cols + 1) + col];
 }
 
-/* Units of bk, so far each for itself. */
-static void weigh(const struct compact *c, const struct hal_bk_partition_desc *bk,
-		  uint64_t weight)
+/* Set the weight of each unit of a partition, before the sums are formed. */
+static void set_weight(const struct compact *c, const struct hal_bk_partition_desc *bk,
+		       uint64_t weight)
 {
 	for (uint32_t row = bk->row; row < (uint32_t)bk->row + bk->rows; row++)
 		for (uint32_t col = bk->col; col < (uint32_t)bk->col + bk->cols; col++)
 			*corner(c, row + 1, col + 1) = weight;
 }
 
-static int weigh_all(struct compact *c)
+static int sum_weights(struct compact *c)
 {
 	const struct hal_device_info *i = &c->dev->info;
 
 	c->sums =
 		calloc(((size_t)i->unit_rows + 1) * (i->unit_cols + 1), sizeof(*c->sums));
 	if (c->sums == NULL)
-		return fail(ENOMEM, "no memory to look for room on %s", c->dev->name);
+		return fail(ENOMEM, "no memory to search for free units on %s",
+			    c->dev->name);
 	hal_list_for_each (it, &c->dev->space.partitions) {
 		const struct hal_partition *p = partition_at(it);
 
 		if (p != c->part)
-			weigh(c, &p->desc, may_go(c, p) ? 1 : FIXED);
+			set_weight(c, &p->desc, is_movable(c, p) ? 1 : FIXED);
 		if (p->moving.units != 0)
-			weigh(c, &p->moving, FIXED);
+			set_weight(c, &p->moving, FIXED);
 	}
 	for (uint32_t row = 1; row <= i->unit_rows; row++)
 		for (uint32_t col = 1; col <= i->unit_cols; col++)
@@ -93,16 +96,17 @@ static int weigh_all(struct compact *c)
 	return 0;
 }
 
-/* Units in the way of r; FIXED or more: some cannot be moved. */
-static uint64_t in_the_way(const struct compact *c, const struct place_rect *r)
+/* Return the weight of r: its held units, or FIXED or more if some cannot be freed. */
+static uint64_t weight_in(const struct compact *c, const struct place_rect *r)
 {
 	return *corner(c, r->row + r->rows, r->col + r->cols) -
 	       *corner(c, r->row, r->col + r->cols) -
 	       *corner(c, r->row + r->rows, r->col) + *corner(c, r->row, r->col);
 }
 
-static bool is_in_the_way(const struct compact *c, const struct hal_partition *p,
-			  const struct place_rect *r)
+/* Return whether p overlaps r and is not the partition that r is for. */
+static bool must_move(const struct compact *c, const struct hal_partition *p,
+		      const struct place_rect *r)
 {
 	const struct place_rect has = rect_of(&p->desc);
 	struct place_rect both;
@@ -110,24 +114,24 @@ static bool is_in_the_way(const struct compact *c, const struct hal_partition *p
 	return p != c->part && place_common(&has, r, &both);
 }
 
-/* r is among the best, if it is. */
-static void offer(struct compact *c, const struct place_rect *r)
+/* Insert r into c->best if it is one of the cheapest candidates. */
+static void consider(struct compact *c, const struct place_rect *r)
 {
-	uint64_t least = in_the_way(c, r);
+	uint64_t weight = weight_in(c, r);
 	uint32_t moved = 0, movers = 0, i;
 
-	if (least >= FIXED ||
-	    (c->count == TARGETS && least >= c->best[TARGETS - 1].moved))
+	if (weight >= FIXED ||
+	    (c->count == TARGETS && weight >= c->best[TARGETS - 1].moved))
 		return;
 	hal_list_for_each (it, &c->dev->space.partitions) {
 		const struct hal_partition *p = partition_at(it);
 
-		if (!is_in_the_way(c, p, r))
+		if (!must_move(c, p, r))
 			continue;
 		moved += p->desc.units;
 		movers++;
 	}
-	if (movers > c->most ||
+	if (movers > c->moves_max ||
 	    (c->count == TARGETS && moved >= c->best[TARGETS - 1].moved))
 		return;
 	c->count += c->count < TARGETS;
@@ -136,18 +140,18 @@ static void offer(struct compact *c, const struct place_rect *r)
 	c->best[i] = (struct target){*r, moved};
 }
 
-static void offer_shape(struct compact *c, uint32_t rows, uint32_t cols)
+static void consider_shape(struct compact *c, uint32_t rows, uint32_t cols)
 {
 	const struct hal_device_info *i = &c->dev->info;
 	struct place_rect r = {.rows = rows, .cols = cols};
 
 	for (r.row = 0; r.row + rows <= i->unit_rows; r.row++)
 		for (r.col = 0; r.col + cols <= i->unit_cols; r.col++)
-			offer(c, &r);
+			consider(c, &r);
 }
 
-/* Of as many units, the squarest first. */
-static void offer_all(struct compact *c)
+/* Consider all rectangles of c->units units, the squarest shapes first. */
+static void consider_all(struct compact *c)
 {
 	uint32_t side = 1;
 
@@ -156,16 +160,16 @@ static void offer_all(struct compact *c)
 	for (; side > 0; side--) {
 		if (c->units % side != 0)
 			continue;
-		offer_shape(c, side, c->units / side);
+		consider_shape(c, side, c->units / side);
 		if (side != c->units / side)
-			offer_shape(c, c->units / side, side);
+			consider_shape(c, c->units / side, side);
 	}
 }
 
-/* ---- where those go ---------------------------------------------------------------- */
+/* ---- new places -------------------------------------------------------------------- */
 
-/* Into the plan, the largest first. */
-static void movers(const struct compact *c, const struct place_rect *r)
+/* Fill the plan with the partitions that must leave r, the largest first. */
+static void list_movers(const struct compact *c, const struct place_rect *r)
 {
 	struct plan *plan = &c->dev->space.plan;
 
@@ -174,7 +178,7 @@ static void movers(const struct compact *c, const struct place_rect *r)
 		struct hal_partition *p = partition_at(it);
 		uint32_t i = plan->count;
 
-		if (!is_in_the_way(c, p, r))
+		if (!must_move(c, p, r))
 			continue;
 		for (; i > 0 && plan->move[i - 1].part->desc.units < p->desc.units; i--)
 			plan->move[i] = plan->move[i - 1];
@@ -183,13 +187,14 @@ static void movers(const struct compact *c, const struct place_rect *r)
 	}
 }
 
-static bool place_elsewhere(struct place *place, struct plan_move *m)
+static bool find_elsewhere(struct place *place, struct plan_move *m)
 {
 	return place_find_shape(place, m->from.rows, m->from.cols, &m->to) ||
 	       place_find(place, m->part->desc.units, NULL, &m->to);
 }
 
-/* A place for each of the plan, with r held; all is held as before in the end. */
+/* Choose a place outside r for each partition of the plan; return whether all found one.
+ * The grid is as before when the function returns. */
 static bool place_movers(const struct compact *c, const struct place_rect *r)
 {
 	struct place *place = &c->dev->space.place;
@@ -204,10 +209,10 @@ static bool place_movers(const struct compact *c, const struct place_rect *r)
 	for (uint32_t i = 0; i < plan->count; i++)
 		place_release(place, &plan->move[i].from);
 	place_take(place, r, PLAN_ROOM);
-	/* It has that until it moves itself. */
+	/* c->part keeps its units until it moves itself. */
 	if (c->part != NULL)
 		place_fill(place, &own, PLAN_ROOM);
-	for (n = 0; n < plan->count && place_elsewhere(place, &plan->move[n]); n++)
+	for (n = 0; n < plan->count && find_elsewhere(place, &plan->move[n]); n++)
 		place_take(place, &plan->move[n].to,
 			   partition_holder(plan->move[n].part));
 	for (uint32_t i = 0; i < n; i++)
@@ -223,8 +228,9 @@ static bool place_movers(const struct compact *c, const struct place_rect *r)
 	return n == plan->count;
 }
 
-/* All get there: time and again those go whose place nobody has any more. */
-static bool can_go(const struct plan *plan)
+/* Return whether all partitions of the plan can move one after the other, that is, none
+ * wait for each other in a cycle. */
+static bool can_all_move(const struct plan *plan)
 {
 	bool gone[HAL_POLICY_MOVES] = {false};
 	uint32_t left = plan->count, before;
@@ -246,6 +252,7 @@ static bool can_go(const struct plan *plan)
 	return left == 0;
 }
 
+/* Carry out the moves for the first candidate for which all places are found. */
 static int make_room(struct compact *c)
 {
 	struct plan *plan = &c->dev->space.plan;
@@ -254,24 +261,25 @@ static int make_room(struct compact *c)
 	for (uint32_t i = 0; i < c->count; i++) {
 		const struct place_rect *r = &c->best[i].at;
 
-		movers(c, r);
-		if (!place_movers(c, r) || !can_go(plan))
+		list_movers(c, r);
+		if (!place_movers(c, r) || !can_all_move(plan))
 			continue;
 		plan->room = *r;
 		err = plan_carry_out(c->dev);
-		/* Those that have begun to move do. */
+		/* Moves that have begun are not undone. */
 		if (err != 0)
 			compact_over(c->dev);
 		return err;
 	}
 	return fail(ENOSPC,
 		    "moving up to %u partitions of %s does not make room for %u units",
-		    c->most, c->dev->name, c->units);
+		    c->moves_max, c->dev->name, c->units);
 }
 
-/* ---- asked for --------------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------------- */
 
-static bool is_there(struct compact *c, const struct hal_partition_desc *d)
+/* Return whether the units that d requests are free without any move. */
+static bool is_free_already(struct compact *c, const struct hal_partition_desc *d)
 {
 	const struct place_rect at = {d->row, d->col, d->rows, d->cols};
 	struct place_rect own = {0}, r;
@@ -285,7 +293,7 @@ static bool is_there(struct compact *c, const struct hal_partition_desc *d)
 			      : place_find(&c->dev->space.place, c->units, except, &r);
 }
 
-static int check_compact(struct compact *c, const struct hal_partition_desc *d)
+static int free_rectangle(struct compact *c, const struct hal_partition_desc *d)
 {
 	struct hal_device *dev = c->dev;
 	uint32_t left = place_left(&dev->space.place) +
@@ -295,38 +303,38 @@ static int check_compact(struct compact *c, const struct hal_partition_desc *d)
 
 	if (c->units == 0 || at.row + at.rows > dev->info.unit_rows ||
 	    at.col + at.cols > dev->info.unit_cols)
-		return fail(EINVAL, "%s has no such units", dev->name);
+		return fail(EINVAL, "%s does not have the requested units", dev->name);
 	if ((dev->info.caps & (HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE)) == 0)
 		return fail(ENOTSUP, "partitions of %s cannot be moved", dev->name);
 	if (dev->space.plan.open != 0 || dev->space.plan.room.rows != 0 ||
 	    (c->part != NULL && c->part->moving.units != 0))
 		return plan_busy(dev);
-	if (is_there(c, d))
+	if (is_free_already(c, d))
 		return 0;
 	if (c->units > left)
-		return fail(ENOSPC, "%u units are left in all", left);
-	err = weigh_all(c);
+		return fail(ENOSPC, "only %u units are free in total", left);
+	err = sum_weights(c);
 	if (err != 0)
 		return err;
 	if (names_place(d))
-		offer(c, &at);
+		consider(c, &at);
 	else
-		offer_all(c);
+		consider_all(c);
 	free(c->sums);
 	return make_room(c);
 }
 
 int compact_begin(struct hal_device *dev, const struct hal_partition *part,
-		  const struct hal_partition_desc *d, uint32_t most)
+		  const struct hal_partition_desc *d, uint32_t moves_max)
 {
 	struct compact c = {
 		.dev = dev,
 		.part = part,
 		.units = allot_wants(d, part != NULL ? part->desc.units : 0),
-		.most = most < HAL_POLICY_MOVES ? most : HAL_POLICY_MOVES,
+		.moves_max = moves_max < HAL_POLICY_MOVES ? moves_max : HAL_POLICY_MOVES,
 	};
 
-	return check_compact(&c, d);
+	return free_rectangle(&c, d);
 }
 
 void compact_over(struct hal_device *dev)

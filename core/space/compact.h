@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compact.h - others are moved so that a partition finds room in one place; by the
- * engine. */
+/* compact.h - move partitions out of a rectangle that another one needs.  Engine thread
+ * only. */
 #ifndef HAL_SPACE_COMPACT_H
 #define HAL_SPACE_COMPACT_H
 
 #include "loop/device.h"
 #include "space/partition.h"
 
-/* Moves at most so many partitions, none of which asked for its place, so that what d
- * asks for is free: for part, or for a new one (NULL).  0: it is free, or they have begun
- * to move, and what is free of that room is held until compact_over.  -ENOSPC: that does
- * not make room, or there are too few units; -EBUSY: a plan is under way. */
+/* Begin to free the units that d requests for part (NULL: for a new partition).  Move at
+ * most moves_max partitions; those that requested a rectangle (.pinned) stay.  Return 0
+ * if the units are free already, or if the moves have begun.  In the second case the free
+ * units of the chosen rectangle stay reserved until compact_over.  Return -ENOSPC if too
+ * few units are free or no such moves free a rectangle, or -EBUSY if a plan is under way.
+ */
 int compact_begin(struct hal_device *dev, const struct hal_partition *part,
-		  const struct hal_partition_desc *d, uint32_t most);
-/* The room is for everybody. */
+		  const struct hal_partition_desc *d, uint32_t moves_max);
+/* Release the reserved rectangle, so that any partition can take it. */
 void compact_over(struct hal_device *dev);
 
 #endif

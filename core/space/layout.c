@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layout.c - where the partitions of a policy's plan go.
+ * layout.c - choose new places for the partitions of a policy's plan.
  *
- * Each gets its place without anything being moved: whoever becomes smaller stays within
- * what it has, at the same corner as the others, and the rest look for one.  Nobody waits
- * for himself in a circle then.  Where that does not fit, all of them are dealt out anew:
- * side by side in whole columns, in the order in which they are, those that have less
- * than one on top of each other.
+ * Nothing moves here; the grid is only searched.  There are two methods:
+ *
+ * place_freely   A partition that shrinks stays within its rectangle, at the same corner
+ *                as the other shrinking ones.  A partition that grows takes any free
+ *                rectangle.  It waits only for shrinking partitions, which wait for
+ *                none, so a cycle of waits is impossible.
+ * place_columns  All partitions get new places from left to right in their present
+ *                order, each in as few columns as possible.  Partitions of less than a
+ *                column share columns.
+ *
+ * If all partitions already are columns of a grid, place_columns is tried first.
+ * Otherwise it is tried if place_freely finds no layout.
  */
 #include "space/layout.h"
 
@@ -14,21 +21,23 @@
 
 #include "util/error.h"
 
-static uint32_t later(uint32_t a, uint32_t b)
+static uint32_t larger(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
 }
 
-/* Of m->part, when it has moved. */
-static uint32_t units_of(const struct hal_policy_move *moves, const struct plan_move *m)
+/* Return the number of units that m's partition is to have. */
+static uint32_t target_units(const struct hal_policy_move *moves,
+			     const struct plan_move *m)
 {
 	while (moves->part != &m->part->sched.policy_view)
 		moves++;
 	return moves->units;
 }
 
-/* Shape number shape of so many units within from: as high, as wide, or as square as can
- * be; false: there is none. */
+/* Find a shape of `units` units that fits into from.  shape 0: keep the rows.  shape 1:
+ * keep the columns.  Otherwise, or if that is impossible: the squarest shape.  Return
+ * false if there is none. */
 static bool shape_within(const struct place_rect *from, uint32_t units, uint32_t shape,
 			 struct place_rect *out)
 {
@@ -48,7 +57,8 @@ static bool shape_within(const struct place_rect *from, uint32_t units, uint32_t
 		uint32_t cols = units / rows;
 
 		if (units % rows != 0 || cols > from->cols ||
-		    (found && (rows > cols ? rows : cols) >= later(out->rows, out->cols)))
+		    (found &&
+		     (rows > cols ? rows : cols) >= larger(out->rows, out->cols)))
 			continue;
 		out->rows = rows;
 		out->cols = cols;
@@ -57,7 +67,7 @@ static bool shape_within(const struct place_rect *from, uint32_t units, uint32_t
 	return found;
 }
 
-/* Within from, at one of its corners. */
+/* Set m->to to a smaller rectangle at a corner of m->from; return false if none fits. */
 static bool shrink(struct plan_move *m, uint32_t units, uint32_t shape, uint32_t corner)
 {
 	struct place_rect r = m->from;
@@ -70,8 +80,8 @@ static bool shrink(struct plan_move *m, uint32_t units, uint32_t shape, uint32_t
 	return true;
 }
 
-/* Everything is held as before. */
-static void as_before(struct hal_device *dev, uint32_t placed)
+/* Undo the trial: release the first `placed` new places and hold all old ones again. */
+static void restore_grid(struct hal_device *dev, uint32_t placed)
 {
 	struct plan *plan = &dev->space.plan;
 
@@ -82,7 +92,9 @@ static void as_before(struct hal_device *dev, uint32_t placed)
 			   partition_holder(plan->move[i].part));
 }
 
-/* Those that become smaller come first in the plan. */
+/* Try one shape and one corner for all shrinking partitions, which come first in the
+ * plan.
+ */
 static bool place_freely(struct hal_device *dev, const struct hal_policy_move *moves,
 			 uint32_t shape, uint32_t corner)
 {
@@ -91,7 +103,7 @@ static bool place_freely(struct hal_device *dev, const struct hal_policy_move *m
 
 	for (i = 0; i < plan->count; i++) {
 		struct plan_move *m = &plan->move[i];
-		uint32_t units = units_of(moves, m);
+		uint32_t units = target_units(moves, m);
 
 		if (units == m->part->desc.units) {
 			m->to = m->from;
@@ -106,7 +118,7 @@ static bool place_freely(struct hal_device *dev, const struct hal_policy_move *m
 			place_take(&dev->space.place, &m->to, partition_holder(m->part));
 		}
 	}
-	as_before(dev, i);
+	restore_grid(dev, i);
 	return i == plan->count;
 }
 
@@ -115,8 +127,8 @@ static bool is_before(const struct place_rect *a, const struct place_rect *b)
 	return a->col != b->col ? a->col < b->col : a->row < b->row;
 }
 
-/* In the order of their columns. */
-static void sort_from(struct plan *plan)
+/* Sort the plan by the partitions' present columns, then rows. */
+static void sort_by_column(struct plan *plan)
 {
 	for (uint32_t i = 1; i < plan->count; i++) {
 		struct plan_move m = plan->move[i];
@@ -128,9 +140,10 @@ static void sort_from(struct plan *plan)
 	}
 }
 
-/* The shape in the fewest columns; false: there is none. */
-static bool in_columns(const struct hal_device *dev, uint32_t units,
-		       struct place_rect *out)
+/* Find the shape of `units` units with the fewest columns; return false if there is none.
+ */
+static bool shape_in_columns(const struct hal_device *dev, uint32_t units,
+			     struct place_rect *out)
 {
 	for (out->cols = 1; out->cols <= dev->info.unit_cols; out->cols++) {
 		out->rows = units / out->cols;
@@ -140,13 +153,13 @@ static bool in_columns(const struct hal_device *dev, uint32_t units,
 	return false;
 }
 
-static bool is_small(const struct hal_device *dev, const struct place_rect *r)
+static bool is_partial_column(const struct hal_device *dev, const struct place_rect *r)
 {
 	return r->cols == 1 && r->rows < dev->info.unit_rows;
 }
 
-/* No other of the plan is there yet. */
-static bool deserted(const struct plan *plan, const struct plan_move *m)
+/* Return whether m's new place overlaps no other partition's present place. */
+static bool needs_no_wait(const struct plan *plan, const struct plan_move *m)
 {
 	struct place_rect r;
 
@@ -156,9 +169,10 @@ static bool deserted(const struct plan *plan, const struct plan_move *m)
 	return true;
 }
 
-/* In one of those columns, rather where it need not wait for anybody. */
-static bool place_small(struct hal_device *dev, struct plan_move *m, uint32_t first,
-			uint32_t columns)
+/* Place a partition of less than a column in one of the shared columns, preferably where
+ * it need not wait for another partition. */
+static bool place_partial(struct hal_device *dev, struct plan_move *m, uint32_t first,
+			  uint32_t columns)
 {
 	const uint32_t last = dev->info.unit_rows - m->to.rows;
 
@@ -168,12 +182,14 @@ static bool place_small(struct hal_device *dev, struct plan_move *m, uint32_t fi
 		     m->to.col++)
 			for (m->to.row = 0; m->to.row <= last; m->to.row++)
 				if (place_owner(&dev->space.place, &m->to, NULL) == 0 &&
-				    (waits || deserted(&dev->space.plan, m)))
+				    (waits || needs_no_wait(&dev->space.plan, m)))
 					return true;
 	return false;
 }
 
-static bool place_large(struct hal_device *dev, struct plan_move *m, uint32_t *col)
+/* Place a partition at row 0 in column *col or to the right of it.  Set *col to the
+ * column after it. */
+static bool place_leftmost(struct hal_device *dev, struct plan_move *m, uint32_t *col)
 {
 	m->to.row = 0;
 	for (m->to.col = *col; m->to.col + m->to.cols <= dev->info.unit_cols; m->to.col++)
@@ -184,8 +200,8 @@ static bool place_large(struct hal_device *dev, struct plan_move *m, uint32_t *c
 	return false;
 }
 
-/* The columns that those with less than one need. */
-static uint32_t small_columns(const struct hal_device *dev)
+/* Return how many columns the partitions of less than a column need together. */
+static uint32_t count_shared_columns(const struct hal_device *dev)
 {
 	const struct plan *plan = &dev->space.plan;
 	uint32_t columns = 0, rows = 0;
@@ -193,7 +209,7 @@ static uint32_t small_columns(const struct hal_device *dev)
 	for (uint32_t i = 0; i < plan->count; i++) {
 		const struct place_rect *r = &plan->move[i].to;
 
-		if (!is_small(dev, r))
+		if (!is_partial_column(dev, r))
 			continue;
 		if (columns == 0 || rows + r->rows > dev->info.unit_rows) {
 			columns++;
@@ -204,15 +220,15 @@ static uint32_t small_columns(const struct hal_device *dev)
 	return columns;
 }
 
-/* Some wait for each other in a circle. */
-static bool has_circle(const struct plan *plan)
+/* Return whether partitions wait for each other in a cycle. */
+static bool has_cycle(const struct plan *plan)
 {
 	bool gone[HAL_POLICY_MOVES] = {false};
-	uint32_t count = 0, so_far;
+	uint32_t count = 0, before;
 	struct place_rect r;
 
 	do {
-		so_far = count;
+		before = count;
 		for (uint32_t i = 0; i < plan->count; i++) {
 			uint32_t k = 0;
 
@@ -224,7 +240,7 @@ static bool has_circle(const struct plan *plan)
 			count += !gone[i] && k == plan->count;
 			gone[i] |= k == plan->count;
 		}
-	} while (count != so_far);
+	} while (count != before);
 	return count < plan->count;
 }
 
@@ -233,31 +249,33 @@ static bool place_columns(struct hal_device *dev, const struct hal_policy_move *
 	struct plan *plan = &dev->space.plan;
 	uint32_t columns, first = UINT32_MAX, col = 0, i;
 
-	sort_from(plan);
+	sort_by_column(plan);
 	for (i = 0; i < plan->count; i++)
-		if (!in_columns(dev, units_of(moves, &plan->move[i]), &plan->move[i].to))
+		if (!shape_in_columns(dev, target_units(moves, &plan->move[i]),
+				      &plan->move[i].to))
 			return false;
-	columns = small_columns(dev);
+	columns = count_shared_columns(dev);
 	for (i = 0; i < plan->count; i++)
 		place_release(&dev->space.place, &plan->move[i].from);
 	for (i = 0; i < plan->count; i++) {
 		struct plan_move *m = &plan->move[i];
-		bool small = is_small(dev, &m->to);
+		bool partial = is_partial_column(dev, &m->to);
 
-		if (small && first == UINT32_MAX) {
+		if (partial && first == UINT32_MAX) {
 			first = col;
 			col += columns;
 		}
-		if (small ? !place_small(dev, m, first, columns)
-			  : !place_large(dev, m, &col))
+		if (partial ? !place_partial(dev, m, first, columns)
+			    : !place_leftmost(dev, m, &col))
 			break;
 		place_take(&dev->space.place, &m->to, partition_holder(m->part));
 	}
-	as_before(dev, i);
-	return i == plan->count && !has_circle(plan);
+	restore_grid(dev, i);
+	return i == plan->count && !has_cycle(plan);
 }
 
-/* On a grid each is as high as it, or in one column. */
+/* Return whether the device is a grid, and each partition has whole columns of it or lies
+ * within one column. */
 static bool are_columns(const struct hal_device *dev)
 {
 	const struct plan *plan = &dev->space.plan;
@@ -271,15 +289,15 @@ static bool are_columns(const struct hal_device *dev)
 
 int layout_place(struct hal_device *dev, const struct hal_policy_move *moves)
 {
-	/* In one row there is one shape, and up is as down. */
+	/* A single row has one shape, and only a left and a right corner. */
 	const uint32_t shapes = dev->space.place.rows == 1 ? 1 : 3;
 	const uint32_t corners = dev->space.place.rows == 1 ? 2 : 4;
-	const struct plan as_asked = dev->space.plan;
+	const struct plan unsorted = dev->space.plan;
 
 	if (are_columns(dev)) {
 		if (place_columns(dev, moves))
 			return 0;
-		dev->space.plan = as_asked;
+		dev->space.plan = unsorted;
 	}
 	for (uint32_t i = 0; i < shapes * corners; i++)
 		if (place_freely(dev, moves, i / corners, i % corners))
@@ -287,6 +305,6 @@ int layout_place(struct hal_device *dev, const struct hal_policy_move *moves)
 	if (place_columns(dev, moves))
 		return 0;
 	return fail(ENOSPC,
-		    "a plan of %u partitions does not fit on %s, where %u units are left",
+		    "no new layout found for %u partitions of %s; %u units are free",
 		    dev->space.plan.count, dev->name, place_left(&dev->space.place));
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout.h - where the partitions of a policy's plan go; by the engine. */
+/* layout.h - choose new places for the partitions of a policy's plan.  Engine thread
+ * only. */
 #ifndef HAL_SPACE_LAYOUT_H
 #define HAL_SPACE_LAYOUT_H
 
 #include "loop/device.h"
 #include "space/partition.h"
 
-/* Fills .to of dev->plan.move[0..count), of which .part and .from are there and those
- * that become smaller come first; -ENOSPC: they do not fit together, or would
- * wait for each other in a circle.  Moves nothing. */
+/* Set .to of dev->space.plan.move[0..count), so that each partition gets the number of
+ * units in moves.  The caller has set .part and .from, partitions that shrink first.
+ * Moves nothing.  Return 0, or -ENOSPC if no layout is found or partitions would wait for
+ * each other in a cycle. */
 int layout_place(struct hal_device *dev, const struct hal_policy_move *moves);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.c - several partitions moved as one.
+ * plan.c - move several partitions in one go.
  *
- * First it is settled who goes where, without anything being moved (layout.c, compact.c).
- * Then whoever needs nothing of another moves, and the others hold what is free of the
- * place they go to.  What one has left is taken at once by those that wait for it, and
- * who has waited for all moves then.
+ * First layout.c or compact.c chooses a new place for each partition; nothing moves yet.
+ * Then each partition moves whose new place no other partition of the plan still holds.
+ * The others wait, and reserve the units of their new place that are free.  When a
+ * partition has left its old place, waiting partitions reserve its units at once.  A
+ * partition moves as soon as it waits for no other.  If a move fails, the partitions that
+ * still wait are dropped from the plan.
  */
 #include "space/plan.h"
 
@@ -17,14 +19,15 @@
 #include "space/resize.h"
 #include "util/error.h"
 
-static bool same(const struct place_rect *a, const struct place_rect *b)
+static bool same_rect(const struct place_rect *a, const struct place_rect *b)
 {
 	return a->row == b->row && a->col == b->col && a->rows == b->rows &&
 	       a->cols == b->cols;
 }
 
-/* ---- how they get there ------------------------------------------------------------ */
+/* ---- order of the moves ------------------------------------------------------------ */
 
+/* Fill out with the description of m's partition at its new place. */
 static void describe_move(const struct plan_move *m, struct hal_bk_partition_desc *out)
 {
 	*out = m->part->desc;
@@ -35,7 +38,8 @@ static void describe_move(const struct plan_move *m, struct hal_bk_partition_des
 	out->units = m->to.rows * m->to.cols;
 }
 
-static int may_move(struct hal_device *dev, struct plan_move *m)
+/* Check that the partition can be moved, and prepare its timeline for the move. */
+static int check_move(struct hal_device *dev, struct plan_move *m)
 {
 	const struct hal_partition_desc d = {0};
 	struct hal_bk_partition_desc to;
@@ -45,19 +49,21 @@ static int may_move(struct hal_device *dev, struct plan_move *m)
 		return err;
 	describe_move(m, &to);
 	if (partition_isolation(dev, &to) < partition_isolation(dev, &m->part->desc))
-		return fail(ENOTSUP, "partition %u would be less isolated there",
+		return fail(ENOTSUP,
+			    "partition %u would be less isolated at its new place",
 			    m->part->desc.index);
 	return resize_renew(m->part);
 }
 
-/* Those that stay go from the list, and the others wait for each other. */
-static uint32_t wait_for_each_other(struct plan *plan)
+/* Remove partitions that keep their place from the plan.  Count for each other one how
+ * many partitions must move before it.  Return the number of partitions left. */
+static uint32_t order_moves(struct plan *plan)
 {
 	struct place_rect r;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < plan->count; i++)
-		if (!same(&plan->move[i].from, &plan->move[i].to))
+		if (!same_rect(&plan->move[i].from, &plan->move[i].to))
 			plan->move[n++] = plan->move[i];
 	plan->count = n;
 	for (uint32_t i = 0; i < n; i++) {
@@ -72,8 +78,8 @@ static uint32_t wait_for_each_other(struct plan *plan)
 	return n;
 }
 
-/* What is free of where those go that wait, and of the room that is made. */
-static void hold_free(struct hal_device *dev)
+/* Reserve the free units of the new places of waiting partitions, and of plan.room. */
+static void reserve_targets(struct hal_device *dev)
 {
 	struct plan *plan = &dev->space.plan;
 
@@ -85,6 +91,7 @@ static void hold_free(struct hal_device *dev)
 		place_fill(&dev->space.place, &plan->room, PLAN_ROOM);
 }
 
+/* Drop all waiting partitions from the plan, and release the units that they reserved. */
 static void drop_waiting(struct hal_device *dev)
 {
 	struct plan *plan = &dev->space.plan;
@@ -102,7 +109,8 @@ static void drop_waiting(struct hal_device *dev)
 	}
 }
 
-static int go(struct plan_move *m)
+/* Have the device move m's partition. */
+static int start_move(struct plan_move *m)
 {
 	struct hal_bk_partition_desc to;
 	int err;
@@ -117,8 +125,9 @@ static int go(struct plan_move *m)
 	return err;
 }
 
-/* All that wait for nobody; err: one could not, and nobody waits any more. */
-static int move_free(struct hal_device *dev)
+/* Start the moves that wait for no other.  If one fails, drop all waiting partitions and
+ * return its error. */
+static int start_ready(struct hal_device *dev)
 {
 	struct plan *plan = &dev->space.plan;
 
@@ -127,7 +136,7 @@ static int move_free(struct hal_device *dev)
 
 		if (plan->move[i].state != PLAN_WAITS || plan->move[i].waits != 0)
 			continue;
-		err = go(&plan->move[i]);
+		err = start_move(&plan->move[i]);
 		if (err != 0) {
 			drop_waiting(dev);
 			return err;
@@ -141,8 +150,9 @@ int plan_busy(const struct hal_device *dev)
 	return fail(EBUSY, "partitions of %s are being moved already", dev->name);
 }
 
-/* m has left what it had. */
-static void place_left_by(struct hal_device *dev, const struct plan_move *left)
+/* Partition `left` has left its old place: count it off for the partitions that wait for
+ * it, and let them reserve its units. */
+static void release_waiters(struct hal_device *dev, const struct plan_move *left)
 {
 	struct plan *plan = &dev->space.plan;
 	struct place_rect r;
@@ -153,11 +163,12 @@ static void place_left_by(struct hal_device *dev, const struct plan_move *left)
 		if (m->state == PLAN_WAITS && place_common(&m->to, &left->from, &r))
 			m->waits--;
 	}
-	hold_free(dev);
+	reserve_targets(dev);
 }
 
-/* part has moved, or has not, as part of the plan or not. */
-static void plan_moved(struct hal_partition *part, bool well)
+/* Continue the plan after part has moved or has failed to.  part need not belong to it.
+ */
+static void plan_moved(struct hal_partition *part, bool succeeded)
 {
 	struct hal_device *dev = part->dev;
 	struct plan *plan = &dev->space.plan;
@@ -171,18 +182,19 @@ static void plan_moved(struct hal_partition *part, bool well)
 		return;
 	plan->move[i].state = PLAN_MOVED;
 	plan->open--;
-	if (well) {
-		place_left_by(dev, &plan->move[i]);
-		well = move_free(dev) == 0;
+	if (succeeded) {
+		release_waiters(dev, &plan->move[i]);
+		succeeded = start_ready(dev) == 0;
 	} else {
 		plan->move[i].state = PLAN_DROPPED;
 		drop_waiting(dev);
 	}
 	if (plan->open == 0 && plan->over != NULL)
 		timeline_raise(plan->over, ++plan->over_count, dev);
-	if (well)
+	if (succeeded)
 		return;
-	/* Who waited in vain hears that it stays; that may begin another plan. */
+	/* Notify the policy of partitions that were dropped and stay where they are.  The
+	 * policy may begin another plan in policy_changed, so collect them first. */
 	for (i = 0; i < plan->count; i++) {
 		struct plan_move *m = &plan->move[i];
 
@@ -190,7 +202,7 @@ static void plan_moved(struct hal_partition *part, bool well)
 			continue;
 		if (m->part != NULL && m->part != part)
 			dropped[n++] = m->part;
-		m->part = NULL; /* told, and perhaps destroyed before the plan is over */
+		m->part = NULL; /* it may be destroyed before the plan ends */
 	}
 	for (i = 0; i < n; i++)
 		policy_changed(dropped[i], NULL);
@@ -202,10 +214,11 @@ int plan_carry_out(struct hal_device *dev)
 	int err = 0;
 
 	plan->moved = plan_moved;
-	plan->open = wait_for_each_other(plan);
+	plan->open = order_moves(plan);
 	for (uint32_t i = 0; err == 0 && i < plan->count; i++) {
-		plan->move[i].state = PLAN_DROPPED; /* not in its own way */
-		err = may_move(dev, &plan->move[i]);
+		/* resize_check refuses a partition that waits in a plan. */
+		plan->move[i].state = PLAN_DROPPED;
+		err = check_move(dev, &plan->move[i]);
 		plan->move[i].state = PLAN_WAITS;
 	}
 	if (err != 0) {
@@ -214,10 +227,10 @@ int plan_carry_out(struct hal_device *dev)
 	}
 	if ((dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0)
 		for (uint32_t i = 0; i < plan->count; i++)
-			plan->move[i].part->command.inflight_max =
-				0; /* until it has moved */
-	hold_free(dev);
-	return move_free(dev);
+			/* Issue nothing until it has moved. */
+			plan->move[i].part->command.inflight_max = 0;
+	reserve_targets(dev);
+	return start_ready(dev);
 }
 
 int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,
@@ -234,7 +247,7 @@ int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,
 			struct hal_partition *p = container_of(
 				moves[i].part, struct hal_partition, sched.policy_view);
 
-			/* It holds the units it goes to as well. */
+			/* A moving partition already holds two places. */
 			if (p->moving.units != 0)
 				return fail(
 					EBUSY,

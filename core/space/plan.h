@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.h - several partitions moved as one; by the engine. */
+/* plan.h - move several partitions in one go.  Engine thread only. */
 #ifndef HAL_SPACE_PLAN_H
 #define HAL_SPACE_PLAN_H
 
 #include "loop/device.h"
 #include "space/partition.h"
 
-enum plan_state { PLAN_WAITS, PLAN_MOVES, PLAN_MOVED, PLAN_DROPPED };
+/* State of one partition of a plan. */
+enum plan_state {
+	PLAN_WAITS,   /* another partition of the plan still holds units that it needs */
+	PLAN_MOVES,   /* the device is moving it */
+	PLAN_MOVED,   /* it has moved */
+	PLAN_DROPPED, /* it stays where it is, because a move of the plan failed */
+};
 
-#define PLAN_ROOM UINT32_MAX /* who holds plan.room: no partition's */
+/* Owner number (place.h) of the units reserved in plan.room; no partition has it. */
+#define PLAN_ROOM UINT32_MAX
 
-/* 0: begun, or there is nothing to move.  Partitions, their limits and their number have
- * been looked at. */
+/* Choose new places for partitions as a policy requests, and begin to move them.  The
+ * caller has checked the partitions, their limits and count.  Return 0 if the moves have
+ * begun or none is needed, -EBUSY if a plan is under way, or another -errno. */
 int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,
 	       uint32_t count);
-/* dev->plan.move[0..count), of which .part, .from and .to are there and nobody waits for
- * himself in a circle, the same. */
+/* Begin the moves in dev->space.plan.move[0..count).  The caller has set .part, .from and
+ * .to, such that no partitions wait for each other in a cycle.  Return as plan_begin. */
 int plan_carry_out(struct hal_device *dev);
-/* -EBUSY: there is one already. */
+/* Return -EBUSY with the error text for a plan that is already under way. */
 int plan_busy(const struct hal_device *dev);
-/* part waits until it can move. */
+/* Return whether part belongs to a plan and waits until it can move. */
 static inline bool plan_has(const struct hal_partition *part)
 {
 	const struct plan *plan = &part->dev->space.plan;
@@ -29,9 +37,11 @@ static inline bool plan_has(const struct hal_partition *part)
 			return true;
 	return false;
 }
-/* A point that some partition of the plan reaches; .timeline NULL: there is no plan. */
+/* Return a point that is reached when a partition that is now moving has moved. .timeline
+ * is NULL if no plan is under way. */
 struct hal_point plan_point(const struct hal_device *dev);
-/* The same of the whole plan; dev->plan.over is there. */
+/* Return the point that is reached when the whole plan has ended.  dev->space.plan.over
+ * must exist.  .timeline is NULL if no plan is under way. */
 struct hal_point plan_over_point(const struct hal_device *dev);
 
 #endif

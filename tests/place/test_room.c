@@ -282,7 +282,7 @@ static void cannot_be(void **state)
 	world_close(&w);
 	world_open(&w, "ref?units=8", 4);
 	pairs(&w, 4, "13");
-	FAILS(count_of(&w, 5, &w.part[0]), -ENOSPC, "4 units are left in all");
+	FAILS(count_of(&w, 5, &w.part[0]), -ENOSPC, "only 4 units are free in total");
 	lies(w.part[1], 0, 2, 1, 2);
 	world_close(&w);
 }
