@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition.h - a partition, and the objects that belong to it or to a device. */
+/* partition.h - the objects of a device: partitions, buffers, programs and kernels. */
 #ifndef HAL_SPACE_PARTITION_H
 #define HAL_SPACE_PARTITION_H
 
@@ -30,8 +30,8 @@ struct hal_partition {
 	void *bk;
 	char name[32];
 	counter sequences;
-	struct hal_queue_desc
-		queue_defaults; /* for what its queues leave out; constant */
+	/* Values for fields that a queue's descriptor leaves out; constant. */
+	struct hal_queue_desc queue_defaults;
 
 	/* The engine's, from here on.  A thread that changes the lists holds .dev->shape.
 	 */
@@ -39,82 +39,78 @@ struct hal_partition {
 	struct list queues;
 	uint32_t queue_count, guest_count;
 	struct hal_bk_partition_desc desc;
-	struct hal_bk_partition_desc
-		moving; /* where it goes; units > 0 during a resize */
-	uint32_t floor_next,
-		ceiling_next; /* with .moving; .sched.policy_view has today's */
-	bool pinned,
-		pinned_next; /* the application named its place; the same with .moving */
-	bool policy_moves;   /* .moving is the policy's or a plan's, not the owner's */
-	uint64_t quota_before;        /* to restore should .moving fail */
-	uint64_t moved_ns;            /* when it last moved */
+	/* The place it is moving to; .units is 0 if no resize is under way. */
+	struct hal_bk_partition_desc moving;
+	/* The limits after that resize; .sched.policy_view has the present ones. */
+	uint32_t floor_next, ceiling_next;
+	/* The application requested its rectangle; now, and after that resize. */
+	bool pinned, pinned_next;
+	bool policy_moves;            /* the policy or a plan began the resize */
+	uint64_t quota_before;        /* quota to restore if the resize fails */
+	uint64_t moved_ns;            /* device time when it last moved */
 	struct hal_timeline *control; /* counts completed resizes */
 	uint64_t resize_count;
 
 	struct {
 		struct list runnable; /* on device.command.runnable */
 		struct list busy;     /* queues that are not empty */
-		uint32_t inflight,
-			inflight_max; /* .inflight_max is 0 while it may not issue */
+		/* In-flight commands, and their limit: 0 while it may not issue. */
+		uint32_t inflight, inflight_max;
 	} command;
 
 	struct {
 		struct hal_policy_partition policy_view;
-		/* Queues that the policy has.  One more if the policy wants to see even a
-		 * lone queue: without that, .sole is runnable and the policy has not been
-		 * told.  One more for .classes.  Not 0: every queue goes by
-		 * policy_enqueue. */
+		/* Queues passed to the policy, plus 1 if the policy wants to see even a
+		 * single runnable queue, plus 1 if .classes is set.  If 0, a single
+		 * runnable queue becomes .sole and the policy is not called. */
 		uint32_t enqueued;
 		union {
 			struct {
-				bool held; /* the policy names none of its queues for now
-					    */
+				bool held; /* the policy picks none of its queues now */
 				bool deferred; /* ask for it after the other partitions */
-				bool watched;  /* its picks are kept in .observe.decisions
-						*/
+				bool watched;  /* picks go to .observe.decisions */
 			};
-			uint32_t unusual; /* all of the above; 0: none is set */
+			uint32_t unusual; /* all flags above; 0: none is set */
 		};
-		struct list waiting; /* queues that the policy has, in order of arrival */
-		struct heap
-			order[HAL_CLASSES]; /* the same, under a policy that uses keys */
-		bool classes;    /* it has a queue whose class is not NORMAL, or that
-				    preempts */
+		struct list waiting; /* queues passed to the policy, oldest first */
+		/* The same queues by key, if the policy uses keys. */
+		struct heap order[HAL_CLASSES];
+		/* It may have a queue that preempts others or is not of class NORMAL. */
+		bool classes;
 		uint32_t urgent; /* runnable queues for which others may be preempted */
-		struct list
-			preempted; /* queues preempted for urgent ones, oldest first */
-		struct hal_queue *sole;   /* runnable, and unknown to the policy */
-		struct hal_queue *leased; /* may issue without asking, up to its .lease */
-		uint64_t bandwidth;       /* promised to it, bytes a second; constant */
-		uint64_t limit_bytes,
-			limit_window_ns; /* at most N bytes a window; 0: no limit */
-		/* The latest run of commands of one program without another between them
-		 * (beside.c). */
+		/* Queues that are preempted for urgent ones, oldest first. */
+		struct list preempted;
+		struct hal_queue *sole;   /* runnable queue not passed to the policy */
+		struct hal_queue *leased; /* may issue .lease commands without a pick */
+		uint64_t bandwidth;       /* requested limit in bytes/s; constant */
+		/* At most limit_bytes per limit_window_ns; 0: no limit. */
+		uint64_t limit_bytes, limit_window_ns;
+		/* The latest run of consecutive commands of one program (beside.c). */
 		struct stretch {
 			uint32_t program;
 			uint64_t since_ns, until_ns;
-			uint64_t recent_ns; /* average of the last eight or so */
+			uint64_t recent_ns; /* average run time of about the last 8 */
 		} stretch;
 	} sched;
 
 	struct {
-		bool own_colors; /* it named its channels; no other partition gets them */
+		bool own_colors; /* it requested its channels, and owns them alone */
 		bool bimodal;    /* HAL_PARTITION_BIMODAL */
 		counter quota;   /* bytes; 0: none */
-		counter used;    /* bytes; any thread charges and releases */
-		counter buffer_count; /* alive, or not freed yet */
-		struct evict *evict;  /* NULL: its buffers stay on the device; constant */
-		/* Moves of its bimodal memory; odd: it is on all of desc.wide_mask. */
+		counter used; /* bytes charged by its buffers and programs; any thread */
+		counter buffer_count; /* buffers that are not freed yet */
+		struct evict *evict;  /* NULL: buffers are never evicted; constant */
+		/* Switches of its bimodal memory; odd: it has the wide placement. */
 		counter switches;
-		bool ends_wanted;   /* queues wait for memory until a command of it
-				       completes */
+		bool ends_wanted;   /* queues wait for memory; wake them when a command
+				       completes or memory is freed (bimodal_look) */
 		uint32_t copying;   /* host copies to and from bimodal memory under way */
-		bool switch_failed; /* the device refused a switch: no more are tried */
+		bool switch_failed; /* a switch failed; no more are tried */
 	} memory;
 
 	struct {
 		struct busy ran;
-		struct account past; /* of its destroyed queues */
+		struct account past; /* sums of its destroyed queues */
 	} observe;
 };
 
@@ -122,7 +118,7 @@ struct hal_partition {
 struct deferred {
 	struct list node; /* on hal_queue.deferred */
 	struct hal_device *dev;
-	const struct hal_partition *home; /* whose queues may use it; NULL: all */
+	const struct hal_partition *home; /* its queues may use it; NULL: any queue */
 	uint64_t at_ns;                   /* device time when it was destroyed */
 	void (*free)(struct deferred *d);
 };
@@ -138,13 +134,14 @@ struct hal_buffer {
 	void *address;
 	uint32_t maps; /* the engine's */
 	uint32_t flags;
-	/* .recolored is set while it moves to other channels, .copies counts host copies
-	 * under way.  A thread that starts either first sets or counts its own, then
-	 * reads the other, so that the two never overlap. */
+	/* .recolored is set while the buffer moves to other channels.  .copies counts
+	 * host copies under way.  To begin a move, set .recolored, then check .copies. To
+	 * begin a copy, increment .copies, then check .recolored.  So the two never
+	 * overlap. */
 	atomic_bool recolored;
 	atomic_uint copies;
 	atomic_uint pins;        /* sequences that use it, plus one for its handle */
-	struct evictable *evict; /* NULL: it stays on the device; constant */
+	struct evictable *evict; /* NULL: it cannot be evicted; constant */
 	struct deferred deferred;
 };
 
@@ -155,11 +152,11 @@ struct hal_kernel {
 	struct known *known; /* run times in the device's profile; NULL: none */
 	void *bk;
 	const _Atomic uint64_t *bound; /* prog->bound */
-	uint32_t inline_args; /* argument count if they fit a ring record, else UINT32_MAX
-			       */
-	uint32_t slots;       /* of such a record */
-	uint32_t flags;       /* cmd.flags of such a record, without HAL_CMD_* */
-	uint32_t program;     /* number in the device's profile; 0: none */
+	/* Number of arguments, or UINT32_MAX if they do not fit into a ring record. */
+	uint32_t inline_args;
+	uint32_t slots;   /* of such a record */
+	uint32_t flags;   /* cmd.flags of such a record, without HAL_CMD_* */
+	uint32_t program; /* number in the device's profile; 0: none */
 	struct hal_bk_kernel_info info;
 };
 
@@ -176,7 +173,7 @@ struct hal_program {
 	atomic_uint pins; /* sequences that use its kernels, plus one for its handle */
 	struct deferred deferred;
 	uint64_t *bound_bytes;    /* per partition, charged to its quota; the engine's */
-	_Atomic uint64_t bound[]; /* a bit per partition index */
+	_Atomic uint64_t bound[]; /* bitmap of the partition indices it is bound to */
 };
 
 /* Return how many partition indices the device has, guests included. */
@@ -185,7 +182,7 @@ static inline uint32_t partition_numbers(const struct hal_device *dev)
 	return dev->info.partitions_max + dev->info.guests_max;
 }
 
-/* Have the engine try to issue a command of part. */
+/* Have the engine try to issue a command of part in this turn. */
 static inline void partition_runnable(struct hal_partition *part)
 {
 	if (list_empty(&part->command.runnable))
