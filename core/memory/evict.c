@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* evict.c - buffers that are cold go to the host, and come back. */
+/*
+ * evict.c - evict buffers to host memory, and fetch them back.
+ *
+ * The engine chooses which buffer to evict or fetch, sets it to MOVES and queues it for
+ * the partition's copy thread.  That thread copies the contents and sends a message,
+ * which end_copy handles: it frees the device memory or the host memory, and wakes the
+ * queues and threads that wait.
+ */
 #define _GNU_SOURCE
 #include "memory/evict.h"
 
@@ -16,11 +23,11 @@
 #include "util/error.h"
 #include "util/futex.h"
 
-/* Bytes that are copied at a time: where the device lets nobody copy beside its engine,
- * that does so much in between. */
+/* Bytes per call to the backend.  Where only the engine may copy, it has other work to do
+ * between two pieces. */
 #define PIECE (UINT64_C(64) << 10)
 
-enum { SLOTS = 512 };
+enum { SLOTS = 512 }; /* of the hash table */
 
 static struct evictable *evictable_at(struct list *cold)
 {
@@ -38,15 +45,15 @@ static void set_place(struct evictable *ev, enum place_of place)
 	futex_wake(&ev->place, INT32_MAX);
 }
 
-/* Who waits for room, or for a turn, looks again. */
-static void look_again(struct evict *e)
+/* Have the threads and queues that wait for memory of e try again. */
+static void wake_waiters(struct evict *e)
 {
 	atomic_fetch_add(&e->changed, 1);
 	futex_wake(&e->changed, INT32_MAX);
 	bimodal_look(e->part);
 }
 
-/* ---- the buffers by handle --------------------------------------------------------- */
+/* ---- hash table of buffers --------------------------------------------------------- */
 
 /* Fibonacci hashing; Knuth, The Art of Computer Programming, volume 3, 6.4. */
 static struct list *evictable_slot(const struct evict *e, const void *mem)
@@ -57,7 +64,7 @@ static struct list *evictable_slot(const struct evict *e, const void *mem)
 	return &e->slots[h >> (64 - 9)];
 }
 
-/* NULL: it is none of them. */
+/* Return the buffer with backend handle mem, or NULL if none of e's has it. */
 static struct evictable *find_evictable(const struct evict *e, const void *mem)
 {
 	hal_list_for_each (it, evictable_slot(e, mem)) {
@@ -69,7 +76,7 @@ static struct evictable *find_evictable(const struct evict *e, const void *mem)
 	return NULL;
 }
 
-/* What r uses, each once; how many. */
+/* Store the buffers of e that r uses in out, each once; return their number. */
 static uint32_t used_by(const struct evict *e, const struct record *r,
 			struct evictable **out)
 {
@@ -94,7 +101,7 @@ static uint32_t used_by(const struct evict *e, const struct record *r,
 	return n;
 }
 
-/* ---- copying ----------------------------------------------------------------------- */
+/* ---- the copy thread --------------------------------------------------------------- */
 
 struct piece {
 	struct evictable *ev;
@@ -113,7 +120,8 @@ static int copy_piece(struct hal_device *dev, void *arg)
 						    p->bytes);
 }
 
-/* By the partition's thread; clock=virtual: by the engine. */
+/* Copy the contents of ev, and set ev->err.  Called by the copy thread; with
+ * clock=virtual by the engine. */
 static void copy_evictable(struct evictable *ev)
 {
 	struct hal_device *dev = ev->of->dev;
@@ -130,16 +138,16 @@ static void copy_evictable(struct evictable *ev)
 		format_text(ev->why, sizeof(ev->why), "%s", hal_last_error());
 }
 
-static void *copies_main(void *arg)
+static void *copier_main(void *arg)
 {
 	struct evict *e = arg;
 
 	while (!atomic_load(&e->stop)) {
-		unsigned int look = atomic_load(&e->wake);
+		unsigned int seen = atomic_load(&e->wake);
 		struct evictable *ev = atomic_exchange(&e->next, NULL);
 
 		if (ev == NULL)
-			futex_wait(&e->wake, look, NULL);
+			futex_wait(&e->wake, seen, NULL);
 		while (ev != NULL) {
 			struct evictable *next = ev->next;
 
@@ -151,26 +159,26 @@ static void *copies_main(void *arg)
 	return NULL;
 }
 
-static void wake_copies(struct evict *e)
+static void wake_copier(struct evict *e)
 {
 	atomic_fetch_add(&e->wake, 1);
 	futex_wake(&e->wake, 1);
 }
 
-static void hand_to_copier(struct evict *e, struct evictable *ev)
+static void queue_copy(struct evict *e, struct evictable *ev)
 {
 	struct evictable *head = atomic_load_explicit(&e->next, memory_order_relaxed);
 
 	do
 		ev->next = head;
 	while (!atomic_compare_exchange_weak(&e->next, &head, ev));
-	wake_copies(e);
+	wake_copier(e);
 }
 
-/* ---- moving ------------------------------------------------------------------------ */
+/* ---- begin and end of a copy ------------------------------------------------------- */
 
-/* The host's copy is nobody's any more. */
-static void drop_bytes(struct evictable *ev)
+/* Overwrite and free the contents in host memory. */
+static void free_host_bytes(struct evictable *ev)
 {
 	if (ev->bytes == NULL)
 		return;
@@ -179,7 +187,9 @@ static void drop_bytes(struct evictable *ev)
 	ev->bytes = NULL;
 }
 
-static void went(struct evictable *ev)
+/* The contents are in host memory: free the device memory.  If the copy or that failed,
+ * keep the buffer on the device for good. */
+static void finish_eviction(struct evictable *ev)
 {
 	struct hal_buffer *buf = ev->buf;
 	struct evict *e = ev->of;
@@ -187,8 +197,8 @@ static void went(struct evictable *ev)
 	if (ev->err == 0)
 		ev->err = e->dev->table->cold.mem_out(e->dev->bk, buf->bk);
 	if (ev->err != 0) {
-		drop_bytes(ev);
-		ev->stuck = true;
+		free_host_bytes(ev);
+		ev->unevictable = true;
 		ev->err = 0;
 		set_place(ev, PLACE_HERE);
 		return;
@@ -200,7 +210,9 @@ static void went(struct evictable *ev)
 	set_place(ev, PLACE_AWAY);
 }
 
-static void came(struct evictable *ev)
+/* The contents are on the device: free the host memory.  If the copy failed, the buffer
+ * stays evicted. */
+static void finish_fetch(struct evictable *ev)
 {
 	struct hal_buffer *buf = ev->buf;
 	struct evict *e = ev->of;
@@ -211,14 +223,15 @@ static void came(struct evictable *ev)
 		set_place(ev, PLACE_AWAY);
 		return;
 	}
-	drop_bytes(ev);
+	free_host_bytes(ev);
 	counter_add(&e->away, 0 - buf->charge);
 	counter_add(&e->fetches, 1);
 	counter_add(&e->fetched_bytes, buf->bytes);
 	set_place(ev, PLACE_HERE);
 }
 
-static void read_moved(struct hal_device *dev, struct message *l)
+/* Handle the message of the copy thread. */
+static void end_copy(struct hal_device *dev, struct message *l)
 {
 	struct evictable *ev = container_of(l, struct evictable, message);
 	struct hal_buffer *buf = ev->buf;
@@ -227,16 +240,16 @@ static void read_moved(struct hal_device *dev, struct message *l)
 	e->moves--;
 	dev->acted = true;
 	if (ev->out)
-		went(ev);
+		finish_eviction(ev);
 	else
-		came(ev);
-	if (ev->gone)
+		finish_fetch(ev);
+	if (ev->destroyed)
 		buf->deferred.free(&buf->deferred);
-	look_again(e);
+	wake_waiters(e);
 }
 
-/* ev, which MOVES. */
-static void start(struct evictable *ev, bool out)
+/* Begin to copy ev, which the caller has set to MOVES. */
+static void start_copy(struct evictable *ev, bool out)
 {
 	struct evict *e = ev->of;
 
@@ -245,14 +258,15 @@ static void start(struct evictable *ev, bool out)
 	e->moves++;
 	if (e->dev->virtual_clock) {
 		copy_evictable(ev);
-		read_moved(e->dev, &ev->message);
+		end_copy(e->dev, &ev->message);
 	} else {
-		hand_to_copier(e, ev);
+		queue_copy(e, ev);
 	}
 }
 
-/* It MOVES from now on, and the host does not copy.  False: that does, it stays. */
-static bool hold_evictable(struct evictable *ev)
+/* Set ev to MOVES.  Return false if the host is copying it: it stays where it is, and the
+ * waiters are woken when that copy ends. */
+static bool try_claim(struct evictable *ev)
 {
 	unsigned int was = atomic_load(&ev->place);
 
@@ -269,29 +283,34 @@ static bool hold_evictable(struct evictable *ev)
 	}
 }
 
-/* ---- who goes ---------------------------------------------------------------------- */
+/* ---- evict ------------------------------------------------------------------------- */
 
-/* Looks are told apart by numbers, of which each has two: somebody uses it; it is wanted
- * by whose turn it is, who gains nothing when others do not use it any more. */
-enum { USED, WANTED, MARKS };
+/* Marks of buffers that must not be evicted, added to evict.mark_base.  Each search takes
+ * MARKS new numbers, so older marks need not be cleared. */
+enum {
+	USED,   /* by an in-flight command, or by the next command of a runnable queue */
+	WANTED, /* by the command for which memory is needed (queue_in_turn) */
+	MARKS,
+};
 
+/* Mark the buffers that r uses. */
 static void mark(const struct evict *e, const struct record *r, uint64_t how)
 {
 	struct evictable *set[RECORD_MEMORY_MAX];
 	uint32_t n = used_by(e, r, set);
 
 	while (n-- > 0)
-		set[n]->mark = e->marks + how;
+		set[n]->mark = e->mark_base + how;
 }
 
-/* Whose next command gets what it needs; NULL: nobody's. */
+/* Return the queue that gets its buffers now, or NULL if no queue waits. */
 static struct hal_queue *queue_in_turn(const struct evict *e)
 {
 	hal_list_for_each (it, &e->turns) {
 		struct hal_queue *q =
 			container_of(it, struct hal_queue, memory.evict_turn);
 
-		/* Who is suspended has what is left when it goes on. */
+		/* A suspended queue must not block those after it. */
 		if (q->state == QUEUE_RUNNING && q->err == 0 && !q->halted)
 			return q;
 	}
@@ -309,32 +328,33 @@ static void mark_queue(const struct evict *e, const struct hal_queue *q)
 		mark(e, q->next, USED);
 }
 
-/* What may not go now. */
+/* Mark all buffers that must not be evicted now. */
 static void mark_used(struct evict *e)
 {
 	struct hal_queue *q = queue_in_turn(e);
 	const struct record *r = q != NULL ? queue_next(q) : NULL;
 
-	e->marks += MARKS;
+	e->mark_base += MARKS;
 	hal_list_for_each (it, &e->part->queues)
 		mark_queue(e, container_of(it, struct hal_queue, on_partition));
 	if (r != NULL)
 		mark(e, r, WANTED);
 }
 
-/* The one that has not been used for longest, and MOVES now; NULL: none may go.  *busy:
- * one will; *stuck: so many never do. */
-static struct evictable *choose_victim(struct evict *e, bool *busy, uint32_t *stuck)
+/* Set the least recently used buffer that can be evicted to MOVES, and return it.  If
+ * there is none, return NULL; *busy is set if one can be evicted later.  *unevictable
+ * counts the buffers that the device has failed to evict. */
+static struct evictable *choose_victim(struct evict *e, bool *busy, uint32_t *unevictable)
 {
 	mark_used(e);
 	hal_list_for_each (it, &e->cold) {
 		struct evictable *ev = evictable_at(it);
 
-		*stuck += ev->stuck;
-		if (ev->stuck || ev->buf->maps != 0 || place_of(ev) == PLACE_AWAY ||
-		    ev->mark == e->marks + WANTED)
+		*unevictable += ev->unevictable;
+		if (ev->unevictable || ev->buf->maps != 0 || place_of(ev) == PLACE_AWAY ||
+		    ev->mark == e->mark_base + WANTED)
 			continue;
-		if (ev->mark != e->marks + USED && !ev->pinned && hold_evictable(ev))
+		if (ev->mark != e->mark_base + USED && !ev->pinned && try_claim(ev))
 			return ev;
 		*busy = true;
 	}
@@ -345,7 +365,7 @@ int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy)
 {
 	struct evict *e = part->memory.evict;
 	struct evictable *ev;
-	uint32_t stuck = 0;
+	uint32_t unevictable = 0;
 	char text[400];
 
 	if (e == NULL || err != -ENOSPC || bytes > counter_get(&part->memory.quota))
@@ -353,27 +373,28 @@ int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy)
 	if (e->moves != 0)
 		return -EAGAIN;
 	format_text(text, sizeof(text), "%s", hal_last_error());
-	ev = choose_victim(e, busy, &stuck);
-	if (ev == NULL && !*busy && stuck != 0)
+	ev = choose_victim(e, busy, &unevictable);
+	if (ev == NULL && !*busy && unevictable != 0)
 		return fail(ENOSPC,
-			    "%s; nothing is left that could be evicted: the device did "
-			    "not give the bytes of %u buffers",
-			    text, stuck);
+			    "%s; no buffer can be evicted: the device failed to copy out "
+			    "%u buffers",
+			    text, unevictable);
 	if (ev == NULL)
 		return fail(ENOSPC, "%s; %s", text,
-			    *busy ? "what could be evicted is in use"
-				  : "nothing is left that could be evicted");
+			    *busy ? "all buffers that can be evicted are in use"
+				  : "no buffer can be evicted");
 	ev->bytes = malloc(ev->buf->bytes);
 	if (ev->bytes == NULL) {
 		set_place(ev, PLACE_HERE);
 		return fail(ENOMEM, "%s; no host memory to evict %llu bytes", text,
 			    U64(ev->buf->bytes));
 	}
-	start(ev, true);
+	start_copy(ev, true);
 	return place_of(ev) == PLACE_MOVES ? -EAGAIN : 0;
 }
 
-static int place(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem)
+/* Charge and allocate device memory for buf, without evicting any other buffer. */
+static int allocate(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem)
 {
 	struct hal_device *dev = buf->dev;
 	int err = partition_charge(buf->part, buf->charge, "a buffer");
@@ -394,7 +415,7 @@ int evict_place(struct hal_buffer *buf, const struct hal_bk_colors *c, void **me
 	int err;
 
 	do {
-		err = place(buf, c, mem);
+		err = allocate(buf, c, mem);
 		if (err == 0)
 			return 0;
 		err = evict_room(buf->part, buf->charge, err, busy);
@@ -402,16 +423,17 @@ int evict_place(struct hal_buffer *buf, const struct hal_bk_colors *c, void **me
 	return err;
 }
 
-/* ---- who comes --------------------------------------------------------------------- */
+/* ---- fetch ------------------------------------------------------------------------- */
 
-/* From the host; it MOVES then, or is there already.  -EAGAIN: the host copies. */
-static int bring(struct evictable *ev)
+/* Allocate device memory for ev and begin to copy its contents back.  Return -EAGAIN if
+ * the host is copying the buffer. */
+static int begin_fetch(struct evictable *ev)
 {
 	struct hal_buffer *buf = ev->buf;
 	struct hal_device *dev = buf->dev;
 	int err;
 
-	if (!hold_evictable(ev))
+	if (!try_claim(ev))
 		return -EAGAIN;
 	err = partition_charge(buf->part, buf->charge, "an evicted buffer");
 	if (err == 0) {
@@ -423,7 +445,7 @@ static int bring(struct evictable *ev)
 	if (err != 0)
 		set_place(ev, PLACE_AWAY);
 	else
-		start(ev, false);
+		start_copy(ev, false);
 	return err;
 }
 
@@ -434,35 +456,37 @@ int evict_fetch(struct hal_buffer *buf, bool *busy)
 
 	while (err == 0 && place_of(ev) == PLACE_AWAY) {
 		if (ev->err != 0) {
-			err = fail(ev->err, "an evicted buffer does not come back: %s",
+			err = fail(ev->err,
+				   "cannot copy an evicted buffer back to the device: %s",
 				   ev->why);
 			ev->err = 0;
 			return err;
 		}
-		err = bring(ev);
+		err = begin_fetch(ev);
 		if (err != 0)
 			err = evict_room(buf->part, buf->charge, err, busy);
 	}
 	return err == 0 && place_of(ev) == PLACE_MOVES ? -EAGAIN : err;
 }
 
-/* ---- before a command -------------------------------------------------------------- */
+/* ---- check before each command ----------------------------------------------------- */
 
-/* q waits no longer for what its next command needs. */
-static void turn_over(struct hal_queue *q)
+/* Remove q from the queues that wait for buffers. */
+static void leave_turns(struct hal_queue *q)
 {
 	if (list_empty(&q->memory.evict_turn))
 		return;
 	list_del(&q->memory.evict_turn);
-	look_again(q->home->memory.evict);
+	wake_waiters(q->home->memory.evict);
 }
 
 void evict_forget(struct hal_queue *q)
 {
-	turn_over(q);
+	leave_turns(q);
 }
 
-static int park_for_room(struct hal_queue *q)
+/* Park q until memory may have become free (bimodal_wake); return 0. */
+static int park_for_memory(struct hal_queue *q)
 {
 	q->parked = true;
 	q->memory.parked = true;
@@ -470,8 +494,8 @@ static int park_for_room(struct hal_queue *q)
 	return 0;
 }
 
-/* It waits for its turn, if it does not yet. */
-static void take_turn(struct hal_queue *q)
+/* Add q to the queues that wait for buffers, unless it is one of them. */
+static void join_turns(struct hal_queue *q)
 {
 	if (!list_empty(&q->memory.evict_turn))
 		return;
@@ -479,7 +503,8 @@ static void take_turn(struct hal_queue *q)
 	q->memory.evict_ns = q->dev->now;
 }
 
-static int lets(struct hal_queue *q, struct evictable *const *set, uint32_t n)
+/* Let q issue its command: make the buffers in set the most recently used; return 1. */
+static int grant(struct hal_queue *q, struct evictable *const *set, uint32_t n)
 {
 	struct evict *e = q->home->memory.evict;
 
@@ -489,7 +514,7 @@ static int lets(struct hal_queue *q, struct evictable *const *set, uint32_t n)
 	}
 	if (!list_empty(&q->memory.evict_turn))
 		counter_add(&e->wait_ns, q->dev->now - q->memory.evict_ns);
-	turn_over(q);
+	leave_turns(q);
 	return 1;
 }
 
@@ -499,11 +524,13 @@ static COLD int too_large(const struct hal_queue *q, uint64_t bytes, uint32_t n)
 
 	partition_describe(q->home, text, sizeof(text));
 	return fail(ENOSPC,
-		    "its %u buffers have %llu bytes together, the quota of %s is %llu: "
-		    "they are never on the device at once",
+		    "its %u buffers have %llu bytes in total, but the quota of %s is "
+		    "%llu bytes, so they are never on the device at once",
 		    n, U64(bytes), text, U64(counter_get(&q->home->memory.quota)));
 }
 
+/* Bring all buffers in set to the device.  Return 0, -EAGAIN if q has to wait, or another
+ * -errno. */
 static int fetch_all(struct hal_queue *q, struct evictable *const *set, uint32_t n)
 {
 	uint64_t bytes = 0;
@@ -534,16 +561,16 @@ int evict_lets(struct hal_queue *q, const struct record *r)
 	while (i < n && place_of(set[i]) == PLACE_HERE)
 		i++;
 	if (i == n)
-		return lets(q, set, n);
-	take_turn(q);
+		return grant(q, set, n);
+	join_turns(q);
 	if (queue_in_turn(e) != q)
-		return park_for_room(q);
+		return park_for_memory(q);
 	err = fetch_all(q, set, n);
 	if (err == -EAGAIN)
-		return park_for_room(q);
+		return park_for_memory(q);
 	if (err == 0)
-		return lets(q, set, n);
-	turn_over(q);
+		return grant(q, set, n);
+	leave_turns(q);
 	return err;
 }
 
@@ -553,20 +580,20 @@ int evict_lets_move(struct hal_queue *q, struct recolor *m)
 	bool busy = false;
 	int err = 0;
 
-	take_turn(q);
+	join_turns(q);
 	if (queue_in_turn(q->home->memory.evict) != q)
-		return park_for_room(q);
+		return park_for_memory(q);
 	if (ev != NULL)
 		err = evict_fetch(m->buf, &busy);
 	if (err == 0)
 		err = evict_place(m->buf, &m->colors, &m->to, &busy);
 	if (err == -EAGAIN || (err == -ENOSPC && busy))
-		return park_for_room(q);
+		return park_for_memory(q);
 	if (err == 0 && ev != NULL)
 		ev->pinned = true;
 	if (err == 0)
-		return lets(q, &ev, ev != NULL ? 1 : 0);
-	turn_over(q);
+		return grant(q, &ev, ev != NULL ? 1 : 0);
+	leave_turns(q);
 	return err;
 }
 
@@ -591,7 +618,7 @@ void evict_tell(const struct hal_partition *part, struct hal_partition_info *i)
 	i->fetch_wait_ns = counter_get(&e->wait_ns);
 }
 
-/* ---- buffers come and go ----------------------------------------------------------- */
+/* ---- create and destroy buffers ---------------------------------------------------- */
 
 struct evictable *evictable_make(struct hal_buffer *buf, const struct hal_bk_colors *c)
 {
@@ -603,7 +630,7 @@ struct evictable *evictable_make(struct hal_buffer *buf, const struct hal_bk_col
 	}
 	ev->buf = buf;
 	ev->of = buf->part->memory.evict;
-	ev->message.fn = read_moved;
+	ev->message.fn = end_copy;
 	evict_recolored(ev, c);
 	return ev;
 }
@@ -632,7 +659,7 @@ bool evict_leave(struct hal_buffer *buf)
 	struct evict *e = ev->of;
 
 	if (place_of(ev) == PLACE_MOVES) {
-		ev->gone = true;
+		ev->destroyed = true;
 		return false;
 	}
 	list_take(&ev->cold);
@@ -641,13 +668,13 @@ bool evict_leave(struct hal_buffer *buf)
 		counter_add(&e->away, 0 - buf->charge);
 	else
 		partition_release(buf->part, buf->charge);
-	drop_bytes(ev);
+	free_host_bytes(ev);
 	free(ev);
-	look_again(e);
+	wake_waiters(e);
 	return true;
 }
 
-/* ---- any thread -------------------------------------------------------------------- */
+/* ---- called by any thread ---------------------------------------------------------- */
 
 enum place_of evict_copies(struct hal_buffer *buf)
 {
@@ -664,12 +691,12 @@ enum place_of evict_copies(struct hal_buffer *buf)
 	}
 }
 
-static int copied(struct hal_device *dev, void *arg)
+static int call_wake_waiters(struct hal_device *dev, void *arg)
 {
 	struct hal_buffer *buf = arg;
 
 	(void)dev;
-	look_again(buf->evict->of);
+	wake_waiters(buf->evict->of);
 	return 0;
 }
 
@@ -677,7 +704,7 @@ void evict_copied(struct hal_buffer *buf)
 {
 	atomic_fetch_sub(&buf->copies, 1);
 	if (atomic_exchange(&buf->evict->awaited, false))
-		(void)engine_call(buf->dev, copied, buf);
+		(void)engine_call(buf->dev, call_wake_waiters, buf);
 }
 
 unsigned int evict_ended(struct evict *e)
@@ -693,23 +720,23 @@ void evict_wait(struct evict *e, unsigned int ended)
 int evict_call(struct hal_device *dev, struct evict *e,
 	       int (*fn)(struct hal_device *, void *), void *arg)
 {
-	unsigned int look;
+	unsigned int seen;
 	int err;
 
 	if (e == NULL)
 		return engine_call(dev, fn, arg);
 	for (;;) {
-		look = evict_ended(e);
+		seen = evict_ended(e);
 		err = engine_call(dev, fn, arg);
 		if (err != -EAGAIN)
 			return err;
-		evict_wait(e, look);
+		evict_wait(e, seen);
 	}
 }
 
-/* ---- partitions come and go -------------------------------------------------------- */
+/* ---- create and destroy partitions ------------------------------------------------- */
 
-static int copies_start(struct evict *e)
+static int copier_start(struct evict *e)
 {
 	sigset_t all, old;
 	int err;
@@ -718,10 +745,10 @@ static int copies_start(struct evict *e)
 		return 0;
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&e->thread, NULL, copies_main, e);
+	err = pthread_create(&e->thread, NULL, copier_main, e);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err != 0)
-		return fail(err, "%s: no thread for evictions: %s", e->dev->name,
+		return fail(err, "%s: cannot start the eviction thread: %s", e->dev->name,
 			    hal_strerror(err));
 	(void)pthread_setname_np(e->thread, "hal-evict");
 	e->has_thread = true;
@@ -746,7 +773,7 @@ int evict_open(struct hal_partition *part, uint64_t limit)
 	list_init(&e->turns);
 	for (uint32_t i = 0; i < SLOTS; i++)
 		list_init(&e->slots[i]);
-	err = copies_start(e);
+	err = copier_start(e);
 	if (err != 0) {
 		evict_close(e);
 		return err;
@@ -761,7 +788,7 @@ void evict_close(struct evict *e)
 		return;
 	if (e->has_thread) {
 		atomic_store(&e->stop, true);
-		wake_copies(e);
+		wake_copier(e);
 		(void)pthread_join(e->thread, NULL);
 	}
 	free(e->slots);

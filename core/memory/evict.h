@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * evict.h - a partition has more memory than its quota lets lie on the device: what is
- * cold is kept by the host.
+ * evict.h - let the buffers of a partition exceed its quota: evict unused ones to the
+ * host.
+ *
+ * Each buffer of such a partition is in one of three states:
  *
  *   HERE   on the device, and charged to the quota
- *   MOVES  being copied to the host or back, by a thread of the partition's beside the
- *          engine; clock=virtual: by the engine, at once
- *   AWAY   the host has its bytes; the device's handle and address stay
+ *   MOVES  being copied to the host or back by the partition's copy thread; with
+ *          clock=virtual the engine copies at once
+ *   AWAY   evicted: the contents are in host memory; handle and device address stay valid
  *
- * Somebody needs room (a buffer is made, a command's buffer is away): the buffer that no
- * command has used for longest goes.  Not one that the device has a command of, or that
- * the next command of a queue uses that waits for its turn only; nor one that is mapped,
- * moves to other channels, or is being copied by the host.
+ * If a new buffer, a program or a command needs device memory, the least recently used
+ * buffer of the partition is evicted.  These buffers are never evicted: one that an
+ * in-flight command or the next command of a runnable queue uses, one that is mapped, one
+ * that moves to other channels, and one that the host is copying.
  *
- * Before a command of such a partition is given to the device all that it uses is here:
- * else its queue is parked, and looks again whenever something of the partition ends.
- * One queue at a time gets what it needs, in the order in which they have come; so no two
- * wait for what the other has, and all that is waited for ends by itself.  A buffer that
- * is to move to other channels (recolor.h) has both of its places from when that begins
- * until it ends, and nothing before.
+ * A command is issued only when all its buffers are HERE.  Until then its queue is parked
+ * and checked again when a command of the partition completes or a move ends.  Queues get
+ * their buffers one queue at a time, in order of arrival.  So two queues never hold
+ * buffers that the other one waits for.
+ *
+ * A buffer that moves to other channels (recolor.h) takes up twice its size from the
+ * beginning to the end of that move.  Nothing is reserved before the move begins.
  */
 #ifndef HAL_MEMORY_EVICT_H
 #define HAL_MEMORY_EVICT_H
@@ -26,113 +29,123 @@
 #include "command/queue.h"
 #include "space/partition.h"
 
+/* Where a buffer is. */
 enum place_of { PLACE_HERE, PLACE_MOVES, PLACE_AWAY };
 
-/* Of a partition with hal_partition_desc.memory_limit above its quota. */
+/* The eviction state of a partition whose memory_limit is above its quota. */
 struct evict {
 	struct hal_device *dev;
 	struct hal_partition *part;
-	uint64_t limit; /* bytes of its buffers, wherever they are */
-	counter all;    /* that; any thread charges and releases */
-	counter away;   /* of those with the host */
+	uint64_t limit; /* largest sum of its buffers' bytes, on the device or not */
+	counter all;    /* bytes charged to .limit; any thread */
+	counter away;   /* bytes of its buffers in state AWAY */
 	counter evictions, evicted_bytes, fetches, fetched_bytes, wait_ns;
-	atomic_uint changed; /* futex: counts moves that have ended */
+	atomic_uint changed; /* futex: counts events after which to try again */
 	/* The engine's. */
-	struct list cold;   /* its buffers, the one used longest ago first */
-	struct list turns;  /* queues whose next command needs something, as they came */
-	struct list *slots; /* the buffers by the backend's handle */
-	uint64_t marks;     /* looks for what is in use */
-	uint32_t moves;     /* under way */
-	/* clock=real: who copies. */
+	struct list cold;   /* its buffers, least recently used first */
+	struct list turns;  /* queues that wait for buffers, in order of arrival */
+	struct list *slots; /* hash table of its buffers by backend handle */
+	uint64_t mark_base; /* marks of the latest search begin here (mark_used) */
+	uint32_t moves;     /* copies under way */
+	/* The copy thread, with clock=real. */
 	pthread_t thread;
 	bool has_thread;
-	_Atomic(struct evictable *) next;
-	atomic_uint wake; /* futex */
+	_Atomic(struct evictable *) next; /* buffers to be copied */
+	atomic_uint wake;                 /* futex */
 	atomic_bool stop;
 };
 
-/* A buffer of such a partition. */
+/* A buffer that can be evicted. */
 struct evictable {
 	struct hal_buffer *buf;
 	struct evict *of;
 	uint8_t weights[HAL_BK_COLORS_MAX];
-	struct hal_bk_colors colors; /* .mask 0: the device has none */
-	/* Who changes .place to MOVES looks at the buffer's .copies then; who counts
-	 * there looks at .place then.  futex */
+	struct hal_bk_colors colors; /* its channels; .mask 0: the device has none */
+	/* enum place_of, futex.  The engine sets MOVES, then checks the buffer's .copies.
+	 * A thread that copies increments .copies, then checks .place.  So a buffer never
+	 * moves during a host copy. */
 	atomic_uint place;
-	atomic_bool awaited; /* the engine wants to know when .copies is 0 */
-	/* The engine's, and who copies'. */
+	atomic_bool awaited; /* wake the waiters when a host copy ends */
+	/* The engine's, or the copy thread's between queue_copy and end_copy. */
 	struct list cold, slot;
-	uint64_t mark;
-	uint8_t *bytes; /* the host's; NULL: HERE */
-	bool out;       /* MOVES: to the host */
-	bool stuck;     /* the device did not give its bytes: it stays */
-	bool gone;      /* destroyed while it moves */
-	bool pinned;    /* it is moving to other channels */
+	uint64_t mark;    /* USED or WANTED of a search (mark_used) */
+	uint8_t *bytes;   /* contents in host memory; NULL if HERE */
+	bool out;         /* direction of the copy: to the host */
+	bool unevictable; /* the device failed to evict it: it stays there */
+	bool destroyed;   /* destroyed during a copy, which ends with freeing it */
+	bool pinned;      /* it is moving to other channels */
 	struct message message;
-	struct evictable *next; /* to be copied */
-	int err;                /* of the copy, or of the last way back */
-	char why[128];
+	struct evictable *next; /* next buffer to be copied */
+	int err;                /* of the copy under way, or of the last failed fetch */
+	char why[128];          /* its error text */
 };
 
 /* ---- any thread -------------------------------------------------------------------- */
 
-/* part is new, and .evict is made. */
+/* Create part->memory.evict for a new partition.  Return 0 or -errno. */
 int evict_open(struct hal_partition *part, uint64_t limit);
-/* Nothing of it moves any more; NULL is let pass. */
+/* Free e and end its copy thread.  No copy may be under way.  NULL is allowed. */
 void evict_close(struct evict *e);
 
-/* For a new buffer, which is .evict then; NULL: -ENOMEM. */
+/* Allocate the eviction state of a new buffer, for buf->evict.  Return NULL with the
+ * error text if memory is short. */
 struct evictable *evictable_make(struct hal_buffer *buf, const struct hal_bk_colors *c);
 
-/* buf, of such a partition, is at rest and stays there until evict_copied: where. */
+/* Begin a host copy to or from buf: wait until it does not move, and keep it where it is
+ * until evict_copied.  Return PLACE_HERE or PLACE_AWAY. */
 enum place_of evict_copies(struct hal_buffer *buf);
 void evict_copied(struct hal_buffer *buf);
-/* Has fn(dev, arg) done by the engine, again as long as it answers -EAGAIN, which is when
- * something has begun to move.  e NULL: once. */
+/* Have the engine call fn(dev, arg).  While fn returns -EAGAIN, call it again after the
+ * next event in e.  If e is NULL, call it once. */
 int evict_call(struct hal_device *dev, struct evict *e,
 	       int (*fn)(struct hal_device *, void *), void *arg);
-/* The same for a caller that holds a lock while it asks, and must not while it waits:
- * read the count, ask, and after -EAGAIN wait until it has changed. */
+/* The parts of evict_call, for a caller that must not wait while it holds a lock: read
+ * the count of events with evict_ended, call the engine, and after -EAGAIN release the
+ * lock and wait with evict_wait until the count has changed. */
 unsigned int evict_ended(struct evict *e);
 void evict_wait(struct evict *e, unsigned int ended);
 
 /* ---- by the engine ----------------------------------------------------------------- */
 
-/* Its memory is there. */
+/* Add buf, whose device memory has been allocated, to its partition's state. */
 void evict_enter(struct hal_buffer *buf);
+/* Return whether buf is being copied to or from the host by an eviction or a fetch. */
 static inline bool evict_moving(const struct hal_buffer *buf)
 {
 	return buf->evict != NULL && atomic_load(&buf->evict->place) == PLACE_MOVES;
 }
 
-/* It is being freed, and is not charged to the quota any more.  False: it moves, and is
- * freed (.deferred) when it has. */
+/* Remove buf, which is being freed, and release its quota.  Return false if buf MOVES:
+ * the end of the copy then calls buf->deferred.free. */
 bool evict_leave(struct hal_buffer *buf);
-/* It is on these channels now; mask 0: the device has none. */
+/* Record that ev's buffer is on the channels of c now. */
 void evict_recolored(struct evictable *ev, const struct hal_bk_colors *c);
 
-/* bytes of part could not be had: -ENOSPC, err.  Room is made for them, if that can be.
- * 0: try again; -EAGAIN: something moves, try then (evict_call).  Else err, with a text
- * that says more; *busy: what could have gone is in use. */
+/* An allocation of `bytes` for part has failed with err.  If err is -ENOSPC, evict a
+ * buffer. Return 0 if the caller is to try again at once, or -EAGAIN if it is to try
+ * again after a move has ended (evict_call).  Otherwise return -errno with the text
+ * extended; *busy is set if a buffer could be evicted, but is in use. */
 int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy);
-/* Memory for buf, or for it to go to, charged to its partition; what is cold makes room
- * where it may.  Else as evict_room. */
+/* Allocate device memory of buf's size on the channels of c in *mem, and charge it to the
+ * partition.  Evict other buffers if needed.  Return 0, or an error as evict_room.  For
+ * any partition, with eviction or without. */
 int evict_place(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem,
 		bool *busy);
-/* 0: buf is here.  -EAGAIN: something moves.  -ENOSPC as evict_room, or what the device
- * answered. */
+/* Bring buf back to the device.  Return 0 if it is HERE, -EAGAIN if a move has to end
+ * first, or another error as evict_room. */
 int evict_fetch(struct hal_buffer *buf, bool *busy);
-/* The next command, r, of q may be given to the device: 1.  0: q is parked; -errno: all
- * that it uses cannot be on the device. */
+/* Bring the buffers of r, the next command of q, to the device.  Return 1 if r may be
+ * issued, 0 if q was parked, or -errno if its buffers cannot all be on the device. */
 int evict_lets(struct hal_queue *q, const struct record *r);
-/* q, whose turn it is to, may begin to move m's buffer: 1, and that has both places.  0:
- * q is parked; -errno: they cannot both be on the device. */
+/* Bring m's buffer to the device and allocate its new place, m->to.  Return 1 if the move
+ * to other channels may begin, 0 if q, the queue of m, was parked, or -errno if there is
+ * no memory for both places. */
 int evict_lets_move(struct hal_queue *q, struct recolor *m);
-/* Something of part is on its way. */
+/* Return whether a buffer of part is being copied to or from the host. */
 bool evict_moves(const struct hal_partition *part);
+/* Fill in the fields of i that concern eviction. */
 void evict_tell(const struct hal_partition *part, struct hal_partition_info *i);
-/* q is being destroyed. */
+/* Remove q, which is being destroyed, from the queues that wait for buffers. */
 void evict_forget(struct hal_queue *q);
 
 #endif

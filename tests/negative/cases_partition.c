@@ -353,7 +353,7 @@ NEGATIVE(hal_buffer_create, ENOSPC, memory_limit, "left of the memory_limit of p
 	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
 }
 
-NEGATIVE(hal_buffer_create, ENOSPC, nothing_to_evict, "that could be evicted")
+NEGATIVE(hal_buffer_create, ENOSPC, nothing_to_evict, "can be evicted")
 {
 	NEG_OK(oversubscribe(w));
 	w->buffer_desc.flags = HAL_BUFFER_MAPPABLE;

@@ -123,8 +123,7 @@ static void not_read(void **state)
 	OK(t.ref->inject(t.native, HAL_REF_OP_MEM_READ, 1, EIO));
 	d.bytes = BIG;
 	FAILS(hal_buffer_create(t.part, &d, &t.b[5]), -ENOSPC, "65536",
-	      "nothing is left that could be evicted: the device did not give the bytes "
-	      "of 3 buffers");
+	      "no buffer can be evicted: the device failed to copy out 3 buffers");
 	t.b[5] = NULL;
 	for (uint32_t i = 0; i < FIT; i++)
 		assert_full(t.b[i], (uint8_t)(i + 1), 0);
