@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bimodal.c - a partition that is alone has more memory channels. */
+/* bimodal.c - give a partition more memory channels while no other partition has work. */
 #include "memory/bimodal.h"
 
 #include "observe/trace.h"
 #include "replay/journal.h"
 #include "sched/urgency.h"
 
+/* Return whether part has the wide placement. */
 static bool is_wide(const struct hal_partition *part)
 {
 	return (counter_get(&part->memory.switches) & 1) != 0;
 }
 
-/* A queue on other's units, which are perhaps part's too, has work of somebody else. */
-static bool others_work(const struct hal_partition *part, struct hal_partition *other)
+/* Return whether a queue on other's units, guests' included, belongs to another partition
+ * than part and has work. */
+static bool has_other_work(const struct hal_partition *part, struct hal_partition *other)
 {
 	hal_list_for_each (it, &other->command.busy)
 		if (container_of(it, struct hal_queue, busy)->home != part)
@@ -20,7 +22,7 @@ static bool others_work(const struct hal_partition *part, struct hal_partition *
 	return false;
 }
 
-static bool alone(const struct hal_partition *part)
+static bool is_alone(const struct hal_partition *part)
 {
 	uint64_t further = part->desc.wide_mask & ~part->desc.color_mask;
 
@@ -30,61 +32,65 @@ static bool alone(const struct hal_partition *part)
 
 		if ((p != part && p->memory.own_colors &&
 		     (p->desc.color_mask & further) != 0) ||
-		    others_work(part, p))
+		    has_other_work(part, p))
 			return false;
 	}
 	return true;
 }
 
-/* A journal has what came of it, for it knows nothing of channels. */
+/* Return whether the placement should be switched before q's next submission.  A journal
+ * knows no channels, so it records the answer, and a replay reads it. */
 static bool should_switch(struct hal_queue *q)
 {
 	const struct hal_partition *part = q->home;
 	const struct player *player = q->dev->replay.player;
 	bool should = player != NULL ? player->uses(q)
 				     : !part->memory.switch_failed &&
-					       alone(part) != is_wide(part);
+					       is_alone(part) != is_wide(part);
 
 	JOURNAL(q->dev, JOURNAL_USES, q->obj.id, should);
 	return should;
 }
 
-enum state {
-	QUIET,  /* nothing of it has begun and not ended */
-	WORKS,  /* something has, and goes on by itself */
-	STANDS, /* something has, and waits for somebody */
+/* Progress of the submissions of a queue or partition. */
+enum progress {
+	IDLE,    /* no submission is under way */
+	RUNNING, /* a submission is under way and completes by itself */
+	BLOCKED, /* a submission waits for a thread, a point or a resume */
 };
 
-static enum state placement_state(const struct hal_queue *q)
+static enum progress queue_progress(const struct hal_queue *q)
 {
 	const struct inflight *f = q->oldest;
 
 	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		if (!f->done)
-			return q->sched.frozen != 0 ? STANDS : WORKS;
+			return q->sched.frozen != 0 ? BLOCKED : RUNNING;
 	if (!q->inside)
-		return QUIET;
-	return q->parked || q->in_callback || q->state != QUEUE_RUNNING ? STANDS : WORKS;
+		return IDLE;
+	return q->parked || q->in_callback || q->state != QUEUE_RUNNING ? BLOCKED
+									: RUNNING;
 }
 
-static enum state state_of_all(const struct hal_partition *part)
+static enum progress partition_progress(const struct hal_partition *part)
 {
-	/* It changes no place under who copies. */
-	enum state all = part->memory.copying != 0 ? STANDS : QUIET;
+	/* During a host copy the placement must not change. */
+	enum progress all = part->memory.copying != 0 ? BLOCKED : IDLE;
 
 	hal_list_for_each (it, &part->queues) {
-		enum state s =
-			placement_state(container_of(it, struct hal_queue, on_partition));
+		enum progress s =
+			queue_progress(container_of(it, struct hal_queue, on_partition));
 
-		if (s == WORKS)
-			return WORKS;
-		if (s == STANDS)
-			all = STANDS;
+		if (s == RUNNING)
+			return RUNNING;
+		if (s == BLOCKED)
+			all = BLOCKED;
 	}
 	return all;
 }
 
-static void change(struct hal_queue *q)
+/* Switch the placement of q's partition.  If the device refuses, stop trying. */
+static void switch_placement(struct hal_queue *q)
 {
 	struct hal_partition *part = q->home;
 	struct hal_device *dev = q->dev;
@@ -104,17 +110,17 @@ bool bimodal_lets(struct hal_queue *q)
 
 	if (q->inside || !should_switch(q))
 		return true;
-	switch (state_of_all(part)) {
-	case WORKS:
+	switch (partition_progress(part)) {
+	case RUNNING:
 		q->parked = true;
 		q->memory.parked = true;
 		part->memory.ends_wanted = true;
 		return false;
-	case QUIET:
+	case IDLE:
 		if (q->dev->replay.player == NULL)
-			change(q);
+			switch_placement(q);
 		break;
-	case STANDS:
+	case BLOCKED:
 		break;
 	}
 	return true;

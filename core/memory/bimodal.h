@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bimodal.h - a partition that is alone has more memory channels; by the engine.
+ * bimodal.h - give a partition more memory channels while no other partition has work.
+ * Engine thread only.
  *
- * Memory of a bimodal partition that says so has two placements, which the backend keeps:
- * on channels of its own, and on more (desc.wide_mask).  All of it goes from one to the
- * other at once (hal_bk_cold.partition_widen), which takes no copy: what is constant is
- * in both, what is scratch is worth nothing between submissions.  So that happens when
- * none of its queues is inside a submission, and nothing of it is on the device.
+ * Bimodal memory has two placements, which the backend keeps: narrow, on the partition's
+ * own channels, and wide, on all channels of desc.wide_mask.  A switch changes all
+ * bimodal memory of the partition at once (hal_bk_cold.partition_widen) and copies
+ * nothing. Constants exist in both placements, and the contents of scratch memory are not
+ * needed after a submission.  So a switch is possible only when none of the partition's
+ * queues is inside a submission and none of its commands is in flight.
  *
- * Its queues are watched (recolor.h): whenever the first command of a submission is next,
- * it is seen whether the placement is the right one.  If not, the queue waits for what
- * the partition has begun.  It does not wait for what somebody has to let go on first
- * (suspended, in a callback, waiting itself, being copied by the host): then the
- * submission takes what there is.
+ * The wide placement is right while the partition is alone: no queue of another partition
+ * has unfinished work, and no other partition owns one of the additional channels.
  *
- * Alone is who has no other partition's work beside it that is not over, and whose wider
- * channels nobody has named.
+ * The queues of a bimodal partition are watched (recolor.h).  Before the first command of
+ * each submission, bimodal_lets compares the placement with the right one.  If they
+ * differ and the partition has running work, the queue waits for it, and then switches.
+ * If that work is blocked (suspended, in a host function, waiting, or in a host copy),
+ * the submission runs with the present placement instead.
  */
 #ifndef HAL_MEMORY_BIMODAL_H
 #define HAL_MEMORY_BIMODAL_H
@@ -23,13 +25,15 @@
 #include "command/queue.h"
 #include "space/partition.h"
 
-/* The next command of q, which is watched, may be given to the device.  False: it is the
- * first of its submission, and waits for another placement. */
+/* Switch the placement before the next command of q, if needed and possible.  Return
+ * whether that command may be issued; if not, q was parked until the partition's running
+ * work ends. */
 bool bimodal_lets(struct hal_queue *q);
-/* Have the queues of part that wait for its placement look again. */
+/* Have all queues of part that are parked because of memory check their next command
+ * again. */
 void bimodal_wake(struct hal_partition *part) COLD;
-/* Something of q's partition has ended, or cannot go on by itself: who waits looks again.
- */
+/* Call bimodal_wake if queues of part wait for memory.  To be called when a command of
+ * the partition completes, when its work becomes blocked, and when memory is freed. */
 static inline void bimodal_look(struct hal_partition *part)
 {
 	if (UNLIKELY(part->memory.ends_wanted))

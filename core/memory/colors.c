@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* colors.c - a map of memory channels for a device that keeps its own to itself. */
+/*
+ * colors.c - load a map of memory channels (hal.color_map) for a device that does not
+ * report its own.
+ */
 #include "api/opened.h"
 
 #include <errno.h>
@@ -12,19 +15,22 @@ static const char *color_map_path(const struct hal_device *dev)
 	return option_str(dev->opened->core_cfg, "color_map");
 }
 
+/* Return the upper bound of wrong granules in the map, per million; UINT32_MAX: unknown.
+ */
 static uint32_t wrong_ppm(const struct color_map *map)
 {
 	return map->tests > 0 ? (uint32_t)(map->bound * 1e6 + 0.999) : UINT32_MAX;
 }
 
-static int tell(struct hal_device *dev, const struct color_map *map)
+/* Pass map to the device, and read the device's properties again, which depend on it. */
+static int apply_map(struct hal_device *dev, const struct color_map *map)
 {
-	struct hal_bk_color_map told;
+	struct hal_bk_color_map passed;
 	char text[384];
 	int err;
 
-	color_map_tell(map, &told);
-	err = dev->table->cold.colors_set(dev->bk, &told);
+	color_map_tell(map, &passed);
+	err = dev->table->cold.colors_set(dev->bk, &passed);
 	if (err == 0) {
 		dev->info = (struct hal_device_info)HAL_INIT(hal_device_info);
 		err = dev->table->cold.get_info(dev->bk, &dev->info);
@@ -62,7 +68,7 @@ int colors_load(struct hal_device *dev)
 	else if (color_map_split(map, dev->info.page_bytes) != 0)
 		err = fail(ENOMEM, "hal.color_map: no memory for %s", path);
 	else
-		err = tell(dev, map);
+		err = apply_map(dev, map);
 	color_map_free(map);
 	return err;
 }

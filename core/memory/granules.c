@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* granules.c - free granules by colour; see granules.h. */
+/* granules.c - allocate granules of device memory by colour; see granules.h. */
 #include "memory/granules.h"
 
 #include <errno.h>
@@ -10,23 +10,23 @@
 #include "util/compiler.h"
 #include "util/error.h"
 
-#define LEVELS 6u /* 64 to that is more than there can be */
+#define LEVELS 6u /* 64^6 is more than any number of granules */
 #define WORD   64u
-#define MANY   16 /* granules of a word that are taken faster together */
-#define SLACK  2u /* beyond an even share; see even_quotas */
+#define MANY   16 /* from this count on, take_word is faster than take_some */
+#define SLACK  2u /* granules allowed beyond an even share; see even_quotas */
 #define BIT(i) (UINT64_C(1) << (i))
 
 struct hal_bk_granules {
 	uint32_t colors, levels;
 	uint64_t granules;
-	uint8_t *color;       /* of each granule */
-	uint64_t *bits;       /* of all colours and levels */
-	size_t pitch;         /* words from one colour's to the next's */
-	size_t level[LEVELS]; /* where that begins in a colour's */
-	uint64_t left[COLOR_MAP_COLORS];
+	uint8_t *color;                  /* colour of each granule */
+	uint64_t *bits;                  /* bitmap trees, one colour after the other */
+	size_t pitch;                    /* words per colour in .bits */
+	size_t level[LEVELS];            /* first word of each level within a colour */
+	uint64_t left[COLOR_MAP_COLORS]; /* free granules per colour */
 };
 
-/* Each bit of mask, lowest first. */
+/* Iterate c over the bits set in mask, lowest first. */
 /* NOLINTBEGIN(bugprone-macro-parentheses): it is a name to declare */
 #define for_each_color(c, mask)                                                          \
 	for (uint64_t rest_##c = (mask), c = 0;                                          \
@@ -34,13 +34,14 @@ struct hal_bk_granules {
 	     rest_##c &= rest_##c - 1)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
+/* Return a word of one level of a colour's tree. */
 static ALWAYS_INLINE uint64_t *word_of(const struct hal_bk_granules *g, uint64_t color,
 				       uint32_t level, uint64_t word)
 {
 	return &g->bits[color * g->pitch + g->level[level] + word];
 }
 
-/* Granule is free, or not any more: as far up as that changes anything. */
+/* Mark a granule free.  A level is updated only if the word below was 0 before. */
 static ALWAYS_INLINE void set_free(struct hal_bk_granules *g, uint64_t color,
 				   uint64_t granule)
 {
@@ -56,9 +57,9 @@ static ALWAYS_INLINE void set_free(struct hal_bk_granules *g, uint64_t color,
 	g->left[color]++;
 }
 
-/* Bit at of a level has nothing under it any more. */
-static ALWAYS_INLINE void clear_up(struct hal_bk_granules *g, uint64_t color,
-				   uint32_t level, uint64_t at)
+/* Clear bit `at` of a level, and the bits above it whose words become 0. */
+static ALWAYS_INLINE void clear_bit(struct hal_bk_granules *g, uint64_t color,
+				    uint32_t level, uint64_t at)
 {
 	for (uint32_t l = level; l < g->levels; l++, at /= WORD) {
 		uint64_t *w = word_of(g, color, l, at / WORD);
@@ -69,13 +70,15 @@ static ALWAYS_INLINE void clear_up(struct hal_bk_granules *g, uint64_t color,
 	}
 }
 
+/* Mark a granule allocated. */
 static ALWAYS_INLINE void set_taken(struct hal_bk_granules *g, uint64_t color,
 				    uint64_t granule)
 {
-	clear_up(g, color, 0, granule);
+	clear_bit(g, color, 0, granule);
 	g->left[color]--;
 }
 
+/* Return the OR of one word over all colours of mask. */
 static ALWAYS_INLINE uint64_t any_of(const struct hal_bk_granules *g, uint64_t mask,
 				     uint32_t level, uint64_t word)
 {
@@ -87,7 +90,8 @@ static ALWAYS_INLINE uint64_t any_of(const struct hal_bk_granules *g, uint64_t m
 	return any;
 }
 
-/* The first word of granules from that on with a free one of mask; there is one. */
+/* Return the first word of level 0, at or after `word`, with a free granule of mask.  The
+ * caller ensures that there is one. */
 static uint64_t next_free_word(const struct hal_bk_granules *g, uint64_t mask,
 			       uint64_t word)
 {
@@ -96,7 +100,7 @@ static uint64_t next_free_word(const struct hal_bk_granules *g, uint64_t mask,
 
 	if (any_of(g, mask, 0, word) != 0)
 		return word;
-	/* Up, until something is to the right of where we are; then down, left first. */
+	/* Go up until a bit right of the path is set, then down along the lowest bits. */
 	for (;; l++) {
 		any = any_of(g, mask, l, at / WORD) &
 		      ~(BIT(at % WORD) | (BIT(at % WORD) - 1));
@@ -113,7 +117,7 @@ static uint64_t next_free_word(const struct hal_bk_granules *g, uint64_t mask,
 	}
 }
 
-/* ---- making ----------------------------------------------------------------------- */
+/* ---- create and free -------------------------------------------------------------- */
 
 int granules_make(const struct color_map *map, struct hal_bk_granules **out)
 {
@@ -121,7 +125,7 @@ int granules_make(const struct color_map *map, struct hal_bk_granules **out)
 	uint64_t words;
 
 	if (g == NULL)
-		return fail(ENOMEM, "no memory for free granules");
+		return fail(ENOMEM, "no memory for an allocator of granules");
 	g->colors = map->channels;
 	g->granules = words = color_map_granules(map);
 	do {
@@ -133,7 +137,7 @@ int granules_make(const struct color_map *map, struct hal_bk_granules **out)
 	g->bits = calloc(g->colors * g->pitch, sizeof(*g->bits));
 	if (g->color == NULL || g->bits == NULL) {
 		granules_free(g);
-		return fail(ENOMEM, "no memory for %llu free granules",
+		return fail(ENOMEM, "no memory for an allocator of %llu granules",
 			    U64(color_map_granules(map)));
 	}
 	for (uint64_t i = 0; i < g->granules; i++) {
@@ -170,9 +174,10 @@ uint32_t granules_color(const struct hal_bk_granules *g, uint32_t granule)
 	return granule < g->granules ? g->color[granule] : COLOR_NONE;
 }
 
-/* ---- how many of each -------------------------------------------------------------- */
+/* ---- shares of the colours --------------------------------------------------------- */
 
-/* "colour 1 has 3 of 40 granules; left: 0: 12, 1: 3, 2: 12": as much as a text holds. */
+/* Fail with the text "colour 1 has 3 of 40 granules needed; free per colour: 0: 12, 1: 3,
+ * 2: 12".  The list is cut after as many colours as fit. */
 static COLD int no_space(const struct hal_bk_granules *g, uint64_t short_of,
 			 uint64_t needed)
 {
@@ -185,15 +190,20 @@ static COLD int no_space(const struct hal_bk_granules *g, uint64_t short_of,
 		n += strlen(text + n);
 	}
 	if ((short_of & (short_of - 1)) == 0)
-		return fail(ENOSPC, "colour %u has %llu of %llu granules; free: %s",
-			    (uint32_t)__builtin_ctzll(short_of),
-			    U64(granules_left(g, short_of)), U64(needed), text);
-	return fail(ENOSPC, "colours 0x%llx have %llu of %llu granules; free: %s",
-		    U64(short_of), U64(granules_left(g, short_of)), U64(needed), text);
+		return fail(
+			ENOSPC,
+			"colour %u has %llu of %llu granules needed; free per colour: %s",
+			(uint32_t)__builtin_ctzll(short_of),
+			U64(granules_left(g, short_of)), U64(needed), text);
+	return fail(
+		ENOSPC,
+		"colours 0x%llx have %llu of %llu granules needed; free per colour: %s",
+		U64(short_of), U64(granules_left(g, short_of)), U64(needed), text);
 }
 
-/* Without weights: even shares, and what one lacks is the others'.  In memory that nobody
- * has used the lowest granules are nearly that: the slack lets all of them be taken. */
+/* Set quota[] to even shares plus SLACK.  If a colour has fewer free granules than its
+ * share, the other colours get the rest.  In unused memory the lowest granules are spread
+ * almost evenly; the slack allows to take exactly these. */
 static int even_quotas(const struct hal_bk_granules *g, uint64_t mask, uint64_t count,
 		       uint64_t *quota)
 {
@@ -218,7 +228,8 @@ static int even_quotas(const struct hal_bk_granules *g, uint64_t mask, uint64_t 
 	return 0;
 }
 
-/* By weight, rounded down; the largest remainders get what is over. */
+/* Set quota[] to shares by weight, rounded down.  Granules that are over go to the
+ * colours with the largest remainders. */
 static int weighed_quotas(const struct hal_bk_granules *g,
 			  const struct hal_bk_colors *colors, uint64_t count,
 			  uint64_t *quota)
@@ -228,7 +239,7 @@ static int weighed_quotas(const struct hal_bk_granules *g,
 	for_each_color (c, colors->mask)
 		sum += colors->weights[c];
 	if (sum == 0)
-		return fail(EINVAL, "all parts of colours 0x%llx are 0",
+		return fail(EINVAL, "all weights of colours 0x%llx are 0",
 			    U64(colors->mask));
 	for_each_color (c, colors->mask) {
 		quota[c] = count * colors->weights[c] / sum;
@@ -249,14 +260,15 @@ static int weighed_quotas(const struct hal_bk_granules *g,
 	return 0;
 }
 
-/* ---- taking, giving ---------------------------------------------------------------- */
+/* ---- allocate and free granules ---------------------------------------------------- */
 
-/* Nobody's share ends among the granules of that word. */
+/* Return whether take_word may be used: all free granules of the word are needed, and no
+ * colour's quota ends within it. */
 static bool whole_word_fits(const struct hal_bk_granules *g, uint64_t mask, uint64_t word,
 			    uint64_t count, const uint64_t *quota)
 {
 	if (count < WORD || __builtin_popcountll(any_of(g, mask, 0, word)) < MANY)
-		return false; /* or it is less work one by one */
+		return false; /* few granules: take_some is faster */
 	for_each_color (c, mask)
 		if (quota[c] <= WORD &&
 		    quota[c] <= (uint64_t)__builtin_popcountll(*word_of(g, c, 0, word)))
@@ -264,7 +276,8 @@ static bool whole_word_fits(const struct hal_bk_granules *g, uint64_t mask, uint
 	return true;
 }
 
-/* All that is free of the word; colours one by one, then granules in order. */
+/* Allocate all free granules of a word.  Update the trees colour by colour, then write
+ * the granules to out in order.  Return the end of out. */
 static uint32_t *take_word(struct hal_bk_granules *g, uint64_t mask, uint64_t word,
 			   uint64_t *count, uint64_t *quota, uint32_t *out)
 {
@@ -280,14 +293,15 @@ static uint32_t *take_word(struct hal_bk_granules *g, uint64_t mask, uint64_t wo
 		quota[c] -= n;
 		g->left[c] -= n;
 		*word_of(g, c, 0, word) = 0;
-		clear_up(g, c, 1, word);
+		clear_bit(g, c, 1, word);
 	}
 	for (; taken != 0; taken &= taken - 1, --*count)
 		*out++ = (uint32_t)(word * WORD + (uint64_t)__builtin_ctzll(taken));
 	return out;
 }
 
-/* Granule by granule: colours leave the mask where their shares end. */
+/* Allocate free granules of a word one by one, up to *count.  Remove a colour from *mask
+ * when its quota is used up.  Return the end of out. */
 static uint32_t *take_some(struct hal_bk_granules *g, uint64_t *mask, uint64_t word,
 			   uint64_t *count, uint64_t *quota, uint32_t *out)
 {
@@ -337,7 +351,7 @@ int granules_take_run(struct hal_bk_granules *g, uint64_t mask, uint64_t count,
 	for (uint64_t i = 0; i < g->granules && run < count; i++) {
 		uint64_t here = any_of(g, mask, 0, i / WORD);
 
-		if (here == 0) { /* none of these 64 */
+		if (here == 0) { /* skip the whole word */
 			run = 0;
 			i |= WORD - 1;
 			continue;
@@ -354,8 +368,8 @@ int granules_take_run(struct hal_bk_granules *g, uint64_t mask, uint64_t count,
 	if (run < count) {
 		*first = (uint32_t)longest;
 		return fail(ENOSPC,
-			    "%llu granules in a row on colours 0x%llx, the longest free "
-			    "row has %llu",
+			    "no %llu contiguous granules are free on colours 0x%llx; the "
+			    "longest free run has %llu",
 			    U64(count), U64(mask), U64(longest));
 	}
 	for (uint64_t i = *first; i < *first + count; i++)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * granules.h - which granules of a device's memory are free, by colour.
+ * granules.h - allocate granules of device memory by colour, for backends that place
+ * memory themselves.
  *
- * Of each colour the free granules are a set: bits, with a bit over each 64 of them that
- * says whether any is left, and so on up to one word.  The lowest free granule of some
- * colours, whatever has been taken and given back before, is found in a step a level, so
- * in constant time; and what is taken lies in the order of addresses, where neighbours
- * are on the channels that the device's own hash gives them.  A bit a granule and colour
- * is less than the links of lists, which would forget that order.
+ * The free granules of each colour form a bitmap tree.  A bit of the lowest level is a
+ * granule; a bit of each higher level says whether any of 64 bits below is set; the top
+ * level is one word.  So the lowest free granule of a set of colours is found in one step
+ * per level.  Granules are allocated in the order of their addresses, whatever was
+ * allocated and freed before.  Free lists would need more memory and lose that order.
  *
- * One thread at a time.
+ * Functions on one allocator must not run concurrently.
  */
 #ifndef HAL_MEMORY_GRANULES_H
 #define HAL_MEMORY_GRANULES_H
@@ -22,27 +22,30 @@
 
 struct hal_bk_granules;
 
-/* All granules of the map but those whose colour is not known; the map is not needed
- * after that.  -ENOMEM. */
+/* Create an allocator with all granules of map free, except those of unknown colour.  The
+ * allocator does not refer to map afterwards.  Return 0 or -ENOMEM. */
 int granules_make(const struct color_map *map, struct hal_bk_granules **out);
-/* NULL is let pass. */
+/* Free g; NULL is allowed. */
 void granules_free(struct hal_bk_granules *g);
 
-/* count granules of these colours, lowest first, to out.  With weights exactly in that
- * ratio (rounded to whole granules); without, evenly: none is two granules beyond its
- * share while others have any.  -ENOSPC: the text names the colours that are short, and
- * what is left of each; nothing is taken. */
+/* Allocate count granules of the given colours, the lowest ones, and write their numbers
+ * to out.  With weights, the colours get exactly that ratio, rounded to whole granules.
+ * Without weights, they get even shares: no colour gets more than two granules beyond its
+ * share while others have free ones.  Return 0; -EINVAL if all weights are 0; or -ENOSPC,
+ * with a text that names the colours that are short, and nothing allocated. */
 int granules_take(struct hal_bk_granules *g, const struct hal_bk_colors *colors,
 		  uint64_t count, uint32_t *out);
-/* count of these colours in a row, the lowest such place, to *first.  -ENOSPC: *first is
- * how long the longest row is.  In time that goes with the device's memory. */
+/* Allocate count contiguous granules of these colours, at the lowest possible address,
+ * and set *first to the first.  Return 0, or -ENOSPC with *first set to the length of the
+ * longest free run.  Takes time proportional to the size of the device's memory. */
 int granules_take_run(struct hal_bk_granules *g, uint64_t mask, uint64_t count,
 		      uint32_t *first);
+/* Free count granules. */
 void granules_give(struct hal_bk_granules *g, const uint32_t *granules, uint64_t count);
 
-/* How many are free in these colours. */
+/* Return the number of free granules of these colours. */
 uint64_t granules_left(const struct hal_bk_granules *g, uint64_t mask);
-/* Of a granule; COLOR_NONE. */
+/* Return the colour of a granule, or COLOR_NONE if it is unknown or no granule. */
 uint32_t granules_color(const struct hal_bk_granules *g, uint32_t granule);
 
 #endif

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quota.c - how much memory a partition and a device have left. */
+/*
+ * quota.c - count the memory of partitions and devices against their limits.
+ *
+ * device.memory.taken is the sum of all quotas and of the bytes used by partitions
+ * without quota.  A charge adds to its counter only if the sum stays within the limit, so
+ * threads need no lock.
+ */
 #include "memory/quota.h"
 
 #include <errno.h>
@@ -14,8 +20,8 @@ uint64_t memory_left(const struct hal_device *dev)
 	return taken < dev->info.memory_bytes ? dev->info.memory_bytes - taken : 0;
 }
 
-/* bytes more under *used, if that does not go over limit; else false, and what is left.
- */
+/* Add bytes to *used if the sum does not exceed limit.  Otherwise return false.  Set
+ * *left to the bytes that were left before. */
 static bool charge_under(counter *used, uint64_t limit, uint64_t bytes, uint64_t *left)
 {
 	uint64_t now = counter_get(used);
@@ -32,12 +38,15 @@ int memory_promise(struct hal_device *dev, uint64_t bytes)
 {
 	uint64_t limit = dev->info.memory_bytes, left;
 
-	/* A device that does not say how much it has decides by itself. */
+	/* If the device does not report its memory size, its backend refuses allocations.
+	 */
 	if (charge_under(&dev->memory.taken, limit != 0 ? limit : UINT64_MAX, bytes,
 			 &left))
 		return 0;
-	return fail(ENOSPC, "%llu bytes of memory asked for, %llu of %llu are left on %s",
-		    U64(bytes), U64(left), U64(limit), dev->name);
+	return fail(
+		ENOSPC,
+		"%llu bytes of memory requested, but only %llu of %llu are free on %s",
+		U64(bytes), U64(left), U64(limit), dev->name);
 }
 
 void memory_unpromise(struct hal_device *dev, uint64_t bytes)
@@ -51,7 +60,8 @@ static COLD int charge_failed(const struct hal_partition *part, uint64_t bytes,
 	char text[64];
 
 	partition_describe(part, text, sizeof(text));
-	return fail(ENOSPC, "%s of %llu bytes: %llu are left of the %s of %s", what,
+	return fail(ENOSPC,
+		    "no space for %s of %llu bytes: %llu are left of the %s of %s", what,
 		    U64(bytes), U64(left), of, text);
 }
 

@@ -1,28 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quota.h - how much memory a partition and a device have left; any thread. */
+/* quota.h - count the memory of partitions and devices against their limits.  Any thread,
+ * unless a comment says otherwise. */
 #ifndef HAL_MEMORY_QUOTA_H
 #define HAL_MEMORY_QUOTA_H
 
 #include "loop/device.h"
 #include "space/partition.h"
 
+/* Charge bytes to the quota of part, or to the free memory of its device if it has no
+ * quota.  Return 0 or -ENOSPC; `what` begins the error text, as in "a buffer". */
 int partition_charge(struct hal_partition *part, uint64_t bytes, const char *what);
+/* Undo partition_charge. */
 void partition_release(struct hal_partition *part, uint64_t bytes);
-/* A buffer of a partition that evicts, wherever it will be. */
+/* Charge a buffer to the memory_limit of part, a partition with eviction.  Return 0 or
+ * -ENOSPC. */
 int limit_charge(struct hal_partition *part, uint64_t bytes);
 void limit_release(struct hal_partition *part, uint64_t bytes);
-/* Bytes that may still be promised to somebody. */
+/* Reserve bytes of device memory for a quota.  Return 0 or -ENOSPC. */
 int memory_promise(struct hal_device *dev, uint64_t bytes);
 void memory_unpromise(struct hal_device *dev, uint64_t bytes);
+/* Return how many bytes of device memory are neither reserved nor used. */
 uint64_t memory_left(const struct hal_device *dev);
 
-/* ---- by the engine ------------------------------------------------------------------- */
+/* ---- engine thread only ------------------------------------------------------------ */
 
-/* Change the quota of p, which the device has promised it, to `to` bytes; 0: leave it.
- * -ENOSPC: the device has not so much. */
+/* Change the quota of p, and the device memory reserved for it, to `to` bytes; 0: no
+ * change.  Return 0, or -ENOSPC if the device has too little free memory. */
 int quota_change(struct hal_partition *p, uint64_t to);
-/* Take back what quota_change has done, because p has not moved after all, as far as
- * others have not taken, or p itself used, what was in between. */
+/* Restore the quota to p->quota_before, because the resize of p has failed.  If the
+ * resize lowered it, raise it again, unless other partitions have taken the memory since.
+ * If the resize raised it, lower it again, but not below the bytes that p uses by now. */
 void quota_undo(struct hal_partition *p);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recolor.c - a buffer goes to other memory channels while work goes on. */
+/* recolor.c - move a buffer to other memory channels while its partition keeps working.
+ */
 #include "memory/recolor.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include "sched/urgency.h"
 #include "util/error.h"
 
-/* A command uses memory mem. */
+/* Return whether r uses the memory with backend handle mem. */
 static bool record_uses(const struct record *r, const void *mem)
 {
 	const void *used[RECORD_MEMORY_MAX];
@@ -26,7 +27,8 @@ static bool record_uses(const struct record *r, const void *mem)
 	return false;
 }
 
-/* What a journal does not tell otherwise: it has no arguments. */
+/* Return whether r, a command of q, uses m's buffer.  A journal has no command arguments,
+ * so it records the answer, and a replay reads it. */
 static bool record_uses_buffer(const struct recolor *m, const struct hal_queue *q,
 			       const struct record *r)
 {
@@ -37,13 +39,14 @@ static bool record_uses_buffer(const struct recolor *m, const struct hal_queue *
 	return does;
 }
 
-/* Of the partition that m is about, and not the queue that moves it. */
-static bool concerns(const struct recolor *m, const struct hal_queue *q)
+/* Return whether q belongs to m's partition and is not the queue that moves the buffer.
+ */
+static bool may_conflict(const struct recolor *m, const struct hal_queue *q)
 {
 	return q != m->queue && q->home == m->queue->home;
 }
 
-/* fn(m, q) of each queue of the partition. */
+/* Call fn(m, q) for each queue q of m's partition. */
 static void for_each_queue(struct recolor *m,
 			   void (*fn)(struct recolor *m, struct hal_queue *q))
 {
@@ -51,9 +54,9 @@ static void for_each_queue(struct recolor *m,
 		fn(m, container_of(it, struct hal_queue, on_partition));
 }
 
-/* ---- who uses it ------------------------------------------------------------------- */
+/* ---- in-flight commands that use the buffer ---------------------------------------- */
 
-/* The device has, or keeps, a command of q that uses it. */
+/* Return whether an in-flight command of q uses m's buffer, running or suspended. */
 static bool queue_uses(const struct recolor *m, const struct hal_queue *q)
 {
 	const struct inflight *f = q->oldest;
@@ -70,7 +73,7 @@ static bool recolor_in_use(const struct recolor *m)
 		const struct hal_queue *q =
 			container_of(it, struct hal_queue, on_partition);
 
-		if (concerns(m, q) && queue_uses(m, q))
+		if (may_conflict(m, q) && queue_uses(m, q))
 			return true;
 	}
 	return false;
@@ -119,7 +122,7 @@ struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *
 	return m;
 }
 
-/* ---- holding others ---------------------------------------------------------------- */
+/* ---- parking queues that use the buffer -------------------------------------------- */
 
 static void park_queue(struct hal_queue *q)
 {
@@ -127,8 +130,9 @@ static void park_queue(struct hal_queue *q)
 	q->memory.parked = true;
 }
 
-/* It may look again; if it uses something else that is moved it is back soon. */
-static void unpark(struct recolor *m, struct hal_queue *q)
+/* Have q check its next command again.  If that uses another moving buffer, q is parked
+ * again. */
+static void unpark_queue(struct recolor *m, struct hal_queue *q)
 {
 	(void)m;
 	if (!q->memory.parked)
@@ -137,8 +141,8 @@ static void unpark(struct recolor *m, struct hal_queue *q)
 	queue_todo(q);
 }
 
-/* Something is being moved for whose sake q is looked at. */
-static bool concerned(const struct hal_queue *q)
+/* Return whether a buffer of q's partition is being moved. */
+static bool has_moving_buffer(const struct hal_queue *q)
 {
 	hal_list_for_each (it, &q->dev->memory.recolors) {
 		const struct recolor *m = container_of(it, struct recolor, on_device);
@@ -149,13 +153,14 @@ static bool concerned(const struct hal_queue *q)
 	return false;
 }
 
-/* Its flags are as they should be. */
-static void watch(struct recolor *m, struct hal_queue *q)
+/* Set or clear the flags of q that have its commands checked. */
+static void update_watch(struct recolor *m, struct hal_queue *q)
 {
 	(void)m;
 	q->memory_watched = false;
 	q->slow &= ~SLOW_RECOLOR;
-	if (!concerned(q) && !q->home->memory.bimodal && q->home->memory.evict == NULL)
+	if (!has_moving_buffer(q) && !q->home->memory.bimodal &&
+	    q->home->memory.evict == NULL)
 		return;
 	q->memory_watched = true;
 	q->slow |= SLOW_RECOLOR;
@@ -163,15 +168,15 @@ static void watch(struct recolor *m, struct hal_queue *q)
 
 void recolor_enter(struct hal_queue *q)
 {
-	watch(NULL, q);
+	update_watch(NULL, q);
 	if (q->home->memory.bimodal)
 		q->stepping |= STEP_INSIDE;
 }
 
-/* What it would be given next uses the buffer. */
-static void hold_queue(struct recolor *m, struct hal_queue *q)
+/* Withdraw q from the policy and park it, if its next command uses m's buffer. */
+static void hold_if_used(struct recolor *m, struct hal_queue *q)
 {
-	if (!concerns(m, q) || !q->runnable || !record_uses_buffer(m, q, q->next))
+	if (!may_conflict(m, q) || !q->runnable || !record_uses_buffer(m, q, q->next))
 		return;
 	queue_withdraw(q, HAL_POLICY_HELD);
 	park_queue(q);
@@ -184,9 +189,10 @@ int recolor_lets(struct hal_queue *q, const struct record *r)
 	hal_list_for_each (it, &q->dev->memory.recolors) {
 		const struct recolor *m = container_of(it, struct recolor, on_device);
 
-		if (!concerns(m, q) || !record_uses_buffer(m, q, r))
+		if (!may_conflict(m, q) || !record_uses_buffer(m, q, r))
 			continue;
-		/* First: it does not look again itself, for which nothing changed. */
+		/* q becomes blocked, which other queues may wait for.  Wake them before q
+		 * is parked: q itself need not check again. */
 		bimodal_look(q->home);
 		park_queue(q);
 		return 0;
@@ -208,32 +214,33 @@ void recolor_free(struct hal_buffer *buf, void *to)
 	atomic_store(&buf->recolored, false);
 }
 
-/* ---- its way ----------------------------------------------------------------------- */
+/* ---- steps of a move --------------------------------------------------------------- */
 
-/* It has memory where it goes, which its pieces are told. */
-static int find_new_memory(struct recolor *m)
+/* Allocate m->to unless it is allocated, and set it as the destination of the copies.
+ * Return as recolor_begin. */
+static int allocate_target(struct recolor *m)
 {
-	int may;
+	int ready;
 
 	if (m->buf == NULL || m->to != NULL)
 		return 1;
-	may = evict_lets_move(m->queue, m);
-	for (uint32_t i = 0; may > 0 && i < m->block->slots; i++)
+	ready = evict_lets_move(m->queue, m);
+	for (uint32_t i = 0; ready > 0 && i < m->block->slots; i++)
 		m->block->rec[i].cmd.copy.dst = m->to;
-	return may;
+	return ready;
 }
 
 int recolor_begin(struct recolor *m)
 {
 	struct hal_queue *q = m->queue;
-	int may = find_new_memory(m);
+	int ready = allocate_target(m);
 
-	if (may <= 0)
-		return may;
+	if (ready <= 0)
+		return ready;
 	if (list_empty(&m->on_device)) {
 		list_add_before(&q->dev->memory.recolors, &m->on_device);
-		for_each_queue(m, watch);
-		for_each_queue(m, hold_queue);
+		for_each_queue(m, update_watch);
+		for_each_queue(m, hold_if_used);
 	}
 	m->waits = recolor_in_use(m);
 	q->parked = m->waits;
@@ -246,10 +253,12 @@ void recolor_look(struct hal_queue *q)
 	hal_list_for_each (it, &q->dev->memory.recolors) {
 		struct recolor *m = container_of(it, struct recolor, on_device);
 
-		if (!m->waits || !concerns(m, q))
+		if (!m->waits || !may_conflict(m, q))
 			continue;
 		m->waits = false;
-		queue_unpark(m->queue); /* killed meanwhile, it may be elsewhere */
+		/* The queue may be parked at an earlier record, if a kill has rewound it;
+		 * it then only checks again. */
+		queue_unpark(m->queue);
 		queue_todo(m->queue);
 	}
 }
@@ -271,8 +280,8 @@ int recolor_end(struct recolor *m, int dropped)
 	if (list_empty(&m->on_device))
 		return err;
 	list_del(&m->on_device);
-	for_each_queue(m, watch);
-	for_each_queue(m, unpark);
+	for_each_queue(m, update_watch);
+	for_each_queue(m, unpark_queue);
 	return err;
 }
 

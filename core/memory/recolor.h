@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recolor.h - a buffer goes to other memory channels while work goes on; by the engine.
+ * recolor.h - move a buffer to other memory channels while its partition keeps working.
+ * Engine thread only, unless a comment says otherwise.
  *
- * It is three records of a queue of the buffer's partition:
+ * A move consists of three records in a queue of the buffer's partition:
  *
- *   REC_RECOLOR   from here on no other queue's command that uses the buffer is given to
- *                 the device; passed when the device has none of those any more
- *   REC_BLOCK     copies to memory that was allocated for it, in pieces: other queues'
- *                 commands take their turns in between
- *   REC_RECOLORED when all before it has ended: the buffer and that memory are exchanged
- *                 (hal_bk_cold.mem_swap), the old one is freed, the others go on
+ *   REC_RECOLOR   From now on no other queue may issue a command that uses the buffer.
+ *                 The record completes when no such command is in flight.
+ *   REC_BLOCK     Copies to newly allocated memory, in pieces, so that commands of other
+ *                 queues can run in between.
+ *   REC_RECOLORED After all copies: exchange the buffer's memory with the new memory
+ *                 (hal_bk_cold.mem_swap), free the old one, and let the other queues
+ *                 issue again.
  *
- * So the buffer's address on the device stays, and what of the partition does not use it
- * goes on.  Its queues are watched meanwhile: their commands are looked at; else nothing
- * of all this costs anything.
+ * The buffer's device address stays, and commands that do not use the buffer continue.
+ * During the move the partition's queues are watched (hal_queue.memory_watched): each of
+ * their commands is checked before it is issued.
  */
 #ifndef HAL_MEMORY_RECOLOR_H
 #define HAL_MEMORY_RECOLOR_H
@@ -21,46 +23,52 @@
 #include "command/queue.h"
 #include "space/partition.h"
 
+/* A move of a buffer to other channels. */
 struct recolor {
-	uint32_t refs; /* of the two records; the engine's once they are there */
-	struct hal_queue *queue; /* whose they are */
-	struct hal_buffer *buf;  /* NULL: of a journal, there is no memory */
-	/* Of mem_alloc: where it goes; then where it was.  NULL: not known yet, of a
-	 * partition with more than its quota (evict.h), and .block to be told. */
+	uint32_t refs; /* records that refer to it; the engine's once submitted */
+	struct hal_queue *queue; /* the queue of these records */
+	struct hal_buffer *buf;  /* NULL: a replay, which has no memory */
+	/* The new memory; after the exchange the old one.  NULL: it is allocated when the
+	 * move begins, and then set in the copies of .block (partitions with eviction).
+	 */
 	void *to;
-	struct block *block;         /* its pieces, until it begins */
-	struct hal_bk_colors colors; /* where that is */
+	struct block *block;         /* the copies; valid until they begin */
+	struct hal_bk_colors colors; /* channels of the new memory */
 	uint8_t weights[HAL_BK_COLORS_MAX];
 	/* The engine's. */
-	struct list on_device; /* on device.recolors, from REC_RECOLOR on */
-	bool waits;            /* for commands that the device has */
+	struct list on_device; /* on device.memory.recolors, from REC_RECOLOR on */
+	bool waits;            /* for in-flight commands that use the buffer */
 };
 
-/* One reference; any thread.  c NULL: of a journal.  NULL: -ENOMEM. */
+/* Allocate a move, with one reference.  c is NULL in a replay.  Return NULL with the
+ * error text if memory is short.  Any thread. */
 struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *to,
 			     const struct hal_bk_colors *c);
-/* REC_RECOLOR is next in its queue: 1, it is over.  0: that is parked; -errno: there is
- * no room where the buffer goes. */
+/* Handle REC_RECOLOR, which is next in its queue.  Return 1 if it is complete, 0 if the
+ * queue was parked, or -errno if there is no memory on the new channels. */
 int recolor_begin(struct recolor *m);
-/* REC_RECOLORED has ended; or was dropped, for the error of its queue, and the buffer
- * stays where it is.  What the device answered. */
+/* Handle the end of REC_RECOLORED: exchange the memories and let the other queues issue.
+ * dropped is the error of the queue if it has failed: then the buffer stays where it is.
+ * Return 0, or -errno if the device refused the exchange. */
 int recolor_end(struct recolor *m, int dropped);
-/* Memory that was allocated for buf to go to is not needed. */
+/* Free `to`, the memory allocated for a move of buf (or NULL), and end the move. */
 void recolor_free(struct hal_buffer *buf, void *to);
-/* A record of it has gone. */
+/* Drop the reference of one record, and free m with the last one. */
 void recolor_put(struct recolor *m);
 
-/* The next command, r, of q, which is watched, may be given to the device: 1.  0: it uses
- * what is being moved or is not there (evict.h, bimodal.h), and q is parked until that is
- * over; -errno: that will never be. */
+/* Check r, the next command of q, a watched queue.  Return 1 if r may be issued.  Return
+ * 0 if q was parked, because r uses a buffer that is moving or evicted (evict.h), or has
+ * to wait for another placement (bimodal.h).  Return -errno if r can never be issued. */
 int recolor_lets(struct hal_queue *q, const struct record *r);
-/* A command of q that the device had is over, whatever came of it. */
+/* Continue the moves that wait for a command of q, which has completed, failed or been
+ * dropped. */
 void recolor_look(struct hal_queue *q);
-/* A new queue of part. */
+/* Set the flags of q, a new queue, that watched queues have. */
 void recolor_enter(struct hal_queue *q);
 
-/* -EBUSY: the device keeps a command that uses it of a queue that somebody has suspended,
- * so that it would wait for as long as he likes. */
+/* Return -EBUSY if the device keeps a command that uses buf of a queue that the
+ * application has suspended.  A move would have to wait until the application resumes
+ * that queue. */
 int recolor_check(const struct hal_buffer *buf);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* residency.c - what memory does when a turn or a stop tells it of something. */
+/* residency.c - core/memory's entry points for lower modules (struct residency in
+ * loop/device.h). */
 #include "memory/residency.h"
 
 #include "memory/bimodal.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* residency.h - what memory does when a turn or a stop tells it of something. */
+/* residency.h - core/memory's entry points for lower modules (struct residency in
+ * loop/device.h). */
 #ifndef HAL_MEMORY_RESIDENCY_H
 #define HAL_MEMORY_RESIDENCY_H
 

@@ -193,7 +193,7 @@ static void rows(void **state)
 	assert_int_equal(first, 100);
 	assert_int_equal(granules_take_run(g, 7, 800, &longest), -ENOSPC);
 	assert_int_equal(longest, 770);
-	assert_non_null(strstr(hal_last_error(), "the longest free row has 770"));
+	assert_non_null(strstr(hal_last_error(), "the longest free run has 770"));
 	assert_int_equal(granules_take_run(g, 7, 770, &first), 0);
 	assert_int_equal(first, 230);
 	granules_free(g);
