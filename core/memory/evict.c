@@ -187,8 +187,8 @@ static void free_host_bytes(struct evictable *ev)
 	ev->bytes = NULL;
 }
 
-/* The contents are in host memory: free the device memory.  If the copy or that failed,
- * keep the buffer on the device for good. */
+/* The contents are in host memory: free the device memory.  If the copy or mem_out
+ * failed, keep the buffer on the device for good. */
 static void finish_eviction(struct evictable *ev)
 {
 	struct hal_buffer *buf = ev->buf;
@@ -525,7 +525,8 @@ static COLD int too_large(const struct hal_queue *q, uint64_t bytes, uint32_t n)
 	partition_describe(q->home, text, sizeof(text));
 	return fail(ENOSPC,
 		    "its %u buffers have %llu bytes in total, but the quota of %s is "
-		    "%llu bytes, so they are never on the device at once",
+		    "%llu bytes, so they can never be on the device "
+		    "at once",
 		    n, U64(bytes), text, U64(counter_get(&q->home->memory.quota)));
 }
 

@@ -36,16 +36,18 @@ void granules_free(struct hal_bk_granules *g);
 int granules_take(struct hal_bk_granules *g, const struct hal_bk_colors *colors,
 		  uint64_t count, uint32_t *out);
 /* Allocate count contiguous granules of these colours, at the lowest possible address,
- * and set *first to the first.  Return 0, or -ENOSPC with *first set to the length of the
- * longest free run.  Takes time proportional to the size of the device's memory. */
+ * and write the first one's number to *first.  Return 0, or -ENOSPC with *first set to
+ * the length of the longest free run.  Takes time proportional to the size of the
+ * device's memory. */
 int granules_take_run(struct hal_bk_granules *g, uint64_t mask, uint64_t count,
 		      uint32_t *first);
-/* Free count granules. */
+/* Free the granules with these `count` numbers. */
 void granules_give(struct hal_bk_granules *g, const uint32_t *granules, uint64_t count);
 
 /* Return the number of free granules of these colours. */
 uint64_t granules_left(const struct hal_bk_granules *g, uint64_t mask);
-/* Return the colour of a granule, or COLOR_NONE if it is unknown or no granule. */
+/* Return the colour of a granule, or COLOR_NONE if the colour is unknown or there is no
+ * such granule. */
 uint32_t granules_color(const struct hal_bk_granules *g, uint32_t granule);
 
 #endif

@@ -51,7 +51,8 @@ int recolor_begin(struct recolor *m);
  * dropped is the error of the queue if it has failed: then the buffer stays where it is.
  * Return 0, or -errno if the device refused the exchange. */
 int recolor_end(struct recolor *m, int dropped);
-/* Free `to`, the memory allocated for a move of buf (or NULL), and end the move. */
+/* Free `to`, the memory allocated for a move of buf (or NULL), and clear buf->recolored.
+ */
 void recolor_free(struct hal_buffer *buf, void *to);
 /* Drop the reference of one record, and free m with the last one. */
 void recolor_put(struct recolor *m);
@@ -63,12 +64,11 @@ int recolor_lets(struct hal_queue *q, const struct record *r);
 /* Continue the moves that wait for a command of q, which has completed, failed or been
  * dropped. */
 void recolor_look(struct hal_queue *q);
-/* Set the flags of q, a new queue, that watched queues have. */
+/* Set the flags of q, a new queue, if its commands have to be checked. */
 void recolor_enter(struct hal_queue *q);
 
-/* Return -EBUSY if the device keeps a command that uses buf of a queue that the
- * application has suspended.  A move would have to wait until the application resumes
- * that queue. */
+/* Return -EBUSY if the application has suspended a queue inside a command that uses buf.
+ * A move would have to wait until the application resumes that queue. */
 int recolor_check(const struct hal_buffer *buf);
 
 #endif

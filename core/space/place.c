@@ -177,7 +177,8 @@ void place_fill(struct place *p, const struct place_rect *r, uint32_t owner)
 
 /* ---- owner ------------------------------------------------------------------------ */
 
-/* Return the owner of a held unit: that of the nearest start at or left of it. */
+/* Return the owner of a held unit: the one of the nearest .starts bit at or left of it.
+ */
 static uint32_t unit_owner(const struct place *p, uint32_t row, uint32_t col)
 {
 	const uint64_t *starts = row_of(p, p->starts, row);

@@ -247,7 +247,7 @@ int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,
 			struct hal_partition *p = container_of(
 				moves[i].part, struct hal_partition, sched.policy_view);
 
-			/* A moving partition already holds two places. */
+			/* A moving partition already holds its old and its new place. */
 			if (p->moving.units != 0)
 				return fail(
 					EBUSY,
