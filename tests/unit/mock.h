@@ -38,7 +38,8 @@ struct mock_control {
 	/* Polls answer -EIO from now on. */
 	void (*lose)(void *native);
 	/* Suspends and resizes that were asked for are done now; KILL drops what is in
-	 * flight of the queue, FOLD and SAVE keep it, after it has run ns. */
+	 * flight of the queue, FOLD and SAVE keep it, after it has run ns.  DRAIN is done
+	 * when the last command in flight of the queue ends. */
 	void (*quiet)(void *native, uint64_t ns);
 	/* The next n resumes, suspends answer err. */
 	void (*refuse_resume)(void *native, uint32_t n, int err);

@@ -28,6 +28,7 @@ struct mock_queue {
 	uint32_t mode; /* asked to suspend; UINT32_MAX: not */
 	uint64_t cookie;
 	int quiet_due;
+	int drains; /* HAL_BK_QUIET comes after its last command */
 };
 
 struct mock_command {
@@ -522,6 +523,31 @@ static void event(struct mock *m, uint32_t kind, int status, uint64_t cookie,
 		(void)!write(m->event_fd, &one, sizeof(one));
 }
 
+/* Commands of q that have not ended. */
+static uint32_t commands_of(const struct mock *m, const struct mock_queue *q)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < m->count; i++)
+		n += m->commands[i].queue == q;
+	return n;
+}
+
+/* End the command at i, and the DRAIN of its queue if that waited for it. */
+static void end_command(struct mock *m, uint32_t i, uint64_t start, int status,
+			const char *text)
+{
+	struct mock_queue *q = m->commands[i].queue;
+
+	event(m, HAL_BK_DONE, status, m->commands[i].cmd.cookie, start, text);
+	drop_command(m, i);
+	if (!q->drains || commands_of(m, q) != 0)
+		return;
+	q->drains = 0;
+	event(m, HAL_BK_QUIET, 0, q->cookie, m->now, "");
+	m->events[m->event_count - 1].bytes_written = 0;
+}
+
 /* What FOLD and SAVE have stopped, until it is resumed. */
 static int frozen(const struct mock_queue *q)
 {
@@ -558,8 +584,7 @@ static void control_complete(void *native, uint32_t n, uint64_t ns)
 		uint32_t i = oldest(m);
 
 		m->now += ns;
-		event(m, HAL_BK_DONE, 0, m->commands[i].cmd.cookie, start, "");
-		drop_command(m, i);
+		end_command(m, i, start, 0, "");
 	}
 	pthread_mutex_unlock(&m->lock);
 }
@@ -573,8 +598,7 @@ static void control_complete_together(void *native, uint32_t n, uint64_t ns)
 	start = m->now;
 	m->now += ns;
 	while (n-- > 0 && m->count > 0) {
-		event(m, HAL_BK_DONE, 0, m->commands[0].cmd.cookie, start, "");
-		drop_command(m, 0);
+		end_command(m, 0, start, 0, "");
 	}
 	pthread_mutex_unlock(&m->lock);
 }
@@ -585,8 +609,7 @@ static void control_fault(void *native, int status, const char *text)
 
 	pthread_mutex_lock(&m->lock);
 	if (m->count > 0) {
-		event(m, HAL_BK_DONE, status, m->commands[0].cmd.cookie, m->now, text);
-		drop_command(m, 0);
+		end_command(m, 0, m->now, status, text);
 	}
 	pthread_mutex_unlock(&m->lock);
 }
@@ -645,6 +668,9 @@ static void control_quiet(void *native, uint64_t ns)
 			drop_command(m, c);
 		}
 		q->quiet_due = 0;
+		q->drains = q->mode == HAL_SUSPEND_DRAIN && commands_of(m, q) != 0;
+		if (q->drains)
+			continue;
 		event(m, HAL_BK_QUIET, 0, q->cookie, frozen(q) ? start : m->now, "");
 		m->events[m->event_count - 1].bytes_written =
 			frozen(q) ? MOCK_SAVED_BYTES : 0;
