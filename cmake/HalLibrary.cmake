@@ -2,7 +2,9 @@
 # libaccelhal.so: the core and one object library a backend, so that each side sees only
 # the headers it may include.
 #   accelhal, accelhal::hal  the shared library
-#   accelhal_internal        the same objects, static, nothing hidden: white-box tests
+#   accelhal_internal        the same objects, static, nothing hidden: white-box programs
+#   accelhal_checked, accelhal_internal_checked
+#                            the same with the assertions of docs/state.md: what tests link
 #   hal_lib                  lib/: what the core and the tools share
 
 add_library(hal_headers INTERFACE)
@@ -68,25 +70,58 @@ endforeach()
 
 set(hal_libs hal_lib PkgConfig::CK PkgConfig::INIH Threads::Threads ${CMAKE_DL_LIBS} m)
 
-add_library(accelhal SHARED ${objects})
-add_library(accelhal::hal ALIAS accelhal)
-set_target_properties(accelhal PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0
-	EXPORT_NAME hal LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} INSTALL_RPATH "")
-target_include_directories(accelhal INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-	$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(accelhal PRIVATE ${hal_libs})
-set(map ${PROJECT_SOURCE_DIR}/hal.map)
-if(EXISTS ${map})
-	target_link_options(accelhal PRIVATE -Wl,--version-script=${map})
-	set_target_properties(accelhal PROPERTIES LINK_DEPENDS ${map})
-endif()
-if(NOT HAL_SANITIZE)
-	target_link_options(accelhal PRIVATE -Wl,--no-undefined)
+# The files that differ without NDEBUG, compiled once more; the rest of the core is the same.
+set(checked core/command/flow.c core/command/check.c core/memory/check.c core/memory/residency.c
+	core/space/check.c core/space/moves.c)
+set(checked_objects ${objects})
+if(HAL_BUILD_TESTS)
+	list(TRANSFORM checked PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE sources)
+	add_library(hal_checked OBJECT ${sources})
+	target_include_directories(hal_checked PRIVATE ${PROJECT_SOURCE_DIR}/core)
+	target_link_libraries(hal_checked PRIVATE hal_headers hal_hot hal_warnings hal_lib
+		PkgConfig::CK Threads::Threads)
+	target_compile_options(hal_checked PRIVATE -UNDEBUG)
+	set_target_properties(hal_checked PROPERTIES POSITION_INDEPENDENT_CODE ON)
+	string(REPLACE ";" "|" pattern "${checked}")
+	list(REMOVE_ITEM checked_objects $<TARGET_OBJECTS:hal_core>)
+	list(APPEND checked_objects $<TARGET_OBJECTS:hal_checked>
+		"$<FILTER:$<TARGET_OBJECTS:hal_core>,EXCLUDE,/(${pattern})[.]o>")
 endif()
 
-add_library(accelhal_internal STATIC EXCLUDE_FROM_ALL ${objects})
-target_include_directories(accelhal_internal INTERFACE ${PROJECT_SOURCE_DIR}
-	${PROJECT_SOURCE_DIR}/core ${PROJECT_SOURCE_DIR}/backends ${PROJECT_SOURCE_DIR}/npu-rtl
-	${HAL_GENERATED_DIR})
-target_link_libraries(accelhal_internal INTERFACE npu_regs_headers)
-target_link_libraries(accelhal_internal PUBLIC ${hal_libs})
+set(map ${PROJECT_SOURCE_DIR}/hal.map)
+# hal_shared(NAME OBJECTS...): the shared library as NAME.
+function(hal_shared name)
+	add_library(${name} SHARED ${ARGN})
+	set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
+		INSTALL_RPATH "")
+	target_include_directories(${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+		$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+	target_link_libraries(${name} PRIVATE ${hal_libs})
+	if(EXISTS ${map})
+		target_link_options(${name} PRIVATE -Wl,--version-script=${map})
+		set_target_properties(${name} PROPERTIES LINK_DEPENDS ${map})
+	endif()
+	if(NOT HAL_SANITIZE)
+		target_link_options(${name} PRIVATE -Wl,--no-undefined)
+	endif()
+endfunction()
+
+# hal_static(NAME OBJECTS...): a static library that hides nothing.
+function(hal_static name)
+	add_library(${name} STATIC EXCLUDE_FROM_ALL ${ARGN})
+	target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR}
+		${PROJECT_SOURCE_DIR}/core ${PROJECT_SOURCE_DIR}/backends
+		${PROJECT_SOURCE_DIR}/npu-rtl ${HAL_GENERATED_DIR})
+	target_link_libraries(${name} INTERFACE npu_regs_headers)
+	target_link_libraries(${name} PUBLIC ${hal_libs})
+endfunction()
+
+hal_shared(accelhal ${objects})
+add_library(accelhal::hal ALIAS accelhal)
+set_target_properties(accelhal PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0
+	EXPORT_NAME hal)
+hal_static(accelhal_internal ${objects})
+if(HAL_BUILD_TESTS)
+	hal_shared(accelhal_checked ${checked_objects})
+	hal_static(accelhal_internal_checked ${checked_objects})
+endif()

@@ -3,7 +3,8 @@
 #          [TIMEOUT seconds] [INTERNAL] [FULL])
 #
 # Builds a cmocka test against the library and registers it with ctest under NAME.
-# INTERNAL links the static accelhal_internal, which shows functions that libaccelhal.so
+# The library is accelhal_checked, which asserts docs/state.md.
+# INTERNAL links the static accelhal_internal_checked, which shows functions that libaccelhal.so
 # hides, and adds core/, backends/ and the generated headers to the include path.
 # FULL: NAME.full runs the program with the argument "full" behind the others (tests/tier.h).
 # Exit status 77 is a skip.  LABELS default to "unit".
@@ -80,11 +81,14 @@ function(hal_test name)
 	add_executable(${name} ${T_SOURCES})
 	target_link_libraries(${name} PRIVATE hal_warnings ${T_LIBS} PkgConfig::CMOCKA)
 	if(T_INTERNAL)
-		target_link_libraries(${name} PRIVATE accelhal_internal)
+		target_link_libraries(${name} PRIVATE accelhal_internal_checked)
 		# $ORIGIN would be the test's own folder.
 		list(APPEND T_ENVIRONMENT HAL_NPU_MODELS=${HAL_MODEL_DIR})
-	else()
+	elseif(T_LIBS MATCHES "npuc" OR "abi" IN_LIST T_LABELS)
+		# libnpuc brings the library along.
 		target_link_libraries(${name} PRIVATE accelhal)
+	else()
+		target_link_libraries(${name} PRIVATE accelhal_checked)
 	endif()
 	target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 	target_compile_definitions(${name} PRIVATE

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "command/callback.h"
+#include "command/check.h"
 #include "command/completions.h"
 #include "command/deferred.h"
 #include "loop/engine.h"
@@ -1285,6 +1286,7 @@ static ALWAYS_INLINE bool flow_turn(struct hal_device *dev, uint64_t until_ns, b
 	progressed = poll_device(dev, until_ns, idle);
 	if (UNLIKELY((dev->work & WORK_TODO) != 0))
 		act_again(dev);
+	device_check(dev);
 	return progressed || dev->acted;
 }
 

@@ -176,6 +176,8 @@ struct residency {
 	void (*look)(struct hal_queue *q);
 	/* Re-evaluate the queues of part that wait for another placement (bimodal.h). */
 	void (*wake)(struct hal_partition *part);
+	/* As memory/check.h says; NULL in a build with NDEBUG. */
+	void (*check)(struct hal_device *dev);
 };
 
 /* Calls from lower modules to core/space, which moves partitions (core/space/moves.c). */
@@ -189,6 +191,8 @@ struct moves {
 	void (*done)(const struct hal_bk_event *ev);
 	/* The device is lost: fail a resize of part that is under way. */
 	void (*lost)(struct hal_partition *part);
+	/* As space/check.h says; NULL in a build with NDEBUG. */
+	void (*check)(struct hal_device *dev);
 };
 
 /* Calls from core/command to core/sched, which is above it (core/sched/turn.c). */

@@ -4,6 +4,7 @@
 #include "memory/residency.h"
 
 #include "memory/bimodal.h"
+#include "memory/check.h"
 #include "memory/recolor.h"
 
 const struct residency memory_residency = {
@@ -13,4 +14,7 @@ const struct residency memory_residency = {
 	.lets = recolor_lets,
 	.look = recolor_look,
 	.wake = bimodal_wake,
+#ifndef NDEBUG
+	.check = memory_check,
+#endif
 };

@@ -3,6 +3,7 @@
  */
 #include "space/moves.h"
 
+#include "space/check.h"
 #include "space/plan.h"
 #include "space/resize.h"
 
@@ -11,4 +12,7 @@ const struct moves space_moves = {
 	.plan = plan_begin,
 	.done = resize_done,
 	.lost = resize_lost,
+#ifndef NDEBUG
+	.check = space_check,
+#endif
 };

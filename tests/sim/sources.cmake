@@ -9,7 +9,7 @@ endforeach()
 
 # The hostile policy is built in tests/sim.
 function(sim_program target)
-	target_link_libraries(${target} PRIVATE accelhal hal_warnings ${CMAKE_DL_LIBS})
+	target_link_libraries(${target} PRIVATE accelhal_checked hal_warnings ${CMAKE_DL_LIBS})
 	target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/conformance)
 	target_compile_definitions(${target} PRIVATE
 		SIM_HOSTILE="$<TARGET_FILE:sim_hostile>")

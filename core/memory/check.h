@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.h - assertions of docs/state.md for buffers, in builds without NDEBUG. */
+#ifndef HAL_MEMORY_CHECK_H
+#define HAL_MEMORY_CHECK_H
+
+#include "loop/device.h"
+#include "memory/evict.h"
+
+#ifndef NDEBUG
+/* Assert the rows of docs/state.md that hold for a buffer between two messages. */
+void buffer_check(const struct evictable *ev);
+/* The same for all buffers of dev that may be evicted or move to other channels, and for
+ * the queues that use them. */
+void memory_check(struct hal_device *dev);
+#endif
+
+#endif

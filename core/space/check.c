@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.c - assertions of docs/state.md for partitions and plans. */
+#include "space/check.h"
+
+#ifndef NDEBUG
+
+#include <assert.h>
+
+#include "command/queue.h"
+#include "space/plan.h"
+
+/* Sums over the queues that use the units of a partition, those of its guests too. */
+struct sums {
+	uint32_t inflight, runnable, urgent;
+};
+
+static void add_queue(struct sums *s, const struct hal_queue *q)
+{
+	const struct flight *f = q->oldest;
+
+	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+		s->inflight += !f->done && !f->killed;
+	s->inflight -= q->frozen;
+	s->runnable += q->runnable;
+	s->urgent += q->urgent;
+}
+
+static struct sums sums_of(const struct hal_partition *part)
+{
+	struct sums s = {0};
+
+	hal_list_for_each (p, &part->dev->partitions) {
+		const struct hal_partition *of =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &of->queues) {
+			const struct hal_queue *q =
+				container_of(it, struct hal_queue, on_partition);
+
+			assert(q->home == of && q->part == of->host);
+			if (q->part == part)
+				add_queue(&s, q);
+		}
+	}
+	return s;
+}
+
+/* ---- whose turn it is -------------------------------------------------------------- */
+
+static void check_waiting(const struct hal_partition *part)
+{
+	const struct hal_policy *p = part->dev->policy;
+	bool always = p != NULL && (p->flags & HAL_POLICY_ALWAYS) != 0;
+	uint32_t n = 0;
+
+	hal_list_for_each (it, &part->waiting) {
+		const struct hal_queue *q = container_of(it, struct hal_queue, waiting);
+
+		assert(q->runnable && q->part == part && q != part->sole);
+		n++;
+	}
+	assert(n == part->view.runnable);
+	assert(p == NULL || part->enqueued == n + always + part->classes);
+	if (part->sole != NULL)
+		assert(part->sole->runnable && part->sole->part == part);
+	assert(!part->held || n > 0);
+}
+
+static void check_made_way(const struct hal_partition *part)
+{
+	hal_list_for_each (it, &part->made_way) {
+		const struct hal_queue *v = container_of(it, struct hal_queue, made_way);
+
+		assert(v->part == part && v->state != QUEUE_RUNNING);
+	}
+	assert(part->urgent > 0 || list_empty(&part->made_way));
+}
+
+/* ---- where it is ------------------------------------------------------------------- */
+
+static void check_units(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+	const struct place_rect has = rect_of(&part->desc);
+	const struct place_rect gets = rect_of(&part->moving);
+	bool moves = part->moving.units != 0;
+	bool live = (dev->info.caps & HAL_CAP_RESIZE_LIVE) != 0;
+
+	assert(place_owner(&dev->place, &has, NULL) == partition_holder(part));
+	if (moves)
+		assert(place_owner(&dev->place, &gets, NULL) == partition_holder(part));
+	assert(moves || !part->policy_moves);
+	assert(part->inflight_max ==
+	       (!live && (moves || plan_has(part)) ? 0 : dev->partition_inflight));
+}
+
+static void check_guest(const struct hal_partition *part)
+{
+	assert(part->host->host == part->host);
+	assert(part->moving.units == 0 && part->inflight == 0);
+	assert(part->sole == NULL && list_empty(&part->waiting));
+	assert(list_empty(&part->busy) && list_empty(&part->made_way));
+}
+
+void partition_check(struct hal_partition *part)
+{
+	struct sums s;
+
+	if (part->host != part) {
+		check_guest(part);
+		return;
+	}
+	s = sums_of(part);
+	assert(part->inflight == s.inflight);
+	assert(part->view.runnable + (part->sole != NULL) == s.runnable);
+	assert(part->urgent == s.urgent);
+	check_waiting(part);
+	check_made_way(part);
+	check_units(part);
+}
+
+/* ---- a plan ------------------------------------------------------------------------ */
+
+/* Return how many other moves m still waits for. */
+static uint32_t waits_for(const struct plan *plan, const struct plan_move *m)
+{
+	struct place_rect both;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct plan_move *k = &plan->move[i];
+
+		n += k != m && (k->state == PLAN_WAITS || k->state == PLAN_MOVES) &&
+		     place_common(&m->to, &k->from, &both);
+	}
+	return n;
+}
+
+static void check_plan(const struct plan *plan)
+{
+	uint32_t open = 0;
+
+	/* The partitions of a plan that is over may be gone. */
+	if (plan->open == 0)
+		return;
+	for (uint32_t i = 0; i < plan->count; i++) {
+		const struct plan_move *m = &plan->move[i];
+
+		if (m->state == PLAN_WAITS) {
+			assert(m->part->moving.units == 0);
+			assert(m->waits > 0 && m->waits == waits_for(plan, m));
+		} else if (m->state == PLAN_MOVES) {
+			assert(m->part->moving.units != 0 && m->part->policy_moves);
+			assert(m->waits == 0);
+		}
+		open += m->state == PLAN_WAITS || m->state == PLAN_MOVES;
+	}
+	assert(open == plan->open);
+}
+
+void space_check(struct hal_device *dev)
+{
+	uint32_t held = 0;
+
+	hal_list_for_each (it, &dev->partitions) {
+		struct hal_partition *part =
+			container_of(it, struct hal_partition, on_device);
+
+		partition_check(part);
+		held += part->held;
+	}
+	assert(dev->held == held);
+	check_plan(&dev->plan);
+}
+
+#endif
