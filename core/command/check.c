@@ -21,63 +21,63 @@ enum { CHECKED = 64 };
 /* Return the number of commands of q that the device has or keeps. */
 static uint32_t unfinished(const struct hal_queue *q)
 {
-	const struct flight *f = q->oldest;
+	const struct inflight *f = q->oldest;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		n += !f->done && !f->killed;
 	return n;
 }
 
 static void check_flights(const struct hal_queue *q)
 {
-	const struct flight *f = q->oldest;
+	const struct inflight *f = q->oldest;
 
-	assert(q->flight_count <= q->flight_max);
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next) {
+	assert(q->inflight_count <= q->inflight_max);
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next) {
 		assert(f->queue == q);
 		assert(!f->killed || (!f->done && q->state == QUEUE_SUSPENDING &&
-				      q->suspend_mode == HAL_SUSPEND_KILL));
+				      q->sched.suspend_mode == HAL_SUSPEND_KILL));
 	}
-	assert(q->fresh == f);
-	assert(q->frozen == (q->state == QUEUE_SUSPENDED ? unfinished(q) : 0));
+	assert(q->unused == f);
+	assert(q->sched.frozen == (q->state == QUEUE_SUSPENDED ? unfinished(q) : 0));
 }
 
 static void check_issue(const struct hal_queue *q)
 {
 	if (q->runnable) {
-		assert(!q->parked && !q->limited && !q->halted && !q->in_callback);
+		assert(!q->parked && !q->journal_limited && !q->halted && !q->in_callback);
 		assert(q->state == QUEUE_RUNNING && q->err == 0);
 		assert(q->next == cursor_record(q, q->issue));
 		assert(record_for_device(q->next));
-		assert(q->flight_count < q->flight_max);
-		assert(list_empty(&q->evict_turn));
+		assert(q->inflight_count < q->inflight_max);
+		assert(list_empty(&q->memory.evict_turn));
 	}
 	if (q->parked)
-		assert(!q->limited && q->err == 0 && !q->in_callback);
-	assert(q->parked || (!q->waiter.waiting && !q->timer.set && !q->recolor_parked));
-	assert(q->waiter.waiting + q->timer.set + q->recolor_parked <= 1);
-	assert(!q->limited || (q->stepping & STEP_JOURNAL) != 0);
-	assert(!q->in_callback || q->flight_count == 0);
+		assert(!q->journal_limited && q->err == 0 && !q->in_callback);
+	assert(q->parked || (!q->waiter.waiting && !q->timer.set && !q->memory.parked));
+	assert(q->waiter.waiting + q->timer.set + q->memory.parked <= 1);
+	assert(!q->journal_limited || (q->stepping & STEP_JOURNAL) != 0);
+	assert(!q->in_callback || q->inflight_count == 0);
 }
 
 static void check_stop(const struct hal_queue *q)
 {
-	bool makes_way = !list_empty(&q->made_way);
+	bool makes_way = !list_empty(&q->sched.preempted);
 
 	if (q->state == QUEUE_RUNNING) {
-		assert(!q->bk_suspended && !q->resume_wanted && !q->final && !makes_way);
-		assert(!q->policy_stops || q->policy_asks);
+		assert(!q->sched.bk_suspended && !q->sched.resume_wanted && !q->sched.final && !makes_way);
+		assert(!q->sched.policy_stops || q->sched.policy_asks);
 	}
 	if (q->state == QUEUE_SUSPENDING)
-		assert(q->bk_suspended || q->flight_count > 0);
-	if (q->final) {
-		assert(!q->policy_stops && !makes_way && !q->resume_wanted);
+		assert(q->sched.bk_suspended || q->inflight_count > 0);
+	if (q->sched.final) {
+		assert(!q->sched.policy_stops && !makes_way && !q->sched.resume_wanted);
 		assert(q->state == QUEUE_SUSPENDING || q->err != 0);
 	}
-	assert(!q->policy_stops || !makes_way);
+	assert(!q->sched.policy_stops || !makes_way);
 	/* Its turn comes in which the engine does that. */
-	assert(!(q->policy_asks || q->lent.stale) || !list_empty(&q->todo));
+	assert(!(q->sched.policy_asks || q->sched.inherited.stale) || !list_empty(&q->todo));
 }
 
 static void check_end(const struct hal_queue *q)
@@ -94,13 +94,13 @@ static uint64_t first_key(const struct heap *h)
 
 static void check_lent(const struct hal_queue *q)
 {
-	if (q->lends.to != NULL) {
+	if (q->sched.donates.to != NULL) {
 		assert(q->waiter.waiting);
-		assert(q->lends.to != q && q->lends.to->dev == q->dev);
+		assert(q->sched.donates.to != q && q->sched.donates.to->dev == q->dev);
 	}
-	if (!q->lent.stale) {
-		assert(q->lent.rank == first_key(&q->lent.ranks));
-		assert(q->lent.deadline_ns == first_key(&q->lent.deadlines));
+	if (!q->sched.inherited.stale) {
+		assert(q->sched.inherited.rank == first_key(&q->sched.inherited.ranks));
+		assert(q->sched.inherited.deadline_ns == first_key(&q->sched.inherited.deadlines));
 	}
 }
 
@@ -111,9 +111,9 @@ static void check_slow(const struct hal_queue *q)
 
 	assert(((slow & SLOW_SUSPENDING) != 0) == (q->state == QUEUE_SUSPENDING));
 	assert(((slow & SLOW_DEFERRED) != 0) == !list_empty(&q->deferred));
-	assert(((slow & SLOW_STOPPED) != 0) == (q->stopped_ns != 0));
-	assert(((slow & SLOW_RECOLOR) != 0) == q->watched);
-	if (q->kills != 0 || q->killed || q->stuck || q->sheltered)
+	assert(((slow & SLOW_STOPPED) != 0) == (q->sched.stopped_ns != 0));
+	assert(((slow & SLOW_RECOLOR) != 0) == q->memory_watched);
+	if (q->sched.kills != 0 || q->sched.killed || q->sched.starving || q->sched.no_preempt)
 		assert((slow & SLOW_KILLED) != 0);
 }
 
@@ -133,9 +133,9 @@ static bool has_many(const struct hal_device *dev)
 {
 	uint32_t queues = 0;
 
-	if (dev->partition_count > CHECKED)
+	if (dev->space.partition_count > CHECKED)
 		return true;
-	hal_list_for_each (it, &dev->partitions)
+	hal_list_for_each (it, &dev->space.partitions)
 		queues += container_of(it, struct hal_partition, on_device)->queue_count;
 	return queues > CHECKED;
 }
@@ -144,13 +144,13 @@ static bool has_many(const struct hal_device *dev)
  */
 static uint32_t owed(const struct hal_partition *part)
 {
-	uint32_t n = part->inflight + (part->moving.units != 0);
+	uint32_t n = part->command.inflight + (part->moving.units != 0);
 
 	hal_list_for_each (it, &part->queues) {
 		const struct hal_queue *q =
 			container_of(it, struct hal_queue, on_partition);
 
-		n += q->state == QUEUE_SUSPENDING && q->bk_suspended;
+		n += q->state == QUEUE_SUSPENDING && q->sched.bk_suspended;
 	}
 	return n;
 }
@@ -161,7 +161,7 @@ void device_check(struct hal_device *dev)
 
 	if (has_many(dev))
 		return;
-	hal_list_for_each (p, &dev->partitions) {
+	hal_list_for_each (p, &dev->space.partitions) {
 		const struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
@@ -169,9 +169,9 @@ void device_check(struct hal_device *dev)
 			queue_check(container_of(it, struct hal_queue, on_partition));
 		pending += owed(part);
 	}
-	assert(dev->pending == pending);
-	dev->moves->check(dev);
-	dev->residency->check(dev);
+	assert(dev->command.pending == pending);
+	dev->space.moves->check(dev);
+	dev->memory.residency->check(dev);
 }
 
 #endif

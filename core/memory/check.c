@@ -22,9 +22,9 @@ void buffer_check(const struct evictable *ev)
 
 	assert((place == PLACE_HERE) == (ev->bytes == NULL));
 	assert(place != PLACE_MOVES || !ev->of->dev->virtual_clock);
-	assert(place == PLACE_MOVES || !ev->gone);
+	assert(place == PLACE_MOVES || !ev->destroyed);
 	if (place != PLACE_HERE)
-		assert(!ev->stuck && !ev->pinned && ev->buf->maps == 0);
+		assert(!ev->unevictable && !ev->pinned && ev->buf->maps == 0);
 	assert(!ev->pinned || atomic_load(&ev->buf->recolored));
 }
 
@@ -65,7 +65,7 @@ static void check_used(const struct evict *e, const struct record *r)
 /* A move of a buffer that parks q: its own that waits, or one of its partition. */
 static bool is_moving(const struct hal_queue *q, bool own)
 {
-	hal_list_for_each (it, &q->dev->recolors) {
+	hal_list_for_each (it, &q->dev->memory.recolors) {
 		const struct recolor *m = container_of(it, struct recolor, on_device);
 
 		if (own ? m->queue == q && m->waits : m->queue->home == q->home)
@@ -76,19 +76,19 @@ static bool is_moving(const struct hal_queue *q, bool own)
 
 static void check_queue(const struct hal_queue *q)
 {
-	const struct flight *f = q->oldest;
-	const struct evict *e = q->home->evict;
+	const struct inflight *f = q->oldest;
+	const struct evict *e = q->home->memory.evict;
 
-	assert(q->watched || (e == NULL && !q->home->bimodal && !is_moving(q, false)));
-	if (q->recolor_parked)
-		assert(q->home->ends_wanted || is_moving(q, false));
+	assert(q->memory_watched || (e == NULL && !q->home->memory.bimodal && !is_moving(q, false)));
+	if (q->memory.parked)
+		assert(q->home->memory.ends_wanted || is_moving(q, false));
 	else if (q->parked && !q->waiter.waiting && !q->timer.set)
 		assert(is_moving(q, true));
 	if (e == NULL) {
-		assert(list_empty(&q->evict_turn));
+		assert(list_empty(&q->memory.evict_turn));
 		return;
 	}
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		if (!f->done && !f->killed)
 			check_used(e, f->record);
 	if (q->runnable)
@@ -118,18 +118,18 @@ static void check_recolor(const struct recolor *m)
 
 void memory_check(struct hal_device *dev)
 {
-	hal_list_for_each (p, &dev->partitions) {
+	hal_list_for_each (p, &dev->space.partitions) {
 		const struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
-		assert(part->bimodal || (part->copying == 0 && !part->switch_failed &&
-					 counter_get(&part->switches) == 0));
-		if (part->evict != NULL)
-			check_evict(part->evict);
+		assert(part->memory.bimodal || (part->memory.copying == 0 && !part->memory.switch_failed &&
+					 counter_get(&part->memory.switches) == 0));
+		if (part->memory.evict != NULL)
+			check_evict(part->memory.evict);
 		hal_list_for_each (it, &part->queues)
 			check_queue(container_of(it, struct hal_queue, on_partition));
 	}
-	hal_list_for_each (it, &dev->recolors)
+	hal_list_for_each (it, &dev->memory.recolors)
 		check_recolor(container_of(it, struct recolor, on_device));
 }
 

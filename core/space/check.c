@@ -16,20 +16,20 @@ struct sums {
 
 static void add_queue(struct sums *s, const struct hal_queue *q)
 {
-	const struct flight *f = q->oldest;
+	const struct inflight *f = q->oldest;
 
-	for (uint32_t i = 0; i < q->flight_count; i++, f = f->next)
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		s->inflight += !f->done && !f->killed;
-	s->inflight -= q->frozen;
+	s->inflight -= q->sched.frozen;
 	s->runnable += q->runnable;
-	s->urgent += q->urgent;
+	s->urgent += q->sched.urgent;
 }
 
 static struct sums sums_of(const struct hal_partition *part)
 {
 	struct sums s = {0};
 
-	hal_list_for_each (p, &part->dev->partitions) {
+	hal_list_for_each (p, &part->dev->space.partitions) {
 		const struct hal_partition *of =
 			container_of(p, struct hal_partition, on_device);
 
@@ -49,31 +49,31 @@ static struct sums sums_of(const struct hal_partition *part)
 
 static void check_waiting(const struct hal_partition *part)
 {
-	const struct hal_policy *p = part->dev->policy;
+	const struct hal_policy *p = part->dev->sched.policy;
 	bool always = p != NULL && (p->flags & HAL_POLICY_ALWAYS) != 0;
 	uint32_t n = 0;
 
-	hal_list_for_each (it, &part->waiting) {
-		const struct hal_queue *q = container_of(it, struct hal_queue, waiting);
+	hal_list_for_each (it, &part->sched.waiting) {
+		const struct hal_queue *q = container_of(it, struct hal_queue, sched.waiting);
 
-		assert(q->runnable && q->part == part && q != part->sole);
+		assert(q->runnable && q->part == part && q != part->sched.sole);
 		n++;
 	}
-	assert(n == part->view.runnable);
-	assert(p == NULL || part->enqueued == n + always + part->classes);
-	if (part->sole != NULL)
-		assert(part->sole->runnable && part->sole->part == part);
-	assert(!part->held || n > 0);
+	assert(n == part->sched.policy_view.runnable);
+	assert(p == NULL || part->sched.enqueued == n + always + part->sched.classes);
+	if (part->sched.sole != NULL)
+		assert(part->sched.sole->runnable && part->sched.sole->part == part);
+	assert(!part->sched.held || n > 0);
 }
 
 static void check_made_way(const struct hal_partition *part)
 {
-	hal_list_for_each (it, &part->made_way) {
-		const struct hal_queue *v = container_of(it, struct hal_queue, made_way);
+	hal_list_for_each (it, &part->sched.preempted) {
+		const struct hal_queue *v = container_of(it, struct hal_queue, sched.preempted);
 
 		assert(v->part == part && v->state != QUEUE_RUNNING);
 	}
-	assert(part->urgent > 0 || list_empty(&part->made_way));
+	assert(part->sched.urgent > 0 || list_empty(&part->sched.preempted));
 }
 
 /* ---- where it is ------------------------------------------------------------------- */
@@ -86,20 +86,20 @@ static void check_units(struct hal_partition *part)
 	bool moves = part->moving.units != 0;
 	bool live = (dev->info.caps & HAL_CAP_RESIZE_LIVE) != 0;
 
-	assert(place_owner(&dev->place, &has, NULL) == partition_holder(part));
+	assert(place_owner(&dev->space.place, &has, NULL) == partition_holder(part));
 	if (moves)
-		assert(place_owner(&dev->place, &gets, NULL) == partition_holder(part));
+		assert(place_owner(&dev->space.place, &gets, NULL) == partition_holder(part));
 	assert(moves || !part->policy_moves);
-	assert(part->inflight_max ==
+	assert(part->command.inflight_max ==
 	       (!live && (moves || plan_has(part)) ? 0 : dev->partition_inflight));
 }
 
 static void check_guest(const struct hal_partition *part)
 {
 	assert(part->host->host == part->host);
-	assert(part->moving.units == 0 && part->inflight == 0);
-	assert(part->sole == NULL && list_empty(&part->waiting));
-	assert(list_empty(&part->busy) && list_empty(&part->made_way));
+	assert(part->moving.units == 0 && part->command.inflight == 0);
+	assert(part->sched.sole == NULL && list_empty(&part->sched.waiting));
+	assert(list_empty(&part->command.busy) && list_empty(&part->sched.preempted));
 }
 
 void partition_check(struct hal_partition *part)
@@ -111,9 +111,9 @@ void partition_check(struct hal_partition *part)
 		return;
 	}
 	s = sums_of(part);
-	assert(part->inflight == s.inflight);
-	assert(part->view.runnable + (part->sole != NULL) == s.runnable);
-	assert(part->urgent == s.urgent);
+	assert(part->command.inflight == s.inflight);
+	assert(part->sched.policy_view.runnable + (part->sched.sole != NULL) == s.runnable);
+	assert(part->sched.urgent == s.urgent);
 	check_waiting(part);
 	check_made_way(part);
 	check_units(part);
@@ -162,15 +162,15 @@ void space_check(struct hal_device *dev)
 {
 	uint32_t held = 0;
 
-	hal_list_for_each (it, &dev->partitions) {
+	hal_list_for_each (it, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(it, struct hal_partition, on_device);
 
 		partition_check(part);
-		held += part->held;
+		held += part->sched.held;
 	}
-	assert(dev->held == held);
-	check_plan(&dev->plan);
+	assert(dev->sched.held == held);
+	check_plan(&dev->space.plan);
 }
 
 #endif
