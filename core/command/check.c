@@ -46,7 +46,8 @@ static void check_flights(const struct hal_queue *q)
 static void check_issue(const struct hal_queue *q)
 {
 	if (q->runnable) {
-		assert(!q->parked && !q->journal_limited && !q->halted && !q->in_callback);
+		assert(!q->parked && !q->journal_limited && !q->halted &&
+		       !q->in_callback);
 		assert(q->state == QUEUE_RUNNING && q->err == 0);
 		assert(q->next == cursor_record(q, q->issue));
 		assert(record_for_device(q->next));
@@ -66,7 +67,8 @@ static void check_stop(const struct hal_queue *q)
 	bool makes_way = !list_empty(&q->sched.preempted);
 
 	if (q->state == QUEUE_RUNNING) {
-		assert(!q->sched.bk_suspended && !q->sched.resume_wanted && !q->sched.final && !makes_way);
+		assert(!q->sched.bk_suspended && !q->sched.resume_wanted &&
+		       !q->sched.final && !makes_way);
 		assert(!q->sched.policy_stops || q->sched.policy_asks);
 	}
 	if (q->state == QUEUE_SUSPENDING)
@@ -77,7 +79,8 @@ static void check_stop(const struct hal_queue *q)
 	}
 	assert(!q->sched.policy_stops || !makes_way);
 	/* Its turn comes in which the engine does that. */
-	assert(!(q->sched.policy_asks || q->sched.inherited.stale) || !list_empty(&q->todo));
+	assert(!(q->sched.policy_asks || q->sched.inherited.stale) ||
+	       !list_empty(&q->todo));
 }
 
 static void check_end(const struct hal_queue *q)
@@ -100,7 +103,8 @@ static void check_lent(const struct hal_queue *q)
 	}
 	if (!q->sched.inherited.stale) {
 		assert(q->sched.inherited.rank == first_key(&q->sched.inherited.ranks));
-		assert(q->sched.inherited.deadline_ns == first_key(&q->sched.inherited.deadlines));
+		assert(q->sched.inherited.deadline_ns ==
+		       first_key(&q->sched.inherited.deadlines));
 	}
 }
 
@@ -113,7 +117,8 @@ static void check_slow(const struct hal_queue *q)
 	assert(((slow & SLOW_DEFERRED) != 0) == !list_empty(&q->deferred));
 	assert(((slow & SLOW_STOPPED) != 0) == (q->sched.stopped_ns != 0));
 	assert(((slow & SLOW_RECOLOR) != 0) == q->memory_watched);
-	if (q->sched.kills != 0 || q->sched.killed || q->sched.starving || q->sched.no_preempt)
+	if (q->sched.kills != 0 || q->sched.killed || q->sched.starving ||
+	    q->sched.no_preempt)
 		assert((slow & SLOW_KILLED) != 0);
 }
 

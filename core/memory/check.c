@@ -79,7 +79,8 @@ static void check_queue(const struct hal_queue *q)
 	const struct inflight *f = q->oldest;
 	const struct evict *e = q->home->memory.evict;
 
-	assert(q->memory_watched || (e == NULL && !q->home->memory.bimodal && !is_moving(q, false)));
+	assert(q->memory_watched ||
+	       (e == NULL && !q->home->memory.bimodal && !is_moving(q, false)));
 	if (q->memory.parked)
 		assert(q->home->memory.ends_wanted || is_moving(q, false));
 	else if (q->parked && !q->waiter.waiting && !q->timer.set)
@@ -122,8 +123,9 @@ void memory_check(struct hal_device *dev)
 		const struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
-		assert(part->memory.bimodal || (part->memory.copying == 0 && !part->memory.switch_failed &&
-					 counter_get(&part->memory.switches) == 0));
+		assert(part->memory.bimodal ||
+		       (part->memory.copying == 0 && !part->memory.switch_failed &&
+			counter_get(&part->memory.switches) == 0));
 		if (part->memory.evict != NULL)
 			check_evict(part->memory.evict);
 		hal_list_for_each (it, &part->queues)

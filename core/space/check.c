@@ -54,7 +54,8 @@ static void check_waiting(const struct hal_partition *part)
 	uint32_t n = 0;
 
 	hal_list_for_each (it, &part->sched.waiting) {
-		const struct hal_queue *q = container_of(it, struct hal_queue, sched.waiting);
+		const struct hal_queue *q =
+			container_of(it, struct hal_queue, sched.waiting);
 
 		assert(q->runnable && q->part == part && q != part->sched.sole);
 		n++;
@@ -69,7 +70,8 @@ static void check_waiting(const struct hal_partition *part)
 static void check_made_way(const struct hal_partition *part)
 {
 	hal_list_for_each (it, &part->sched.preempted) {
-		const struct hal_queue *v = container_of(it, struct hal_queue, sched.preempted);
+		const struct hal_queue *v =
+			container_of(it, struct hal_queue, sched.preempted);
 
 		assert(v->part == part && v->state != QUEUE_RUNNING);
 	}
@@ -88,7 +90,8 @@ static void check_units(struct hal_partition *part)
 
 	assert(place_owner(&dev->space.place, &has, NULL) == partition_holder(part));
 	if (moves)
-		assert(place_owner(&dev->space.place, &gets, NULL) == partition_holder(part));
+		assert(place_owner(&dev->space.place, &gets, NULL) ==
+		       partition_holder(part));
 	assert(moves || !part->policy_moves);
 	assert(part->command.inflight_max ==
 	       (!live && (moves || plan_has(part)) ? 0 : dev->partition_inflight));
@@ -112,7 +115,8 @@ void partition_check(struct hal_partition *part)
 	}
 	s = sums_of(part);
 	assert(part->command.inflight == s.inflight);
-	assert(part->sched.policy_view.runnable + (part->sched.sole != NULL) == s.runnable);
+	assert(part->sched.policy_view.runnable + (part->sched.sole != NULL) ==
+	       s.runnable);
 	assert(part->sched.urgent == s.urgent);
 	check_waiting(part);
 	check_made_way(part);
