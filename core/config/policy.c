@@ -28,25 +28,26 @@ static _Atomic uint32_t count;
 
 const struct hal_option_def policy_options[] = {
 	{"name", HAL_OPTION_STRING, 0, 0, NULL, "priority",
-	 "who runs next among the queues of a partition"},
+	 "policy that chooses which queue of a partition runs next"},
 	{"timeout_ms", HAL_OPTION_INT, 0, INT64_C(1000000), NULL, "10000",
-	 "device time, also while others run, for which a policy may pass over a "
-	 "runnable "
-	 "queue; 0: for ever"},
+	 "longest wait of a runnable queue, in ms of device time, before the policy "
+	 "is overruled; 0: no limit"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "best|drain|fold|save|kill|never", "best",
-	 "how best effort makes way for latency-critical work; best: chosen each time"},
+	 "how best-effort work is preempted for latency-critical work; best: chosen "
+	 "each time"},
 	{"preempt_for", HAL_OPTION_ENUM, 0, 0, "class|deadline|priority", "class",
-	 "who makes way: best effort for latency-critical work; the less urgent also for "
-	 "a "
-	 "deadline; the lower also for a higher priority"},
+	 "what is preempted; class: best effort for latency-critical work; deadline: "
+	 "also less urgent work for a deadline; priority: also lower for higher "
+	 "priority"},
 	{"preempt_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
-	 "what a command is taken to run for that while none of its queue has ended"},
+	 "preemption: assumed run time of a command, in us, until its queue has "
+	 "completed one"},
 	{"inherit", HAL_OPTION_BOOL, 0, 0, NULL, "yes",
-	 "class, priority and deadline of who waits for a queue's point are the queue's, "
-	 "too"},
+	 "a queue inherits the class, priority and deadline of queues that wait for "
+	 "its points"},
 	{"kills", HAL_OPTION_INT, 1, 1000000, NULL, "10",
-	 "so often a command is killed for others, also before it begins from the second "
-	 "time on; then it runs to its end"},
+	 "kills of one command after which it runs to its end; kills before its "
+	 "start count from the second on"},
 };
 const uint32_t policy_option_count = ARRAY_LENGTH(policy_options);
 
