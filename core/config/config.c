@@ -74,7 +74,7 @@ int config_add_target(struct config *cfg, const char *backend, const char *targe
 		again = config_entry_find(cfg, LAYER_API, in, key);
 		/* An option given besides the target is overruled by it. */
 		if (again != NULL && strcmp(again->source, source) == 0)
-			err = fail(EINVAL, "target \"%s\": %s is there twice", target,
+			err = fail(EINVAL, "target \"%s\": key %s is repeated", target,
 				   key);
 		else
 			err = config_entry_add(cfg, LAYER_API, in, key, equals + 1,

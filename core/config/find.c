@@ -70,7 +70,8 @@ static int owner_check(int fd, const char *name, const char *what, struct stat *
 	if ((st->st_mode & 022) != 0 &&
 	    !(!other && S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) != 0))
 		return fail(EACCES,
-			    "configuration %s: refused, others can write %s (mode %03o); "
+			    "configuration %s: refused, other users can write %s (mode "
+			    "%03o); "
 			    "run: chmod go-w '%s'",
 			    name, what, (unsigned int)st->st_mode & 0777, what);
 	return 0;
@@ -113,7 +114,7 @@ static int load_at(int folder, const char *path, const char *file, find_load_fn 
 	if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW) != 0)
 		return fail(ELOOP,
 			    "configuration %s: is a symbolic link in a folder that "
-			    "others can write; replace it by the file",
+			    "other users can write; replace it with the file",
 			    name);
 	if (fd < 0)
 		return fail(errno, "configuration %s: %s", name, hal_strerror(errno));

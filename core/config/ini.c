@@ -46,12 +46,13 @@ static void section_begin(struct reader *r, const char *header)
 	size_t length;
 
 	if (end == NULL) {
-		r->err = fail(EINVAL, "%s:%d: [section] without its ]", r->name, r->line);
+		r->err = fail(EINVAL, "%s:%d: [section] has no closing ]", r->name,
+			      r->line);
 		return;
 	}
 	length = (size_t)(end - header);
 	if (length > NAME_MAX_LENGTH) {
-		r->err = fail(EINVAL, "%s:%d: a section name of more than %d characters",
+		r->err = fail(EINVAL, "%s:%d: section name has more than %d characters",
 			      r->name, r->line, NAME_MAX_LENGTH);
 		return;
 	}
@@ -62,14 +63,14 @@ static void section_begin(struct reader *r, const char *header)
 	after = end + 1 + strspn(end + 1, " \t\r\n");
 	if (*after != '\0' && *after != ';' && *after != '#') {
 		r->err = fail(EINVAL,
-			      "%s:%d: \"%.*s\" after [%s]: a key has a line of its own",
+			      "%s:%d: \"%.*s\" after [%s]; put each key on its own line",
 			      r->name, r->line, (int)strcspn(after, "\r\n"), after, said);
 		return;
 	}
 	other = said_before(r, "");
 	if (other != NULL) {
-		r->err = fail(EINVAL, "%s:%d: section [%s] again, first at %s", r->name,
-			      r->line, r->section, other->source);
+		r->err = fail(EINVAL, "%s:%d: duplicate section [%s]; the first is at %s",
+			      r->name, r->line, r->section, other->source);
 		return;
 	}
 	/* So that config_check sees sections that are empty. */
@@ -101,14 +102,16 @@ static bool get_line(struct reader *r, char *line, int size)
 	line[n] = '\0';
 	r->line += n > 0;
 	if (control_byte(line, n) >= 0)
-		r->err = fail(EINVAL, "%s:%d: byte 0x%02x: a configuration is plain text",
-			      r->name, r->line, (unsigned int)control_byte(line, n));
+		r->err = fail(
+			EINVAL,
+			"%s:%d: control byte 0x%02x; a configuration file is plain text",
+			r->name, r->line, (unsigned int)control_byte(line, n));
 	else if (c == EOF && ferror(r->file))
 		r->err = fail(errno != 0 ? errno : EIO,
 			      "configuration %s: cannot read it: %s", r->name,
 			      hal_strerror(errno != 0 ? errno : EIO));
 	else if (n == size - 1 && c != '\n')
-		r->err = fail(EINVAL, "%s:%d: a line of more than %d characters", r->name,
+		r->err = fail(EINVAL, "%s:%d: line has more than %d characters", r->name,
 			      r->line, size - 2);
 	return r->err == 0 && n > 0;
 }
@@ -141,8 +144,8 @@ static int read_pair(void *user, const char *section, const char *name, const ch
 	if (r->err != 0)
 		return 0;
 	if (r->section[0] == '\0') {
-		r->err = fail(EINVAL, "%s:%d: %s stands in no section", r->name, r->line,
-			      name);
+		r->err = fail(EINVAL, "%s:%d: key %s comes before the first [section]",
+			      r->name, r->line, name);
 		return 0;
 	}
 	if (name[0] == '\0') {
@@ -150,17 +153,17 @@ static int read_pair(void *user, const char *section, const char *name, const ch
 		return 0;
 	}
 	if (strcmp(r->section, "hal") == 0 && strcmp(name, "config") == 0) {
-		r->err = fail(
-			EINVAL,
-			"%s:%d: a file names no other file; name it with $HAL_CONFIG "
-			"or the option hal.config",
-			r->name, r->line);
+		r->err = fail(EINVAL,
+			      "%s:%d: a configuration file cannot name another; use "
+			      "$HAL_CONFIG "
+			      "or the option hal.config",
+			      r->name, r->line);
 		return 0;
 	}
 	other = said_before(r, name);
 	if (other != NULL) {
-		r->err = fail(EINVAL, "%s:%d: %s again, first at %s", r->name, r->line,
-			      name, other->source);
+		r->err = fail(EINVAL, "%s:%d: duplicate key %s; the first is at %s",
+			      r->name, r->line, name, other->source);
 		return 0;
 	}
 	format_text(source, sizeof(source), "%s:%d", r->name, r->line);

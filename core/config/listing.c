@@ -44,7 +44,8 @@ static int option_at(const struct config *cfg, uint32_t index,
 			return option_export(cfg, t.name, &t.defs[index - total], info);
 		total += t.count;
 	}
-	return fail(ERANGE, "option number %u is past the last, of %u", index, total);
+	return fail(ERANGE, "option number %u is past the last; there are %u", index,
+		    total);
 }
 
 int hal_option_get_info(uint32_t index, const char *const *options,

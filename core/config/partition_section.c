@@ -76,11 +76,12 @@ static int config_queues(const struct hal_bk_config *v, const char *name,
 	out->deadline_ns = (uint64_t)option_int(v, "deadline_us") * 1000;
 	if (out->service_class != HAL_CLASS_BEST_EFFORT || out->deadline_ns == 0)
 		return 0;
-	return fail(EINVAL,
-		    "%s: deadline_us = %s in [partition \"%s\"], which is best effort by "
-		    "%s: that has no deadlines",
-		    option_source(v, "deadline_us"), option_str(v, "deadline_us"), name,
-		    option_source(v, "class"));
+	return fail(
+		EINVAL,
+		"%s: deadline_us = %s in [partition \"%s\"], whose class is best-effort "
+		"(%s); best effort has no deadlines",
+		option_source(v, "deadline_us"), option_str(v, "deadline_us"), name,
+		option_source(v, "class"));
 }
 
 static int config_host(const struct hal_bk_config *v, struct config_partition *out)
@@ -105,13 +106,13 @@ static int config_colors(const struct hal_bk_config *v, struct config_partition 
 		return 0;
 	if (parse_colors(colors->text, &out->desc.color_mask) != 0)
 		return fail(EINVAL,
-			    "%s: colors = \"%s\" is neither a list as 0,2-3 nor a "
-			    "mask as 0xd",
+			    "%s: colors = \"%s\" is neither a list like 0,2-3 nor a "
+			    "mask like 0xd",
 			    colors->source, colors->text);
 	if (out->desc.color_mask == 0 && strcmp(colors->source, "default") != 0)
 		return fail(EINVAL,
-			    "%s: colors = \"%s\" names no channel; without that line "
-			    "the partition has all that nobody owns",
+			    "%s: colors = \"%s\" names no channel; remove the line to "
+			    "use all channels that no partition owns",
 			    colors->source, colors->text);
 	return 0;
 }

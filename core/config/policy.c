@@ -66,10 +66,11 @@ static bool is_name(const char *name)
 static int table_check(const struct hal_policy *p, const char *from)
 {
 	if (p->abi != HAL_POLICY_ABI)
-		return fail(EPROTO, "%s speaks policy ABI %u, this library ABI %u", from,
-			    p->abi, HAL_POLICY_ABI);
+		return fail(EPROTO, "%s has policy ABI %u; this library needs ABI %u",
+			    from, p->abi, HAL_POLICY_ABI);
 	if (p->size != sizeof(*p))
-		return fail(EPROTO, "%s: a policy of %u bytes, %zu were expected", from,
+		return fail(EPROTO,
+			    "%s: struct hal_policy has %u bytes; %zu were expected", from,
 			    p->size, sizeof(*p));
 	if (!is_name(p->name))
 		return fail(EPROTO,
@@ -81,11 +82,12 @@ static int table_check(const struct hal_policy *p, const char *from)
 			    p->name);
 	if (p->key != NULL &&
 	    (p->pick != NULL || p->enqueue != NULL || p->dequeue != NULL))
-		return fail(EPROTO,
-			    "%s: policy %s has key, and enqueue, dequeue or pick as well",
-			    from, p->name);
+		return fail(
+			EPROTO,
+			"%s: policy %s has key together with enqueue, dequeue or pick",
+			from, p->name);
 	if (p->option_count > 0 && p->options == NULL)
-		return fail(EPROTO, "%s: %u options but no table of them", from,
+		return fail(EPROTO, "%s: %u options but no option table", from,
 			    p->option_count);
 	return 0;
 }
@@ -98,9 +100,10 @@ int policy_add(const struct hal_policy *p, const char *from)
 	if (err != 0)
 		return err;
 	if (policy_find(p->name) != NULL)
-		return fail(EINVAL, "%s: there is a policy %s already", from, p->name);
+		return fail(EINVAL, "%s: a policy %s is already loaded", from, p->name);
 	if (n == POLICIES_MAX)
-		return fail(ENOSPC, "%s: more than %d policies", from, POLICIES_MAX);
+		return fail(ENOSPC, "%s: cannot load more than %d policies", from,
+			    POLICIES_MAX);
 	policies[n] = p;
 	atomic_store(&count, n + 1);
 	return 0;

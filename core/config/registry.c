@@ -86,7 +86,7 @@ static int granules_open(const struct hal_bk_color_map *told,
 
 	color_map_of(&map, told);
 	if (color_map_check(&map, why) != 0)
-		return fail(EINVAL, "no map of memory channels: %s", why);
+		return fail(EINVAL, "invalid map of memory channels: %s", why);
 	return granules_make(&map, out);
 }
 
@@ -112,7 +112,7 @@ static int no_probe(const struct hal_bk_config *cfg, struct hal_device_info *out
 		    uint32_t max)
 {
 	(void)cfg, (void)out, (void)max;
-	return fail(ENODEV, "the backend cannot look for devices");
+	return fail(ENODEV, "the backend cannot search for devices");
 }
 
 static int no_open(const struct hal_bk_config *cfg, uint32_t index, void **dev)
@@ -148,7 +148,7 @@ static int no_partition_destroy(void *dev, void *part)
 static int no_queue_create(void *dev, void *part, int32_t priority, void **queue)
 {
 	(void)dev, (void)part, (void)priority, (void)queue;
-	return LACKS("make queues");
+	return LACKS("create queues");
 }
 
 static int no_queue_destroy(void *dev, void *queue)
@@ -230,7 +230,7 @@ static int no_program_unbind(void *dev, void *prog, void *part)
 static int no_mem_swap(void *dev, void *mem, void *other)
 {
 	(void)dev, (void)mem, (void)other;
-	return LACKS("change memory of buffers");
+	return LACKS("exchange the memory of buffers");
 }
 
 static int no_mem_out(void *dev, void *mem)
@@ -254,7 +254,7 @@ static int no_partition_widen(void *dev, void *part, uint32_t wide)
 static int no_colors_set(void *dev, const struct hal_bk_color_map *map)
 {
 	(void)dev, (void)map;
-	return LACKS("be told where its memory lies");
+	return LACKS("accept a map of its memory channels");
 }
 
 static const void *no_extension(void *dev, const char *name)
@@ -379,8 +379,8 @@ static int table_check(const struct hal_backend *t, const char *from)
 	const size_t head = offsetof(struct hal_backend, cold);
 
 	if (t->abi != HAL_BACKEND_ABI)
-		return fail(EPROTO, "%s speaks backend ABI %u, this library ABI %u", from,
-			    t->abi, HAL_BACKEND_ABI);
+		return fail(EPROTO, "%s has backend ABI %u; this library needs ABI %u",
+			    from, t->abi, HAL_BACKEND_ABI);
 	if (t->size < head || (uint64_t)t->size < head + t->cold_size + t->hot_size)
 		return fail(
 			EPROTO,
@@ -394,7 +394,7 @@ static int table_check(const struct hal_backend *t, const char *from)
 			    "\":?. \"",
 			    from);
 	if (t->option_count > 0 && t->options == NULL)
-		return fail(EPROTO, "%s: %u options but no table of them", from,
+		return fail(EPROTO, "%s: %u options but no option table", from,
 			    t->option_count);
 	return 0;
 }
@@ -411,10 +411,11 @@ static int backend_add(const struct hal_backend *t, const char *from, const char
 		return err;
 	for (uint32_t i = 0; i < count; i++)
 		if (strcmp(registry.at[i]->table.name, t->name) == 0)
-			return fail(EINVAL, "%s: there is a backend %s already", from,
+			return fail(EINVAL, "%s: a backend %s is already loaded", from,
 				    t->name);
 	if (count == BACKENDS_MAX)
-		return fail(ENOSPC, "%s: more than %d backends", from, BACKENDS_MAX);
+		return fail(ENOSPC, "%s: cannot load more than %d backends", from,
+			    BACKENDS_MAX);
 	b = calloc(1, sizeof(*b));
 	if (b == NULL || (path != NULL && (b->path = strdup(path)) == NULL)) {
 		free(b);

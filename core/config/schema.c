@@ -234,8 +234,8 @@ static int check_sectionless(const char *word)
 		if (strcmp(core_options[i].key, "config") != 0 && strlen(key) == length &&
 		    memcmp(word, key, length) == 0)
 			return fail(EINVAL,
-				    "environment HAL_%s: no section; %s is meant?", key,
-				    name);
+				    "environment HAL_%s: no section; did you mean %s?",
+				    key, name);
 	}
 	return 0;
 }
@@ -276,9 +276,10 @@ static int environment_check(const struct config *cfg)
 		format_text(v.name, sizeof(v.name), "HAL_%.*s", (int)strcspn(word, "="),
 			    word);
 		if (!exact)
-			return fail(EINVAL,
-				    "environment %s: no section %.*s; HAL_%s_ is meant?",
-				    v.name, (int)length, word, sections[i]);
+			return fail(
+				EINVAL,
+				"environment %s: no section %.*s; did you mean HAL_%s_?",
+				v.name, (int)length, word, sections[i]);
 		err = variable_check(cfg, &v);
 		if (err != 0)
 			return err;

@@ -121,7 +121,8 @@ int config_value_read(const struct hal_option_def *d, const char *section,
 	char range[96];
 
 	if (strlen(text) >= room)
-		return fail(EINVAL, "%s: [%s] %s: a value of %zu characters, at most %zu",
+		return fail(EINVAL,
+			    "%s: [%s] %s: value has %zu characters; the limit is %zu",
 			    source, section, d->key, strlen(text), room - 1);
 	if (value_parse(d, text, number) == 0)
 		return 0;

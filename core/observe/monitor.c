@@ -170,11 +170,11 @@ static char *view_text(struct monitor *m, size_t *size)
 static char *set_policy(struct monitor *m, const char *const *words, size_t *size)
 {
 	if (!m->control)
-		return monitor_json_error("hal.monitor = read: its policy can be looked "
-					  "at, not set (control)",
+		return monitor_json_error("hal.monitor = read: the policy can be shown, "
+					  "not set; use hal.monitor = control",
 					  size);
 	if (words[0] == NULL)
-		return monitor_json_error("no name of a policy", size);
+		return monitor_json_error("policy name is missing", size);
 	if (hal_device_set_policy(m->dev, words[0], words + 1) != 0)
 		return monitor_json_error(hal_last_error(), size);
 	*size = 2;
@@ -210,13 +210,13 @@ static void serve_client(struct monitor *m, int fd)
 	if (n < 0)
 		return;
 	if (!cut(bytes, (size_t)n, words))
-		text = monitor_json_error("not a request", &size);
+		text = monitor_json_error("malformed request", &size);
 	else if (strcmp(words[0], "look") == 0 && words[1] == NULL)
 		text = view_text(m, &size);
 	else if (strcmp(words[0], "set") == 0)
 		text = set_policy(m, words + 1, &size);
 	else
-		text = monitor_json_error("not a request that is known here", &size);
+		text = monitor_json_error("unknown request", &size);
 	send_reply(m, fd, text, size);
 	free(text);
 }

@@ -103,7 +103,8 @@ static int read_device(struct reading *r, const struct json *root)
 		return 0;
 	name_device(d, theirs, sizeof(theirs));
 	return json_wrong(d, r->file, r->why,
-			  "is a profile of %.110s, this is %s \"%.63s\" (clock=%s)",
+			  "is a profile of %.110s, but this device is %s \"%.63s\" "
+			  "(clock=%s)",
 			  theirs, i->backend, i->name, clock);
 }
 
@@ -164,7 +165,7 @@ static int read_point(struct reading *r, const struct json *in, struct known *k)
 		return -1;
 	if (!profile_add(k, (uint32_t)units, ns))
 		return json_wrong(json_member(in, "units"), r->file, r->why,
-				  "is there already, or the %ust number of units",
+				  "is repeated, or is the %ust number of units",
 				  KNOWN_UNITS + 1);
 	return 0;
 }
@@ -236,7 +237,7 @@ static int read_stop(struct reading *r, const struct json *in, struct known *k)
 		return -1;
 	if (!profile_add_stop(k, mode, quiet_ns, cost_ns))
 		return json_wrong(json_member(in, "mode"), r->file, r->why,
-				  "is there already");
+				  "is repeated");
 	return 0;
 }
 
@@ -266,7 +267,7 @@ static int read_kernel(struct reading *r, const struct json *in, uint32_t progra
 	if (in->type != JSON_OBJECT)
 		return json_wrong(in, r->file, r->why, "is not an object");
 	if (p->count == KERNELS_MAX)
-		return json_wrong(in, r->file, r->why, "is one of more than %u kernels",
+		return json_wrong(in, r->file, r->why, "exceeds the limit of %u kernels",
 				  KERNELS_MAX);
 	k = profile_more(p);
 	if (k == NULL) {
@@ -314,7 +315,7 @@ static int is_list_of(struct reading *r, const struct json *in, uint32_t program
 		return json_wrong(in, r->file, r->why, "is not a list");
 	if (in->count != programs)
 		return json_wrong(in, r->file, r->why,
-				  "has %u, and there are %u programs", in->count,
+				  "has %u entries, but there are %u programs", in->count,
 				  programs);
 	return 0;
 }
@@ -363,8 +364,8 @@ static int read_pairs(struct reading *r, const struct json *root, uint32_t progr
 		return -1;
 	if (programs > KNOWN_PAIRED)
 		return json_wrong(list, r->file, r->why,
-				  "is of %u programs, at most %u are possible", programs,
-				  KNOWN_PAIRED);
+				  "covers %u programs; at most %u are supported",
+				  programs, KNOWN_PAIRED);
 	if (make_pairs(r, programs, (uint32_t)r->runs) != 0)
 		return -1;
 	for (const struct json *v = list->first; v != NULL; v = v->next)
@@ -394,8 +395,8 @@ static int read_profile(struct reading *r, const struct json *root)
 		return -1;
 	if (version != PROFILE_VERSION)
 		return json_wrong(json_member(root, "accelhal_profile"), r->file, r->why,
-				  "is version %.9g, this library reads %.9g", version,
-				  PROFILE_VERSION);
+				  "is version %.9g; this library reads version %.9g",
+				  version, PROFILE_VERSION);
 	if (json_only(root, known, r->file, r->why) != 0 || read_device(r, root) != 0 ||
 	    json_number(root, "runs", 1, 1e6, r->file, &r->runs, r->why) != 0 ||
 	    json_list(root, "programs", r->file, &list, r->why) != 0)

@@ -47,7 +47,8 @@ int output_name(const char *option, const char *pattern, unsigned int device,
 				"id), %%n (device number) or %%%%",
 				option, pattern);
 		if (used + strlen(text) >= OUTPUT_BYTES)
-			return fail(ENAMETOOLONG, "%s: a name of %zu bytes or more",
+			return fail(ENAMETOOLONG,
+				    "%s: file name is too long (%zu bytes or more)",
 				    option, used + strlen(text));
 		memcpy(out + used, text, strlen(text));
 		used += strlen(text);

@@ -200,8 +200,8 @@ int object_bad(const void *object, enum object_kind kind)
 		return fail(EINVAL, "the %s has been destroyed", kind_names[kind]);
 	if (magic == OBJECT_FORKED)
 		return fail(EPERM,
-			    "the %s was made before a fork, in the parent process; open "
-			    "the device again here",
+			    "the %s was made before a fork, in the parent "
+			    "process; open the device again in this process",
 			    kind_names[kind]);
 	return fail(EINVAL, "the handle is not a %s", kind_names[kind]);
 }

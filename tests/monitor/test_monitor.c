@@ -689,21 +689,21 @@ static void requests_that_are_none(void **state)
 
 	(void)state;
 	open_watched(&w, "ref?units=16", "hal.monitor=read");
-	refused("look", 4, "not a request"); /* without an end */
-	refused("", 0, "not a request");
-	REFUSED("look\0more", "not a request that is known");
-	REFUSED("reset", "not a request that is known");
+	refused("look", 4, "malformed request"); /* without an end */
+	refused("", 0, "malformed request");
+	REFUSED("look\0more", "unknown request");
+	REFUSED("reset", "unknown request");
 	REFUSED("set\0fifo", "hal.monitor = read");
 	for (size_t i = 0; i < sizeof(many); i += 2)
 		memcpy(many + i, "x", 2);
-	refused(many, sizeof(many), "not a request");
+	refused(many, sizeof(many), "malformed request");
 	/* Longer than any: no answer. */
 	memset(long_one, 'x', sizeof(long_one));
 	find_socket(path, sizeof(path));
 	assert_int_equal(ask_bytes(path, long_one, sizeof(long_one), answer, 100), 0);
 	OK(work_close(&w));
 	open_watched(&w, "ref?units=16", "hal.monitor=control");
-	REFUSED("set", "no name of a policy");
+	REFUSED("set", "policy name is missing");
 	REFUSED("set\0nobody", "nobody");
 	REFUSED("set\0tidal\0tidal_idle_us=-1", "tidal_idle_us");
 	yajl_tree_free(ASK("set\0fifo"));

@@ -131,7 +131,7 @@ static int call_backend(struct neg *w)
 	return hal_backend_get_info(0, NULL, &i);
 }
 
-NEGATIVE(hal_backend_get_info, EACCES, file_others_write, "others can write /")
+NEGATIVE(hal_backend_get_info, EACCES, file_others_write, "other users can write /")
 {
 	return with_open_file(w, call_backend);
 }
@@ -141,7 +141,7 @@ static int call_probe(struct neg *w)
 	return hal_device_probe(0, NULL, &w->info);
 }
 
-NEGATIVE(hal_device_probe, EACCES, file_others_write, "others can write /")
+NEGATIVE(hal_device_probe, EACCES, file_others_write, "other users can write /")
 {
 	return with_open_file(w, call_probe);
 }
@@ -154,7 +154,7 @@ static int call_option(struct neg *w)
 	return hal_option_get_info(0, NULL, &o);
 }
 
-NEGATIVE(hal_option_get_info, EACCES, file_others_write, "others can write /")
+NEGATIVE(hal_option_get_info, EACCES, file_others_write, "other users can write /")
 {
 	return with_open_file(w, call_option);
 }
@@ -164,7 +164,7 @@ static int call_open(struct neg *w)
 	return hal_open("ref", NULL, &w->dev2);
 }
 
-NEGATIVE(hal_open, EACCES, file_others_write, "others can write /")
+NEGATIVE(hal_open, EACCES, file_others_write, "other users can write /")
 {
 	return with_open_file(w, call_open);
 }

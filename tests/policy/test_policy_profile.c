@@ -1187,7 +1187,7 @@ static void wrong_files(void **state)
 		{"\"bytes\": 4096", "\"byte\": 4096",
 		 "kernels[0].byte: is an unknown key"},
 		{"\"units\": 2,", "\"units\": 1,",
-		 ":11: programs[0].kernels[0].units[1].units: is there already"},
+		 ":11: programs[0].kernels[0].units[1].units: is repeated"},
 		{"\"units\": 2,", "\"units\": 17,", "units[1].units: is 17, not from 1"},
 		{"\"ns\": 800", "\"ns\": 0",
 		 ":11: programs[0].kernels[0].units[1].ns: is"},
@@ -1205,7 +1205,7 @@ static void wrong_files(void **state)
 		{"\"bytes\"",
 		 "\"stops\": [{\"mode\": \"kill\", \"quiet_ns\": 1, \"cost_ns\": 2},"
 		 "{\"mode\": \"kill\", \"quiet_ns\": 1, \"cost_ns\": 2}], \"bytes\"",
-		 "stops[1].mode: is there already"},
+		 "stops[1].mode: is repeated"},
 		{"\"bytes\"",
 		 "\"stops\": [{\"mode\": \"kill\", \"quiet_ns\": -1, \"cost_ns\": 2}], "
 		 "\"bytes\"",
@@ -1213,11 +1213,11 @@ static void wrong_files(void **state)
 		{"]}]}]}", "]}]}], \"beside_permille\": 3}",
 		 "beside_permille: is a number"},
 		{"]}]}]}", "]}]}], \"beside_permille\": [[0], [0]]}",
-		 ":25: beside_permille: has 2, and there are 1 programs"},
+		 ":25: beside_permille: has 2 entries, but there are 1 programs"},
 		{"]}]}]}", "]}]}], \"beside_permille\": [0]}",
 		 "beside_permille[0]: is not a list"},
 		{"]}]}]}", "]}]}], \"beside_permille\": [[0, 0]]}",
-		 "beside_permille[0]: has 2, and there are 1 programs"},
+		 "beside_permille[0]: has 2 entries, but there are 1 programs"},
 		{"]}]}]}", "]}]}], \"beside_permille\": [[-1]]}",
 		 "beside_permille[0][0]: is -1"},
 		{"]}]}]}", "]}]}], \"beside_permille\": [[1.5]]}",
@@ -1265,7 +1265,7 @@ static void another_device(void **state)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		FAILS(hal_open(others[i], options, &dev), -EINVAL,
 		      "is a profile of ref \"software device, 16 units\" "
-		      "(clock=virtual), this is ref \"software device, ");
+		      "(clock=virtual), but this device is ref \"software device, ");
 		assert_non_null(strstr(hal_last_error(), ":2: device: "));
 	}
 	OK(hal_open("ref?units=16", options, &dev));

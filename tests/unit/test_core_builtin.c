@@ -39,7 +39,7 @@ static const struct {
 	{"refusing", -EPROTO,
 	 "refused to load: refusing: its driver is of another world"},
 	{"silent", -EPROTO, "refused to load: it does not say why"},
-	{"strange", -EPROTO, "speaks backend ABI"},
+	{"strange", -EPROTO, "has backend ABI"},
 	{"ref", 0, ""},
 };
 

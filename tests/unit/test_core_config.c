@@ -119,7 +119,7 @@ static void device_and_target(void **state)
 	FAILS(hal_open("mock?units", NULL, &dev), -EINVAL, "units", "key=value");
 	FAILS(hal_open("mock?units=0", NULL, &dev), -EINVAL, "units", "1..4096");
 	FAILS(hal_open("mock?units=8&memory=1K&units=9", NULL, &dev), -EINVAL,
-	      "units is there twice");
+	      "key units is repeated");
 	FAILS(hal_open("mock?units=8&backend.mock.units=8", NULL, &dev), -EINVAL,
 	      "backend");
 	FAILS(hal_open("mock:x", NULL, &dev), -EINVAL, "x", "number");
@@ -144,7 +144,7 @@ static void wrong_files(void **state)
 		{"[hal]\n\n[nothing]\n", ":3", "[nothing]"},
 		{"[nothing]\na = 1\n", ":1", "[nothing]"},
 		{"[backend.mock]\nunits = lots\n", ":2", "lots"},
-		{"[backend.mock\nunits = 8\n", ":1", "without its ]"},
+		{"[backend.mock\nunits = 8\n", ":1", "has no closing ]"},
 		{"[backend.mock]\nunits = 0x\n", ":2", "0x"},
 		{"[backend.mock]\nunits = 99999\n", ":2", "1..4096"},
 		{"[backend.mock]\nmemory = 1Q\n", ":2", "1Q"},
@@ -155,20 +155,21 @@ static void wrong_files(void **state)
 		{"[hal]\na\n", ":2", "key = value"},
 		{"[hal\n", ":1", "[section]"},
 		{"device = mock\n", ":1", "section"},
-		{"[hal]\ndevice = mock\n[policy]\n[hal]\n", ":4", "again, first at "},
+		{"[hal]\ndevice = mock\n[policy]\n[hal]\n", ":4",
+		 "duplicate section [hal]; the first is at "},
 		{"[hal]\ndevice = mock\ndevice = ref\n", ":3", ":2"},
 		{"[hal]\n= 3\n", ":2", "key"},
 		{"[policy]\nname = anarchy\n", ":2", "anarchy"},
 		{"[partition \"a\"]\nrows = 3\ncolour = 1\n", ":3", "colour"},
 		{"[partition \"a\"]\nrows = 3\n[partition  \"a\"]\ncols = 3\n", ":3",
-		 "section [partition \"a\"] again, first at "},
+		 "duplicate section [partition \"a\"]; the first is at "},
 		{"[backend.ref]\nunits = lots\n", ":2", "lots"},
 		{"[policy]\ntidal_idle_us = lots\n", ":2", "lots"},
 		{"[hal] device = mock\n", ":1", "\"device = mock\" after [hal]"},
 		{"[policy]\n[hal]queue_depth = 64\r\n", ":2",
 		 "\"queue_depth = 64\" after"},
 		{"[hal]]\n", ":1", "\"]\" after [hal]"},
-		{"[hal]\nconfig = other.conf\n", ":2", "names no other file"},
+		{"[hal]\nconfig = other.conf\n", ":2", "cannot name another"},
 		{"\xef\xbb\xbf[hal]\nqueue_dept = 64\n", ":2", "queue_dept"},
 		{"[hal]\n\xef\xbb\xbf[policy]\n", ":2", "key = value"},
 		{"[hal]\ndevice = mock\rqueue_depth = 64\n", ":2", "byte 0x0d"},
@@ -515,7 +516,7 @@ static void long_values(void **state)
 			continue;
 		}
 		FAILS(hal_open("ref", options, &dev), -EINVAL,
-		      "[layers] report: a value of 4096 characters, at most 4095");
+		      "[layers] report: value has 4096 characters; the limit is 4095");
 		setenv("HAL_LAYERS_REPORT", text, 1);
 		FAILS(hal_open("ref", NULL, &dev), -EINVAL,
 		      "environment HAL_LAYERS_REPORT: ", "4096 characters");
@@ -584,13 +585,13 @@ static void wrong_variables(void **state)
 		{"HAL_BACKEND_TPU_UNITS", "no backend or partition"},
 		{"HAL_PARTITION__A__ROWZ", "[partition \"a\"] has no option ROWZ"},
 		{"HAL_PARTITION__B__ROWS", "no backend or partition"},
-		{"HAL_POLCY_NAME", "no section POLCY; HAL_POLICY_ is meant?"},
-		{"HAL_LAYER_VALIDATE", "HAL_LAYERS_ is meant?"},
-		{"HAL_BAKCEND_MOCK_UNITS", "HAL_BACKEND_ is meant?"},
-		{"HAL_PARTITIONS__A__ROWS", "HAL_PARTITION_ is meant?"},
-		{"HAL_BACKENT_MOCK_UNITS", "HAL_BACKEND_ is meant?"},
-		{"HAL_PLUGINS", "no section; HAL_HAL_PLUGINS is meant?"},
-		{"HAL_QUEUE_DEPTH", "no section; HAL_HAL_QUEUE_DEPTH is meant?"},
+		{"HAL_POLCY_NAME", "no section POLCY; did you mean HAL_POLICY_?"},
+		{"HAL_LAYER_VALIDATE", "did you mean HAL_LAYERS_?"},
+		{"HAL_BAKCEND_MOCK_UNITS", "did you mean HAL_BACKEND_?"},
+		{"HAL_PARTITIONS__A__ROWS", "did you mean HAL_PARTITION_?"},
+		{"HAL_BACKENT_MOCK_UNITS", "did you mean HAL_BACKEND_?"},
+		{"HAL_PLUGINS", "no section; did you mean HAL_HAL_PLUGINS?"},
+		{"HAL_QUEUE_DEPTH", "no section; did you mean HAL_HAL_QUEUE_DEPTH?"},
 	};
 	static const char *const right[] = {
 		"HAL_PARTITION__A__ROWS", "HAL_POLICY_RR_COMMANDS",

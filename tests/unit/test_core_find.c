@@ -236,7 +236,7 @@ static void a_file_that_others_write_is_refused(void **state)
 			assert_int_equal(chmod(below(files[i]), modes[k]), 0);
 			snprintf(advice, sizeof(advice), "chmod go-w '%s'",
 				 below(files[i]));
-			refused(files[i], "others can write /", advice);
+			refused(files[i], "other users can write /", advice);
 		}
 		assert_int_equal(unlink(below(files[i])), 0);
 	}
@@ -254,7 +254,7 @@ static void a_folder_that_others_write_is_refused(void **state)
 		/* Nothing is there: nothing is wrong. */
 		expect(NULL, "compact", "0", "default");
 		write_file(file, "[hal]\ncompact = 4\n");
-		refused(file, "others can write /", "chmod go-w '/");
+		refused(file, "other users can write /", "chmod go-w '/");
 		make_folder(folders[i], 01777);
 		expect(NULL, "compact", "4", file);
 		/* But a link there may be anybody's. */
@@ -262,7 +262,7 @@ static void a_folder_that_others_write_is_refused(void **state)
 		assert_int_equal(rename(below(file), link), 0);
 		assert_int_equal(symlink(link, below(file)), 0);
 		FAILS(hal_open("ref", NULL, &(struct hal_device *){NULL}), -ELOOP, file,
-		      "is a symbolic link", "replace it by the file");
+		      "is a symbolic link", "replace it with the file");
 		make_folder(folders[i], 0755);
 		expect(NULL, "compact", "4", file);
 		assert_int_equal(unlink(below(file)), 0);

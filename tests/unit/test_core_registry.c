@@ -58,7 +58,7 @@ static void empty_table(void **state)
 	assert_string_equal(b->section, "backend.odd");
 	cold = &b->table.cold;
 	hot = &b->table.hot;
-	FAILS(cold->probe(NULL, NULL, 0), -ENODEV, "cannot look for devices");
+	FAILS(cold->probe(NULL, NULL, 0), -ENODEV, "cannot search for devices");
 	LACKS(cold->open(NULL, 0, NULL));
 	cold->close(NULL);
 	LACKS(cold->get_info(NULL, NULL));
@@ -146,17 +146,17 @@ static void wrong_policies(void **state)
 	(void)state;
 	OK(registry_load(""));
 	WRONG(p.abi++, "policy ABI");
-	WRONG(p.size--, "a policy of");
-	WRONG(p.size++, "a policy of");
+	WRONG(p.size--, "struct hal_policy has");
+	WRONG(p.size++, "struct hal_policy has");
 	WRONG(p.name = NULL, "1 to 31");
 	WRONG(p.name = "", "1 to 31");
 	WRONG(p.name = "thirty_two_characters_are_1_more", "1 to 31");
 	for (size_t i = 0; i < sizeof(no_name) / sizeof(no_name[0]); i++)
 		WRONG(p.name = no_name[i], "no spaces and none of .=");
 	WRONG(p.key = NULL, "neither key nor pick");
-	WRONG(p.pick = pick, "has key, and");
-	WRONG(p.enqueue = enqueue, "has key, and");
-	WRONG(p.dequeue = dequeue, "has key, and");
+	WRONG(p.pick = pick, "has key together with");
+	WRONG(p.enqueue = enqueue, "has key together with");
+	WRONG(p.dequeue = dequeue, "has key together with");
 	WRONG(p.option_count = 1, "1 options");
 	p = good;
 	p.name = "fifo";

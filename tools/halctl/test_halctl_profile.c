@@ -263,7 +263,7 @@ static void good_for_one_device(void **state)
 	assert_int_equal(halctl(args), 1);
 	expect("device: is a profile of ref \"software device, 8 units\" "
 	       "(clock=virtual), "
-	       "this is ref \"software device, 16 units\" (clock=virtual)");
+	       "but this device is ref \"software device, 16 units\" (clock=virtual)");
 	/* What is measured is not what one has measured before. */
 	snprintf(args, sizeof(args), "-o hal.profile=%s profile 'ref?units=8' %s", file,
 		 table);
