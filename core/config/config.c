@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config.c - options from the API, the environment and files, in that order. */
+/*
+ * config.c - collect the options that the caller, the environment and files set.
+ *
+ * Settings of the caller and of files become entries (entry.h).  Environment variables
+ * are read when an option is resolved (values.c).  The caller's settings override the
+ * environment, which overrides files, which override defaults.
+ */
 #include "config/config.h"
 
 #include <errno.h>
@@ -14,9 +20,9 @@
 #include "config/registry.h"
 #include "util/error.h"
 
-/* ---- options of the API ---------------------------------------------------------- */
+/* ---- options that the caller sets ------------------------------------------------ */
 
-/* "section.key=value"; the section may have dots in it. */
+/* Add the caller's option "section.key=value".  The section may contain dots. */
 static int option_parse(struct config *cfg, const char *text)
 {
 	const char *equals = strchr(text, '=');
@@ -65,14 +71,15 @@ int config_add_target(struct config *cfg, const char *backend, const char *targe
 			break;
 		}
 		*equals = '\0';
-		/* layers.validate=1: of that section, not of the backend's. */
+		/* A key with a dot names its section: layers.validate=1. */
 		dot = strchr(pair, '.');
 		if (dot != NULL)
 			*dot = '\0';
 		in = dot != NULL ? pair : section;
 		key = dot != NULL ? dot + 1 : pair;
 		again = config_entry_find(cfg, LAYER_API, in, key);
-		/* An option given besides the target is overruled by it. */
+		/* The target may override an option of the caller, but not repeat its
+		 * own keys. */
 		if (again != NULL && strcmp(again->source, source) == 0)
 			err = fail(EINVAL, "target \"%s\": key %s is repeated", target,
 				   key);
@@ -100,15 +107,17 @@ int config_set(struct config *cfg, const char *section, const char *pair)
 	return err;
 }
 
-static bool is_said(const char *name)
+/* ---- files ----------------------------------------------------------------------- */
+
+static bool is_set(const char *name)
 {
 	return name != NULL && name[0] != '\0';
 }
 
-/* Instead of a file: those before it are not read, either. */
+/* Return whether name asks to read no file: neither this one nor any before it. */
 static bool is_none(const char *name)
 {
-	return is_said(name) && strcmp(name, "/dev/null") == 0;
+	return is_set(name) && strcmp(name, "/dev/null") == 0;
 }
 
 static int files_load(struct config *cfg)
@@ -122,10 +131,10 @@ static int files_load(struct config *cfg)
 		return 0;
 	if (!is_none(named)) {
 		err = find_files(ini_load_found, cfg);
-		if (err == 0 && is_said(named))
+		if (err == 0 && is_set(named))
 			err = ini_load_named(cfg, named);
 	}
-	if (err == 0 && is_said(last))
+	if (err == 0 && is_set(last))
 		err = ini_load_named(cfg, last);
 	return err;
 }
@@ -141,7 +150,7 @@ static int sources_load(struct config *cfg, const char *const *options)
 	return files_load(cfg);
 }
 
-/* ---- all of it ------------------------------------------------------------------- */
+/* ---- load and check -------------------------------------------------------------- */
 
 int config_load(struct config *cfg, const char *const *options,
 		struct hal_bk_config **core)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* entry.c - what files and options say: section, key and value of each line. */
+/* entry.c - the list of settings that the caller's options and files have made. */
 #include "config/entry.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ int config_entry_add(struct config *cfg, enum layer layer, const char *section,
 		entry_free(e);
 		return fail(ENOMEM, "no memory for the configuration");
 	}
-	/* The newest first: what is said last wins within a layer. */
+	/* The newest entry is first, so that the last setting of a layer wins. */
 	e->next = cfg->entries;
 	cfg->entries = e;
 	return 0;

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* find.c - the configuration files that are read without having been named. */
+/*
+ * find.c - read the configuration files at the standard places; see find.h.
+ *
+ * A configuration can load code into this process.  So every file and its folder are
+ * checked for their owner and mode, on open descriptors, so that neither can be exchanged
+ * between check and use.
+ */
 #include "config/find.h"
 
 #include <hal/hal.h>
@@ -21,10 +27,11 @@
 
 const char *find_system_folder = "/etc/accelhal";
 
-/* Whether a file of the system's folder has an owner that has no number in this user
- * namespace, as all of the host's have in a container without root.  Only who can write
- * the folder above, /etc, can have put it there. */
-static bool is_hosts(const struct stat *st, const char *name)
+/* Return whether name is in the system's folder and its owner has no uid in this user
+ * namespace.  In a container without root, all files of the host's users are like this.
+ * Such a file is trusted, because only a user who may write /etc can have created the
+ * system's folder. */
+static bool is_of_unmapped_user(const struct stat *st, const char *name)
 {
 	const size_t length = strlen(find_system_folder);
 	unsigned long long owner = 65534, mapped = 0;
@@ -42,7 +49,7 @@ static bool is_hosts(const struct stat *st, const char *name)
 	f = fopen("/proc/self/uid_map", "re");
 	if (f == NULL)
 		return false;
-	/* Lines of three numbers: the first here, the first outside, how many. */
+	/* Each line: first uid here, first uid outside, number of uids. */
 	while (fgets(line, sizeof(line), f) != NULL) {
 		(void)strtoull(line, &at, 10);
 		(void)strtoull(at, &at, 10);
@@ -52,7 +59,8 @@ static bool is_hosts(const struct stat *st, const char *name)
 	return st->st_uid == owner && mapped < UINT32_MAX;
 }
 
-/* Fail unless only root and this user can have written what, which is open as fd. */
+/* Check that only root and this user can write what (the file name or its folder), which
+ * is open as fd.  Store its status in *st.  -EACCES if another user can. */
 static int owner_check(int fd, const char *name, const char *what, struct stat *st)
 {
 	bool other;
@@ -60,13 +68,14 @@ static int owner_check(int fd, const char *name, const char *what, struct stat *
 	if (fstat(fd, st) != 0)
 		return fail(errno, "configuration %s: %s", name, hal_strerror(errno));
 	other = st->st_uid != 0 && st->st_uid != geteuid();
-	if (other && !is_hosts(st, name))
+	if (other && !is_of_unmapped_user(st, name))
 		return fail(
 			EACCES,
 			"configuration %s: refused, %s belongs to user %u; make root or "
 			"user %u its owner, remove it, or set HAL_CONFIG=/dev/null",
 			name, what, (unsigned int)st->st_uid, (unsigned int)geteuid());
-	/* In a sticky folder nobody can replace another's file, if it is known whose. */
+	/* In a sticky folder, users can only replace their own files.  This is no
+	 * protection if the owner of the folder is unknown. */
 	if ((st->st_mode & 022) != 0 &&
 	    !(!other && S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) != 0))
 		return fail(EACCES,
@@ -77,7 +86,7 @@ static int owner_check(int fd, const char *name, const char *what, struct stat *
 	return 0;
 }
 
-/* The file is checked after it has been opened: nobody can exchange it in between. */
+/* Check the open file fd, then load it. */
 static int load_checked(int fd, const char *name, find_load_fn load, void *user)
 {
 	struct stat st;
@@ -89,6 +98,8 @@ static int load_checked(int fd, const char *name, find_load_fn load, void *user)
 	return err != 0 ? err : load(user, fd, name);
 }
 
+/* Check and load file in folder, which is the open folder path.  Return 0 if there is no
+ * such file. */
 static int load_at(int folder, const char *path, const char *file, find_load_fn load,
 		   void *user)
 {
@@ -100,12 +111,12 @@ static int load_at(int folder, const char *path, const char *file, find_load_fn 
 	if (fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
 		return 0;
 	format_text(name, sizeof(name), "%s/%s", path, file);
-	/* Check the folder first: to open what another user's link names may have an
-	 * effect, as it has for a device. */
+	/* Check the folder before opening the file.  A link of another user may name a
+	 * device, and opening a device may have an effect. */
 	err = owner_check(folder, name, path, &st);
 	if (err != 0)
 		return err;
-	/* Anybody can have made a link in a folder that everybody writes. */
+	/* If the folder is writable for other users, a link in it may be theirs. */
 	if ((st.st_mode & 022) != 0)
 		flags |= O_NOFOLLOW;
 	fd = openat(folder, file, flags);
@@ -123,7 +134,8 @@ static int load_at(int folder, const char *path, const char *file, find_load_fn 
 	return err;
 }
 
-/* Open a folder.  *fd is -1 if there is none, or none that this user can see. */
+/* Open the folder path as *fd.  *fd is -1, with result 0, if it does not exist or this
+ * user cannot see it. */
 static int folder_open(const char *path, int *fd)
 {
 	struct stat st;
@@ -133,7 +145,7 @@ static int folder_open(const char *path, int *fd)
 	if (*fd >= 0 || errno == ENOENT || errno == EACCES)
 		return 0;
 	err = errno;
-	/* With HOME=/dev/null there can be no folder. */
+	/* With HOME=/dev/null a part of path is no folder, so path does not exist. */
 	if (err == ENOTDIR && stat(path, &st) != 0)
 		return 0;
 	return fail(err, "configuration folder %s: %s", path, hal_strerror(err));
@@ -147,13 +159,13 @@ static int is_conf(const struct dirent *e)
 	       strcmp(e->d_name + length - 5, ".conf") == 0;
 }
 
-/* The same in every locale. */
+/* Compare names byte by byte, so that their order is the same in every locale. */
 static int by_bytes(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Load the files of a folder that end in .conf, sorted by name. */
+/* Load the files of folder path whose names end in .conf, sorted by name. */
 static int load_all(const char *path, find_load_fn load, void *user)
 {
 	struct dirent **list = NULL;
@@ -174,6 +186,7 @@ static int load_all(const char *path, find_load_fn load, void *user)
 	return err;
 }
 
+/* Load hal.conf of folder path, if it exists. */
 static int load_one(const char *path, find_load_fn load, void *user)
 {
 	int folder, err = folder_open(path, &folder);
@@ -185,11 +198,13 @@ static int load_one(const char *path, find_load_fn load, void *user)
 	return err;
 }
 
-/* False: this user has none. */
+/* Write the folder of this user's configuration to path; return false if there is none.
+ */
 static bool user_folder(char *path, size_t size)
 {
-	/* A relative path would depend on the current folder.  NULL, too, where the
-	 * program runs with more rights than the user who started it. */
+	/* Relative paths are ignored: they would depend on the current folder.
+	 * secure_getenv returns NULL in a program that has more rights than the user who
+	 * started it. */
 	const char *config = secure_getenv("XDG_CONFIG_HOME");
 	const char *home = secure_getenv("HOME");
 

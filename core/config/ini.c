@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ini.c - read configuration files into entries. */
+/*
+ * ini.c - read configuration files into entries.
+ *
+ * The library inih parses the lines.  It reports neither line numbers nor sections
+ * without keys, and cuts long names silently.  So read_line, which inih calls for each
+ * line, counts lines, reads section headers and rejects whatever inih would cut.
+ */
 #include "config/ini.h"
 
 #include <errno.h>
@@ -16,21 +22,21 @@
 #include "util/error.h"
 #include "util/fd.h"
 
-#define NAME_MAX_LENGTH 48 /* inih cuts longer names without a word */
+#define NAME_MAX_LENGTH 48 /* inih silently cuts longer names */
 
-/* inih tells neither line numbers nor sections without keys nor what it cut, so the
- * reader in front of it keeps count. */
+/* The state of reading one file. */
 struct reader {
 	struct config *cfg;
 	FILE *file;
 	const char *name;
-	int line;
-	int err;
+	int line; /* number of the current line, from 1 */
+	int err;  /* first error; ends the reading */
 	char section[NAME_MAX_LENGTH + 1];
 };
 
-/* What the file that is being read has said before. */
-static const struct config_entry *said_before(const struct reader *r, const char *key)
+/* Return the entry of key that this file has already made in the current section, or
+ * NULL.  The empty key stands for the section's header. */
+static const struct config_entry *entry_of_file(const struct reader *r, const char *key)
 {
 	const struct config_entry *e =
 		config_entry_find(r->cfg, LAYER_FILE, r->section, key);
@@ -38,10 +44,11 @@ static const struct config_entry *said_before(const struct reader *r, const char
 	return e != NULL && e->file == r->cfg->file_count ? e : NULL;
 }
 
+/* Begin the section whose header, without its [, is given. */
 static void section_begin(struct reader *r, const char *header)
 {
 	const char *end = strchr(header, ']'), *after;
-	char said[NAME_MAX_LENGTH + 1], text[SECTION_BYTES], source[PATH_MAX];
+	char name[NAME_MAX_LENGTH + 1], text[SECTION_BYTES], source[PATH_MAX];
 	const struct config_entry *other;
 	size_t length;
 
@@ -56,29 +63,30 @@ static void section_begin(struct reader *r, const char *header)
 			      r->name, r->line, NAME_MAX_LENGTH);
 		return;
 	}
-	memcpy(said, header, length);
-	said[length] = '\0';
+	memcpy(name, header, length);
+	name[length] = '\0';
 	format_text(r->section, sizeof(r->section), "%s",
-		    config_section_name(said, text));
+		    config_section_name(name, text));
 	after = end + 1 + strspn(end + 1, " \t\r\n");
 	if (*after != '\0' && *after != ';' && *after != '#') {
 		r->err = fail(EINVAL,
 			      "%s:%d: \"%.*s\" after [%s]; put each key on its own line",
-			      r->name, r->line, (int)strcspn(after, "\r\n"), after, said);
+			      r->name, r->line, (int)strcspn(after, "\r\n"), after, name);
 		return;
 	}
-	other = said_before(r, "");
+	other = entry_of_file(r, "");
 	if (other != NULL) {
 		r->err = fail(EINVAL, "%s:%d: duplicate section [%s]; the first is at %s",
 			      r->name, r->line, r->section, other->source);
 		return;
 	}
-	/* So that config_check sees sections that are empty. */
+	/* With an entry for the header, config_check also sees empty sections. */
 	format_text(source, sizeof(source), "%s:%d", r->name, r->line);
 	r->err = config_entry_add(r->cfg, LAYER_FILE, r->section, "", "", source);
 }
 
-/* -1, or the byte in line that is no text.  A line may end with CR LF. */
+/* Return the first control character in line other than tabs and the line's end (LF or CR
+ * LF); -1 if there is none. */
 static int control_byte(const char *line, int length)
 {
 	if (length > 0 && line[length - 1] == '\n')
@@ -91,7 +99,8 @@ static int control_byte(const char *line, int length)
 	return -1;
 }
 
-/* Read a line as fgets does, but fail where bytes of it would be lost. */
+/* Read a line of at most size - 2 bytes.  Return false at the end of the file or after an
+ * error.  Unlike fgets, reject zero bytes, which would hide the rest of the line. */
 static bool get_line(struct reader *r, char *line, int size)
 {
 	int n = 0, c = 0;
@@ -116,9 +125,10 @@ static bool get_line(struct reader *r, char *line, int size)
 	return r->err == 0 && n > 0;
 }
 
+/* Read the next line for inih, without byte order mark and leading blanks. */
 static char *read_line(char *line, int size, void *user)
 {
-	static const char mark[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 with it */
+	static const char mark[] = "\xef\xbb\xbf"; /* byte order mark of UTF-8 */
 	struct reader *r = user;
 	size_t blank = 0;
 
@@ -126,7 +136,8 @@ static char *read_line(char *line, int size, void *user)
 		return NULL;
 	if (r->line == 1 && strncmp(line, mark, strlen(mark)) == 0)
 		blank = strlen(mark);
-	/* No continuation lines: indenting means nothing. */
+	/* inih takes an indented line as the continuation of a value; hal.conf has no
+	 * such lines. */
 	blank += strspn(line + blank, " \t");
 	memmove(line, line + blank, strlen(line + blank) + 1);
 	if (line[0] == '[')
@@ -134,13 +145,14 @@ static char *read_line(char *line, int size, void *user)
 	return r->err != 0 ? NULL : line;
 }
 
+/* Add an entry for a line name = value; inih calls this. */
 static int read_pair(void *user, const char *section, const char *name, const char *value)
 {
 	struct reader *r = user;
 	char source[PATH_MAX];
 	const struct config_entry *other;
 
-	(void)section; /* may be cut; ours is not */
+	(void)section; /* inih may have cut it; r->section is complete */
 	if (r->err != 0)
 		return 0;
 	if (r->section[0] == '\0') {
@@ -160,7 +172,7 @@ static int read_pair(void *user, const char *section, const char *name, const ch
 			      r->name, r->line);
 		return 0;
 	}
-	other = said_before(r, name);
+	other = entry_of_file(r, name);
 	if (other != NULL) {
 		r->err = fail(EINVAL, "%s:%d: duplicate key %s; the first is at %s",
 			      r->name, r->line, name, other->source);
@@ -171,6 +183,7 @@ static int read_pair(void *user, const char *section, const char *name, const ch
 	return r->err == 0;
 }
 
+/* Append name to the list of files in cfg. */
 static int name_add(struct config *cfg, const char *name)
 {
 	size_t size = strlen(name) + 1 +
@@ -186,7 +199,7 @@ static int name_add(struct config *cfg, const char *name)
 	return 0;
 }
 
-/* Read file, and close it. */
+/* Read file into cfg, and close it. */
 static int stream_load(struct config *cfg, FILE *file, const char *name)
 {
 	struct reader r = {.cfg = cfg, .name = name, .file = file};

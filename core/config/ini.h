@@ -5,10 +5,11 @@
 
 #include "config/config.h"
 
-/* Read the file called name. */
+/* Add the entries of file name to cfg. */
 int ini_load_named(struct config *cfg, const char *name);
 
-/* As find_load_fn (config/find.h), of user, a struct config.  fd stays open. */
+/* Add the entries of the open file fd to user, a struct config.  fd stays open.  A
+ * find_load_fn (find.h). */
 int ini_load_found(void *user, int fd, const char *name);
 
 #endif

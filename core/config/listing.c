@@ -10,6 +10,7 @@
 #include "util/error.h"
 #include "util/fd.h"
 
+/* Describe option d of section, with its value in force, in *info. */
 static int option_export(const struct config *cfg, const char *section,
 			 const struct hal_option_def *d, struct hal_option_info *info)
 {
@@ -33,6 +34,7 @@ static int option_export(const struct config *cfg, const char *section,
 	return export_struct(info, &o, sizeof(o), sizeof(o), "hal_option_info");
 }
 
+/* Describe option number index of all tables, in the order of config_table_at. */
 static int option_at(const struct config *cfg, uint32_t index,
 		     struct hal_option_info *info)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c - what the library's own sections may say. */
+/* options.c - the options of sections [hal], [layers] and [partition "name"]. */
 #include "config/options.h"
 
 #include <hal/policy.h>
@@ -55,7 +55,7 @@ const struct hal_option_def core_options[] = {
 };
 const uint32_t core_option_count = ARRAY_LENGTH(core_options);
 
-/* What [partition "name"] may say. */
+/* Options of [partition "name"]; hal.conf(5) describes them. */
 const struct hal_option_def partition_options[] = {
 	{"row", HAL_OPTION_INT, 0, 65535, NULL, "0", "first row of the rectangle"},
 	{"col", HAL_OPTION_INT, 0, 65535, NULL, "0", "first column of the rectangle"},
@@ -81,7 +81,7 @@ const struct hal_option_def partition_options[] = {
 	 "most bytes that it moves per second of device time; 0: no limit"},
 	{"isolation", HAL_OPTION_ENUM, 0, 0, "none|advisory|enforced", "none",
 	 "weakest isolation of compute units that is accepted"},
-	/* Of its queues, where they do not say otherwise. */
+	/* Defaults for the partition's queues. */
 	{"class", HAL_OPTION_ENUM, 0, 0, "normal|latency|best-effort", "normal",
 	 "default class of its queues (enum hal_class)"},
 	{"priority", HAL_OPTION_INT, INT32_MIN, INT32_MAX, NULL, "0",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h - what the library's own sections may say; backends and policies have theirs.
+/* options.h - tables of the core's options.  Backends and policies have their own tables.
  */
 #ifndef HAL_CONFIG_OPTIONS_H
 #define HAL_CONFIG_OPTIONS_H
@@ -16,10 +16,10 @@ struct own_section {
 	const char *name;
 	const struct hal_option_def *defs;
 	uint32_t count;
-	bool unknown; /* it is not known what it may say */
+	bool unknown; /* a backend that did not load: its options are unknown */
 };
 
-/* Those of one table each. */
+/* The core's sections that have exactly one table: [hal] and [layers]. */
 extern const struct own_section own_sections[];
 extern const uint32_t own_section_count;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition_section.c - what [partition "name"] says. */
+/* partition_section.c - read [partition "name"] into a partition's description. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "config/options.h"
 #include "util/error.h"
 
-/* "0,2-3" or "0xd". */
+/* Parse a set of channels, a list like "0,2-3" or a mask like "0xd", into *mask. */
 static int parse_colors(const char *text, uint64_t *mask)
 {
 	const char *p = text;
@@ -49,13 +49,15 @@ static int parse_colors(const char *text, uint64_t *mask)
 	return 0;
 }
 
+/* Return the name of the section of partition name as entries have it, and where it
+ * begins in *source; NULL if there is none. */
 static const char *section_of(const struct config *cfg, const char *name,
 			      const char **source)
 {
 	const struct config_entry *found = NULL;
 	char other[32];
 
-	/* The oldest entry of it is its header. */
+	/* Entries are newest first, so the last one found is the section's header. */
 	for (const struct config_entry *e = cfg->entries; e != NULL; e = e->next)
 		if (config_partition_section(e->section, other, sizeof(other)) &&
 		    strcmp(other, name) == 0)
@@ -97,7 +99,8 @@ static int config_host(const struct hal_bk_config *v, struct config_partition *o
 	return 0;
 }
 
-/* Who writes a set that is empty gets no channel, which is not what the default means. */
+/* Read option colors.  An empty set is refused if it was written explicitly, because mask
+ * 0 means the default: all channels that no partition owns. */
 static int config_colors(const struct hal_bk_config *v, struct config_partition *out)
 {
 	const struct option_value *colors = option_find(v, "colors");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy.c - the policies there are: those that lie in policies, and plugins. */
+/* policy.c - the list of policies: the built-in ones of folder policies, and those of
+ * plug-ins. */
 #include "config/registry.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ static const struct hal_policy *const builtin[] = {
 
 #define POLICIES_MAX 128
 
-/* Only grows; guarded by the registry's lock, but for reading. */
+/* Entries are only added, under the registry's lock.  Reading needs no lock. */
 static const struct hal_policy *policies[POLICIES_MAX];
 static _Atomic uint32_t count;
 
@@ -51,7 +52,7 @@ const struct hal_option_def policy_options[] = {
 };
 const uint32_t policy_option_count = ARRAY_LENGTH(policy_options);
 
-/* Of a kind that hal.conf, options and journals can name. */
+/* Return whether name can be written in hal.conf, in options and in journals. */
 static bool is_name(const char *name)
 {
 	size_t length = name != NULL ? strlen(name) : 0;
@@ -63,6 +64,7 @@ static bool is_name(const char *name)
 	return length >= 1 && length <= 31;
 }
 
+/* Check the table of a policy; from names its origin in messages. */
 static int table_check(const struct hal_policy *p, const char *from)
 {
 	if (p->abi != HAL_POLICY_ABI)

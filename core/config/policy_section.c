@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy_section.c - what [policy] says. */
+/* policy_section.c - read section [policy]. */
 #include "config/policy_section.h"
 
 #include <errno.h>

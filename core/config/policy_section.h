@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy_section.h - what [policy] says. */
+/* policy_section.h - read section [policy]. */
 #ifndef HAL_CONFIG_POLICY_SECTION_H
 #define HAL_CONFIG_POLICY_SECTION_H
 
 #include "config/config.h"
 #include "loop/device.h"
 
-/* The policy of [policy] in cfg, its own options, and what all have.  -EINVAL: there is
- * none. */
+/* Find the policy that [policy] names, and store it in *p, the values of its own options
+ * in *out, and those that all policies have in *limits.  -EINVAL: no such policy, or a
+ * wrong value.  Free *out with config_values_free. */
 int policy_resolve(const struct config *cfg, const struct hal_policy **p,
 		   struct hal_bk_config **out, struct policy_limits *limits);
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registry.c - the backends there are: built in, or plugins; gaps filled with stubs. */
+/*
+ * registry.c - the lists of backends and policies, built in or from plug-ins.
+ *
+ * A backend may leave out operations.  The registry copies its table and fills the gaps
+ * with stubs that fail with -ENOTSUP, so that callers need not test for NULL.
+ */
 #include "config/registry.h"
 
 #include <dlfcn.h>
@@ -16,7 +21,7 @@
 #include "util/compiler.h"
 #include "util/error.h"
 
-/* Weak: a build that leaves a backend out still links. */
+/* These are weak so that the library links without backends that the build leaves out. */
 #define HAL_BACKEND(name)                                                                \
 	extern const struct hal_backend *hal_backend_##name(const struct hal_host *)     \
 		__attribute__((weak, visibility("hidden")));
@@ -39,20 +44,20 @@ static const char *const builtin_names[] = {
 
 #define BACKENDS_MAX 64
 
-/* Only grows; entries never move or change, so that devices may point to them.
+/* Entries are only added; they never move or change, so that devices may point to them.
  *
- * A thread that loads something has .loading, also while it runs code of others: a
- * driver's may take long, and may fork.  So no fork waits for .loading; a child makes it
- * anew.  .lock is taken inside that for each change, and only for what takes no time: a
- * fork waits for it, so that a child finds no change half done. */
+ * A thread holds .loading while it loads backends and plug-ins.  This runs code of
+ * drivers, which may take long and may fork.  So a fork does not wait for .loading; the
+ * child initializes it again.  The loading thread takes .lock for each change of the
+ * lists, for a short time.  A fork waits for .lock, so that the child never sees an
+ * unfinished change. */
 static struct {
 	pthread_mutex_t loading, lock;
-	size_t builtins; /* of builtin, loaded or broken */
-	bool loaded;
+	size_t builtins; /* entries of builtin that were loaded or found broken */
+	bool loaded;     /* everything built in has been loaded */
 	_Atomic uint32_t count;
 	struct backend *at[BACKENDS_MAX];
-	/* Files that have been loaded. */
-	char *plugins[2 * BACKENDS_MAX];
+	char *plugins[2 * BACKENDS_MAX]; /* paths of loaded plug-ins */
 	uint32_t plugin_count;
 } registry = {.loading = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -66,7 +71,7 @@ static void in_parent(void)
 	pthread_mutex_unlock(&registry.lock);
 }
 
-/* What another thread was loading is not loaded here, and may be. */
+/* Let the child load plug-ins, even if another thread of the parent was loading some. */
 static void in_child(void)
 {
 	(void)pthread_mutex_init(&registry.loading, NULL);
@@ -104,7 +109,7 @@ const struct hal_host core_host = {
 	.granules_left = granules_left,
 };
 
-/* ---- stubs ----------------------------------------------------------------------- */
+/* ---- stubs for operations that a backend lacks ----------------------------------- */
 
 #define LACKS(what) fail(ENOTSUP, "the device cannot " what)
 
@@ -218,7 +223,7 @@ static int no_program_bind(void *dev, void *prog, void *part, uint64_t *bytes)
 {
 	(void)dev, (void)prog, (void)part;
 	*bytes = 0;
-	return 0; /* documented: nothing to do */
+	return 0; /* hal/backend.h: a backend without it has nothing to do */
 }
 
 static int no_program_unbind(void *dev, void *prog, void *part)
@@ -337,12 +342,12 @@ static const struct hal_bk_cold no_cold = {
 	.mem_swap = no_mem_swap,
 	.colors_set = no_colors_set,
 	.extension = no_extension,
-	.isolation = NULL, /* the core looks itself */
+	.isolation = NULL, /* the core tests for NULL */
 	.counters = NULL,  /* likewise */
 	.partition_widen = no_partition_widen,
 	.mem_out = no_mem_out,
 	.mem_in = no_mem_in,
-	.mem_clear = NULL, /* mem_alloc does */
+	.mem_clear = NULL, /* mem_alloc clears */
 };
 
 static const struct hal_bk_hot no_hot = {
@@ -353,12 +358,13 @@ static const struct hal_bk_hot no_hot = {
 	.resume = no_resume,
 	.resize = no_resize,
 	.event_fd = no_event_fd,
-	.next = NULL, /* the engine looks itself */
+	.next = NULL, /* the engine tests for NULL */
 	.doorbell = NULL,
 	.limit = no_limit,
 };
 
-/* Both tables hold nothing but pointers to functions. */
+/* Replace the NULL entries of table by those of stubs.  Both contain only pointers to
+ * functions, size bytes in total. */
 static void fill_gaps(void *table, const void *stubs, size_t size)
 {
 	typedef void (*operation)(void);
@@ -374,6 +380,7 @@ static void fill_gaps(void *table, const void *stubs, size_t size)
 
 /* ---- registration ---------------------------------------------------------------- */
 
+/* Check the table of a backend; from names its origin in messages. */
 static int table_check(const struct hal_backend *t, const char *from)
 {
 	const size_t head = offsetof(struct hal_backend, cold);
@@ -399,7 +406,8 @@ static int table_check(const struct hal_backend *t, const char *from)
 	return 0;
 }
 
-/* Under the lock. */
+/* Copy table t and add it to the list; path is its plug-in, or NULL.  The caller holds
+ * .lock. */
 static int backend_add(const struct hal_backend *t, const char *from, const char *path)
 {
 	const size_t head = offsetof(struct hal_backend, cold);
@@ -421,8 +429,8 @@ static int backend_add(const struct hal_backend *t, const char *from, const char
 		free(b);
 		return fail(ENOMEM, "no memory for backend %s", t->name);
 	}
-	/* A table of another version of this ABI may be shorter or longer than ours; its
-	 * hot operations start where its own cold ones end. */
+	/* The tables of another version of this ABI may be shorter or longer.  Its hot
+	 * operations start where its own cold operations end. */
 	memcpy(&b->table, t, head);
 	memcpy(&b->table.cold, (const char *)t + head,
 	       t->cold_size < sizeof(b->table.cold) ? t->cold_size
@@ -437,8 +445,8 @@ static int backend_add(const struct hal_backend *t, const char *from, const char
 	return 0;
 }
 
-/* It is listed, and whoever asks for it hears why it is not there; nobody else does.
- * Under the lock. */
+/* Add built-in backend name, which failed to load with err.  It is listed, and opening it
+ * returns err with the reason; other backends still work.  The caller holds .lock. */
 static int builtin_broken(const char *name, int err)
 {
 	struct hal_backend t = {
@@ -461,7 +469,7 @@ static int builtin_broken(const char *name, int err)
 	return 0;
 }
 
-/* Add the next of builtin, which may be left out, or broken. */
+/* Load the next entry of builtin.  Skip a backend that the build left out. */
 static int builtin_next(void)
 {
 	const hal_backend_entry_fn entry = builtin[registry.builtins];
@@ -496,11 +504,13 @@ static int builtin_load(void)
 	return err;
 }
 
-/* Under the lock. */
+/* Add path to the list of loaded plug-ins.  The caller holds .lock. */
 static int plugin_remember(const char *path)
 {
+	/* If the list is full, the next attempt to load path fails, because its backend
+	 * or policy already exists. */
 	if (registry.plugin_count == ARRAY_LENGTH(registry.plugins))
-		return 0; /* it is loaded again next time, and refused as a twin */
+		return 0;
 	registry.plugins[registry.plugin_count] = strdup(path);
 	if (registry.plugins[registry.plugin_count] == NULL)
 		return fail(ENOMEM, "no memory for the list of plugins");
@@ -508,7 +518,7 @@ static int plugin_remember(const char *path)
 	return 0;
 }
 
-/* What has no backend may be a policy. */
+/* Add the policy of plug-in lib, which has no backend. */
 static int policy_plugin(void *lib, const char *path)
 {
 	union {
@@ -534,7 +544,7 @@ static int policy_plugin(void *lib, const char *path)
 	return err;
 }
 
-/* The linker names the file, too, unless it is about another one. */
+/* Fail with why, the text of dlerror, which usually begins with path itself. */
 static int not_loaded(const char *path, const char *why)
 {
 	size_t length = strlen(path);
@@ -544,6 +554,7 @@ static int not_loaded(const char *path, const char *why)
 	return fail(ENOENT, "plugin %s: %s", path, why);
 }
 
+/* Load plug-in path and add its backend or policy, unless it is already loaded. */
 static int plugin_load(const char *path)
 {
 	union {
@@ -578,14 +589,16 @@ static int plugin_load(const char *path)
 		err = plugin_remember(path);
 	pthread_mutex_unlock(&registry.lock);
 out:
-	/* Kept for good once it is registered: nothing counts who still uses its code. */
+	/* A registered plug-in is never unloaded, because users of its code are not
+	 * counted. */
 	if (err != 0)
 		(void)dlclose(lib);
 	return err;
 }
 
-/* One after the other, past as many as faults says that do not load; the error of the
- * next of those, and its file. */
+/* Load the plug-ins of a list separated by colons, and ignore the first `faults` of them
+ * that fail.  At the next one that fails, store its file name up to the first dot in file
+ * and return its error. */
 static int plugins_load(const char *plugins, uint32_t faults, char *file, size_t size)
 {
 	char *copy = strdup(plugins);
@@ -620,7 +633,7 @@ int registry_fault(const char *plugins, uint32_t index, char *file, size_t size)
 	return err;
 }
 
-/* Load what is built in, once. */
+/* Load the built-in backends and policies, unless this has been done. */
 static int all_builtin_load(void)
 {
 	int err;
@@ -644,6 +657,7 @@ int registry_load(const char *plugins)
 
 	pthread_mutex_lock(&registry.loading);
 	err = all_builtin_load();
+	/* First load all that can be loaded, then return the first error. */
 	if (err == 0)
 		err = plugins_load(plugins, UINT32_MAX, file, sizeof(file));
 	if (err == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registry.h - the backends and policies there are: built in, or plugins. */
+/* registry.h - the lists of backends and policies, built in or from plug-ins. */
 #ifndef HAL_CONFIG_REGISTRY_H
 #define HAL_CONFIG_REGISTRY_H
 
@@ -7,36 +7,41 @@
 #include <hal/policy.h>
 
 struct backend {
-	struct hal_backend table; /* gaps filled with stubs */
-	char section[32];
-	char *path; /* of the plugin; NULL: in the tree */
-	int err;    /* built in and does not load: every call answers this */
-	char *why;
+	struct hal_backend table; /* missing operations replaced by stubs */
+	char section[32];         /* of its options: "backend.NAME" */
+	char *path;               /* its plug-in; NULL: built in */
+	int err;   /* why a built-in backend did not load: opening it returns this */
+	char *why; /* text of .err */
 };
 
+/* The services that backends and policies may call. */
 extern const struct hal_host core_host;
 
-/* Loads what is built in and the colon list of plugins: all that can be loaded, whatever
- * cannot; the first error of those plugins, which somebody has named. */
+/* Load the built-in backends and policies, and plug-ins, a list separated by colons.  A
+ * plug-in that fails does not keep the others from loading.  Return the error of the
+ * first one that failed, or 0. */
 int registry_load(const char *plugins);
-/* Number index of those plugins that cannot be loaded: the error and its file; 0: there
- * are no more. */
+/* Return the error of plug-in number index among those that cannot be loaded, and its
+ * name in file; 0 if fewer cannot be loaded. */
 int registry_fault(const char *plugins, uint32_t index, char *file, size_t size);
+/* The list of backends; any thread may read it. */
 uint32_t registry_count(void);
 const struct backend *registry_at(uint32_t index);
 const struct backend *registry_find(const char *name);
 
 /* ---- policy.c ---------------------------------------------------------------------- */
 
-/* Those in policies. */
+/* Add the built-in policies.  The caller holds the registry's lock. */
 int policies_load(void);
+/* Check and add policy p; from names its origin in messages.  The caller holds the
+ * registry's lock.  -EPROTO, -EINVAL: p is refused. */
 int policy_add(const struct hal_policy *p, const char *from);
 uint32_t policy_count(void);
 const struct hal_policy *policy_at(uint32_t index);
 const struct hal_policy *policy_find(const char *name);
-/* -EINVAL, after a list of those there are. */
+/* Return -EINVAL with a message that lists the known policies. */
 int policy_unknown(const char *name);
-/* Options of [policy] that are not one policy's own. */
+/* Options of [policy] that all policies have. */
 extern const struct hal_option_def policy_options[];
 extern const uint32_t policy_option_count;
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schema.c - check that every section, key and variable is one of a table of options. */
+/*
+ * schema.c - check that every section, key and environment variable exists.
+ *
+ * The tables of options of the core, the policies and the backends say which exist.  A
+ * misspelt name is an error, never ignored.
+ */
 #include "config/schema.h"
 
 #include <errno.h>
@@ -14,7 +19,7 @@
 #include "util/compiler.h"
 #include "util/error.h"
 
-/* NULL: there is none of that key. */
+/* Return the definition of key, or NULL. */
 static const struct hal_option_def *def_find(const struct hal_option_def *defs,
 					     uint32_t count, const char *key)
 {
@@ -26,7 +31,7 @@ static const struct hal_option_def *def_find(const struct hal_option_def *defs,
 
 #define KEYS_BYTES 384
 
-/* " a b c" */
+/* List the keys in text, as " a b c". */
 static void keys_text(char text[KEYS_BYTES], const struct hal_option_def *defs,
 		      uint32_t count)
 {
@@ -39,8 +44,8 @@ static void keys_text(char text[KEYS_BYTES], const struct hal_option_def *defs,
 	}
 }
 
-/* The policy that is named, or the one without a name; NULL: there is no such. */
-static const struct hal_policy *policy_named(const struct config *cfg)
+/* Return the policy that the configuration selects, or NULL if it does not exist. */
+static const struct hal_policy *policy_selected(const struct config *cfg)
 {
 	const struct config_entry *e =
 		config_entry_find(cfg, LAYER_API, "policy", "name");
@@ -53,12 +58,13 @@ static const struct hal_policy *policy_named(const struct config *cfg)
 	return policy_find(name);
 }
 
-/* Of [policy], what the policy itself has as well. */
+/* Fail because section has no option key.  The message lists its options, and for
+ * [policy] those of the selected policy, too. */
 static int unknown_key(const struct config *cfg, const char *source, const char *section,
 		       const char *key, const struct hal_option_def *defs, uint32_t count)
 {
 	const struct hal_policy *p =
-		strcmp(section, "policy") == 0 ? policy_named(cfg) : NULL;
+		strcmp(section, "policy") == 0 ? policy_selected(cfg) : NULL;
 	char known[KEYS_BYTES], own[KEYS_BYTES];
 
 	keys_text(known, defs, count);
@@ -70,6 +76,7 @@ static int unknown_key(const struct config *cfg, const char *source, const char 
 		    source, section, key, known, p->name, own);
 }
 
+/* Check that the key of e is one of defs, and the value of a file's entry, too. */
 static int key_check(const struct config *cfg, const struct config_entry *e,
 		     const struct hal_option_def *defs, uint32_t count)
 {
@@ -80,14 +87,16 @@ static int key_check(const struct config *cfg, const struct config_entry *e,
 		return 0;
 	if (d != NULL && (e->layer != LAYER_FILE || defs == partition_options))
 		return 0;
-	/* A file's value, too: that backend may never be opened.  A partition's values
-	 * are checked when it is made. */
+	/* Other values are checked when they are resolved.  Those of files are checked
+	 * here, because their backend may never be opened.  Values of a partition are
+	 * checked when it is created. */
 	if (d != NULL)
 		return config_value_read(d, e->section, e->value, e->source, &number);
 	return unknown_key(cfg, e->source, e->section, e->key, defs, count);
 }
 
-/* Any policy's: another one may come later. */
+/* Check entry e of [policy].  Options of every policy are accepted, because the policy
+ * may be changed while the device is open. */
 static int policy_key_check(const struct config *cfg, const struct config_entry *e)
 {
 	for (uint32_t i = 0; i < policy_count(); i++)
@@ -114,7 +123,7 @@ static int config_entry_check(const struct config *cfg, const struct config_entr
 	if (strncmp(e->section, "backend.", 8) == 0) {
 		b = registry_find(e->section + 8);
 		if (b != NULL && b->err != 0)
-			return 0; /* what it would take is not known */
+			return 0; /* it did not load, so its options are unknown */
 		if (b != NULL)
 			return key_check(cfg, e, b->table.options, b->table.option_count);
 		return fail(EINVAL, "%s: [%s]: this build has no backend %s", e->source,
@@ -153,13 +162,14 @@ bool config_table_at(uint32_t index, struct own_section *t)
 	return true;
 }
 
-/* A variable of the environment, and the section that is its beginning so far. */
+/* An environment variable HAL_SECTION_KEY. */
 struct variable {
 	char name[ENVIRONMENT_BYTES];
-	struct own_section section;
-	size_t matched;
+	struct own_section section; /* longest section with which the name begins */
+	size_t matched;             /* length of that beginning; 0: none */
 };
 
+/* Return whether v sets an option of t.  If not, note t if v's name begins with it. */
 static bool variable_of(struct variable *v, const struct own_section *t)
 {
 	char name[ENVIRONMENT_BYTES];
@@ -179,6 +189,7 @@ static bool variable_of(struct variable *v, const struct own_section *t)
 	return false;
 }
 
+/* Check that v sets an option of any table. */
 static int variable_check(const struct config *cfg, struct variable *v)
 {
 	struct own_section t = {.defs = partition_options,
@@ -204,7 +215,8 @@ static int variable_check(const struct config *cfg, struct variable *v)
 		    source);
 }
 
-/* Whether a is b but for one message changed, left out, put in, or two changed places. */
+/* Return whether a and b are equal, or differ by one typing error: a letter replaced,
+ * missing or added, or two neighbours swapped. */
 static bool one_off(const char *a, size_t a_length, const char *b)
 {
 	size_t b_length = strlen(b), same = 0, ends = 0;
@@ -221,7 +233,8 @@ static bool one_off(const char *a, size_t a_length, const char *b)
 	return a_length <= 1 && b_length <= 1;
 }
 
-/* HAL_ and a key of [hal], without the section.  HAL_CONFIG is one of ours. */
+/* Fail if word, a variable without HAL_, is a key of [hal] whose section was forgotten.
+ * HAL_CONFIG is valid: it names a file. */
 static int check_sectionless(const char *word)
 {
 	size_t length = strcspn(word, "=");
@@ -240,13 +253,14 @@ static int check_sectionless(const char *word)
 	return 0;
 }
 
-/* What begins as a variable of ours has to be one, and what nearly does is meant to. */
+/* Check the environment variables that begin with HAL_ and the name of a section, and
+ * report those whose section is misspelt. */
 static int environment_check(const struct config *cfg)
 {
 	static const char *const sections[] = {"HAL", "POLICY", "LAYERS", "BACKEND",
 					       "PARTITION"};
 
-	/* Of a program with more rights than who started it, nothing of it counts. */
+	/* A program with more rights than its user ignores the environment. */
 	if (getauxval(AT_SECURE) != 0)
 		return 0;
 	for (char **e = environ; e != NULL && *e != NULL; e++) {
@@ -270,7 +284,7 @@ static int environment_check(const struct config *cfg)
 			continue;
 		exact = length == strlen(sections[i]) &&
 			memcmp(word, sections[i], length) == 0;
-		/* Three messages are near to much that is somebody else's. */
+		/* "HAL" is so short that variables of other programs resemble it. */
 		if (i == 0 && !exact)
 			continue;
 		format_text(v.name, sizeof(v.name), "HAL_%.*s", (int)strcspn(word, "="),
@@ -291,7 +305,7 @@ int config_check(const struct config *cfg)
 {
 	const struct config_entry *first = NULL;
 
-	/* Entries are newest first; the first wrong line should be told. */
+	/* Entries are newest first, but the first wrong line should be reported. */
 	for (const struct config_entry *e = cfg->entries; e != NULL; e = e->next)
 		if (config_entry_check(cfg, e) != 0)
 			first = e;

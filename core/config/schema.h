@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schema.h - the tables of options that there are. */
+/* schema.h - all tables of options: those of the core, the policies and the backends. */
 #ifndef HAL_CONFIG_SCHEMA_H
 #define HAL_CONFIG_SCHEMA_H
 
@@ -8,7 +8,7 @@
 
 #include "config/options.h"
 
-/* Table number index of options: the library's, the policies', the backends'. */
+/* Store table number index in *t; return false if there are fewer tables. */
 bool config_table_at(uint32_t index, struct own_section *t);
 
 #endif

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.c - values of options, from their defaults, files, the environment, the API. */
+/*
+ * values.c - compute the values of options in force.
+ *
+ * The caller's value overrides the environment's, which overrides the files', which
+ * overrides the default.  Overridden values are checked, too.
+ */
 #include "config/values.h"
 
 #include <ctype.h>
@@ -12,6 +17,7 @@
 #include "util/compiler.h"
 #include "util/error.h"
 
+/* Parse a decimal or hexadecimal number; with suffix, K, M, G or T may follow. */
 static int parse_integer(const char *text, bool suffix, int64_t *out)
 {
 	char *end;
@@ -19,7 +25,7 @@ static int parse_integer(const char *text, bool suffix, int64_t *out)
 	int shift = 0;
 
 	errno = 0;
-	/* No octal: 010 is ten. */
+	/* Never octal: 010 is ten. */
 	n = strtoll(text, &end, strncasecmp(text, "0x", 2) == 0 ? 16 : 10);
 	if (end == text || errno != 0)
 		return -EINVAL;
@@ -52,6 +58,7 @@ static int parse_bool(const char *text, int64_t *out)
 	return -EINVAL;
 }
 
+/* Find text among choices, "a|b|c", and store its index. */
 static int parse_enum(const char *choices, const char *text, int64_t *out)
 {
 	int64_t index = 0;
@@ -90,6 +97,8 @@ void config_option_range(const struct hal_option_def *d, char *text, size_t size
 	}
 }
 
+/* Convert text to the number of option d: an integer, 0 or 1, or the index of a choice.
+ */
 static int value_parse(const struct hal_option_def *d, const char *text, int64_t *out)
 {
 	int err = 0;
@@ -131,6 +140,7 @@ int config_value_read(const struct hal_option_def *d, const char *section,
 		    text, range);
 }
 
+/* Set v to text, after a check. */
 static int value_set(struct option_value *v, const struct hal_option_def *d,
 		     const char *section, const char *text, const char *source)
 {
@@ -155,7 +165,7 @@ void config_environment_name(char *out, const char *section, const char *key)
 		*p = isalnum((unsigned char)*p) ? (char)toupper((unsigned char)*p) : '_';
 }
 
-/* Whether list, paths with colons between, has the path of length bytes. */
+/* Return whether list, paths separated by colons, contains path[0..length). */
 static bool has_path(const char *list, const char *path, size_t length)
 {
 	while (list != NULL) {
@@ -168,7 +178,7 @@ static bool has_path(const char *list, const char *path, size_t length)
 	return false;
 }
 
-/* Put those paths of list that *text lacks before it. */
+/* Insert in front of *text those paths of list that it does not contain. */
 static int paths_join(char **text, const char *list)
 {
 	char *copy = strdup(list), *rest = copy, *path, *joined;
@@ -191,8 +201,9 @@ static int paths_join(char **text, const char *list)
 	return 0;
 }
 
-/* Add to v, which the last file has set, the plugins of those before it: each may have
- * sections of their own, so one replaces no other's. */
+/* Add the plug-ins of all files to v, which has those of the last file.  Files add
+ * plug-ins instead of replacing them, because a file may have sections of its plug-ins.
+ */
 static int plugins_join(const struct config *cfg, struct option_value *v)
 {
 	bool last = true;
@@ -210,6 +221,7 @@ static int plugins_join(const struct config *cfg, struct option_value *v)
 	return err;
 }
 
+/* Compute the value of option d of section, from all sources. */
 static int option_resolve(const struct config *cfg, const char *section,
 			  const struct hal_option_def *d, struct option_value *v)
 {
@@ -222,7 +234,8 @@ static int option_resolve(const struct config *cfg, const char *section,
 	err = value_set(v, d, section, d->def != NULL ? d->def : "", "default");
 	if (err != 0)
 		return err;
-	/* Lower layers are checked too: a wrong line is never silent. */
+	/* Check the values of all files: a wrong line is an error even if it is
+	 * overridden. */
 	for (e = cfg->entries; e != NULL; e = e->next)
 		if (e->layer == LAYER_FILE && strcmp(e->section, section) == 0 &&
 		    strcmp(e->key, d->key) == 0 &&

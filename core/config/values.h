@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.h - values of options, from the text that says them. */
+/* values.h - check values of options, and name their environment variables. */
 #ifndef HAL_CONFIG_VALUES_H
 #define HAL_CONFIG_VALUES_H
 
@@ -7,16 +7,18 @@
 
 #include "config/config.h"
 
-#define ENVIRONMENT_BYTES 128
+#define ENVIRONMENT_BYTES 128 /* for the name of an environment variable */
 
-/* Write to text which values d takes. */
+/* Write the range of values of option d to text, e.g. "1..64" or "yes|no". */
 void config_option_range(const struct hal_option_def *d, char *text, size_t size);
 
-/* Check text, the value of d in section; *number of it, if it is one.  -EINVAL. */
+/* Check text as a value of option d in section, and store its number in *number (0 for a
+ * string).  source names its origin in the message.  -EINVAL: not a valid value. */
 int config_value_read(const struct hal_option_def *d, const char *section,
 		      const char *text, const char *source, int64_t *number);
 
-/* Write to out, of ENVIRONMENT_BYTES, the variable that sets key of section. */
+/* Write the name of the variable that sets key of section to out[0..ENVIRONMENT_BYTES).
+ */
 void config_environment_name(char *out, const char *section, const char *key);
 
 #endif
