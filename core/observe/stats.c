@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats.c - sums of what is counted. */
+/* stats.c - add up the counters of queues and partitions. */
 #include "observe/stats.h"
 
 void stats_add_queue(struct account *sum, const struct hal_queue *q)

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.c - what ran when, in the Chrome/Perfetto JSON format, in device time.
+ * trace.c - write a trace of the device in the Chrome/Perfetto JSON format (hal.trace).
  *
- * Two processes in the viewer.  "units": who owned them when, a track a partition with
- * what ran there, counters.  "queues": for each queue a track of what was submitted and
- * one of what ran; an arrow leads from each submission to its commands on the units.
+ * The viewer shows two processes, in device time:
  *
- * Only what moves or computes is a slice; a timestamp or a NOP is an instant.
+ *   units   when each partition owned which units, a track per partition with its
+ *           commands, and counters
+ *   queues  per queue a track of submissions and a track of commands
+ *
+ * An arrow leads from each submission to its commands on the units.  Launches, copies and
+ * fills are slices; other commands, such as timestamps, are instants.
+ *
+ * The engine writes through a buffer.  After each write the file ends with cut_end, which
+ * the next write replaces, so that it is valid JSON even if the program is killed.
  */
 #include "observe/trace.h"
 
@@ -27,80 +33,85 @@ enum {
 	PID_QUEUES = 2,
 };
 
-/* Commands of different queues may overlap on one partition's units; the format wants
- * slices of a track to nest, so those that overlap go to the next of its lanes.  As many
- * as hal.partition_inflight lets a partition have on the device. */
+/* Commands of different queues may overlap on the units of one partition, but the slices
+ * of one track must nest.  So a partition has several tracks (lanes), and a command goes
+ * to the first free one.  The number is the maximum of hal.partition_inflight. */
 #define LANES        64u
 #define CHANNELS     64u /* bits of a mask of colours */
 #define BUFFER_BYTES 65536u
-/* Behind so much of it an event does not begin: none is longer than the rest. */
+/* The buffer is written to the file when it is fuller than this after an event.  The rest
+ * has space for one event. */
 #define BUFFER_FULL (BUFFER_BYTES - 8192u)
-/* The device's counters are asked for no more often: looking may cost it time. */
+/* Least time between two readings of the device's counters, which may cost it time. */
 #define SAMPLE_NS 2000u
 
+/* One of a partition's tracks. */
 struct lane {
-	uint64_t end;
+	uint64_t end; /* time at which its last command ended */
 	uint64_t tid; /* 0: not used yet */
 };
 
-/* What a device has counted. */
+/* A counter of the device, which the trace shows as a rate. */
 struct total {
-	bool known;
-	uint64_t value;
-	uint64_t written; /* thousandths a nanosecond, since the time before */
+	bool known;       /* has been read before */
+	uint64_t value;   /* at the last reading */
+	uint64_t written; /* last rate in the trace, in thousandths per ns */
 };
 
-/* The partition of that number. */
+/* The partition, other than a guest, of one index. */
 struct holder {
 	const struct hal_partition *part; /* NULL: there is none */
-	uint64_t span;                    /* of its place */
-	char place[96];
-	uint32_t working; /* units, while the device has commands of it */
-	struct total units;
+	uint64_t span;    /* id of the span that shows its place; 0: none */
+	char place[96];   /* name and place, as that span shows them */
+	uint32_t working; /* its units, while commands of it are on the device; else 0 */
+	struct total units; /* time that its units have computed */
 	struct lane lanes[LANES];
 };
 
 struct trace {
 	int fd;
-	int err; /* the first failure to write; nothing is written after it */
-	bool seekable;
-	uint64_t written; /* bytes */
-	uint64_t whole;   /* of them, up to where the last end stood; 0: none did */
+	int err;          /* first failed write; nothing is written after it */
+	bool seekable;    /* a regular file; else a pipe or a terminal */
+	uint64_t written; /* bytes of events in the file */
+	uint64_t whole;   /* .written at the last cut_end; 0: none was written */
 	yajl_gen gen;
-	bool broken;
+	bool broken; /* the JSON generator has failed */
 	char *path;
-	uint64_t events, lost;
-	uint64_t ids;        /* of arrows and spans */
-	uint64_t tids;       /* of lanes */
-	uint64_t unfinished; /* commands on the device at its end */
-	uint32_t working;
-	uint64_t sampled_ns;
+	uint64_t events, lost; /* events made; events missing in the file */
+	uint64_t ids;          /* last id of an arrow or span */
+	uint64_t tids;         /* last tid of a lane */
+	uint64_t unfinished;   /* commands on the device when the trace ended */
+	uint32_t working;      /* sum of .working of all holders */
+	uint64_t sampled_ns;   /* when the counters were last read */
 	struct total channels[CHANNELS];
-	uint32_t counter_max; /* 0: the device counts nothing */
+	uint32_t counter_max; /* size of .counters; 0: the device has no counters */
 	struct hal_bk_counter *counters;
-	struct holder *holders; /* by number of the partition */
-	size_t used;
-	uint64_t buffered; /* events that end in .buffer, each with its line */
+	struct holder *holders; /* by index of the partition */
+	size_t used;            /* bytes in .buffer */
+	uint64_t buffered;      /* events that end in .buffer, one line each */
 	char buffer[BUFFER_BYTES];
 };
 
 /* ---- the file ---------------------------------------------------------------------- */
 
-static const char cut[] = "],\"otherData\":{\"cut\":true}}\n";
+/* End of the file after each write, until more events or the true end replace it. */
+static const char cut_end[] = "],\"otherData\":{\"cut\":true}}\n";
 
-/* Take no more, as that failed with err, and end the file where it last could end. */
+/* Stop writing after error err.  Shorten the file to the events before the last cut_end,
+ * so that it stays valid JSON. */
 static void end_file_early(struct trace *t, int err)
 {
-	const off_t size = (off_t)(t->whole + sizeof(cut) - 1);
+	const off_t size = (off_t)(t->whole + sizeof(cut_end) - 1);
 
 	t->err = err;
 	if (!t->seekable || t->whole == 0)
 		return;
-	/* First over what is there: that needs no room. */
-	(void)!pwrite(t->fd, cut, sizeof(cut) - 1, (off_t)t->whole);
+	/* Overwrite before shortening: this needs no free space on a full disk. */
+	(void)!pwrite(t->fd, cut_end, sizeof(cut_end) - 1, (off_t)t->whole);
 	(void)!ftruncate(t->fd, size);
 }
 
+/* Write the buffer to the file.  After an error, count its events as lost. */
 static void flush(struct trace *t)
 {
 	const bool failed = t->err != 0;
@@ -116,6 +127,7 @@ static void flush(struct trace *t)
 	}
 	if (t->err != 0)
 		t->lost += t->buffered;
+	/* A pipe has received the events that were written before the error. */
 	if (t->err != 0 && !failed && !t->seekable)
 		for (size_t i = 0; i < at; i++)
 			t->lost -= t->buffer[i] == '\n';
@@ -124,9 +136,8 @@ static void flush(struct trace *t)
 	t->buffered = 0;
 }
 
-/* Write what there is, between two events, and behind it an end that the next write
- * replaces: whenever the program is killed, the file is JSON.  It is no longer than the
- * true end. */
+/* Write the buffer, which ends between two events, and cut_end after it.  The next write
+ * overwrites cut_end, which is not longer than the true end. */
 static void flush_whole(struct trace *t)
 {
 	const uint64_t events = t->buffered;
@@ -135,8 +146,8 @@ static void flush_whole(struct trace *t)
 	flush(t);
 	if (t->err != 0 || !t->seekable)
 		return;
-	n = pwrite(t->fd, cut, sizeof(cut) - 1, (off_t)t->written);
-	if (n == (ssize_t)sizeof(cut) - 1) {
+	n = pwrite(t->fd, cut_end, sizeof(cut_end) - 1, (off_t)t->written);
+	if (n == (ssize_t)sizeof(cut_end) - 1) {
 		t->whole = t->written;
 		return;
 	}
@@ -144,7 +155,8 @@ static void flush_whole(struct trace *t)
 	t->lost += events;
 }
 
-static void print(void *user, const char *text, size_t length)
+/* Append text to the buffer; the JSON generator calls this. */
+static void put_bytes(void *user, const char *text, size_t length)
 {
 	struct trace *t = user;
 
@@ -184,8 +196,7 @@ static void put_key_number(struct trace *t, const char *key, uint64_t n)
 	put_status(t, yajl_gen_number(t->gen, digits, strlen(digits)));
 }
 
-/* Thousandths.  Of times: the format's unit is the microsecond, and the digits behind the
- * point are exact. */
+/* Write n thousandths.  For times, n is in ns, because the format's unit is us. */
 static void put_key_milli(struct trace *t, const char *key, uint64_t n)
 {
 	char digits[48];
@@ -205,10 +216,10 @@ static void begin_event(struct trace *t, const char *phase, const char *name,
 	put_key_number(t, "tid", tid);
 }
 
-static void end(struct trace *t)
+static void end_event(struct trace *t)
 {
 	put_status(t, yajl_gen_map_close(t->gen));
-	print(t, "\n", 1);
+	put_bytes(t, "\n", 1);
 	t->events++;
 	t->buffered++;
 	if (t->used > BUFFER_FULL)
@@ -217,30 +228,31 @@ static void end(struct trace *t)
 
 /* ---- events ------------------------------------------------------------------------ */
 
-/* process_name, thread_name. */
-static void metadata(struct trace *t, const char *what, uint32_t pid, uint64_t tid,
-		     const char *name)
+/* Name a process or thread; what is "process_name" or "thread_name". */
+static void put_metadata(struct trace *t, const char *what, uint32_t pid, uint64_t tid,
+			 const char *name)
 {
 	begin_event(t, "M", what, pid, tid);
 	put_text(t, "args");
 	put_status(t, yajl_gen_map_open(t->gen));
 	put_key_text(t, "name", name);
 	put_status(t, yajl_gen_map_close(t->gen));
-	end(t);
+	end_event(t);
 }
 
-static void slice(struct trace *t, const char *name, uint32_t pid, uint64_t tid,
-		  uint64_t start, uint64_t stop)
+/* Begin the event of a slice.  The caller may add arguments, then calls end_event. */
+static void begin_slice(struct trace *t, const char *name, uint32_t pid, uint64_t tid,
+			uint64_t start, uint64_t stop)
 {
 	begin_event(t, "X", name, pid, tid);
 	put_key_milli(t, "ts", start);
 	put_key_milli(t, "dur", stop > start ? stop - start : 0);
 }
 
-/* One end of an arrow: "s" where it starts, "f" where it points to; each belongs to the
- * slice around it. */
-static void arrow(struct trace *t, const char *phase, uint64_t id, uint32_t pid,
-		  uint64_t tid, uint64_t at)
+/* Write the start ("s") or the tip ("f") of an arrow.  The viewer attaches it to the
+ * slice that contains it. */
+static void put_arrow(struct trace *t, const char *phase, uint64_t id, uint32_t pid,
+		      uint64_t tid, uint64_t at)
 {
 	begin_event(t, phase, "submitted", pid, tid);
 	put_key_text(t, "cat", "submission");
@@ -248,10 +260,10 @@ static void arrow(struct trace *t, const char *phase, uint64_t id, uint32_t pid,
 	put_key_milli(t, "ts", at);
 	if (phase[0] == 'f')
 		put_key_text(t, "bp", "e");
-	end(t);
+	end_event(t);
 }
 
-/* Asynchronous, as it may overlap others: "b" or "e". */
+/* Write the begin ("b") or end ("e") of a span.  Spans, unlike slices, may overlap. */
 static void put_span(struct trace *t, const char *phase, const char *cat,
 		     const char *name, uint64_t id, uint32_t pid, uint64_t tid,
 		     uint64_t at)
@@ -260,12 +272,13 @@ static void put_span(struct trace *t, const char *phase, const char *cat,
 	put_key_text(t, "cat", cat);
 	put_key_number(t, "id", id);
 	put_key_milli(t, "ts", at);
-	end(t);
+	end_event(t);
 }
 
-/* From at on what has this many thousandths; part NULL: of the device. */
-static void counter_is(struct trace *t, const struct hal_partition *part,
-		       const char *what, uint64_t milli, uint64_t at)
+/* Write that counter what of part (NULL: of the device) has the value milli / 1000 from
+ * time at on. */
+static void put_counter(struct trace *t, const struct hal_partition *part,
+			const char *what, uint64_t milli, uint64_t at)
 {
 	char name[96];
 
@@ -284,16 +297,16 @@ static void counter_is(struct trace *t, const struct hal_partition *part,
 	else
 		put_key_milli(t, what, milli);
 	put_status(t, yajl_gen_map_close(t->gen));
-	end(t);
+	end_event(t);
 }
 
 /* ---- the device's counters --------------------------------------------------------- */
 
-/* The total at the time at; what came since the time before is spread over the time in
- * between, as nobody looked there. */
-static void counted(struct trace *t, struct total *total,
-		    const struct hal_partition *part, const char *what, uint64_t value,
-		    uint64_t at)
+/* Record that total has reached value at time at.  The trace shows the mean rate since
+ * the last reading. */
+static void add_sample(struct trace *t, struct total *total,
+		       const struct hal_partition *part, const char *what, uint64_t value,
+		       uint64_t at)
 {
 	uint64_t ns = at - t->sampled_ns, more = value - total->value, milli;
 
@@ -304,7 +317,7 @@ static void counted(struct trace *t, struct total *total,
 	}
 	milli = more / ns * 1000 + more % ns * 1000 / ns;
 	if (milli != total->written)
-		counter_is(t, part, what, milli, t->sampled_ns);
+		put_counter(t, part, what, milli, t->sampled_ns);
 	total->written = milli;
 }
 
@@ -317,10 +330,11 @@ static void count_one(struct hal_device *dev, const struct hal_bk_counter *c, ui
 		struct holder *h = &t->holders[c->index];
 
 		if (h->part != NULL)
-			counted(t, &h->units, h->part, "units computing", c->total, at);
+			add_sample(t, &h->units, h->part, "units computing", c->total,
+				   at);
 	} else if (c->kind == HAL_BK_CHANNEL_BYTES && c->index < CHANNELS) {
 		format_text(what, sizeof(what), "channel %u bytes/ns", c->index);
-		counted(t, &t->channels[c->index], NULL, what, c->total, at);
+		add_sample(t, &t->channels[c->index], NULL, what, c->total, at);
 	}
 }
 
@@ -334,24 +348,26 @@ void trace_sample(struct hal_device *dev)
 		return;
 	n = dev->table->cold.counters(dev->bk, t->counters, t->counter_max, &at);
 	if (n < 0 || (uint32_t)n > t->counter_max || at <= t->sampled_ns)
-		return; /* the next one tells of this time, too */
+		return; /* the next reading covers this time, too */
 	for (int i = 0; i < n; i++)
 		count_one(dev, &t->counters[i], at);
 	t->sampled_ns = at;
 }
 
-/* Nothing is known of what follows. */
-static void total_ends(struct trace *t, struct total *total,
-		       const struct hal_partition *part, const char *what)
+/* Show rate 0 after the last reading, and forget total. */
+static void end_total(struct trace *t, struct total *total,
+		      const struct hal_partition *part, const char *what)
 {
 	if (total->written != 0)
-		counter_is(t, part, what, 0, t->sampled_ns);
+		put_counter(t, part, what, 0, t->sampled_ns);
 	memset(total, 0, sizeof(*total));
 }
 
 /* ---- partitions -------------------------------------------------------------------- */
 
-static void working(struct hal_device *dev, struct holder *h, uint32_t units, uint64_t at)
+/* Set the number of h's units that have work, and the sum of all partitions. */
+static void set_working(struct hal_device *dev, struct holder *h, uint32_t units,
+			uint64_t at)
 {
 	struct trace *t = dev->observe.trace;
 
@@ -359,19 +375,22 @@ static void working(struct hal_device *dev, struct holder *h, uint32_t units, ui
 		return;
 	t->working += units - h->working;
 	h->working = units;
-	counter_is(t, NULL, "units with work", t->working * UINT64_C(1000), at);
+	put_counter(t, NULL, "units with work", t->working * UINT64_C(1000), at);
 }
 
-static void depth(struct hal_device *dev, const struct hal_partition *part, uint64_t at)
+/* Write the number of part's commands on the device. */
+static void put_depth(struct hal_device *dev, const struct hal_partition *part,
+		      uint64_t at)
 {
 	struct trace *t = dev->observe.trace;
 
-	counter_is(t, part, "commands on device", part->command.inflight * UINT64_C(1000),
-		   at);
-	working(dev, &t->holders[part->desc.index],
-		part->command.inflight != 0 ? part->desc.units : 0, at);
+	put_counter(t, part, "commands on device",
+		    part->command.inflight * UINT64_C(1000), at);
+	set_working(dev, &t->holders[part->desc.index],
+		    part->command.inflight != 0 ? part->desc.units : 0, at);
 }
 
+/* Write the name and the units of part to text. */
 static void place_text(const struct hal_device *dev, const struct hal_partition *part,
 		       char *text, size_t size)
 {
@@ -386,7 +405,8 @@ static void place_text(const struct hal_device *dev, const struct hal_partition 
 			    d->col + d->cols - 1u);
 }
 
-static void leaves_place(struct hal_device *dev, struct holder *h)
+/* End the span of h's place, if there is one. */
+static void end_place(struct hal_device *dev, struct holder *h)
 {
 	if (h->span != 0)
 		put_span(dev->observe.trace, "e", "partition", h->place, h->span,
@@ -405,17 +425,17 @@ void trace_partition(struct hal_device *dev, const struct hal_partition *part)
 	if (h->part == NULL) {
 		memset(h, 0, sizeof(*h));
 		h->part = part;
-		trace_sample(dev); /* what is counted for it begins here */
+		trace_sample(dev); /* its counters start here */
 	}
 	place_text(dev, part, text, sizeof(text));
 	if (h->span != 0 && strcmp(text, h->place) == 0)
-		return; /* it has not moved */
-	leaves_place(dev, h);
+		return;
+	end_place(dev, h);
 	memcpy(h->place, text, sizeof(text));
 	h->span = ++dev->observe.trace->ids;
 	put_span(dev->observe.trace, "b", "partition", h->place, h->span, PID_UNITS, 0,
 		 dev->now);
-	depth(dev, part, dev->now);
+	put_depth(dev, part, dev->now);
 }
 
 void trace_partition_gone(struct hal_device *dev, const struct hal_partition *part)
@@ -425,8 +445,8 @@ void trace_partition_gone(struct hal_device *dev, const struct hal_partition *pa
 	if (dev->observe.trace == NULL || part->host != part)
 		return;
 	h = &dev->observe.trace->holders[part->desc.index];
-	total_ends(dev->observe.trace, &h->units, part, "units computing");
-	leaves_place(dev, h);
+	end_total(dev->observe.trace, &h->units, part, "units computing");
+	end_place(dev, h);
 	h->part = NULL;
 }
 
@@ -434,7 +454,7 @@ void trace_depth(struct hal_device *dev, const struct hal_partition *part, uint6
 {
 	if (dev->observe.trace == NULL)
 		return;
-	depth(dev, part, at);
+	put_depth(dev, part, at);
 	if (at >= dev->observe.trace->sampled_ns + SAMPLE_NS)
 		trace_sample(dev);
 }
@@ -442,8 +462,8 @@ void trace_depth(struct hal_device *dev, const struct hal_partition *part, uint6
 void trace_memory(struct hal_device *dev, const struct hal_partition *part)
 {
 	if (dev->observe.trace != NULL)
-		counter_is(dev->observe.trace, part, "memory bytes",
-			   counter_get(&part->memory.used) * 1000, dev->now);
+		put_counter(dev->observe.trace, part, "memory bytes",
+			    counter_get(&part->memory.used) * 1000, dev->now);
 }
 
 /* ---- queues ------------------------------------------------------------------------ */
@@ -468,10 +488,11 @@ void trace_queue(struct hal_device *dev, const struct hal_queue *queue)
 	format_text(text, sizeof(text), "%s queue %u",
 		    queue->home->name[0] != '\0' ? queue->home->name : "partition",
 		    queue->obj.id);
-	metadata(dev->observe.trace, "thread_name", PID_QUEUES, run_tid(queue), text);
+	put_metadata(dev->observe.trace, "thread_name", PID_QUEUES, run_tid(queue), text);
 	n = strlen(text);
 	format_text(text + n, sizeof(text) - n, " submissions");
-	metadata(dev->observe.trace, "thread_name", PID_QUEUES, submit_tid(queue), text);
+	put_metadata(dev->observe.trace, "thread_name", PID_QUEUES, submit_tid(queue),
+		     text);
 }
 
 void trace_instant(struct hal_device *dev, const struct hal_queue *queue,
@@ -484,7 +505,7 @@ void trace_instant(struct hal_device *dev, const struct hal_queue *queue,
 	begin_event(t, "i", name, PID_QUEUES, run_tid(queue));
 	put_key_milli(t, "ts", at_ns);
 	put_key_text(t, "s", "t");
-	end(t);
+	end_event(t);
 }
 
 void trace_span(struct hal_device *dev, const struct hal_queue *queue, const char *name,
@@ -502,6 +523,7 @@ void trace_span(struct hal_device *dev, const struct hal_queue *queue, const cha
 
 /* ---- commands ---------------------------------------------------------------------- */
 
+/* Return whether r moves data or computes. */
 static bool is_work(const struct record *r)
 {
 	return r->cmd.op == HAL_OP_LAUNCH || r->cmd.op == HAL_OP_COPY ||
@@ -519,7 +541,7 @@ static void command_name(const struct record *r, char *text, size_t size)
 		format_text(text, size, "%s", record_name(r));
 }
 
-/* One that is free from start on, until stop. */
+/* Return the first lane of h that is free at start, occupied until stop. */
 static const struct lane *take_lane(struct trace *t, struct holder *h, uint64_t start,
 				    uint64_t stop)
 {
@@ -535,25 +557,28 @@ static const struct lane *take_lane(struct trace *t, struct holder *h, uint64_t 
 		if (l > h->lanes)
 			format_text(text + strlen(text), sizeof(text) - strlen(text),
 				    " (%u)", (uint32_t)(l - h->lanes) + 1);
-		metadata(t, "thread_name", PID_UNITS, l->tid, text);
+		put_metadata(t, "thread_name", PID_UNITS, l->tid, text);
 	}
 	if (stop > l->end)
 		l->end = stop;
 	return l;
 }
 
-/* Once for all commands of a submission.  It has no length; a nanosecond can be seen. */
-static void submission(struct trace *t, struct hal_queue *q, uint64_t at)
+/* Write a submission at time at, unless an earlier command of it has done so.  A submit
+ * has no duration; 1 ns makes it visible. */
+static void put_submission(struct trace *t, struct hal_queue *q, uint64_t at)
 {
 	if (at < q->observe.traced_ns)
 		return;
 	q->observe.traced_ns = hal_bk_after(at, 1);
-	slice(t, "submit", PID_QUEUES, submit_tid(q), at, q->observe.traced_ns);
-	end(t);
+	begin_slice(t, "submit", PID_QUEUES, submit_tid(q), at, q->observe.traced_ns);
+	end_event(t);
 }
 
-static void work(struct hal_device *dev, const struct inflight *f,
-		 const struct hal_bk_event *ev, const char *name)
+/* Write a command that moves data or computes: its submission, its slices and an arrow.
+ */
+static void put_work(struct hal_device *dev, const struct inflight *f,
+		     const struct hal_bk_event *ev, const char *name)
 {
 	struct trace *t = dev->observe.trace;
 	struct hal_queue *q = f->queue;
@@ -562,9 +587,9 @@ static void work(struct hal_device *dev, const struct inflight *f,
 	uint64_t id = ++t->ids;
 	uint64_t from = f->submit_ns < f->start_ns ? f->submit_ns : f->start_ns;
 
-	submission(t, q, from);
-	arrow(t, "s", id, PID_QUEUES, submit_tid(q), from);
-	slice(t, name, PID_UNITS, l->tid, f->start_ns, f->end_ns);
+	put_submission(t, q, from);
+	put_arrow(t, "s", id, PID_QUEUES, submit_tid(q), from);
+	begin_slice(t, name, PID_UNITS, l->tid, f->start_ns, f->end_ns);
 	put_text(t, "args");
 	put_status(t, yajl_gen_map_open(t->gen));
 	put_key_number(t, "queue", q->obj.id);
@@ -575,10 +600,10 @@ static void work(struct hal_device *dev, const struct inflight *f,
 	if (f->status != 0)
 		put_key_text(t, "error", hal_strerror(f->status));
 	put_status(t, yajl_gen_map_close(t->gen));
-	end(t);
-	arrow(t, "f", id, PID_UNITS, l->tid, f->start_ns);
-	slice(t, name, PID_QUEUES, run_tid(q), f->start_ns, f->end_ns);
-	end(t);
+	end_event(t);
+	put_arrow(t, "f", id, PID_UNITS, l->tid, f->start_ns);
+	begin_slice(t, name, PID_QUEUES, run_tid(q), f->start_ns, f->end_ns);
+	end_event(t);
 }
 
 void trace_command(struct hal_device *dev, const struct inflight *f,
@@ -590,7 +615,7 @@ void trace_command(struct hal_device *dev, const struct inflight *f,
 		return;
 	command_name(f->record, name, sizeof(name));
 	if (is_work(f->record))
-		work(dev, f, ev, name);
+		put_work(dev, f, ev, name);
 	else
 		trace_instant(dev, f->queue, name, f->end_ns);
 }
@@ -607,7 +632,7 @@ void trace_stretch(struct hal_device *dev, const struct inflight *f, uint64_t st
 	trace_command(dev, &ran, &ev);
 }
 
-/* ---- on and off -------------------------------------------------------------------- */
+/* ---- begin and end of a trace ------------------------------------------------------ */
 
 static void trace_free(struct trace *t)
 {
@@ -619,6 +644,7 @@ static void trace_free(struct trace *t)
 	free(t);
 }
 
+/* Write what exists when the trace begins. */
 static void trace_head(struct hal_device *dev)
 {
 	struct trace *t = dev->observe.trace;
@@ -629,9 +655,9 @@ static void trace_head(struct hal_device *dev)
 	put_text(t, "traceEvents");
 	put_status(t, yajl_gen_array_open(t->gen));
 	format_text(text, sizeof(text), "%s units (%s)", dev->name, dev->info.name);
-	metadata(t, "process_name", PID_UNITS, 0, text);
+	put_metadata(t, "process_name", PID_UNITS, 0, text);
 	format_text(text, sizeof(text), "%s queues (%s)", dev->name, dev->info.name);
-	metadata(t, "process_name", PID_QUEUES, 0, text);
+	put_metadata(t, "process_name", PID_QUEUES, 0, text);
 	hal_list_for_each (p, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
@@ -644,7 +670,7 @@ static void trace_head(struct hal_device *dev)
 	trace_sample(dev);
 }
 
-/* Ends of commands are looked at more closely while a trace is written. */
+/* Send completions of all queues down the slow path while a trace is written. */
 static void queues_traced(struct hal_device *dev, bool traced)
 {
 	hal_list_for_each (p, &dev->space.partitions) {
@@ -689,7 +715,7 @@ int trace_make(const struct hal_device *dev, const char *path, struct trace **ou
 		return err;
 	}
 	t->seekable = output_is_file(t->fd);
-	(void)yajl_gen_config(t->gen, yajl_gen_print_callback, print, t);
+	(void)yajl_gen_config(t->gen, yajl_gen_print_callback, put_bytes, t);
 	*out = t;
 	return 0;
 }
@@ -719,7 +745,7 @@ struct trace *trace_end(struct hal_device *dev)
 	trace_sample(dev);
 	for (uint32_t i = 0; i < CHANNELS; i++) {
 		format_text(what, sizeof(what), "channel %u bytes/ns", i);
-		total_ends(t, &t->channels[i], NULL, what);
+		end_total(t, &t->channels[i], NULL, what);
 	}
 	hal_list_for_each (p, &dev->space.partitions) {
 		struct hal_partition *part =
@@ -747,7 +773,7 @@ int trace_close(struct trace *t)
 	put_key_number(t, "commands_unfinished", t->unfinished);
 	put_status(t, yajl_gen_map_close(t->gen));
 	put_status(t, yajl_gen_map_close(t->gen));
-	print(t, "\n", 1);
+	put_bytes(t, "\n", 1);
 	flush(t);
 	err = output_close(t->fd);
 	if (err != 0 && t->err == 0)

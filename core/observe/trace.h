@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace.h - what ran when, in the Chrome/Perfetto JSON format, in device time. */
+/*
+ * trace.h - write a trace of the device in the Chrome/Perfetto JSON format (hal.trace).
+ *
+ * One thread makes the trace, the engine writes it between trace_begin and trace_end, and
+ * one thread closes it.
+ */
 #ifndef HAL_OBSERVE_TRACE_H
 #define HAL_OBSERVE_TRACE_H
 
@@ -8,29 +13,39 @@
 
 struct trace;
 
-/* The file; by any thread. */
+/* Open file path for a trace of dev.  Any thread. */
 int trace_make(const struct hal_device *dev, const char *path, struct trace **out);
-int trace_close(struct trace *t); /* -EIO: not all of it could be written */
+/* Complete the file, and free t.  -EIO: some events could not be written.  Any thread. */
+int trace_close(struct trace *t);
 
-/* The rest is the engine's, and does nothing while no trace is written. */
+/* Only the engine calls the functions below.  Those after trace_end do nothing while no
+ * trace is written. */
+
+/* Start writing t. */
 void trace_begin(struct hal_device *dev, struct trace *t);
+/* Stop writing, and return the trace for trace_close. */
 struct trace *trace_end(struct hal_device *dev);
-/* Is there, or has been moved. */
+/* part has been created, or has moved. */
 void trace_partition(struct hal_device *dev, const struct hal_partition *part);
+/* part is being destroyed. */
 void trace_partition_gone(struct hal_device *dev, const struct hal_partition *part);
+/* queue has been created. */
 void trace_queue(struct hal_device *dev, const struct hal_queue *queue);
-/* f, which has not ended, ran for a while. */
+/* In-flight command f, which has not completed, ran from start_ns to end_ns. */
 void trace_stretch(struct hal_device *dev, const struct inflight *f, uint64_t start_ns,
 		   uint64_t end_ns);
+/* In-flight command f has completed with ev. */
 void trace_command(struct hal_device *dev, const struct inflight *f,
 		   const struct hal_bk_event *ev);
 void trace_instant(struct hal_device *dev, const struct hal_queue *queue,
 		   const char *name, uint64_t at_ns);
 void trace_span(struct hal_device *dev, const struct hal_queue *queue, const char *name,
 		uint64_t start_ns, uint64_t end_ns);
+/* The number of part's in-flight commands may have changed. */
 void trace_depth(struct hal_device *dev, const struct hal_partition *part, uint64_t at);
-/* What the device has counted so far. */
+/* Read the device's counters. */
 void trace_sample(struct hal_device *dev);
+/* part's memory use has changed. */
 void trace_memory(struct hal_device *dev, const struct hal_partition *part);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view.c - a device as its engine sees it; see view.h. */
+/* view.c - copy the state of a device for the monitor; see view.h. */
 #include "observe/view.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static enum view_state view_state_of(struct hal_queue *q)
 	return queue_empty(q) ? VIEW_IDLE : VIEW_WAITING;
 }
 
-static void take_queue(struct hal_queue *q, struct view_queue *v)
+static void copy_queue(struct hal_queue *q, struct view_queue *v)
 {
 	v->id = q->obj.id;
 	v->partition = q->part->desc.index;
@@ -36,7 +36,7 @@ static void take_queue(struct hal_queue *q, struct view_queue *v)
 	v->state = view_state_of(q);
 }
 
-static void take_partition(const struct hal_partition *p, struct view_partition *v)
+static void copy_partition(const struct hal_partition *p, struct view_partition *v)
 {
 	const struct hal_bk_partition_desc *d = &p->desc;
 
@@ -55,7 +55,7 @@ static void take_partition(const struct hal_partition *p, struct view_partition 
 	memcpy(v->name, p->name, sizeof(v->name));
 }
 
-static void take_guest(const struct hal_partition *p, struct view_guest *v)
+static void copy_guest(const struct hal_partition *p, struct view_guest *v)
 {
 	v->index = p->desc.index;
 	v->host = p->host->desc.index;
@@ -63,10 +63,10 @@ static void take_guest(const struct hal_partition *p, struct view_guest *v)
 	memcpy(v->name, p->name, sizeof(v->name));
 }
 
-/* ---- what has been learned ------------------------------------------------------------ */
+/* ---- learned run times ---------------------------------------------------------------- */
 
-/* NULL: there is no room. */
-static struct view_learned *one_more(struct view *v)
+/* Return the next free entry of v->learned, or NULL if it is full. */
+static struct view_learned *add_learned(struct view *v)
 {
 	if (v->learned_count < VIEW_LEARNED)
 		return &v->learned[v->learned_count++];
@@ -74,10 +74,10 @@ static struct view_learned *one_more(struct view *v)
 	return NULL;
 }
 
-static void take_pair(struct hal_device *dev, uint32_t index, struct view *v)
+static void copy_pair(struct hal_device *dev, uint32_t index, struct view *v)
 {
 	const struct profile *p = dev->observe.profile;
-	struct view_learned *l = one_more(v);
+	struct view_learned *l = add_learned(v);
 
 	if (l == NULL)
 		return;
@@ -88,12 +88,13 @@ static void take_pair(struct hal_device *dev, uint32_t index, struct view *v)
 	l->takes = beside_expect(dev, l->id, l->other, &l->sure_permille);
 }
 
-/* by[0..count), the first of which are there; of what like says. */
-static void take_units(const struct by_units *by, uint32_t count,
+/* Add an entry for each used element of by[0..count).  like has the fields that all of
+ * them share. */
+static void copy_units(const struct by_units *by, uint32_t count,
 		       const struct view_learned *like, struct view *v)
 {
 	for (; count > 0 && by->units != 0; by++, count--) {
-		struct view_learned *l = by->seen != 0 ? one_more(v) : NULL;
+		struct view_learned *l = by->seen != 0 ? add_learned(v) : NULL;
 		double of = by->plain ? 1 : VIEW_WORK_OF;
 
 		if (l == NULL)
@@ -106,49 +107,49 @@ static void take_units(const struct by_units *by, uint32_t count,
 	}
 }
 
-static void take_known(const struct known *k, struct view *v)
+static void copy_known(const struct known *k, struct view *v)
 {
 	struct view_learned like = {.of = VIEW_KERNEL,
 				    .id = k->program,
 				    .sure_permille = expect_sure(&k->sure)};
 
 	memcpy(like.kernel, k->kernel.name, sizeof(like.kernel));
-	take_units(k->by, KNOWN_UNITS, &like, v);
+	copy_units(k->by, KNOWN_UNITS, &like, v);
 }
 
-static void take_profile(struct hal_device *dev, struct view *v)
+static void copy_profile(struct hal_device *dev, struct view *v)
 {
 	const struct profile *p = dev->observe.profile;
 
 	for (uint32_t i = 0; i < p->paired.count && i < NOTED_MAX; i++)
-		take_pair(dev, p->paired.index[i], v);
+		copy_pair(dev, p->paired.index[i], v);
 	for (uint32_t i = 0; i < p->taught.count && i < NOTED_MAX; i++)
-		take_known(&p->kernels[p->taught.index[i]], v);
+		copy_known(&p->kernels[p->taught.index[i]], v);
 	v->learned_cut |= p->paired.count > NOTED_MAX || p->taught.count > NOTED_MAX;
 }
 
-static void take_learned(const struct hal_queue *q, struct view *v)
+static void copy_learned(const struct hal_queue *q, struct view *v)
 {
 	const struct view_learned like = {.of = VIEW_QUEUE,
 					  .id = q->obj.id,
 					  .sure_permille =
 						  expect_sure(&q->sched.learned.sure)};
 
-	take_units(q->sched.learned.by, LEARNED_UNITS, &like, v);
+	copy_units(q->sched.learned.by, LEARNED_UNITS, &like, v);
 }
 
-/* ---- all of it ------------------------------------------------------------------------ */
+/* ---- the whole device ----------------------------------------------------------------- */
 
-static void take_queues(struct hal_partition *p, struct view *v)
+static void copy_queues(struct hal_partition *p, struct view *v)
 {
 	hal_list_for_each (it, &p->queues) {
 		struct hal_queue *q = container_of(it, struct hal_queue, on_partition);
 
 		if (v->queue_count == VIEW_QUEUES)
 			return;
-		take_queue(q, &v->queues[v->queue_count++]);
+		copy_queue(q, &v->queues[v->queue_count++]);
 		if (q->sched.learned.by[0].units != 0)
-			take_learned(q, v);
+			copy_learned(q, v);
 	}
 }
 
@@ -168,17 +169,17 @@ int view_take(struct hal_device *dev, void *to)
 	v->guests_all = 0;
 	v->queues_all = 0;
 	if (dev->observe.profile != NULL)
-		take_profile(dev, v);
+		copy_profile(dev, v);
 	hal_list_for_each (it, &dev->space.partitions) {
 		struct hal_partition *p =
 			container_of(it, struct hal_partition, on_device);
 
 		v->queues_all += p->queue_count;
 		if (p->host == p && v->partitions_all++ < VIEW_PARTITIONS)
-			take_partition(p, &v->partitions[v->partition_count++]);
+			copy_partition(p, &v->partitions[v->partition_count++]);
 		if (p->host != p && v->guests_all++ < VIEW_GUESTS)
-			take_guest(p, &v->guests[v->guest_count++]);
-		take_queues(p, v);
+			copy_guest(p, &v->guests[v->guest_count++]);
+		copy_queues(p, v);
 	}
 	if (dev->observe.decisions != NULL)
 		v->decisions = *dev->observe.decisions;

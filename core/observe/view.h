@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view.h - a device as its engine sees it at one moment, copied for whoever looks
- * (hal.monitor).
+ * view.h - a copy of a device's state at one moment, for the monitor (hal.monitor).
+ *
+ * The engine fills it in one message (view_take).  The monitor's thread adds statistics.
  */
 #ifndef HAL_OBSERVE_VIEW_H
 #define HAL_OBSERVE_VIEW_H
@@ -9,20 +10,20 @@
 #include "sched/decisions.h"
 #include "space/partition.h"
 
-/* So many are shown, the first of each; the rest is counted.  They bound what a look
- * costs the engine. */
+/* At most this many of each are copied, the first ones; the rest is only counted.  The
+ * limits bound the time that the engine spends on a copy. */
 #define VIEW_PARTITIONS 256u
 #define VIEW_GUESTS     256u
 #define VIEW_QUEUES     512u
 #define VIEW_LEARNED    512u
 
 enum view_state {
-	VIEW_IDLE,    /* has nothing to do */
-	VIEW_READY,   /* the policy's, or alone */
-	VIEW_RUNNING, /* the device has commands of it */
-	VIEW_WAITING, /* at a point, or for room */
-	VIEW_STOPPING,
-	VIEW_STOPPED,
+	VIEW_IDLE,     /* has no commands */
+	VIEW_READY,    /* runnable */
+	VIEW_RUNNING,  /* has commands on the device */
+	VIEW_WAITING,  /* waits for a point, for a time or for memory */
+	VIEW_STOPPING, /* is being suspended */
+	VIEW_STOPPED,  /* is suspended */
 	VIEW_FAILED,
 };
 
@@ -30,60 +31,67 @@ struct view_partition {
 	uint32_t index;
 	uint32_t row, col, rows, cols, units;
 	uint32_t floor, ceiling;
-	uint32_t running,
-		runnable; /* commands on the device; queues in the policy's hands */
-	bool moving, held;
+	uint32_t running;  /* commands on the device */
+	uint32_t runnable; /* queues that may be served next */
+	bool moving;       /* is being resized or moved */
+	bool held;         /* the policy names none of its queues for now */
 	char name[32];
-	struct hal_stats stats; /* not the engine's: who looks adds them */
+	/* Added by the monitor's thread, not by the engine. */
+	struct hal_stats stats;
 	uint64_t memory_used, memory_quota;
 };
 
-/* It has no units: host is the partition that has them. */
+/* A guest partition, which runs on the units of partition host. */
 struct view_guest {
 	uint32_t index, host, queues;
 	char name[32];
-	struct hal_stats stats; /* as above */
+	/* Added by the monitor's thread. */
+	struct hal_stats stats;
 	uint64_t memory_used, memory_quota;
 };
 
 struct view_queue {
 	uint32_t id;
-	uint32_t partition,
-		home; /* on whose units it runs; a guest of that, or the same */
+	uint32_t partition; /* on whose units it runs */
+	uint32_t home;      /* in which it was created: .partition or a guest of it */
 	uint32_t service_class;
 	int32_t priority;
-	uint64_t deadline_ns; /* of a submission that says none; 0: none */
-	uint32_t weight, running;
-	uint32_t state; /* enum view_state */
-	struct hal_stats stats;
+	uint64_t deadline_ns; /* default of its submissions; 0: none */
+	uint32_t weight;
+	uint32_t running;       /* commands on the device */
+	uint32_t state;         /* enum view_state */
+	struct hal_stats stats; /* added by the monitor's thread */
 };
 
+/* What a learned time is about. */
 enum view_of {
-	VIEW_PAIR,   /* of a program beside another */
-	VIEW_KERNEL, /* of a kernel of a profile, on so many units */
-	VIEW_QUEUE,  /* of a queue's commands, on so many units */
-	VIEW_WORK,   /* the same, of whose work it is known, for VIEW_WORK_OF of it */
+	VIEW_PAIR,   /* slowdown of a program while another one runs */
+	VIEW_KERNEL, /* a kernel of a profile */
+	VIEW_QUEUE,  /* a queue's commands of unknown work */
+	VIEW_WORK,   /* a queue's commands of known work, per VIEW_WORK_OF */
 };
 
 #define VIEW_WORK_OF 1000000u /* multiply-accumulates */
 
-/* What has been learned while it runs: what policies are told, and how sure. */
+/* A time that was learned while commands ran, as policies get it. */
 struct view_learned {
 	enum view_of of;
-	uint32_t id, other; /* programs, from 1; else .id alone, of a program, a queue */
-	uint32_t units;
-	uint32_t commands, sure_permille;
-	uint64_t takes; /* ns; of pairs, so many thousandths longer */
-	char kernel[32];
+	uint32_t id, other; /* a pair's programs, from 1; else .id: program or queue */
+	uint32_t units;     /* number of units on which the commands ran */
+	uint32_t commands;  /* commands observed */
+	uint32_t sure_permille;
+	uint64_t takes;  /* ns; for a pair, slowdown in thousandths */
+	char kernel[32]; /* name, for VIEW_KERNEL */
 };
 
 struct view {
 	uint64_t now_ns;
 	int lost;
 	struct hal_policy_info policy;
-	uint32_t partitions_all, guests_all, queues_all; /* that there are */
+	uint32_t partitions_all, guests_all, queues_all; /* number on the device */
+	/* Number of entries used in the arrays below. */
 	uint32_t partition_count, guest_count, queue_count, learned_count;
-	bool learned_cut; /* there is more of it */
+	bool learned_cut; /* .learned was too small */
 	struct view_partition partitions[VIEW_PARTITIONS];
 	struct view_guest guests[VIEW_GUESTS];
 	struct view_queue queues[VIEW_QUEUES];
@@ -91,7 +99,8 @@ struct view {
 	struct decisions decisions;
 };
 
-/* By the engine: a struct view, but for the statistics. */
+/* Fill *to, a struct view, except for the statistics.  Engine only; a function for
+ * engine_call. */
 int view_take(struct hal_device *dev, void *to);
 
 #endif
