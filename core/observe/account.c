@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* account.c - what is counted of queues, partitions and the device, in device time. */
+/* account.c - statistics of queues, partitions and the device; see account.h. */
 #include "observe/account.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* Free an entry of b: drop the oldest intervals if no new one can touch them, else join
+ * the two oldest ones. */
 static void busy_make_room(struct busy *b, uint64_t settled)
 {
 	uint32_t last = b->count - 1;
@@ -14,8 +16,9 @@ static void busy_make_room(struct busy *b, uint64_t settled)
 			b->count--;
 		return;
 	}
-	/* A command that the device has had since before all of these is still running:
-	 * it covers the oldest gap, which its own end would add anyway. */
+	/* The oldest command in flight was issued before the end of the oldest interval.
+	 * Assume that it has run since then: when it completes, its interval covers the
+	 * gap between the two oldest intervals anyway. */
 	counter_add(&b->total, b->at[last - 1].start - b->at[last].end);
 	b->at[last - 1].start = b->at[last].start;
 	b->count--;
@@ -30,7 +33,7 @@ void busy_insert(struct busy *b, uint64_t start, uint64_t end, uint64_t settled)
 		return;
 	if (b->count == BUSY_INTERVALS)
 		busy_make_room(b, settled);
-	/* at[first..last) touch the new one and become part of it. */
+	/* at[first..last) touch the new interval and become part of it. */
 	for (first = 0; first < b->count && b->at[first].start > end; first++)
 		;
 	for (last = first; last < b->count && b->at[last].end >= start; last++)
@@ -53,7 +56,8 @@ static struct hist *latency_of(const struct account *a, enum latency kind)
 	return atomic_load_explicit(&a->latency[kind], memory_order_acquire);
 }
 
-/* NULL: no memory; statistics are not worth a failure. */
+/* Return the histogram of a, allocated if necessary.  NULL: no memory.  The caller then
+ * counts nothing, because statistics are not worth a failure. */
 static struct hist *latency_make(struct account *a, enum latency kind)
 {
 	struct hist *h = latency_of(a, kind);

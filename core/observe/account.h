@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * account.h - what is counted of queues, partitions and the device, in device time.
+ * account.h - statistics of queues, partitions and the device, in device time.
  *
- * The engine alone counts; any thread may read at any time, each number by itself.
+ * Only the engine writes them.  Any thread may read them at any time, each number by
+ * itself: two numbers may be from different moments.
  */
 #ifndef HAL_OBSERVE_ACCOUNT_H
 #define HAL_OBSERVE_ACCOUNT_H
@@ -28,41 +29,46 @@ static inline void counter_set(counter *c, uint64_t n)
 	atomic_store_explicit(c, n, memory_order_relaxed);
 }
 
+/* Add n to a counter that only one thread writes. */
 static inline void counter_add(counter *c, uint64_t n)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-	/* Nobody else writes, so it needs no lock; compilers make three instructions of
-	 * what is written below. */
+	/* One instruction without a lock prefix is enough, because there is one writer.
+	 * Compilers make three instructions of the code below. */
 	__asm__("addq %1, %0" : "+m"(*(volatile uint64_t *)c) : "er"(n) : "cc");
 #else
 	counter_set(c, counter_get(c) + n);
 #endif
 }
 
-/* For those that several threads count. */
+/* Add n to a counter that several threads write. */
 static inline void counter_atomic_add(counter *c, uint64_t n)
 {
 	(void)atomic_fetch_add_explicit(c, n, memory_order_relaxed);
 }
 
+/* Raise c to n if it is less. */
 static inline void counter_max(counter *c, uint64_t n)
 {
 	if (n > counter_get(c))
 		counter_set(c, n);
 }
 
-/* ---- the union of times in which something ran ------------------------------------- */
+/* ---- busy time: length of the union of intervals ----------------------------------- */
 
-/* As many as a partition may have in flight: on a device that works in order as many end,
- * at most, while the oldest has not begun, and nothing has to be guessed. */
+/* As many as the commands that a partition may have in flight.  If they complete in order
+ * of issue, this is always enough, and .total is exact. */
 #define BUSY_INTERVALS 64
 
+/* The time in which at least one command ran. */
 struct busy {
-	counter total;
+	counter total; /* ns */
 	uint32_t count;
+	/* Disjoint intervals that may still grow, newest first.  If there are none,
+	 * at[0].start is UINT64_MAX. */
 	struct {
 		uint64_t start, end;
-	} at[BUSY_INTERVALS]; /* disjoint, the newest first; none: at[0] is inside out */
+	} at[BUSY_INTERVALS];
 };
 
 static inline void busy_init(struct busy *b)
@@ -71,10 +77,12 @@ static inline void busy_init(struct busy *b)
 	b->at[0].end = UINT64_MAX;
 }
 
-/* settled: nothing that started before it will still be added. */
+/* Add the interval from start to end.  No later call adds one that starts before settled.
+ */
 void busy_insert(struct busy *b, uint64_t start, uint64_t end, uint64_t settled);
 
-/* Mostly it goes on where the newest ended.  False: busy_insert has to be called. */
+/* Add the interval if it only extends the newest one, the usual case.  Return false if
+ * the caller must call busy_insert instead. */
 static inline bool busy_extend(struct busy *b, uint64_t start, uint64_t end)
 {
 	if (start < b->at[0].start || start > b->at[0].end)
@@ -88,22 +96,24 @@ static inline bool busy_extend(struct busy *b, uint64_t start, uint64_t end)
 
 /* ---- accounts ---------------------------------------------------------------------- */
 
-/* Whose time from submit to end is counted: most submissions are one command, which is
- * counted once. */
+/* Times from submit to completion.  Most submissions have one command; their time is
+ * counted once, as LATENCY_BOTH. */
 enum latency {
-	LATENCY_BOTH,       /* a command that is all of a submission */
-	LATENCY_COMMAND,    /* one of several */
-	LATENCY_SUBMISSION, /* of several */
+	LATENCY_BOTH,       /* of the only command of a submission */
+	LATENCY_COMMAND,    /* of a command, if its submission has several */
+	LATENCY_SUBMISSION, /* of a submission with several commands */
 	LATENCIES,
 };
 
-/* Of one queue; those of destroyed ones are added up in their partition. */
+/* The statistics of one queue.  Those of destroyed queues are added up in their
+ * partition.
+ */
 struct account {
 	counter busy_ns;
-	uint64_t busy_until_ns; /* the engine's own */
-	uint64_t last_end_ns; /* the engine's own: of the last command that ended well */
+	uint64_t busy_until_ns; /* engine only */
+	uint64_t last_end_ns;   /* engine only: end of the last command without error */
 	counter queueing_ns;
-	counter submitted; /* of destroyed queues: a living one's are counted by it */
+	counter submitted; /* by destroyed queues; a queue counts its own elsewhere */
 	counter completed, failed, dropped;
 	counter deadline_misses;
 	counter suspends, suspend_ns, suspend_max_ns;
@@ -111,12 +121,13 @@ struct account {
 	counter replayed, replayed_ns, saved_bytes;
 	counter bytes_read, bytes_written;
 	counter max_ns[LATENCIES];
-	_Atomic(struct hist *) latency[LATENCIES]; /* NULL: none has ended */
+	_Atomic(struct hist *) latency[LATENCIES]; /* NULL: no value yet */
 };
 
+/* Allocate the histogram of kind, and count ns in it. */
 void account_first_latency(struct account *a, enum latency kind, uint64_t ns);
 
-/* Something has ended well. */
+/* Count the latency of a command or submission that has completed without error. */
 static inline void account_latency(struct account *a, enum latency kind, uint64_t ns)
 {
 	struct hist *h = atomic_load_explicit(&a->latency[kind], memory_order_relaxed);
@@ -128,10 +139,12 @@ static inline void account_latency(struct account *a, enum latency kind, uint64_
 		account_first_latency(a, kind, ns);
 }
 
+/* Add the numbers of a to sum. */
 void account_add(struct account *sum, const struct account *a);
-/* Out, with what a allocated given back: a is a sum. */
+/* Convert a, a sum, to *out, and free its histograms. */
 void account_export(struct hal_stats *out, struct account *a, uint64_t busy_ns,
 		    uint64_t now_ns);
+/* Free the histograms of a. */
 void account_fini(struct account *a);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hist.c - the rare part of log-linear histograms. */
+/* hist.c - log-linear histograms: all but counting a value, which hist.h does inline. */
 #include "observe/hist.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
+/* Return a page of h, allocated if necessary; NULL: no memory. */
 static struct hist_page *page_of(struct hist *h, uint32_t page)
 {
 	struct hist_page *p = atomic_load_explicit(&h->pages[page], memory_order_relaxed);
@@ -44,7 +45,7 @@ void hist_add(struct hist *sum, const struct hist *h)
 	}
 }
 
-/* The middle of a bucket. */
+/* Return the middle of a bucket's values. */
 static uint64_t value_of(uint32_t page, uint32_t bucket)
 {
 	if (page == 0)
@@ -53,10 +54,10 @@ static uint64_t value_of(uint32_t page, uint32_t bucket)
 	       ((UINT64_C(1) << (page - 1)) >> 1);
 }
 
-/* Bucket by bucket, what there is of a and b; a page that neither has is passed over. */
+/* A walk over the buckets of two histograms together, in ascending order. */
 struct walk {
-	const struct hist *of[2];
-	uint32_t page, bucket;
+	const struct hist *of[2]; /* may be NULL */
+	uint32_t page, bucket;    /* the next bucket */
 };
 
 static const struct hist_page *page_at(const struct hist *h, uint32_t page)
@@ -65,7 +66,8 @@ static const struct hist_page *page_at(const struct hist *h, uint32_t page)
 			 : NULL;
 }
 
-/* The next bucket's value, and how many it has; false: that was the last. */
+/* Store the next bucket's value and count; return false after the last bucket.  Skip
+ * pages that neither histogram has. */
 static bool walk(struct walk *w, uint64_t *value, uint64_t *count)
 {
 	while (w->page < HIST_PAGES) {
@@ -92,7 +94,8 @@ static bool walk(struct walk *w, uint64_t *value, uint64_t *count)
 	return false;
 }
 
-/* So many are share per mille of all, rounded up: nearest rank. */
+/* Return per_mille thousandths of all, rounded up: the rank of a percentile by the
+ * nearest-rank method. */
 static uint64_t rank(uint64_t all, uint32_t per_mille)
 {
 	return (all / 1000) * per_mille + ((all % 1000) * per_mille + 999) / 1000;

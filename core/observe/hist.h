@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hist.h - log-linear histograms: 64 buckets to a power of two, so that what is read from
- * them is at most 1 % off.
+ * hist.h - log-linear histograms: 64 buckets per power of two, so that a value read from
+ * one is at most 1 % off.
  *
- * One thread counts, any may read meanwhile.  The buckets of a power of two are allocated
- * when the first value comes.
+ * One thread counts values, and any thread may read concurrently.  A page, the buckets of
+ * one power of two, is allocated for its first value.
  */
 #ifndef HAL_OBSERVE_HIST_H
 #define HAL_OBSERVE_HIST_H
@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HIST_SUB   64u
-#define HIST_PAGES 59u /* below 64 every value has its own bucket */
+#define HIST_SUB   64u /* buckets of a page */
+#define HIST_PAGES 59u /* page 0 has one bucket for each value below 64 */
 
 struct hist_page {
 	_Atomic uint64_t count[HIST_SUB];
@@ -24,7 +24,7 @@ struct hist {
 	_Atomic(struct hist_page *) pages[HIST_PAGES];
 };
 
-/* Of no page yet, or out of memory: that value is not counted. */
+/* Count the first value of a page.  Without memory for the page, the value is ignored. */
 void hist_count_first(struct hist *h, uint32_t page, uint32_t bucket);
 
 static inline void hist_count(struct hist *h, uint64_t value)
@@ -49,14 +49,18 @@ static inline void hist_count(struct hist *h, uint64_t value)
 		memory_order_relaxed);
 }
 
+/* Add the counts of h to sum. */
 void hist_add(struct hist *sum, const struct hist *h);
-/* Of both together (either may be NULL): the values below which share[i] per mille
- * (ascending) of all lie; returns how many there are. */
+/* Store in out[i] the value at per_mille[i] thousandths of the values of a and b
+ * together, for each i < n.  per_mille must ascend; a or b may be NULL.  Return the
+ * number of values.
+ */
 uint64_t hist_percentiles(const struct hist *a, const struct hist *b,
 			  const uint32_t *per_mille, size_t n, uint64_t *out);
-/* Adds what it has (NULL: nothing) to out: [i] is for 2^i and up, [0] also for 0, the
- * last for all above. */
+/* Add the counts of h (NULL: none) to out[0..n).  out[i] counts values from 2^i to
+ * 2^(i+1); out[0] also counts 0, and the last element all larger values. */
 void hist_powers(const struct hist *h, uint64_t *out, size_t n);
+/* Free the pages of h. */
 void hist_fini(struct hist *h);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* monitor.c - the socket on which a device is looked at; see monitor.h. */
+/* monitor.c - the socket through which halctl monitors a device; see monitor.h. */
 #include "observe/monitor.h"
 
 #include <errno.h>
@@ -23,25 +23,26 @@
 
 #define REQUEST_BYTES 4096u
 #define WORDS_MAX     64u
-#define PEER_NS       UINT64_C(1000000000) /* who asks has so long to say what, and to read */
-
-#define FOR_EVER      UINT64_MAX
+/* Time limit, each, for a client to send its request and to read the reply. */
+#define PEER_NS  UINT64_C(1000000000)
+#define FOR_EVER UINT64_MAX
 
 enum { MONITOR_OFF, MONITOR_READ, MONITOR_CONTROL };
 
 struct monitor {
 	struct hal_device *dev;
-	bool control;
-	int listen_fd, stop_fd;
+	bool control; /* clients may set the policy */
+	int listen_fd;
+	int stop_fd; /* an eventfd that ends the thread */
 	pthread_t thread;
 	bool running;
-	struct sockaddr_un at;
-	struct view view;
+	struct sockaddr_un at; /* path of the socket; "": it was not created */
+	struct view view;      /* for the request being served */
 };
 
-/* ---- where ------------------------------------------------------------------------- */
+/* ---- the socket -------------------------------------------------------------------- */
 
-/* Make dir unless it is there; it has to be this user's alone. */
+/* Create folder dir if necessary, and check that only this user can access it. */
 static int folder_make(const char *dir)
 {
 	char why[512];
@@ -54,8 +55,9 @@ static int folder_make(const char *dir)
 	return err != 0 ? fail(err, "hal.monitor: %s", why) : 0;
 }
 
-/* DIR/PID.N; prefixed until it answers: a socket that refuses is one that is left over.
- */
+/* Choose the socket's path m->at, DIR/PID.N, and its temporary path *early, DIR/.PID.N.
+ * The socket is renamed once it accepts connections.  So a socket DIR/PID.N that refuses
+ * connections is a leftover of a program that was killed. */
 static int name_socket(struct monitor *m, const char *dir, struct sockaddr_un *early)
 {
 	static atomic_uint devices;
@@ -75,6 +77,7 @@ static int name_socket(struct monitor *m, const char *dir, struct sockaddr_un *e
 	return 0;
 }
 
+/* Create the socket in dir, ready for connections. */
 static int bind_socket(struct monitor *m, const char *dir)
 {
 	struct sockaddr_un early = {0};
@@ -98,10 +101,11 @@ static int bind_socket(struct monitor *m, const char *dir)
 	return err;
 }
 
-/* ---- one who asks ------------------------------------------------------------------ */
+/* ---- a client ---------------------------------------------------------------------- */
 
-/* False: not in time, or the device closes. */
-static bool ready(const struct monitor *m, int fd, short events, uint64_t until_ns)
+/* Wait until fd is ready for events.  Return false at time until_ns, or if the device is
+ * being closed. */
+static bool wait_ready(const struct monitor *m, int fd, short events, uint64_t until_ns)
 {
 	struct pollfd fds[2] = {
 		{.fd = fd, .events = events},
@@ -125,13 +129,14 @@ static bool same_user(int fd)
 	       (who.uid == geteuid() || who.uid == 0);
 }
 
-/* All that is sent; -1: not all came, or it is too much. */
+/* Read the client's request up to its end of file; return the number of bytes.  -1: it
+ * did not arrive in time, or is too long. */
 static int receive(const struct monitor *m, int fd, char *bytes)
 {
 	uint64_t until = monotonic_ns() + PEER_NS;
 	size_t n = 0;
 
-	while (n < REQUEST_BYTES && ready(m, fd, POLLIN, until)) {
+	while (n < REQUEST_BYTES && wait_ready(m, fd, POLLIN, until)) {
 		ssize_t got = recv(fd, bytes + n, REQUEST_BYTES - n, MSG_DONTWAIT);
 
 		if (got == 0)
@@ -149,7 +154,7 @@ static void send_reply(const struct monitor *m, int fd, const char *text, size_t
 	uint64_t until = monotonic_ns() + PEER_NS;
 	size_t n = 0;
 
-	while (text != NULL && n < size && ready(m, fd, POLLOUT, until)) {
+	while (text != NULL && n < size && wait_ready(m, fd, POLLOUT, until)) {
 		ssize_t sent = send(fd, text + n, size - n, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (sent > 0)
@@ -181,8 +186,9 @@ static char *set_policy(struct monitor *m, const char *const *words, size_t *siz
 	return strdup("{}");
 }
 
-/* The words of bytes; false: too many, or the last has no end. */
-static bool cut(const char *bytes, size_t size, const char **words)
+/* Split bytes into words, each ended by a 0, and store them in words, ended by NULL.
+ * Return false if there are too many, or if the last one has no 0. */
+static bool split_words(const char *bytes, size_t size, const char **words)
 {
 	size_t n = 0;
 
@@ -209,7 +215,7 @@ static void serve_client(struct monitor *m, int fd)
 	n = receive(m, fd, bytes);
 	if (n < 0)
 		return;
-	if (!cut(bytes, (size_t)n, words))
+	if (!split_words(bytes, (size_t)n, words))
 		text = monitor_json_error("malformed request", &size);
 	else if (strcmp(words[0], "look") == 0 && words[1] == NULL)
 		text = view_text(m, &size);
@@ -229,7 +235,7 @@ static void *monitor_main(void *arg)
 	while (stop.revents == 0) {
 		int fd;
 
-		if (!ready(m, m->listen_fd, POLLIN, FOR_EVER)) {
+		if (!wait_ready(m, m->listen_fd, POLLIN, FOR_EVER)) {
 			(void)poll(&stop, 1, 0);
 			continue;
 		}
@@ -238,20 +244,20 @@ static void *monitor_main(void *arg)
 			serve_client(m, fd);
 			(void)close(fd);
 		}
-		/* However often somebody asks, the engine has its time; also when no
-		 * file descriptor is left. */
+		/* Limit the load on the engine when requests are frequent, and on the
+		 * processor when accept4 fails for lack of file descriptors. */
 		(void)poll(&stop, 1, MONITOR_PAUSE_MS);
 	}
 	return NULL;
 }
 
-/* ---- on and off -------------------------------------------------------------------- */
+/* ---- open and close ---------------------------------------------------------------- */
 
 int monitor_open(struct hal_device *dev)
 {
 	struct opened *o = dev->opened;
 	int64_t mode = option_int(o->core_cfg, "monitor");
-	const char *said = option_str(o->core_cfg, "monitor_dir");
+	const char *named_dir = option_str(o->core_cfg, "monitor_dir");
 	char dir[256];
 	struct monitor *m;
 	int err;
@@ -268,8 +274,8 @@ int monitor_open(struct hal_device *dev)
 	m->dev = dev;
 	m->control = mode == MONITOR_CONTROL;
 	m->listen_fd = m->stop_fd = -1;
-	if (said[0] != '\0')
-		format_text(dir, sizeof(dir), "%s", said);
+	if (named_dir[0] != '\0')
+		format_text(dir, sizeof(dir), "%s", named_dir);
 	else
 		monitor_dir_default(dir, sizeof(dir));
 	err = folder_make(dir);
@@ -277,11 +283,11 @@ int monitor_open(struct hal_device *dev)
 		err = bind_socket(m, dir);
 	if (err == 0)
 		return 0;
-	m->at.sun_path[0] = '\0'; /* it is not ours */
+	m->at.sun_path[0] = '\0'; /* do not remove a file that is not ours */
 	monitor_close(dev);
-	/* Nobody chose the default folder: the program runs on unseen, and halctl top
-	 * says why. */
-	return said[0] != '\0' ? err : 0;
+	/* The user did not choose the default folder, so it must not keep the device from
+	 * opening.  halctl top reports what is wrong with the folder. */
+	return named_dir[0] != '\0' ? err : 0;
 }
 
 void monitor_start(struct hal_device *dev)
@@ -292,13 +298,13 @@ void monitor_start(struct hal_device *dev)
 
 	if (m == NULL)
 		return;
-	/* Signals are the application's. */
+	/* Signals are for the application's threads. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&m->thread, NULL, monitor_main, m);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err != 0) {
-		/* Nobody would answer. */
+		/* Without a thread, the socket would never answer. */
 		(void)unlink(m->at.sun_path);
 		m->at.sun_path[0] = '\0';
 		return;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * monitor.h - a device that can be looked at from outside its program (hal.monitor).
+ * monitor.h - show a device's state to halctl, another process (hal.monitor).
  *
- * A thread answers on a socket that this user alone can reach.  For each answer it sends
- * the engine one message, in which that copies what is its own (view.h), and adds
- * statistics, which cost the engine nothing.  Answers are MONITOR_PAUSE_MS apart, whoever
- * asks and how often; who asks or reads slowly, or not at all, keeps up this thread.
+ * A thread of the device answers requests on a socket that only this user can reach.  For
+ * each request it sends the engine one message, in which the engine copies its state
+ * (view.h).  The thread then adds statistics, which costs the engine nothing.  Answers
+ * are at least MONITOR_PAUSE_MS apart.  A slow client delays only this thread, not the
+ * engine.
  *
- * A request is words, each ended by a 0, up to the end of what is sent:
- *   look                     answered by the device as JSON (monitor_json.c)
- *   set NAME KEY=VALUE...    as hal_device_set_policy; "{}", or {"error": TEXT}
+ * A request consists of words, each ended by a 0; the client then shuts down its side:
+ *   look                     the answer is the device's state as JSON (monitor_json.c)
+ *   set NAME KEY=VALUE...    sets the policy; the answer is {} or {"error": TEXT}
  */
 #ifndef HAL_OBSERVE_MONITOR_H
 #define HAL_OBSERVE_MONITOR_H
@@ -18,22 +19,24 @@
 
 #include "observe/view.h"
 
-#define MONITOR_VERSION  1u
+#define MONITOR_VERSION  1u /* of the JSON; halctl checks it */
 #define MONITOR_PAUSE_MS 10
 
-/* Make the socket, once the backend is there, if hal.monitor says so.  Fail where that
- * cannot be done in the folder that hal.monitor_dir names.  If it names none, the device
- * opens even if its monitor cannot. */
+/* Create the socket if hal.monitor is on.  Call it after the backend has been opened.  An
+ * error in the folder that hal.monitor_dir names is returned; one in the default folder
+ * only leaves the device without a monitor. */
 int monitor_open(struct hal_device *dev);
-/* While its engine runs. */
+/* Start the thread.  The engine must run from here until monitor_stop. */
 void monitor_start(struct hal_device *dev);
+/* Stop the thread, if it runs. */
 void monitor_stop(struct hal_device *dev);
-/* After its engine. */
+/* Remove the socket and free the monitor, after the engine has stopped. */
 void monitor_close(struct hal_device *dev);
 
-/* v as JSON, by malloc; NULL: no memory. */
+/* Return the state v of dev as JSON, after adding statistics to v.  The caller frees the
+ * text.  NULL: no memory. */
 char *monitor_json(struct hal_device *dev, struct view *v, size_t *size);
-/* {"error": what} */
+/* Return {"error": what}, to be freed by the caller; NULL: no memory. */
 char *monitor_json_error(const char *what, size_t *size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * monitor_json.c - a device that is looked at, as JSON; see monitor.h.
+ * monitor_json.c - write a device's state as JSON, the monitor's answer; see monitor.h.
  *
- * hal_monitor (MONITOR_VERSION) comes first.  Times are device time in nanoseconds.
+ * The first key is hal_monitor, the version.  Times are device time in ns.
  */
 #include "observe/monitor.h"
 
@@ -23,7 +23,8 @@
 
 /* ---- JSON -------------------------------------------------------------------------- */
 
-/* A generator's error stays in it: the last call tells of all. */
+/* Results of the generator's calls are ignored: it stays in its error state, which
+ * finish_json sees. */
 static void text(yajl_gen g, const char *key, const char *s)
 {
 	char plain[POLICY_TEXT_BYTES];
@@ -55,7 +56,7 @@ static void open_list(yajl_gen g, const char *key)
 	(void)yajl_gen_array_open(g);
 }
 
-/* What g has, which is freed. */
+/* Return the text of g, and free g; NULL after an error of g or without memory. */
 static char *finish_json(yajl_gen g, size_t *size)
 {
 	const unsigned char *bytes;
@@ -170,7 +171,7 @@ static void learned(yajl_gen g, const struct view_learned *l)
 	(void)yajl_gen_map_close(g);
 }
 
-/* Nothing where nothing is. */
+/* Write the learned run times; if there are none, leave out the key. */
 static void all_learned(yajl_gen g, const struct view *v)
 {
 	if (v->learned_count == 0)
@@ -209,7 +210,7 @@ static void decision(yajl_gen g, const struct decision *d)
 	(void)yajl_gen_map_close(g);
 }
 
-/* Those of both rings, the oldest first. */
+/* Write the decisions of both rings, merged by time, oldest first. */
 static void decisions(yajl_gen g, const struct decisions *d)
 {
 	uint64_t t = d->turn_count > DECISIONS_KEPT ? d->turn_count - DECISIONS_KEPT : 0;
@@ -287,8 +288,9 @@ static void queue_stats(const struct hal_queue *q, struct view_queue *v, uint64_
 	account_export(&v->stats, &sum, counter_get(&q->observe.account.busy_ns), now_ns);
 }
 
-/* The lists are in the order in which v has seen them; what has come or gone since is
- * passed over. */
+/* Add statistics to the entries of v.  The device's lists have the same order as those of
+ * v.  Partitions and queues that were created or destroyed since view_take are skipped.
+ */
 static void add_stats(struct hal_device *dev, struct view *v)
 {
 	uint32_t at_queue = 0, at_guest = 0;
@@ -332,7 +334,7 @@ char *monitor_json(struct hal_device *dev, struct view *v, size_t *size)
 
 	if (g == NULL)
 		return NULL;
-	/* A policy that is replaced is freed by who has this. */
+	/* With this lock held, the policy cannot be replaced and freed. */
 	pthread_rwlock_rdlock(&dev->shape);
 	add_stats(dev, v);
 	policy_text(dev->sched.policy, dev->sched.policy_cfg, &dev->sched.limits,

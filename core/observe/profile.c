@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile.c - what halctl profile has measured (docs/profiles.md), read for a device. */
+/*
+ * profile.c - read a profile (hal.profile): kernel run times that halctl profile
+ * measured.
+ *
+ * docs/profiles.md describes the JSON file.  The values go to dev->observe.profile, which
+ * core/sched uses to predict run times (sched/expect.h).  The read_* functions return 0,
+ * or -1 with a message in .why, or -1 with .no_memory set.
+ */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,12 +19,12 @@
 
 #define PROFILE_VERSION 1.0
 #define KERNELS_MAX     65536u
-#define NS_MAX          9e15 /* which a double tells from the next */
+#define NS_MAX          9e15 /* below 2^53: a double holds such integers exactly */
 
 struct reading {
 	const char *file;
 	struct hal_device *dev;
-	double runs;
+	double runs; /* measurements of each kernel */
 	bool no_memory;
 	char why[JSON_WHY];
 };
@@ -27,7 +34,7 @@ static bool is_whole(const struct json *v)
 	return v->number == (double)(uint64_t)v->number;
 }
 
-/* A whole number. */
+/* Read member key of object, an integer from least to most. */
 static int read_whole_number(struct reading *r, const struct json *object,
 			     const char *key, double least, double most, uint64_t *out)
 {
@@ -42,9 +49,9 @@ static int read_whole_number(struct reading *r, const struct json *object,
 	return 0;
 }
 
-/* ---- whose it is ------------------------------------------------------------------- */
+/* ---- the device that was measured -------------------------------------------------- */
 
-/* "npu, systolic array ..., 16 x 16 units" */
+/* Describe the device of the profile for a message: npu "systolic array" (clock=real). */
 static void name_device(const struct json *d, char *text, size_t size)
 {
 	const struct json *backend = json_member(d, "backend");
@@ -55,6 +62,7 @@ static void name_device(const struct json *d, char *text, size_t size)
 		    clock->text);
 }
 
+/* Clear *same unless member key of d equals is. */
 static int same_text(struct reading *r, const struct json *d, const char *key,
 		     const char *is, bool *same)
 {
@@ -66,6 +74,7 @@ static int same_text(struct reading *r, const struct json *d, const char *key,
 	return 0;
 }
 
+/* The same for a number. */
 static int same_number(struct reading *r, const struct json *d, const char *key,
 		       uint64_t is, bool *same)
 {
@@ -77,6 +86,7 @@ static int same_number(struct reading *r, const struct json *d, const char *key,
 	return 0;
 }
 
+/* Check that the profile is of a device like r->dev. */
 static int read_device(struct reading *r, const struct json *root)
 {
 	static const char *const known[] = {"backend",   "name",   "unit_rows",
@@ -151,6 +161,7 @@ static int read_kind(struct reading *r, const struct json *in, uint32_t *kind)
 			  "is \"%.32s\", not array, vector or memory", name);
 }
 
+/* Read the run time of a kernel on one number of units. */
 static int read_point(struct reading *r, const struct json *in, struct known *k)
 {
 	static const char *const known[] = {"units", "rows",      "cols",
@@ -170,7 +181,7 @@ static int read_point(struct reading *r, const struct json *in, struct known *k)
 	return 0;
 }
 
-/* The widest spread of its times, as a part of these. */
+/* Store the largest relative spread of a kernel's run times, in thousandths. */
 static int read_error(struct reading *r, const struct json *list, uint32_t *permille)
 {
 	for (const struct json *v = list->first; v != NULL; v = v->next) {
@@ -188,6 +199,7 @@ static int read_error(struct reading *r, const struct json *list, uint32_t *perm
 	return 0;
 }
 
+/* Read the run times of a kernel. */
 static int read_times(struct reading *r, const struct json *in, struct known *k)
 {
 	const struct json *list;
@@ -222,6 +234,7 @@ static int read_mode(struct reading *r, const struct json *in, uint32_t *mode)
 			  "is \"%.32s\", not drain, fold, save or kill", name);
 }
 
+/* Read what it costs to stop a kernel in one mode. */
 static int read_stop(struct reading *r, const struct json *in, struct known *k)
 {
 	static const char *const known[] = {"mode", "quiet_ns", "cost_ns", "saved_bytes",
@@ -289,7 +302,7 @@ static int read_kernel(struct reading *r, const struct json *in, uint32_t progra
 	return read_times(r, in, k) != 0 ? -1 : read_stops(r, in, k);
 }
 
-/* The program of that number. */
+/* Read the kernels of one program; number is its number in the profile, from 1. */
 static int read_program(struct reading *r, const struct json *in, uint32_t number)
 {
 	static const char *const known[] = {"name", "kernels", NULL};
@@ -306,9 +319,9 @@ static int read_program(struct reading *r, const struct json *in, uint32_t numbe
 	return 0;
 }
 
-/* ---- pairs of programs -------------------------------------------------------------- */
+/* ---- pairs of programs ------------------------------------------------------------ */
 
-/* As many lists, or numbers, as programs. */
+/* Check that in is a list with one element per program. */
 static int is_list_of(struct reading *r, const struct json *in, uint32_t programs)
 {
 	if (in->type != JSON_LIST)
@@ -320,6 +333,7 @@ static int is_list_of(struct reading *r, const struct json *in, uint32_t program
 	return 0;
 }
 
+/* Read the slowdowns of one program, while each other program runs. */
 static int read_row(struct reading *r, const struct json *in, uint32_t row,
 		    uint32_t programs)
 {
@@ -339,7 +353,8 @@ static int read_row(struct reading *r, const struct json *in, uint32_t row,
 	return 0;
 }
 
-/* Where the file says nothing of them, pairs are learned alone. */
+/* Allocate the slowdowns of pairs.  runs is 0 if the profile has none; they are then only
+ * learned while commands run. */
 static int make_pairs(struct reading *r, uint32_t programs, uint32_t runs)
 {
 	if (programs == 0 || programs > KNOWN_PAIRED ||
@@ -390,7 +405,7 @@ static int read_profile(struct reading *r, const struct json *root)
 
 	if (root->type != JSON_OBJECT)
 		return json_wrong(root, r->file, r->why, "is not an object");
-	/* Of another version the rest may be another. */
+	/* Check the version first: another version may have other keys. */
 	if (json_number(root, "accelhal_profile", 0, 1e9, r->file, &version, r->why) != 0)
 		return -1;
 	if (version != PROFILE_VERSION)
