@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compiler.h - what C11 leaves to the compiler. */
+/* compiler.h - macros for extensions of gcc and clang, and for arrays and structs. */
 #ifndef HAL_UTIL_COMPILER_H
 #define HAL_UTIL_COMPILER_H
 
@@ -11,8 +11,9 @@
 #define NOINLINE        __attribute__((noinline))
 #define COLD            __attribute__((cold, noinline))
 #define ARRAY_LENGTH(a) (sizeof(a) / sizeof((a)[0]))
-#define U64(x)          ((unsigned long long)(x))
+#define U64(x)          ((unsigned long long)(x)) /* for %llu */
 
+/* Return the struct of that type whose member ptr points to. */
 #define container_of(ptr, type, member)                                                  \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.c - error texts, and structs of other versions than ours. */
+/* error.c - error messages, and structs from callers of other versions; see error.h. */
 #include "util/error.h"
 
 #include <hal/hal.h>
@@ -10,10 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What was said last; made of .lazy once that is asked for. */
+/* The message of this thread's last error.  After fail_lazily it is in lazy, and
+ * hal_last_error formats it. */
 static _Thread_local char last_error[512];
 static _Thread_local struct {
-	const char *fmt; /* NULL: the text is there */
+	const char *fmt; /* NULL: the message is in last_error */
 	uint64_t a, b, c;
 } lazy;
 
@@ -21,7 +22,7 @@ static int fail_va(int err, const char *fmt, va_list ap)
 {
 	char text[sizeof(last_error)];
 
-	/* Into a copy first: an argument may be hal_last_error() itself. */
+	/* Format into a copy, because an argument may be last_error itself. */
 	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	memcpy(last_error, text, sizeof(text));
@@ -119,7 +120,7 @@ int import_struct(void *dst, size_t size, size_t min, const void *src, const cha
 		return fail(EINVAL,
 			    "%s.size is %u, at least %zu is needed: set it to sizeof",
 			    what, theirs, min);
-	/* A size no version will have: most likely never set. */
+	/* No version will be so large: most likely the size was not initialized. */
 	if (theirs > 65536)
 		return fail(EINVAL, "%s.size is %u, not a size of that struct", what,
 			    theirs);

@@ -1,37 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.h - error texts, and structs of other versions than ours. */
+/* error.h - error messages, and structs from callers of other versions of the library. */
 #ifndef HAL_UTIL_ERROR_H
 #define HAL_UTIL_ERROR_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Sets hal_last_error of this thread; returns -err. */
+/* Set this thread's error message, which hal_last_error returns.  Return err as a
+ * negative number, whatever its sign. */
 int fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* The same for errors that are answers like any other (EAGAIN): the text is made when
- * somebody asks for it.  fmt stays for good, and has up to three %llu. */
+/* The same for frequent errors such as EAGAIN: hal_last_error formats the message, if it
+ * is called.  fmt must be constant, with at most three %llu. */
 int fail_lazily(int err, const char *fmt, uint64_t a, uint64_t b, uint64_t c);
 
-/* Return err, what a call answers that tries one way and then another.  If it is 0, clear
- * hal_last_error: the text is of a way that has failed, and of no call. */
+/* Return err, the result of a public call that may have failed in one way and then
+ * succeeded in another.  If err is 0, clear the message that the failed attempt has left.
+ */
 int tried(int err);
 
-/* Copies a caller's struct of any version into dst: size is this library's, min the
- * smallest there ever was.  what names it in the text. */
+/* Copy src, a caller's struct that begins with a 32-bit .size, into dst.  size is the
+ * struct's size in this library, min the smallest in any version; what names it in
+ * messages.  Missing fields become 0.  -EINVAL: .size is wrong; -E2BIG: a field that this
+ * library does not know is set. */
 int import_struct(void *dst, size_t size, size_t min, const void *src, const char *what);
-/* Writes at most the caller's .size bytes of src, but its .size. */
+/* Copy src, of this library's version, to the caller's struct dst, up to dst.size bytes.
+ * dst.size keeps its value.  -EINVAL: it is less than min. */
 int export_struct(void *dst, const void *src, size_t size, size_t min, const char *what);
 
-/* snprintf that cuts what does not fit. */
+/* Format text into dst, cut to size bytes; snprintf without a result. */
 void format_text(char *dst, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* "1 queue, 3 buffers": what there is none of is left out; many ones end in s. */
 struct counted {
 	uint64_t count;
-	const char *one;
+	const char *one; /* singular noun, whose plural ends in s */
 };
+/* List counts, e.g. "1 queue, 3 buffers", without those that are 0. */
 void format_counts(char *dst, size_t size, const struct counted *c, size_t count);
 
 #endif

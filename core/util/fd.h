@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fd.h - eventfds without cancellation points: none of the library's calls but hal_wait
- * is one, though libc's read, write and close are.
+ * fd.h - operations on eventfds without cancellation points.
+ *
+ * Of the library's calls, only hal_wait is a cancellation point of pthread_cancel. libc's
+ * read, write and close are, so these functions use system calls instead.
  */
 #ifndef HAL_UTIL_FD_H
 #define HAL_UTIL_FD_H
@@ -12,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* It becomes readable. */
+/* Make eventfd fd readable. */
 static inline void fd_signal(int fd)
 {
 	uint64_t one = 1;
@@ -21,7 +23,7 @@ static inline void fd_signal(int fd)
 		;
 }
 
-/* It is not readable any more. */
+/* Make the nonblocking eventfd fd unreadable. */
 static inline void fd_silence(int fd)
 {
 	uint64_t count;
@@ -34,7 +36,8 @@ static inline void fd_close(int fd)
 	(void)syscall(SYS_close, fd);
 }
 
-/* Around what has cancellation points of its own. */
+/* Disable cancellation before code with cancellation points.  Return the state for
+ * cancel_release. */
 static inline int cancel_hold(void)
 {
 	int old;

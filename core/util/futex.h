@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* futex.h - sleeping on a word of this process (futex(2)); not a cancellation point. */
+/* futex.h - futexes of this process (futex(2)), and the monotonic clock.  Waiting is not
+ * a cancellation point. */
 #ifndef HAL_UTIL_FUTEX_H
 #define HAL_UTIL_FUTEX_H
 
@@ -11,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Until somebody wakes it, while *word is value; deadline: CLOCK_MONOTONIC, NULL: none.
- */
+/* Sleep while *word is value, until futex_wake or deadline (of CLOCK_MONOTONIC; NULL:
+ * none).  May also return early for no reason. */
 static inline void futex_wait(atomic_uint *word, unsigned int value,
 			      const struct timespec *deadline)
 {
@@ -20,6 +21,7 @@ static inline void futex_wait(atomic_uint *word, unsigned int value,
 		      FUTEX_BITSET_MATCH_ANY);
 }
 
+/* Wake at most count threads that sleep on word. */
 static inline void futex_wake(atomic_uint *word, int count)
 {
 	(void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* heap.c - the part of heap.h for what does not come in order. */
+/* heap.c - the pairing heap of heap.h, for nodes that are added out of order. */
 #include "util/heap.h"
 
-/* Both are roots; returns the one that is now. */
+/* Join two heaps, given by their roots; return the new root. */
 static struct heap_node *meld(struct heap_node *a, struct heap_node *b)
 {
 	struct heap_node *t;
@@ -24,7 +24,8 @@ static struct heap_node *meld(struct heap_node *a, struct heap_node *b)
 	return a;
 }
 
-/* Siblings become one heap: two and two from the left, then all from the right. */
+/* Join n and its next siblings into one heap; return its root.  Meld them in pairs from
+ * left to right, then meld the results from right to left. */
 static struct heap_node *pair(struct heap_node *n)
 {
 	struct heap_node *done = NULL, *root = NULL;
@@ -37,7 +38,7 @@ static struct heap_node *pair(struct heap_node *n)
 		if (b != NULL)
 			b->next = NULL;
 		a = meld(a, b);
-		a->prev = done; /* a stack, for a moment */
+		a->prev = done; /* .prev links the results into a stack */
 		done = a;
 	}
 	while (done != NULL) {
@@ -70,7 +71,7 @@ void heap_remove(struct heap *h, struct heap_node *n)
 {
 	struct heap_node *rest;
 
-	if (n->child == n) {
+	if (n->child == n) { /* n is in the list */
 		if (n->prev != NULL)
 			n->prev->next = n->next;
 		else
@@ -86,7 +87,7 @@ void heap_remove(struct heap *h, struct heap_node *n)
 		set_root(h, rest);
 		return;
 	}
-	/* Out of its parent's children. */
+	/* Remove n from the children of its parent. */
 	if (n->prev->child == n)
 		n->prev->child = n->next;
 	else

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap.h - intrusive ordered sets: the lowest key first, equal ones in order of coming.
+ * heap.h - intrusive priority queues: lowest key first, equal keys in order of insertion.
  *
- * A pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986) beside a list: what comes in
- * ascending order goes to the list's end and costs nothing more, anything else into the
- * heap, at a logarithm when it is taken out.
+ * A heap consists of a sorted list and a pairing heap (Fredman, Sedgewick, Sleator,
+ * Tarjan 1986).  A node whose key is not below the last one of the list is appended to
+ * the list: adding and taking it are O(1).  Other nodes go to the pairing heap, whose
+ * removals take O(log n) amortized.
  */
 #ifndef HAL_UTIL_HEAP_H
 #define HAL_UTIL_HEAP_H
@@ -14,16 +15,17 @@
 #include <stdint.h>
 
 struct heap_node {
-	uint64_t key, order;
-	/* In the heap: first child, next sibling, and parent or previous sibling.  In the
-	 * list: child is the node itself. */
+	uint64_t key;   /* set by the caller before heap_add */
+	uint64_t order; /* of insertion; decides between equal keys */
+	/* In the pairing heap: first child, next sibling, and parent or previous sibling.
+	 * In the list: .child points to the node itself. */
 	struct heap_node *child, *next, *prev;
 };
 
 struct heap {
-	struct heap_node *root;
+	struct heap_node *root;         /* of the pairing heap */
 	struct heap_node *first, *last; /* of the list */
-	uint64_t order;
+	uint64_t order;                 /* of the next node */
 };
 
 static inline bool heap_empty(const struct heap *h)
@@ -36,7 +38,7 @@ static inline bool heap_before(const struct heap_node *a, const struct heap_node
 	return a->key != b->key ? a->key < b->key : a->order < b->order;
 }
 
-/* The lowest; NULL: it is empty. */
+/* Return the node with the lowest key; NULL if h is empty. */
 static inline struct heap_node *heap_first(const struct heap *h)
 {
 	if (h->root == NULL)
@@ -44,10 +46,12 @@ static inline struct heap_node *heap_first(const struct heap *h)
 	return h->first != NULL && heap_before(h->first, h->root) ? h->first : h->root;
 }
 
+/* Add n to the pairing heap; .key and .order are set. */
 void heap_add_out_of_order(struct heap *h, struct heap_node *n);
+/* Remove n, which may be anywhere in h. */
 void heap_remove(struct heap *h, struct heap_node *n);
 
-/* n->key is set. */
+/* Add n, whose .key is set. */
 static inline void heap_add(struct heap *h, struct heap_node *n)
 {
 	struct heap_node *last = h->last;
@@ -67,13 +71,13 @@ static inline void heap_add(struct heap *h, struct heap_node *n)
 	h->last = n;
 }
 
-/* n was taken out: it comes to where it was, .key and .order as they were. */
+/* Add n, which was removed, at its former place: .key and .order are unchanged. */
 static inline void heap_put_back(struct heap *h, struct heap_node *n)
 {
 	heap_add_out_of_order(h, n);
 }
 
-/* Takes the lowest, which heap_first() has given, out. */
+/* Remove n, which heap_first has returned. */
 static inline void heap_take(struct heap *h, struct heap_node *n)
 {
 	if (n != h->first) {

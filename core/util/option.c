@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* option.c - values of an option table, in force. */
+/* option.c - look up the values of options. */
 #include "util/option.h"
 
 #include <string.h>

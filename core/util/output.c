@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.c - files that the library writes by name from an option; see output.h. */
+/* output.c - files that the library writes because an option names them; see output.h. */
 #include "util/output.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "util/error.h"
 
-/* Write to text what stands for the letter after a %; false: nothing does. */
+/* Write the replacement of % and letter to text; return false if letter is unknown. */
 static bool expand(char letter, unsigned int device, char text[16])
 {
 	switch (letter) {
@@ -57,8 +57,6 @@ int output_name(const char *option, const char *pattern, unsigned int device,
 	return 0;
 }
 
-/* Only a file that keeps what is written is anybody's; a terminal or a pipe is for all.
- */
 bool output_is_file(int fd)
 {
 	struct stat s;
@@ -74,7 +72,7 @@ int output_open(const char *what, const char *path)
 		return fail(errno, "%s %s: %s", what, path, hal_strerror(errno));
 	if (!output_is_file(fd))
 		return fd;
-	/* Where a file system has no locks, nothing is known of others. */
+	/* On a file system without locks, other writers cannot be detected. */
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
 		err = fail(EBUSY,
 			   "%s %s: another device or program is writing this file; name "
@@ -93,7 +91,7 @@ int output_open(const char *what, const char *path)
 
 int output_close(int fd)
 {
-	/* A child of this process may have it open, too. */
+	/* Unlock explicitly: a child of this process may still have the file open. */
 	if (output_is_file(fd))
 		(void)flock(fd, LOCK_UN);
 	return close(fd) != 0 ? -errno : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.h - files that the library writes by name from an option. */
+/* output.h - files that the library writes because an option names them. */
 #ifndef HAL_UTIL_OUTPUT_H
 #define HAL_UTIL_OUTPUT_H
 
@@ -9,18 +9,20 @@
 
 #define OUTPUT_BYTES PATH_MAX
 
-/* Write pattern to out, with the process's number for %p, device for %n and % for %%.
- * -EINVAL: another letter comes after a %, or the name is too long.  option names it. */
+/* Copy pattern to out, with %p replaced by the process id, %n by device and %% by %.
+ * option is the name of the option, for messages.  -EINVAL: another letter follows a %;
+ * -ENAMETOOLONG: the result is too long. */
 int output_name(const char *option, const char *pattern, unsigned int device,
 		char out[OUTPUT_BYTES]);
 
-/* Open the file to write it anew, and keep other devices and programs from doing so until
- * output_close.  what names it in the text.  -EBUSY: one of them writes it. */
+/* Open file path, empty it, and lock it against other devices and programs until
+ * output_close.  what says in messages what the file is.  -EBUSY: another device or
+ * program has locked it. */
 int output_open(const char *what, const char *path);
-/* Does it keep what is written?  Only such a file is anybody's; a terminal or a pipe is
- * for all. */
+/* Return whether fd is a regular file.  Other files, such as a terminal or a pipe, are
+ * not locked: several devices may write them. */
 bool output_is_file(int fd);
-/* 0 or -errno, as close. */
+/* Unlock and close fd; return 0 or -errno. */
 int output_close(int fd);
 
 #endif

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - memory behind handles: a destroyed handle is refused, not a crash. */
+/*
+ * pool.c - memory of objects behind handles; see pool.h.
+ *
+ * Each kind of object has one shelf per size, a FIFO of destroyed objects.  A new object
+ * reuses the oldest one of its shelf if more than REST objects are on it.
+ */
 #include "util/pool.h"
 
 #include <errno.h>
@@ -9,20 +14,21 @@
 
 #include "util/error.h"
 
-/* A destroyed object rests until so many others of its kind and size have been destroyed.
- */
+/* A destroyed object is reused only after this many others of its kind and size have been
+ * destroyed. */
 #define REST          64
 
 #define OBJECT_DEAD   UINT32_C(0xdead4841)
 #define OBJECT_FORKED UINT32_C(0xf0124841)
 
+/* A destroyed object on a shelf. */
 struct resting {
-	struct object obj; /* keeps its dead magic */
+	struct object obj; /* .magic is OBJECT_DEAD */
 	struct resting *next;
 };
 
-/* The resting objects of one kind and size.  Sizes of a kind differ with the options and
- * the shape of a device, so there are few. */
+/* The destroyed objects of one kind and size.  There are few sizes, because they depend
+ * only on the options and the shape of devices. */
 struct shelf {
 	struct shelf *next;
 	size_t size;
@@ -30,13 +36,15 @@ struct shelf {
 	uint32_t count;
 };
 
-/* In front of every object: all there ever were of a kind are in a list. */
+/* Precedes every object in memory. */
 struct header {
 	_Alignas(max_align_t) struct shelf *shelf;
-	struct header *next;
+	struct header *next; /* in the list of all objects of the kind, dead or alive */
 };
 
-/* Guards what is below; nothing else is taken while it is held.  A fork waits for it. */
+/* Guards pools and on_fork.  No other lock is taken while it is held.  A fork waits for
+ * it.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	struct header *all;
@@ -66,6 +74,7 @@ static void in_parent(void)
 
 void object_forked(struct object *o)
 {
+	/* A destroyed handle keeps its message in the child. */
 	if (o->magic != OBJECT_DEAD)
 		o->magic = OBJECT_FORKED;
 }
@@ -95,8 +104,8 @@ void object_on_fork(enum object_kind kind, void (*fn)(void *object))
 	pthread_mutex_unlock(&lock);
 }
 
-/* Return the shelf for objects of this size, a new one if need be; NULL: no memory.  The
- * caller has the lock. */
+/* Return the shelf for objects of this size, created if necessary; NULL: no memory.  The
+ * caller holds the lock. */
 static struct shelf *shelf_of(enum object_kind kind, size_t size)
 {
 	struct shelf *s = pools[kind].shelves;
@@ -114,8 +123,8 @@ static struct shelf *shelf_of(enum object_kind kind, size_t size)
 	return s;
 }
 
-/* Take the object that has rested for longest, if it has rested enough; else NULL.  The
- * caller has the lock. */
+/* Take the oldest destroyed object of s, if enough others have been destroyed after it;
+ * else return NULL.  The caller holds the lock. */
 static struct object *take_rested(struct shelf *s)
 {
 	struct resting *r = s->first;
@@ -127,8 +136,8 @@ static struct object *take_rested(struct shelf *s)
 	return &r->obj;
 }
 
-/* Add a new object, dead as yet, to its kind; NULL: no memory.  The caller has the lock.
- */
+/* Allocate an object, with OBJECT_DEAD for now; NULL: no memory.  The caller holds the
+ * lock. */
 static struct object *add_new(enum object_kind kind, struct shelf *s)
 {
 	struct header *h = malloc(sizeof(*h) + s->size);
@@ -206,8 +215,9 @@ int object_bad(const void *object, enum object_kind kind)
 	return fail(EINVAL, "the handle is not a %s", kind_names[kind]);
 }
 
-/* Free what rests, and the shelves.  An object that is alive, or a child's, may still be
- * used, or be looked for by a leak checker: it stays. */
+/* Free destroyed objects and the shelves.  Live objects stay: a thread may still use
+ * them, and a leak checker should find them.  So do those that a fork has left to a
+ * child. */
 __attribute__((destructor)) static void pools_free(void)
 {
 	for (int k = 0; k < OBJECT_KINDS; k++) {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.h - handles that stay safe to look at.
+ * pool.h - allocation of the objects behind handles, so that wrong handles are refused
+ * instead of crashing the program.
  *
- * Memory of destroyed handles is kept until the library is unloaded, and reused only
- * after 64 others of its kind and size were destroyed.  So a destroyed handle is seen and
- * refused.  In a child of fork() all that the parent had is refused, too.
+ * Every object begins with a magic number.  Memory of a destroyed object stays allocated
+ * until the library is unloaded, and is reused only after 64 others of its kind and size
+ * were destroyed.  So the use of a destroyed handle is detected.  A child of fork()
+ * cannot use the objects of its parent; this is detected, too.
  */
 #ifndef HAL_UTIL_POOL_H
 #define HAL_UTIL_POOL_H
@@ -27,31 +29,35 @@ enum object_kind {
 
 #define OBJECT_MAGIC(kind) (UINT32_C(0x48414c00) + (uint32_t)(kind))
 
-/* First member of everything behind a handle. */
+/* First member of every struct that has a handle. */
 struct object {
 	uint32_t magic;
 	uint32_t id;
 };
 
-/* In a child of fork(), for each of kind there was: beside what is done to all. */
+/* Have fn called in a child of fork(), for each object of kind that was alive. */
 void object_on_fork(enum object_kind kind, void (*fn)(void *object));
-/* There, for each handle that lies inside another object. */
+/* Make o unusable in a child of fork().  fn of object_on_fork calls this for each handle
+ * that is inside its object. */
 void object_forked(struct object *o);
-/* All zero but .magic; NULL after fail(ENOMEM). */
+/* Allocate an object of size bytes, all 0 except .magic; NULL after fail(ENOMEM). */
 void *object_alloc(enum object_kind kind, size_t size);
-void object_retire(struct object *o); /* the handle is dead from now on */
+/* Make the handle unusable, before the object is freed. */
+void object_retire(struct object *o);
 void object_free(enum object_kind kind, void *object);
-/* -EINVAL with a text that says whether it is NULL, destroyed or something else; -EPERM
- * when it is the parent's. */
+/* Return the error for a handle that OBJECT_OK refuses.  -EINVAL: it is NULL, destroyed
+ * or of another kind, as the message says; -EPERM: it is from before a fork. */
 int object_bad(const void *object, enum object_kind kind) __attribute__((cold));
 
-/* Others may destroy it meanwhile: a relaxed load, which gcc 12 would not fold into the
- * comparison, were it called one. */
+/* Another thread may destroy the object concurrently, so this should be a relaxed atomic
+ * load.  gcc 12 does not fold such a load into the comparison.  A plain load is the same
+ * on the machine, so only the thread sanitizer gets the atomic one. */
 #ifdef __SANITIZE_THREAD__
 #define OBJECT_MAGIC_OF(o) __atomic_load_n(&(o)->obj.magic, __ATOMIC_RELAXED)
 #else
 #define OBJECT_MAGIC_OF(o) ((o)->obj.magic)
 #endif
+/* Return whether o is a live object of kind. */
 #define OBJECT_OK(o, kind) ((o) != NULL && OBJECT_MAGIC_OF(o) == OBJECT_MAGIC(kind))
 
 #endif

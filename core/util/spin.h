@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spin.h - how long to look for something before one sleeps until it comes.
+ * spin.h - adaptive spin: how long a thread polls for an event before it sleeps.
  *
- * Looking saves the sleep and whoever brings it the call that wakes, but only if it comes
- * in time.  So it is learned from when it came, and whoever wakes says when that was: a
- * sleep teaches as much as a look (as in KVM's polling before a halt).  What came within
- * the bound would have been met by a look: the next one is twice as long as that took, or
- * as long as before, which costs nothing as long as things come.  What did not was not
- * worth one: the next is half as long.  With a bound of what a sleep costs, never more
- * than twice the least is spent (Karlin et al. 1990).
+ * If the event comes while the thread polls, this saves the cost of a sleep, and the
+ * waker a system call.  Otherwise polling is wasted.  So the thread learns from each
+ * event after how long it came.  The waker reports the time, so events during a sleep
+ * count, too (as in KVM's halt polling).
+ *
+ *   event came within the bound     the next spin is at least twice as long as this event
+ *                                   took, up to the bound
+ *   event came later                the next spin is half as long as this one
+ *
+ * If the bound is the cost of a sleep, at most twice the optimal time is spent (Karlin et
+ * al. 1990).
  */
 #ifndef HAL_UTIL_SPIN_H
 #define HAL_UTIL_SPIN_H
@@ -16,22 +20,25 @@
 #include <stdint.h>
 
 /*
- * What a wake-up takes, from the call that wakes until the thread runs, is the machine's:
- * 3 us where processors stay awake, 40 us where they are somebody's virtual ones.
- * Measured by whoever was woken; from any thread.
+ * The time from the waking call until the thread runs depends on the machine: 3 us if its
+ * processors stay awake, 40 us in some virtual machines.  Threads that are woken measure
+ * it.  Both functions may be called from any thread.
  */
-#define WAKE_UP_FIRST_NS UINT64_C(10000) /* before anybody was */
+#define WAKE_UP_FIRST_NS UINT64_C(10000) /* before the first measurement */
 
+/* Return the mean time of a wake-up, in ns. */
 uint64_t wake_up_takes(void);
+/* Add a measurement to the mean. */
 void wake_up_took(uint64_t ns);
 
 struct spin {
-	uint64_t ns; /* of the next look */
+	uint64_t ns; /* length of the next spin */
 };
 
 #define SPIN_UNKNOWN UINT64_MAX
 
-/* It came so long after one began to look; SPIN_UNKNOWN: not by somebody's hand. */
+/* Learn that the event came came_ns after the thread began to wait.  SPIN_UNKNOWN: the
+ * time is unknown, and counts as later than bound_ns. */
 static inline void spin_learn(struct spin *p, uint64_t came_ns, uint64_t bound_ns)
 {
 	uint64_t twice = came_ns < bound_ns / 2 ? came_ns * 2 : bound_ns;
