@@ -44,8 +44,7 @@ const struct hal_option_def core_options[] = {
 	{"partition_inflight", HAL_OPTION_INT, 1, 64, NULL, "2",
 	 "commands of one partition that the device may have at a time"},
 	{"compact", HAL_OPTION_INT, 0, HAL_POLICY_MOVES, NULL, "0",
-	 "most partitions that are moved to make room for another one; 0: none is "
-	 "moved"},
+	 "how many partitions may be moved to make room for another one; 0: none"},
 	{"oversubscribe", HAL_OPTION_BOOL, 0, 0, NULL, "no",
 	 "buffers of a partition may exceed its memory quota, up to memory_limit; "
 	 "the rest is kept in host memory"},
@@ -71,14 +70,14 @@ const struct hal_option_def partition_options[] = {
 	{"memory", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0",
 	 "bytes of device memory reserved for it (quota); 0: it uses free memory"},
 	{"memory_limit", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0",
-	 "most bytes of its buffers, on the device and in host memory together; 0: "
-	 "as memory"},
+	 "limit of the bytes of its buffers, on the device and in host memory "
+	 "together; 0: the same as memory"},
 	{"colors", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "memory channels that it owns: a list like 0,2-3 or a mask like 0xd"},
 	{"bimodal", HAL_OPTION_BOOL, 0, 0, NULL, "no",
 	 "buffers marked bimodal use more channels while it is alone"},
 	{"bandwidth", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0",
-	 "most bytes that it moves per second of device time; 0: no limit"},
+	 "limit of the bytes that it moves per second of device time; 0: no limit"},
 	{"isolation", HAL_OPTION_ENUM, 0, 0, "none|advisory|enforced", "none",
 	 "weakest isolation of compute units that is accepted"},
 	/* Defaults for the partition's queues. */

@@ -83,13 +83,13 @@ __attribute__((constructor)) static void watch_forks(void)
 	(void)pthread_atfork(before_fork, in_parent, in_child);
 }
 
-static int granules_open(const struct hal_bk_color_map *told,
+static int granules_open(const struct hal_bk_color_map *desc,
 			 struct hal_bk_granules **out)
 {
 	char why[COLOR_MAP_WHY];
 	struct color_map map;
 
-	color_map_of(&map, told);
+	color_map_of(&map, desc);
 	if (color_map_check(&map, why) != 0)
 		return fail(EINVAL, "invalid map of memory channels: %s", why);
 	return granules_make(&map, out);
@@ -253,7 +253,7 @@ static int no_mem_in(void *dev, void *mem, const struct hal_bk_colors *colors)
 static int no_partition_widen(void *dev, void *part, uint32_t wide)
 {
 	(void)dev, (void)part, (void)wide;
-	return LACKS("have two placements of memory");
+	return LACKS("provide bimodal memory");
 }
 
 static int no_colors_set(void *dev, const struct hal_bk_color_map *map)
@@ -478,7 +478,7 @@ static int builtin_next(void)
 	int err = 0;
 
 	if (entry != NULL) {
-		(void)fail(EPROTO, "it does not say why");
+		(void)fail(EPROTO, "no reason given");
 		t = entry(&core_host);
 		if (t == NULL)
 			err = fail(EPROTO, "%s: refused to load: %s", name,
@@ -531,7 +531,7 @@ static int policy_plugin(void *lib, const char *path)
 	if (entry.object == NULL)
 		return fail(EPROTO, "plugin %s has no symbol %s or %s", path,
 			    HAL_BACKEND_SYMBOL, HAL_POLICY_SYMBOL);
-	(void)fail(EPROTO, "it does not say why");
+	(void)fail(EPROTO, "no reason given");
 	p = entry.function(&core_host);
 	if (p == NULL)
 		return fail(EPROTO, "plugin %s refused to load: %s", path,
@@ -576,7 +576,7 @@ static int plugin_load(const char *path)
 		err = policy_plugin(lib, path);
 		goto out;
 	}
-	(void)fail(EPROTO, "it does not say why");
+	(void)fail(EPROTO, "no reason given");
 	t = entry.function(&core_host);
 	if (t == NULL) {
 		err = fail(EPROTO, "plugin %s refused to load: %s", path,

@@ -38,7 +38,7 @@ static const struct {
 } all[] = {
 	{"refusing", -EPROTO,
 	 "refused to load: refusing: its driver is of another world"},
-	{"silent", -EPROTO, "refused to load: it does not say why"},
+	{"silent", -EPROTO, "refused to load: no reason given"},
 	{"strange", -EPROTO, "has backend ABI"},
 	{"ref", 0, ""},
 };

@@ -395,8 +395,8 @@ static void plugins(void **state)
 	FAILS(hal_open("mockabi",
 		       (const char *const[]){"hal.plugins=" MOCK_ABI_PLUGIN, NULL}, &dev),
 	      -EPROTO, "77", "ABI 4", MOCK_ABI_PLUGIN);
-	refused_by_plugin(NULL_BACKEND_PLUGIN, "it does not say why");
-	refused_by_plugin(NULL_POLICY_PLUGIN, "it does not say why");
+	refused_by_plugin(NULL_BACKEND_PLUGIN, "no reason given");
+	refused_by_plugin(NULL_POLICY_PLUGIN, "no reason given");
 	refused_by_plugin(NULL_WHY_PLUGIN, "out of paper");
 	FAILS(hal_open("mock", (const char *const[]){"hal.plugins=/no/such.so", NULL},
 		       &dev),
