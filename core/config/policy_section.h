@@ -6,9 +6,9 @@
 #include "config/config.h"
 #include "loop/device.h"
 
-/* Find the policy that [policy] names, and store it in *p, the values of its own options
- * in *out, and those that all policies have in *limits.  -EINVAL: no such policy, or a
- * wrong value.  Free *out with config_values_free. */
+/* Find the policy that [policy] names, and store it in *p.  Store the values of its own
+ * options in *out, and of the options that all policies have in *limits.  -EINVAL: no
+ * such policy, or a wrong value.  Free *out with config_values_free. */
 int policy_resolve(const struct config *cfg, const struct hal_policy **p,
 		   struct hal_bk_config **out, struct policy_limits *limits);
 

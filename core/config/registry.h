@@ -8,10 +8,10 @@
 
 struct backend {
 	struct hal_backend table; /* missing operations replaced by stubs */
-	char section[32];         /* of its options: "backend.NAME" */
-	char *path;               /* its plug-in; NULL: built in */
+	char section[32];         /* section of its options: "backend.NAME" */
+	char *path;               /* file of its plug-in; NULL: built in */
 	int err;   /* why a built-in backend did not load: opening it returns this */
-	char *why; /* text of .err */
+	char *why; /* message that explains .err */
 };
 
 /* The services that backends and policies may call. */

@@ -7,7 +7,7 @@
 
 #include "config/config.h"
 
-#define ENVIRONMENT_BYTES 128 /* for the name of an environment variable */
+#define ENVIRONMENT_BYTES 128 /* size of a buffer for a variable's name */
 
 /* Write the range of values of option d to text, e.g. "1..64" or "yes|no". */
 void config_option_range(const struct hal_option_def *d, char *text, size_t size);

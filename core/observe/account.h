@@ -47,7 +47,7 @@ static inline void counter_atomic_add(counter *c, uint64_t n)
 	(void)atomic_fetch_add_explicit(c, n, memory_order_relaxed);
 }
 
-/* Raise c to n if it is less. */
+/* Set c to n if c is less than n. */
 static inline void counter_max(counter *c, uint64_t n)
 {
 	if (n > counter_get(c))
@@ -62,10 +62,10 @@ static inline void counter_max(counter *c, uint64_t n)
 
 /* The time in which at least one command ran. */
 struct busy {
-	counter total; /* ns */
+	counter total; /* sum of all intervals, in ns */
 	uint32_t count;
-	/* Disjoint intervals that may still grow, newest first.  If there are none,
-	 * at[0].start is UINT64_MAX. */
+	/* Disjoint intervals, newest first.  Before the first one, at[0].start is
+	 * UINT64_MAX. */
 	struct {
 		uint64_t start, end;
 	} at[BUSY_INTERVALS];
@@ -99,9 +99,9 @@ static inline bool busy_extend(struct busy *b, uint64_t start, uint64_t end)
 /* Times from submit to completion.  Most submissions have one command; their time is
  * counted once, as LATENCY_BOTH. */
 enum latency {
-	LATENCY_BOTH,       /* of the only command of a submission */
-	LATENCY_COMMAND,    /* of a command, if its submission has several */
-	LATENCY_SUBMISSION, /* of a submission with several commands */
+	LATENCY_BOTH,       /* the only command of a submission */
+	LATENCY_COMMAND,    /* a command whose submission has several */
+	LATENCY_SUBMISSION, /* a submission with several commands */
 	LATENCIES,
 };
 
@@ -113,7 +113,8 @@ struct account {
 	uint64_t busy_until_ns; /* engine only */
 	uint64_t last_end_ns;   /* engine only: end of the last command without error */
 	counter queueing_ns;
-	counter submitted; /* by destroyed queues; a queue counts its own elsewhere */
+	counter submitted; /* commands of destroyed queues; for others see queue_commands
+			    */
 	counter completed, failed, dropped;
 	counter deadline_misses;
 	counter suspends, suspend_ns, suspend_max_ns;
@@ -121,7 +122,7 @@ struct account {
 	counter replayed, replayed_ns, saved_bytes;
 	counter bytes_read, bytes_written;
 	counter max_ns[LATENCIES];
-	_Atomic(struct hist *) latency[LATENCIES]; /* NULL: no value yet */
+	_Atomic(struct hist *) latency[LATENCIES]; /* histograms; NULL: empty */
 };
 
 /* Allocate the histogram of kind, and count ns in it. */

@@ -56,7 +56,7 @@ static uint64_t value_of(uint32_t page, uint32_t bucket)
 
 /* A walk over the buckets of two histograms together, in ascending order. */
 struct walk {
-	const struct hist *of[2]; /* may be NULL */
+	const struct hist *of[2]; /* the two histograms; NULL: none */
 	uint32_t page, bucket;    /* the next bucket */
 };
 

@@ -37,7 +37,7 @@ struct monitor {
 	pthread_t thread;
 	bool running;
 	struct sockaddr_un at; /* path of the socket; "": it was not created */
-	struct view view;      /* for the request being served */
+	struct view view;      /* state of the device for the request being served */
 };
 
 /* ---- the socket -------------------------------------------------------------------- */

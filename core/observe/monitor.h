@@ -19,7 +19,7 @@
 
 #include "observe/view.h"
 
-#define MONITOR_VERSION  1u /* of the JSON; halctl checks it */
+#define MONITOR_VERSION  1u /* version of the JSON; halctl checks it */
 #define MONITOR_PAUSE_MS 10
 
 /* Create the socket if hal.monitor is on.  Call it after the backend has been opened.  An

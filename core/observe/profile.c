@@ -24,7 +24,7 @@
 struct reading {
 	const char *file;
 	struct hal_device *dev;
-	double runs; /* measurements of each kernel */
+	double runs; /* number of measurements of each kernel */
 	bool no_memory;
 	char why[JSON_WHY];
 };
@@ -74,7 +74,7 @@ static int same_text(struct reading *r, const struct json *d, const char *key,
 	return 0;
 }
 
-/* The same for a number. */
+/* Clear *same unless member key of d is that number. */
 static int same_number(struct reading *r, const struct json *d, const char *key,
 		       uint64_t is, bool *same)
 {
@@ -234,7 +234,7 @@ static int read_mode(struct reading *r, const struct json *in, uint32_t *mode)
 			  "is \"%.32s\", not drain, fold, save or kill", name);
 }
 
-/* Read what it costs to stop a kernel in one mode. */
+/* Read the cost of stopping a kernel in one mode. */
 static int read_stop(struct reading *r, const struct json *in, struct known *k)
 {
 	static const char *const known[] = {"mode", "quiet_ns", "cost_ns", "saved_bytes",

@@ -37,7 +37,7 @@ enum {
  * of one track must nest.  So a partition has several tracks (lanes), and a command goes
  * to the first free one.  The number is the maximum of hal.partition_inflight. */
 #define LANES        64u
-#define CHANNELS     64u /* bits of a mask of colours */
+#define CHANNELS     64u /* as many as a mask of colours has bits */
 #define BUFFER_BYTES 65536u
 /* The buffer is written to the file when it is fuller than this after an event.  The rest
  * has space for one event. */
@@ -48,19 +48,19 @@ enum {
 /* One of a partition's tracks. */
 struct lane {
 	uint64_t end; /* time at which its last command ended */
-	uint64_t tid; /* 0: not used yet */
+	uint64_t tid; /* id of the track; 0: not used yet */
 };
 
 /* A counter of the device, which the trace shows as a rate. */
 struct total {
-	bool known;       /* has been read before */
-	uint64_t value;   /* at the last reading */
-	uint64_t written; /* last rate in the trace, in thousandths per ns */
+	bool known;       /* .value is valid */
+	uint64_t value;   /* count at the last reading */
+	uint64_t written; /* last rate written to the trace, in thousandths per ns */
 };
 
-/* The partition, other than a guest, of one index. */
+/* What the trace knows of the partition with one index, other than a guest. */
 struct holder {
-	const struct hal_partition *part; /* NULL: there is none */
+	const struct hal_partition *part; /* NULL: no partition has this index */
 	uint64_t span;    /* id of the span that shows its place; 0: none */
 	char place[96];   /* name and place, as that span shows them */
 	uint32_t working; /* its units, while commands of it are on the device; else 0 */
@@ -71,9 +71,9 @@ struct holder {
 struct trace {
 	int fd;
 	int err;          /* first failed write; nothing is written after it */
-	bool seekable;    /* a regular file; else a pipe or a terminal */
+	bool seekable;    /* .fd is a regular file, not a pipe or a terminal */
 	uint64_t written; /* bytes of events in the file */
-	uint64_t whole;   /* .written at the last cut_end; 0: none was written */
+	uint64_t whole;   /* offset of the last cut_end; 0: none was written */
 	yajl_gen gen;
 	bool broken; /* the JSON generator has failed */
 	char *path;
@@ -82,11 +82,11 @@ struct trace {
 	uint64_t tids;         /* last tid of a lane */
 	uint64_t unfinished;   /* commands on the device when the trace ended */
 	uint32_t working;      /* sum of .working of all holders */
-	uint64_t sampled_ns;   /* when the counters were last read */
+	uint64_t sampled_ns;   /* device time at which the counters were last read */
 	struct total channels[CHANNELS];
 	uint32_t counter_max; /* size of .counters; 0: the device has no counters */
 	struct hal_bk_counter *counters;
-	struct holder *holders; /* by index of the partition */
+	struct holder *holders; /* indexed by the partition's index */
 	size_t used;            /* bytes in .buffer */
 	uint64_t buffered;      /* events that end in .buffer, one line each */
 	char buffer[BUFFER_BYTES];
@@ -425,7 +425,7 @@ void trace_partition(struct hal_device *dev, const struct hal_partition *part)
 	if (h->part == NULL) {
 		memset(h, 0, sizeof(*h));
 		h->part = part;
-		trace_sample(dev); /* its counters start here */
+		trace_sample(dev); /* read its counters now, to know their start values */
 	}
 	place_text(dev, part, text, sizeof(text));
 	if (h->span != 0 && strcmp(text, h->place) == 0)

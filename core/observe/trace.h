@@ -25,27 +25,31 @@ int trace_close(struct trace *t);
 void trace_begin(struct hal_device *dev, struct trace *t);
 /* Stop writing, and return the trace for trace_close. */
 struct trace *trace_end(struct hal_device *dev);
-/* part has been created, or has moved. */
+/* Record that part has been created, or has moved. */
 void trace_partition(struct hal_device *dev, const struct hal_partition *part);
-/* part is being destroyed. */
+/* Record that part is being destroyed. */
 void trace_partition_gone(struct hal_device *dev, const struct hal_partition *part);
-/* queue has been created. */
+/* Name the tracks of queue, which has been created. */
 void trace_queue(struct hal_device *dev, const struct hal_queue *queue);
-/* In-flight command f, which has not completed, ran from start_ns to end_ns. */
+/* Record that f, an in-flight command that has not completed, ran from start_ns to
+ * end_ns.
+ */
 void trace_stretch(struct hal_device *dev, const struct inflight *f, uint64_t start_ns,
 		   uint64_t end_ns);
-/* In-flight command f has completed with ev. */
+/* Record that in-flight command f has completed; ev is the backend's event. */
 void trace_command(struct hal_device *dev, const struct inflight *f,
 		   const struct hal_bk_event *ev);
+/* Record event name of queue, without a duration. */
 void trace_instant(struct hal_device *dev, const struct hal_queue *queue,
 		   const char *name, uint64_t at_ns);
+/* Record event name of queue, such as a suspend, from start_ns to end_ns. */
 void trace_span(struct hal_device *dev, const struct hal_queue *queue, const char *name,
 		uint64_t start_ns, uint64_t end_ns);
-/* The number of part's in-flight commands may have changed. */
+/* Record the number of part's in-flight commands, which may have changed. */
 void trace_depth(struct hal_device *dev, const struct hal_partition *part, uint64_t at);
-/* Read the device's counters. */
+/* Read the device's counters, and record their rates since the last reading. */
 void trace_sample(struct hal_device *dev);
-/* part's memory use has changed. */
+/* Record part's memory use, which has changed. */
 void trace_memory(struct hal_device *dev, const struct hal_partition *part);
 
 #endif

@@ -63,7 +63,7 @@ static void copy_guest(const struct hal_partition *p, struct view_guest *v)
 	memcpy(v->name, p->name, sizeof(v->name));
 }
 
-/* ---- learned run times -------------------------------------------------------------- */
+/* ---- learned run times ------------------------------------------------------------- */
 
 /* Return the next free entry of v->learned, or NULL if it is full. */
 static struct view_learned *add_learned(struct view *v)
@@ -138,7 +138,7 @@ static void copy_learned(const struct hal_queue *q, struct view *v)
 	copy_units(q->sched.learned.by, LEARNED_UNITS, &like, v);
 }
 
-/* ---- the whole device --------------------------------------------------------------- */
+/* ---- the whole device -------------------------------------------------------------- */
 
 static void copy_queues(struct hal_partition *p, struct view *v)
 {

@@ -52,11 +52,11 @@ struct view_guest {
 
 struct view_queue {
 	uint32_t id;
-	uint32_t partition; /* on whose units it runs */
-	uint32_t home;      /* in which it was created: .partition or a guest of it */
+	uint32_t partition; /* partition on whose units it runs */
+	uint32_t home; /* partition in which it was created: .partition or its guest */
 	uint32_t service_class;
 	int32_t priority;
-	uint64_t deadline_ns; /* default of its submissions; 0: none */
+	uint64_t deadline_ns; /* default deadline of its submissions; 0: none */
 	uint32_t weight;
 	uint32_t running;       /* commands on the device */
 	uint32_t state;         /* enum view_state */
@@ -88,7 +88,7 @@ struct view {
 	uint64_t now_ns;
 	int lost;
 	struct hal_policy_info policy;
-	uint32_t partitions_all, guests_all, queues_all; /* number on the device */
+	uint32_t partitions_all, guests_all, queues_all; /* how many the device has */
 	/* Number of entries used in the arrays below. */
 	uint32_t partition_count, guest_count, queue_count, learned_count;
 	bool learned_cut; /* .learned was too small */

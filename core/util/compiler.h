@@ -11,7 +11,7 @@
 #define NOINLINE        __attribute__((noinline))
 #define COLD            __attribute__((cold, noinline))
 #define ARRAY_LENGTH(a) (sizeof(a) / sizeof((a)[0]))
-#define U64(x)          ((unsigned long long)(x)) /* for %llu */
+#define U64(x)          ((unsigned long long)(x)) /* an argument of printf's %llu */
 
 /* Return the struct of that type whose member ptr points to. */
 #define container_of(ptr, type, member)                                                  \

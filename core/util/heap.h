@@ -16,16 +16,16 @@
 
 struct heap_node {
 	uint64_t key;   /* set by the caller before heap_add */
-	uint64_t order; /* of insertion; decides between equal keys */
+	uint64_t order; /* number of the insertion; decides between equal keys */
 	/* In the pairing heap: first child, next sibling, and parent or previous sibling.
 	 * In the list: .child points to the node itself. */
 	struct heap_node *child, *next, *prev;
 };
 
 struct heap {
-	struct heap_node *root;         /* of the pairing heap */
-	struct heap_node *first, *last; /* of the list */
-	uint64_t order;                 /* of the next node */
+	struct heap_node *root;         /* root of the pairing heap */
+	struct heap_node *first, *last; /* ends of the list */
+	uint64_t order;                 /* .order of the next node that is added */
 };
 
 static inline bool heap_empty(const struct heap *h)

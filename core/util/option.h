@@ -19,13 +19,12 @@ struct hal_bk_config {
 	struct option_value *values;
 };
 
-/* Return the value of key in cfg.  If cfg is NULL or has no such key, return NULL, or 0
- * or
- * "" from the functions below that return a number or a source. */
+/* Return the value of key in cfg, as value, number or text.  If cfg is NULL or has no
+ * such key, return NULL (option_int: 0). */
 const struct option_value *option_find(const struct hal_bk_config *cfg, const char *key);
 int64_t option_int(const struct hal_bk_config *cfg, const char *key);
 const char *option_str(const struct hal_bk_config *cfg, const char *key);
-/* Return where the value was set, e.g. "hal.conf:12". */
+/* Return where the value was set, e.g. "hal.conf:12"; "" if there is no such key. */
 const char *option_source(const struct hal_bk_config *cfg, const char *key);
 
 #endif

@@ -39,7 +39,8 @@ struct shelf {
 /* Precedes every object in memory. */
 struct header {
 	_Alignas(max_align_t) struct shelf *shelf;
-	struct header *next; /* in the list of all objects of the kind, dead or alive */
+	struct header
+		*next; /* next in the list of all objects of the kind, dead or alive */
 };
 
 /* Guards pools and on_fork.  No other lock is taken while it is held.  A fork waits for
@@ -74,7 +75,7 @@ static void in_parent(void)
 
 void object_forked(struct object *o)
 {
-	/* A destroyed handle keeps its message in the child. */
+	/* Destroyed objects stay marked as destroyed in the child. */
 	if (o->magic != OBJECT_DEAD)
 		o->magic = OBJECT_FORKED;
 }

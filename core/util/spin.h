@@ -7,9 +7,9 @@
  * event after how long it came.  The waker reports the time, so events during a sleep
  * count, too (as in KVM's halt polling).
  *
- *   event came within the bound     the next spin is at least twice as long as this event
- *                                   took, up to the bound
- *   event came later                the next spin is half as long as this one
+ *   If the event came within the bound, the next spin lasts at least twice as long as the
+ *   event took, at most the bound.
+ *   If it came later, the next spin lasts half as long as this one.
  *
  * If the bound is the cost of a sleep, at most twice the optimal time is spent (Karlin et
  * al. 1990).
@@ -24,7 +24,7 @@
  * processors stay awake, 40 us in some virtual machines.  Threads that are woken measure
  * it.  Both functions may be called from any thread.
  */
-#define WAKE_UP_FIRST_NS UINT64_C(10000) /* before the first measurement */
+#define WAKE_UP_FIRST_NS UINT64_C(10000) /* mean before the first measurement */
 
 /* Return the mean time of a wake-up, in ns. */
 uint64_t wake_up_takes(void);
