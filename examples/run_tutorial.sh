@@ -22,7 +22,7 @@ said() { # said PATTERN: standard error has such a line
 	<"$dir/tutorial_requests.txt" 2>"$scratch/err" || fail "(standard error:)"
 said 'tutorial: interactive has 16 units'
 said 'tutorial: "hello": neither -128\.\.127 nor units N'
-said 'tutorial: units 1000: 1000 units .*'
+said 'tutorial: units 1000: cannot place 1000 units: .*'
 said 'interactive  p50 [0-9.]+ us, p99 [0-9.]+ us, deadlines missed: [0-9]+, stopped: [0-9]+'
 
 sed 's/^units = 8$/units = eight/' "$dir/tutorial.conf" >"$scratch/wrong.conf"

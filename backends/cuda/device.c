@@ -44,9 +44,8 @@ static const struct hal_option_def options[] = {
 	 "with memory=vmm: keep kernels to their partition's address range, and refuse "
 	 "programs that cannot be rewritten for this"},
 	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask|stream|auto", "auto",
-	 "how units are assigned to partitions; none: the device is one unit; green: "
-	 "green contexts, mask: masks at launch, stream: masks of streams, each tried "
-	 "out at open; auto: the best of these, tried out in another process"},
+	 "how units are assigned; none: the device is one unit; green: green contexts; "
+	 "mask, stream: masks of launches, streams; auto: best by trial"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block", "between",
 	 "between: stop queues between commands only; block: also between the blocks of "
 	 "a launch, where the PTX of its kernel can be rewritten"},

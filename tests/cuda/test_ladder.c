@@ -245,7 +245,7 @@ static void a_crash(void **state)
 {
 	(void)state;
 	setenv("HAL_STAND_IN_CUDA_MASK", "crash", 1);
-	IS(&automatic, HAL_CUDA_GREEN, "mask: hal-cuda-trial died: SIGKILL",
+	IS(&automatic, HAL_CUDA_GREEN, "mask: hal-cuda-trial was killed by SIGKILL",
 	   "green: tried out at open");
 	unsetenv("HAL_STAND_IN_CUDA_MASK");
 	IS(&automatic, HAL_CUDA_MASK, "mask: tried out at open");
@@ -303,9 +303,9 @@ static void helpers(void **state)
 		{"/nonexistent/helper",
 		 "mask: the program /nonexistent/helper does not exist"},
 		{"/bin/true",
-		 "mask: hal-cuda-trial ended with status 0 and printed no result"},
+		 "mask: hal-cuda-trial exited with status 0 and printed no result"},
 		{"/bin/false",
-		 "mask: hal-cuda-trial ended with status 1 and printed no result"},
+		 "mask: hal-cuda-trial exited with status 1 and printed no result"},
 		{"/bin/echo", "mask: the result of hal-cuda-trial is damaged"},
 		{"/usr/bin/yes", "mask: hal-cuda-trial did not end in"},
 		{"/", "mask: the program / does not exist"},

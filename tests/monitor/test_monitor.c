@@ -732,9 +732,9 @@ static void folders_that_will_not_do(void **state)
 	snprintf(path, sizeof(path), "%s/no/folder", folder);
 	not_opened(path, -ENOENT, "/no/folder: No such file");
 	assert_int_equal(chmod(folder, 0755), 0);
-	not_opened(folder, -EACCES, "mode 755");
+	not_opened(folder, -EACCES, "its mode is 755");
 	assert_int_equal(chmod(folder, 0710), 0);
-	not_opened(folder, -EACCES, "mode 710");
+	not_opened(folder, -EACCES, "its mode is 710");
 	assert_int_equal(chmod(folder, 0700), 0);
 	not_opened("/dev/null", -ENOTDIR, "/dev/null is not a folder");
 	not_opened("/usr", -EACCES, "folder /usr");

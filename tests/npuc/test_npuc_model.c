@@ -304,10 +304,10 @@ static void test_lstm_numbers(void **state)
 	refused_lstm(&m, ENOTSUP, "2^-15 to 2^-9");
 	lstm(&m);
 	m.tensors[14].type = 9;
-	refused_lstm(&m, ENOTSUP, "tensor 'c' is int8, not int16");
+	refused_lstm(&m, ENOTSUP, "tensor 'c' is int8 instead of int16");
 	lstm(&m);
 	m.tensors[13].dims[1] = 3;
-	refused_lstm(&m, EINVAL, "tensor 'h' has 3 elements, not 2");
+	refused_lstm(&m, EINVAL, "tensor 'h' has 3 elements instead of 2");
 	lstm(&m);
 	m.tensors[16].dims[1] = 3;
 	refused_lstm(&m, EINVAL, "tensor 'out'");
@@ -561,7 +561,7 @@ static void test_call_once(void **state)
 	m.ops[1] = (struct tiny_op){.code = 129, .version = 1};
 	tiny_option(&m.ops[1], 103, 0, 4, 1);
 	refused(&m, ENOTSUP, "layer 1 (CALL_ONCE",
-		"CALL_ONCE in the graph that it calls");
+		"CALL_ONCE is in the graph that it calls");
 }
 
 static void test_operands(void **state)

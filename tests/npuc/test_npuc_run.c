@@ -718,7 +718,7 @@ static void test_ports(void **state)
 		{80 + 76, 9, "dimensions"},
 		{80 + 80, 0, "invalid dimension"},
 		{80 + 83, 0xff, "invalid dimension"},
-		{80 + 112, 1, "differ"},
+		{80 + 112, 1, "do not match"},
 		{80 + 121, 1, "outside its buffer"},
 		{80 + 131, 0x80, "quantization is invalid"},
 		{80 + 133, 9, "quantization is invalid"},

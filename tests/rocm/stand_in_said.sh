@@ -7,7 +7,7 @@ halctl=$1
 grep -q '^rocm:2 .*HAL stand-in GPU, MI300X' <<<"$($halctl list)" || { echo "list does not say it"; exit 1; }
 info=$($halctl info rocm:1)
 grep -q '^capabilities .*stand-in' <<<"$info" || { echo "info does not say it: $info"; exit 1; }
-grep -q '^partitions by .*none' <<<"$info" && grep -q '^because .*partitions=engines would ' <<<"$info" ||
+grep -q '^partitions by .*none' <<<"$info" && grep -q '^because .*partitions=engines cannot open ' <<<"$info" ||
 	{ echo "info does not say what partitions are: $info"; exit 1; }
 info=$(HAL_BACKEND_ROCM_TOPOLOGY=$2 $halctl info 'rocm:2?partitions=engines&hang_ms=70')
 grep -q '^because .*partitions=cu cannot open (EOPNOTSUPP)' <<<"$info" ||

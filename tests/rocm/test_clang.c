@@ -116,7 +116,8 @@ static void parts(void **state)
 	assert_int_equal(gfx906[48], 0x2f);
 	assert_int_equal(gfx90a[48], 0x3f);
 	assert_int_equal(gfx1030[48], 0x36);
-	parse("gfx90a:sramecc+:xnack+", -ENOTSUP, "nothing for gfx90a:sramecc+:xnack+");
+	parse("gfx90a:sramecc+:xnack+", -ENOTSUP,
+	      "has no code for gfx90a:sramecc+:xnack+");
 	parse("gfx1100", -ENOTSUP, "it has code for gfx1030 gfx906 gfx90a:xnack-");
 }
 

@@ -240,7 +240,7 @@ static int answered(struct sim *s, struct sim_queue *q, const struct work *w, ui
 			    (err == -EIO || err == -ECANCELED)) ||
 			   /* Of what should have gone to the host. */
 			   (s->faulty && err == -ENOSPC &&
-			    strstr(hal_last_error(), "did not give the bytes")) ||
+			    strstr(hal_last_error(), "failed to copy out")) ||
 			   sim_excused(s, err));
 		return 0;
 	}

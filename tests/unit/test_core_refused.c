@@ -155,7 +155,7 @@ static void beyond_the_device(void **state)
 	/* A quota, to the byte: not more than is left, not less than is in use. */
 	d.units_floor = 1;
 	d.memory_bytes = 100001;
-	FAILS(hal_partition_resize(w.part, &d, NULL), -ENOSPC, "left");
+	FAILS(hal_partition_resize(w.part, &d, NULL), -ENOSPC, "are free");
 	d.memory_bytes = 4095;
 	FAILS(hal_partition_resize(w.part, &d, NULL), -ENOSPC, "4095", "4096");
 	d.memory_bytes = 100000;

@@ -164,7 +164,7 @@ static void not_enough(void **state)
 	assert_int_equal(take(g, 2, NULL, 497, got), 0);
 	assert_int_equal(take(g, 2, NULL, 4, got), -ENOSPC);
 	assert_non_null(strstr(hal_last_error(), "colour 1 has 3 of 4 granules"));
-	assert_non_null(strstr(hal_last_error(), "free: 0: 500, 1: 3"));
+	assert_non_null(strstr(hal_last_error(), "free per colour: 0: 500, 1: 3"));
 	/* In a ratio the colour that is short is named, though others have more. */
 	assert_int_equal(take(g, 3, weights, 8, got), -ENOSPC);
 	assert_non_null(strstr(hal_last_error(), "colour 1 has 3 of 4"));

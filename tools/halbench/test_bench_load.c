@@ -101,7 +101,7 @@ static void malformed(void **state)
 		{TASK("{}"), "f:3: tasks[0].load: has no type"},
 		{TASK("{\"type\": 4}"),
 		 "f:3: tasks[0].load.type: is a number, not a text"},
-		{TASK("{\"type\":\n\"often\"}"), "f:4: tasks[0].load.type: \"often\": "},
+		{TASK("{\"type\":\n\"often\"}"), "f:4: tasks[0].load.type: is \"often\"; it must be "},
 		{TASK("{\"type\": \"continuous\",\n\"freqency\": 3}"),
 		 "f:4: tasks[0].load.freqency: is an unknown key"},
 		{TASK("{\"type\": \"periodic\"}"),

@@ -46,7 +46,7 @@ refused 'the map is for 4194304 bytes' 'npu:0?engine=fast&hash=opaque&memory_siz
 	-o hal.color_map="$scratch/7.map"
 refused 'the map is for npu 16x16' ref -o hal.color_map="$scratch/7.map"
 refused 'No such file' "$target" -o hal.color_map="$scratch/none.map"
-refused 'pages of 2048 bytes' "$target&granule=2048" -o hal.color_map="$scratch/7.map"
+refused 'pages of 2048' "$target&granule=2048" -o hal.color_map="$scratch/7.map"
 # Pages that are parts of a granule have one channel each.
 "$halctl" info -o hal.color_map="$scratch/7.map" "$target&granule=512" >"$scratch/out"
 grep -q '^memory channels .*from a map' "$scratch/out"
