@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buffer.c - memory of partitions: made, copied to and from, mapped, destroyed. */
+/*
+ * buffer.c - create, copy, map, move and destroy buffers.
+ *
+ * A buffer of a partition whose memory_limit exceeds its quota may be evicted to the host
+ * (memory/evict.h); .evict is set then.  Engine functions here return -EAGAIN while an
+ * eviction is under way, and evict_call repeats them.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +22,7 @@
 #include "observe/trace.h"
 #include "space/resize.h"
 
+/* Check the weights of the channels in mask.  Return 0 or -errno. */
 static int weights_check(const struct hal_device *dev, uint64_t mask,
 			 const uint8_t *weights)
 {
@@ -27,10 +34,10 @@ static int weights_check(const struct hal_device *dev, uint64_t mask,
 	for (uint32_t i = 0; i < dev->info.colors; i++)
 		if ((mask >> i & 1) != 0)
 			parts += weights[i];
-	return parts != 0
-		       ? 0
-		       : fail(EINVAL, "color_weights: all parts on colours 0x%llx are 0",
-			      U64(mask));
+	return parts != 0 ? 0
+			  : fail(EINVAL,
+				 "color_weights: the weights of colours 0x%llx are all 0",
+				 U64(mask));
 }
 
 static int bimodal_flags_check(const struct hal_partition *part, uint32_t flags)
@@ -48,6 +55,8 @@ static int bimodal_flags_check(const struct hal_partition *part, uint32_t flags)
 	return 0;
 }
 
+/* Check d for a buffer of part, and fill in its channels if it names none.  Return 0 or
+ * -errno. */
 static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *d)
 {
 	uint64_t colors = part->desc.color_mask; /* never changes */
@@ -56,7 +65,7 @@ static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *
 		HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH;
 
 	if ((d->flags & ~known) != 0)
-		return fail(EINVAL, "hal_buffer_desc.flags 0x%x: only 0x%x is known",
+		return fail(EINVAL, "hal_buffer_desc.flags 0x%x: only 0x%x is defined",
 			    d->flags, known);
 	if ((d->flags & known & ~HAL_BUFFER_MAPPABLE) != 0) {
 		int err = bimodal_flags_check(part, d->flags);
@@ -65,13 +74,14 @@ static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *
 			return err;
 	}
 	if (d->bytes == 0)
-		return fail(EINVAL, "a buffer of 0 bytes");
+		return fail(EINVAL, "hal_buffer_desc.bytes is 0");
 	if ((d->flags & HAL_BUFFER_MAPPABLE) != 0 &&
 	    (part->dev->info.caps & HAL_CAP_MAP) == 0)
 		return fail(ENOTSUP, "%s cannot map buffers", part->dev->name);
 	if ((d->color_mask & ~colors) != 0)
 		return fail(EINVAL,
-			    "colours 0x%llx asked for, partition %u \"%s\" has 0x%llx",
+			    "colours 0x%llx requested, but partition %u \"%s\" has only "
+			    "0x%llx",
 			    U64(d->color_mask), part->obj.id, part->name, U64(colors));
 	if (d->color_mask == 0)
 		d->color_mask = colors;
@@ -80,7 +90,7 @@ static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *
 		       : 0;
 }
 
-/* Of a buffer, in all its placements. */
+/* Return the bytes of a buffer in all its placements; UINT64_MAX if they overflow. */
 static uint64_t charge_of(const struct hal_partition *part,
 			  const struct hal_buffer_desc *d)
 {
@@ -100,6 +110,7 @@ struct alloc {
 	const struct hal_buffer_desc *desc;
 };
 
+/* Allocate memory for a new buffer.  Engine only; -EAGAIN as evict_place. */
 static int alloc(struct hal_device *dev, void *arg)
 {
 	const struct alloc *a = arg;
@@ -118,14 +129,16 @@ static int alloc(struct hal_device *dev, void *arg)
 	return 0;
 }
 
-/* It may be evicted: its part of the limit, and what is kept of it. */
+/* Charge buf to the memory_limit of its partition, and prepare it for eviction if it may
+ * be evicted.  Return 0 or -errno. */
 static int make_evictable(struct hal_buffer *buf, const struct hal_buffer_desc *d)
 {
 	const struct hal_bk_colors colors = {.mask = d->color_mask,
 					     .weights = d->color_weights};
 	int err = limit_charge(buf->part, buf->charge);
 
-	/* Of others the address is somebody's, or they have two places. */
+	/* Never evict a mappable buffer, whose address the application may have, or a
+	 * bimodal one, which has two placements. */
 	if (err != 0 || (buf->flags & (HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL)) != 0)
 		return err;
 	buf->evict = evictable_make(buf, &colors);
@@ -135,7 +148,8 @@ static int make_evictable(struct hal_buffer *buf, const struct hal_buffer_desc *
 	return -ENOMEM;
 }
 
-/* Counted in .copies, to tell from where. */
+/* Begin a host copy: count it in .copies, which keeps buf from moving.  Return whether
+ * its bytes are on the device (PLACE_HERE) or with the host (PLACE_AWAY). */
 static enum place_of copy_begins(struct hal_buffer *buf)
 {
 	if (buf->evict != NULL)
@@ -159,8 +173,9 @@ static int clear_buffer(struct hal_device *dev, void *arg)
 	return dev->table->cold.mem_clear(dev->bk, buf->bk);
 }
 
-/* Nobody finds there what others have left; nobody else has it yet. */
-static int clean(struct hal_buffer *buf)
+/* Clear a new buffer, so that its tenant cannot read data of earlier tenants.  No other
+ * thread has the buffer yet. */
+static int clear_new(struct hal_buffer *buf)
 {
 	struct hal_device *dev = buf->dev;
 	int err = 0;
@@ -219,7 +234,7 @@ int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *
 		object_free(OBJECT_BUFFER, buf);
 		return err;
 	}
-	err = clean(buf);
+	err = clear_new(buf);
 	if (err != 0)
 		(void)hal_buffer_destroy(buf);
 	else
@@ -229,14 +244,14 @@ int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *
 
 /* ---- destroy ----------------------------------------------------------------------- */
 
-/* By the engine: nothing uses it any more. */
+/* Deferred free of a buffer that no submitted work uses any more.  Engine only. */
 static void free_buffer(struct deferred *d)
 {
 	struct hal_buffer *buf = container_of(d, struct hal_buffer, deferred);
 	struct hal_device *dev = buf->dev;
 
 	if (buf->evict != NULL && !evict_leave(buf))
-		return; /* until it has moved */
+		return; /* it is moving, and is freed when it has arrived */
 	(void)dev->table->cold.mem_free(dev->bk, buf->bk);
 	if (buf->part->memory.evict != NULL)
 		limit_release(buf->part, buf->charge);
@@ -247,6 +262,8 @@ static void free_buffer(struct deferred *d)
 	object_free(OBJECT_BUFFER, buf);
 }
 
+/* Unmap buf, and free it once submitted work has stopped using it.  Engine only; -EAGAIN
+ * while it is being evicted or fetched. */
 static int free_when_unused(struct hal_device *dev, void *arg)
 {
 	struct hal_buffer *buf = arg;
@@ -302,11 +319,12 @@ uint64_t hal_buffer_bytes(const struct hal_buffer *buf)
 struct copy {
 	struct hal_buffer *buf;
 	uint64_t offset, bytes;
-	const void *from; /* NULL: to the host */
-	void *to;
+	const void *from; /* host memory to write to the buffer; NULL: read */
+	void *to;         /* host memory to read the buffer to */
 };
 
-static int copy_to_buffer(struct hal_device *dev, void *arg)
+/* Copy by the backend.  Runs on the calling thread or in the engine (device_beside). */
+static int copy_on_device(struct hal_device *dev, void *arg)
 {
 	const struct copy *c = arg;
 
@@ -316,27 +334,28 @@ static int copy_to_buffer(struct hal_device *dev, void *arg)
 	return dev->table->cold.mem_read(dev->bk, c->buf->bk, c->offset, c->to, c->bytes);
 }
 
-static COLD int moving(const char *what)
+static COLD int fail_moving(const char *what)
 {
 	return fail(EBUSY, "%s: the buffer is moving to other channels", what);
 }
 
-struct settled {
+struct moving_check {
 	const struct hal_buffer *buf;
 	const char *what;
 };
 
-/* Between turns: whoever knows that a move is over, or has failed, finds it so. */
-static int move_settled(struct hal_device *dev, void *arg)
+/* Return -EBUSY if the buffer is still moving.  As a message, read between engine turns:
+ * a caller that knows of the end of a move must not get -EBUSY because of it. */
+static int check_not_moving(struct hal_device *dev, void *arg)
 {
-	const struct settled *s = arg;
+	const struct moving_check *s = arg;
 
 	(void)dev;
-	return atomic_load(&s->buf->recolored) ? moving(s->what) : 0;
+	return atomic_load(&s->buf->recolored) ? fail_moving(s->what) : 0;
 }
 
-/* Of what the host has. */
-static void copy_away(const struct copy *c)
+/* Copy to or from the bytes of an evicted buffer, which the host has. */
+static void copy_evicted(const struct copy *c)
 {
 	uint8_t *bytes = c->buf->evict->bytes + c->offset;
 
@@ -346,14 +365,14 @@ static void copy_away(const struct copy *c)
 		memcpy(c->to, bytes, c->bytes);
 }
 
-static int bimodal_begins(struct hal_device *dev, void *arg)
+static int bimodal_copy_begins(struct hal_device *dev, void *arg)
 {
 	(void)dev;
 	((struct hal_partition *)arg)->memory.copying++;
 	return 0;
 }
 
-static int bimodal_ends(struct hal_device *dev, void *arg)
+static int bimodal_copy_ends(struct hal_device *dev, void *arg)
 {
 	struct hal_partition *part = arg;
 
@@ -363,20 +382,22 @@ static int bimodal_ends(struct hal_device *dev, void *arg)
 	return 0;
 }
 
-/* Of what is bimodal: its partition stays on the placement that it has meanwhile. */
+/* Copy to or from a bimodal buffer.  Count the copy in .memory.copying, so that the
+ * partition keeps its placement meanwhile. */
 static int copy_bimodal(struct hal_device *dev, const struct copy *c)
 {
 	struct hal_partition *part = c->buf->part;
 	int err;
 
 	if ((dev->table->beside & HAL_BK_BESIDE_COPY) == 0)
-		return device_beside(dev, 0, copy_to_buffer, c);
-	(void)engine_call(dev, bimodal_begins, part);
-	err = device_beside(dev, HAL_BK_BESIDE_COPY, copy_to_buffer, c);
-	(void)engine_call(dev, bimodal_ends, part); /* whose text is not this one's */
+		return device_beside(dev, 0, copy_on_device, c);
+	(void)engine_call(dev, bimodal_copy_begins, part);
+	err = device_beside(dev, HAL_BK_BESIDE_COPY, copy_on_device, c);
+	(void)engine_call(dev, bimodal_copy_ends, part); /* keeps the copy's error text */
 	return err;
 }
 
+/* Check and carry out c for the public function what.  Return 0 or -errno. */
 static int copy_checked(const struct copy *c, const char *what)
 {
 	struct hal_device *dev;
@@ -386,8 +407,10 @@ static int copy_checked(const struct copy *c, const char *what)
 	if (!OBJECT_OK(c->buf, OBJECT_BUFFER))
 		return object_bad(c->buf, OBJECT_BUFFER);
 	if (c->offset > c->buf->bytes || c->bytes > c->buf->bytes - c->offset)
-		return fail(EINVAL, "%s: %llu bytes at %llu reach past the buffer's %llu",
-			    what, U64(c->bytes), U64(c->offset), U64(c->buf->bytes));
+		return fail(
+			EINVAL,
+			"%s: %llu bytes at offset %llu exceed the buffer's %llu bytes",
+			what, U64(c->bytes), U64(c->offset), U64(c->buf->bytes));
 	if (c->from == NULL && c->to == NULL && c->bytes != 0)
 		return fail(EINVAL, "%s: data is NULL", what);
 	if (c->bytes == 0)
@@ -398,13 +421,14 @@ static int copy_checked(const struct copy *c, const char *what)
 		return err;
 	place = copy_begins(c->buf);
 	if (atomic_load(&c->buf->recolored))
-		err = engine_call(dev, move_settled, &(struct settled){c->buf, what});
+		err = engine_call(dev, check_not_moving,
+				  &(struct moving_check){c->buf, what});
 	if (err == 0 && place == PLACE_AWAY)
-		copy_away(c);
+		copy_evicted(c);
 	else if (err == 0 && (c->buf->flags & HAL_BUFFER_BIMODAL) != 0)
 		err = copy_bimodal(dev, c);
 	else if (err == 0)
-		err = device_beside(dev, HAL_BK_BESIDE_COPY, copy_to_buffer, c);
+		err = device_beside(dev, HAL_BK_BESIDE_COPY, copy_on_device, c);
 	copy_ends(c->buf);
 	return err;
 }
@@ -434,7 +458,7 @@ static int map(struct hal_device *dev, void *arg)
 	int err = 0;
 
 	if (atomic_load(&buf->recolored))
-		return moving("hal_buffer_map");
+		return fail_moving("hal_buffer_map");
 	if (buf->evict != NULL)
 		err = evict_fetch(buf, &busy);
 	if (err == 0 && buf->maps == 0)
@@ -485,11 +509,12 @@ int hal_buffer_unmap(struct hal_buffer *buf)
 struct move {
 	struct hal_buffer *buf;
 	const struct hal_bk_colors *colors;
-	void *to; /* NULL: it is found when the move begins */
+	void *to; /* the new memory; NULL: allocated when the move begins */
 };
 
-/* Room for buf where it goes.  Where others may be evicted for that it is made when the
- * move begins: what is before that may need the room. */
+/* Allocate memory for the move.  In a partition that evicts buffers this is deferred
+ * until the move begins, because submissions before it may need the memory.  Return 0 or
+ * -errno. */
 static int place_move(struct move *m)
 {
 	struct hal_buffer *buf = m->buf;
@@ -501,11 +526,13 @@ static int place_move(struct move *m)
 	if (buf->charge <= quota / 2)
 		return 0;
 	return fail(ENOSPC,
-		    "hal_buffer_recolor: a buffer of %llu bytes has two places while it "
-		    "moves, the quota is %llu",
+		    "hal_buffer_recolor: a buffer of %llu bytes needs twice its size "
+		    "while it moves; the quota is %llu bytes",
 		    U64(buf->charge), U64(quota));
 }
 
+/* Set .recolored and allocate the new memory, or fail with -EBUSY or -errno.  Engine
+ * only. */
 static int begin_move(struct hal_device *dev, void *arg)
 {
 	struct move *m = arg;
@@ -516,7 +543,7 @@ static int begin_move(struct hal_device *dev, void *arg)
 	if (buf->maps > 0)
 		return fail(EBUSY, "hal_buffer_recolor: the buffer is mapped");
 	if (atomic_load(&buf->recolored))
-		return moving("hal_buffer_recolor");
+		return fail_moving("hal_buffer_recolor");
 	err = recolor_check(buf);
 	if (err != 0)
 		return err;
@@ -532,6 +559,7 @@ static int begin_move(struct hal_device *dev, void *arg)
 	return err;
 }
 
+/* Undo begin_move, because the move could not be submitted.  Engine only. */
 static int end_move(struct hal_device *dev, void *arg)
 {
 	const struct move *m = arg;
@@ -541,7 +569,7 @@ static int end_move(struct hal_device *dev, void *arg)
 	return 0;
 }
 
-/* The thread has room for it in queue's ring. */
+/* Begin and submit a move.  The caller has called recolor_reserve(queue). */
 static int move(struct hal_buffer *buf, struct hal_queue *queue,
 		const struct hal_buffer_desc *d, struct hal_point *done)
 {
@@ -585,19 +613,19 @@ int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
 		return fail(ENOTSUP, "%s cannot move buffers to other channels",
 			    buf->dev->name);
 	if ((buf->flags & HAL_BUFFER_BIMODAL) != 0)
-		return fail(EINVAL, "hal_buffer_recolor: the buffer is bimodal, it goes "
-				    "with its partition");
+		return fail(EINVAL, "hal_buffer_recolor: the buffer is bimodal; it moves "
+				    "only with its partition");
 	d.bytes = buf->bytes;
 	d.flags = buf->flags;
 	d.color_mask = color_mask;
 	d.color_weights = color_weights;
 	err = desc_check(buf->part, &d);
 	if (err == 0)
-		err = recolor_room(queue);
+		err = recolor_reserve(queue);
 	if (err != 0)
 		return err;
 	err = move(buf, queue, &d, done);
 	if (err != 0)
-		recolor_no_room(queue);
+		recolor_unreserve(queue);
 	return err;
 }

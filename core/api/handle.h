@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handle.h - what the public functions share. */
+/* handle.h - helpers that the public functions of core/api share. */
 #ifndef HAL_API_HANDLE_H
 #define HAL_API_HANDLE_H
 
@@ -8,7 +8,7 @@
 #include "space/partition.h"
 #include "util/error.h"
 
-/* -ENODEV once it is lost. */
+/* Return 0, or fail with -ENODEV if dev is lost (has stopped answering). */
 static inline int device_alive(struct hal_device *dev)
 {
 	int err = atomic_load_explicit(&dev->lost, memory_order_acquire);
@@ -17,14 +17,18 @@ static inline int device_alive(struct hal_device *dev)
 				  : 0;
 }
 
-/* buffer.c, program.c: named by one more, or by one less; the last has it freed. */
+/* Add or drop a reference to a buffer or program: one for its handle, one for each use in
+ * a recorded sequence.  Dropping the last one frees it once submitted work has stopped
+ * using it.  Any thread, but not from inside an engine turn. */
 void buffer_pin(struct hal_buffer *buf);
 void buffer_unpin(struct hal_buffer *buf);
 void program_pin(struct hal_program *prog);
 void program_unpin(struct hal_program *prog);
 
-/* program.c, for hal_submit: makes prog ready to run in part. */
+/* Place prog in part, if it is not there yet, so that its kernels can be launched there.
+ * Return 0 or -errno.  Called by the submitting thread. */
 int program_bind(struct hal_program *prog, struct hal_partition *part);
-void program_unbind_all(struct hal_partition *part); /* by the engine */
+/* Remove every program from part.  Engine only. */
+void program_unbind_all(struct hal_partition *part);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* move.h - the submission by which a buffer moves (memory/recolor.h). */
+/* move.h - submit the move of a buffer to other memory channels (memory/recolor.h). */
 #ifndef HAL_API_MOVE_H
 #define HAL_API_MOVE_H
 
@@ -7,11 +7,14 @@
 
 struct recolor;
 
-/* By the thread that submits to q.  -EAGAIN: the ring, or its ring of completions, has no
- * room; 0: it has, until recolor_submit or recolor_no_room. */
-int recolor_room(struct hal_queue *q);
-void recolor_no_room(const struct hal_queue *q);
-/* 0: m is the engine's.  -ENOMEM. */
+/* Check that q accepts work and has free slots for a move, and reserve an entry of its
+ * completion ring.  Only by the thread that submits to q, which then calls recolor_submit
+ * or recolor_unreserve.  Return -EAGAIN if q or its completion ring is full. */
+int recolor_reserve(struct hal_queue *q);
+/* Give back the reserved entry of the completion ring. */
+void recolor_unreserve(const struct hal_queue *q);
+/* Submit m to its queue and write the point that it reaches to done (may be NULL).  On
+ * success the engine owns m.  Return -ENOMEM with m unchanged. */
 int recolor_submit(struct recolor *m, struct hal_point *done);
 
 #endif

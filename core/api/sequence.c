@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sequence.c - record sequences, change their arguments, submit them.
+ * sequence.c - record sequences of commands, change their arguments, submit them.
  *
- * A block names memory and kernels of the backend, so the buffers and programs behind
- * them are pinned: destroyed ones stay until no block names them, and nothing submitted
- * does.
+ * A sequence is a block of records that is written and checked once.  A submission puts
+ * one record into the queue's ring that refers to the block.  The records have the
+ * backend's handles of memory and kernels.  So the sequence pins the buffers and
+ * programs: if the application destroys one, it is freed only after the sequence and all
+ * submitted work have stopped using it.
  */
 #include "api/sequence.h"
 
@@ -17,10 +19,11 @@
 #include "command/completions.h"
 #include "loop/engine.h"
 
-/* ---- what a block names ------------------------------------------------------------ */
+/* ---- pinned buffers and programs --------------------------------------------------- */
 
-/* The handles behind it, in the order of the commands: a block has only the backend's. */
-struct names {
+/* The pinned buffers and programs of a block, in the order of its commands.  In each
+ * entry at most one of the two is set. */
+struct handles {
 	uint32_t count;
 	struct {
 		struct hal_buffer *buffer;
@@ -30,11 +33,14 @@ struct names {
 
 struct recorded {
 	struct hal_sequence seq;
-	struct names *names;
-	uint32_t *first; /* of each launch's arguments in .names; UINT32_MAX: no launch */
+	struct handles *handles;
+	/* Of each launch: index of its first argument in .handles; else UINT32_MAX. */
+	uint32_t *first;
 };
 
-static void name_pin(struct names *n, struct hal_buffer *buf, struct hal_program *prog)
+/* Pin buf or prog, either of which may be NULL, and append an entry for them. */
+static void handles_add(struct handles *n, struct hal_buffer *buf,
+			struct hal_program *prog)
 {
 	if (buf != NULL)
 		buffer_pin(buf);
@@ -44,7 +50,7 @@ static void name_pin(struct names *n, struct hal_buffer *buf, struct hal_program
 	n->at[n->count++].program = prog;
 }
 
-static void names_free(struct names *n)
+static void handles_free(struct handles *n)
 {
 	for (uint32_t i = 0; n != NULL && i < n->count; i++) {
 		if (n->at[i].buffer != NULL)
@@ -55,47 +61,52 @@ static void names_free(struct names *n)
 	free(n);
 }
 
-static void name_command(struct recorded *s, uint32_t i, const struct hal_cmd *c)
+/* Pin what command i, c, uses. */
+static void handles_add_command(struct recorded *s, uint32_t i, const struct hal_cmd *c)
 {
 	s->first[i] = UINT32_MAX;
 	switch (c->op) {
 	case HAL_OP_COPY:
-		name_pin(s->names, c->copy.dst, NULL);
-		name_pin(s->names, c->copy.src, NULL);
+		handles_add(s->handles, c->copy.dst, NULL);
+		handles_add(s->handles, c->copy.src, NULL);
 		break;
 	case HAL_OP_FILL:
-		name_pin(s->names, c->fill.dst, NULL);
+		handles_add(s->handles, c->fill.dst, NULL);
 		break;
 	case HAL_OP_TIMESTAMP:
-		name_pin(s->names, c->timestamp.dst, NULL);
+		handles_add(s->handles, c->timestamp.dst, NULL);
 		break;
 	case HAL_OP_LAUNCH:
-		name_pin(s->names, NULL, c->launch.kernel->prog);
-		s->first[i] = s->names->count;
+		handles_add(s->handles, NULL, c->launch.kernel->prog);
+		s->first[i] = s->handles->count;
 		for (uint32_t a = 0; a < c->launch.arg_count; a++)
-			name_pin(s->names, c->launch.args[a].buffer, NULL);
+			handles_add(s->handles, c->launch.args[a].buffer, NULL);
 		break;
 	default:
 		break;
 	}
 }
 
-static int name_all(struct recorded *s, const struct hal_submit_desc *d)
+/* Pin what the commands of d use.  Return 0 or -ENOMEM. */
+static int handles_make(struct recorded *s, const struct hal_submit_desc *d)
 {
-	s->names = malloc(sizeof(*s->names) + (size_t)d->cmd_count * (HAL_ARGS_MAX + 1) *
-						      sizeof(s->names->at[0]));
+	s->handles =
+		malloc(sizeof(*s->handles) + (size_t)d->cmd_count * (HAL_ARGS_MAX + 1) *
+						     sizeof(s->handles->at[0]));
 	s->first = calloc(d->cmd_count, sizeof(*s->first));
-	if (s->names != NULL)
-		s->names->count = 0;
-	if (s->names == NULL || s->first == NULL)
+	if (s->handles != NULL)
+		s->handles->count = 0;
+	if (s->handles == NULL || s->first == NULL)
 		return fail(ENOMEM, "no memory for a sequence of %u commands",
 			    d->cmd_count);
 	for (uint32_t i = 0; i < d->cmd_count; i++)
-		name_command(s, i, command_at(d, i));
+		handles_add_command(s, i, command_at(d, i));
 	return 0;
 }
 
-/* What a backend may make of it: that its commands come again, and with which others. */
+/* Mark the device's commands as recorded, and the last of each run of them.  A backend
+ * may translate such a run once and reuse the result when the sequence is submitted
+ * again. */
 static void mark_recorded(struct block *b)
 {
 	struct record *last = NULL;
@@ -114,7 +125,7 @@ static void mark_recorded(struct block *b)
 		last->cmd.flags |= HAL_BK_CMD_LAST;
 }
 
-/* Write the commands of d to a new block. */
+/* Write the commands of d to a new block.  Return 0 or -errno. */
 static int block_make(const struct hal_queue *q, const struct hal_submit_desc *d,
 		      struct block **out)
 {
@@ -139,7 +150,7 @@ static int block_make(const struct hal_queue *q, const struct hal_submit_desc *d
 	return err;
 }
 
-/* ---- made and destroyed ------------------------------------------------------------ */
+/* ---- create, destroy --------------------------------------------------------------- */
 
 static struct recorded *recorded_of(struct hal_sequence *seq)
 {
@@ -150,7 +161,7 @@ static void sequence_free(struct recorded *s)
 {
 	if (s->seq.block != NULL && block_put(s->seq.block))
 		free(s->seq.block);
-	names_free(s->names);
+	handles_free(s->handles);
 	free(s->first);
 	object_free(OBJECT_SEQUENCE, s);
 }
@@ -158,12 +169,12 @@ static void sequence_free(struct recorded *s)
 static int desc_check(const struct hal_submit_desc *d)
 {
 	if (d->cmd_count == 0)
-		return fail(EINVAL, "hal_sequence_create: a sequence of no commands");
+		return fail(EINVAL, "hal_sequence_create: cmd_count is 0");
 	if ((d->wait_count | d->signal_count | d->flags) != 0 ||
 	    (d->not_before_ns | d->deadline_ns | d->tag) != 0)
 		return fail(EINVAL,
-			    "hal_sequence_create: waits, signals, times and tags are "
-			    "hal_sequence_submit's");
+			    "hal_sequence_create: pass waits, signals, flags, times and "
+			    "tags to hal_sequence_submit");
 	return 0;
 }
 
@@ -193,7 +204,7 @@ int hal_sequence_create(struct hal_partition *part, const struct hal_submit_desc
 		return -ENOMEM;
 	s->seq.part = part;
 	s->seq.commands = d.cmd_count;
-	/* Commands are checked for a queue of the partition, whichever. */
+	/* The checks need a queue but read only its partition: pass a dummy. */
 	memset(&for_part, 0, sizeof(for_part));
 	for_part.dev = part->dev;
 	for_part.home = part;
@@ -202,7 +213,7 @@ int hal_sequence_create(struct hal_partition *part, const struct hal_submit_desc
 	err = block_make(&for_part, &d, &s->seq.block);
 	if (err == 0) {
 		mark_recorded(s->seq.block);
-		err = name_all(s, &d);
+		err = handles_make(s, &d);
 	}
 	if (err != 0) {
 		sequence_free(s);
@@ -227,7 +238,7 @@ int hal_sequence_destroy(struct hal_sequence *seq)
 
 /* ---- arguments --------------------------------------------------------------------- */
 
-/* Launches point to their arguments, which lie behind them. */
+/* Copy b.  Launches point to their arguments in the same block: update these pointers. */
 static struct block *block_copy(const struct block *b)
 {
 	size_t bytes = sizeof(*b) + b->slots * sizeof(struct record);
@@ -245,6 +256,7 @@ static struct block *block_copy(const struct block *b)
 	return copy;
 }
 
+/* Return the record of command n. */
 static struct record *record_number(struct block *b, uint32_t n)
 {
 	uint32_t i = 0;
@@ -257,10 +269,10 @@ static struct record *record_number(struct block *b, uint32_t n)
 static int launch_check(const struct recorded *s, uint32_t cmd)
 {
 	if (cmd >= s->seq.commands)
-		return fail(EINVAL, "the sequence has %u commands, not a number %u",
+		return fail(EINVAL, "the sequence has %u commands, but no number %u",
 			    s->seq.commands, cmd);
 	if (s->first[cmd] == UINT32_MAX)
-		return fail(EINVAL, "command %u of the sequence is no launch", cmd);
+		return fail(EINVAL, "command %u of the sequence is not a launch", cmd);
 	return 0;
 }
 
@@ -282,7 +294,7 @@ int hal_sequence_set_args(struct hal_sequence *seq, uint32_t cmd,
 	if (err != 0)
 		return err;
 	r = record_number(seq->block, cmd);
-	/* As a submission of its own, which checks it. */
+	/* Write the launch to a block of its own, which checks the arguments. */
 	launch = hal_cmd_launch(r->launch.kernel, args, arg_count);
 	d.cmds = &launch;
 	d.cmd_count = 1;
@@ -303,11 +315,11 @@ int hal_sequence_set_args(struct hal_sequence *seq, uint32_t cmd,
 	       arg_count * sizeof(struct hal_bk_arg));
 	free(one);
 	for (uint32_t i = 0; i < arg_count; i++) {
-		struct hal_buffer *old = s->names->at[s->first[cmd] + i].buffer;
+		struct hal_buffer *old = s->handles->at[s->first[cmd] + i].buffer;
 
 		if (args[i].buffer != NULL)
 			buffer_pin(args[i].buffer);
-		s->names->at[s->first[cmd] + i].buffer = args[i].buffer;
+		s->handles->at[s->first[cmd] + i].buffer = args[i].buffer;
 		if (old != NULL)
 			buffer_unpin(old);
 	}
@@ -317,15 +329,17 @@ int hal_sequence_set_args(struct hal_sequence *seq, uint32_t cmd,
 	return 0;
 }
 
-/* ---- submitting -------------------------------------------------------------------- */
+/* ---- submit ------------------------------------------------------------------------ */
 
+/* Return the number of ring slots that a submission with d takes. */
 static uint32_t sequence_slots(const struct hal_submit_desc *d)
 {
 	return 1 + point_slots(d->wait_count) + point_slots(d->signal_count) +
-	       has_head(d);
+	       needs_header(d);
 }
 
-static NOINLINE int sequence_notified(struct hal_queue *q, struct block *b,
+/* Submit the commands of b with the points and terms of d.  Return 0 or -EAGAIN. */
+static NOINLINE int write_and_publish(struct hal_queue *q, struct block *b,
 				      uint32_t commands, const struct hal_submit_desc *d,
 				      struct hal_point *done)
 {
@@ -333,13 +347,13 @@ static NOINLINE int sequence_notified(struct hal_queue *q, struct block *b,
 	uint32_t slots = sequence_slots(d);
 	struct record *r;
 
-	if (UNLIKELY(!has_room(q, slots)))
+	if (UNLIKELY(!has_slots(q, slots)))
 		return queue_full(q, slots);
-	if (has_head(d))
-		write_asked(d, &to);
+	if (needs_header(d))
+		write_submission_header(d, &to);
 	write_points(d->waits, d->wait_count, REC_WAIT, &to);
 	r = target_next(&to, 1);
-	write_head(r, REC_BLOCK, 0, 1, 0, to.now);
+	write_common(r, REC_BLOCK, 0, 1, 0, to.now);
 	r->block = b;
 	write_points(d->signals, d->signal_count, REC_SIGNAL, &to);
 	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
@@ -368,11 +382,12 @@ static COLD int sequence_desc_bad(const struct hal_queue *q,
 {
 	if (d->cmd_count != 0)
 		return fail(EINVAL,
-			    "hal_submit_desc.cmd_count %u: the sequence has the commands",
+			    "hal_submit_desc.cmd_count %u must be 0: the commands are "
+			    "those of the sequence",
 			    d->cmd_count);
 	return fail(EINVAL,
-		    "%u waits and %u signals take %u slots beside the sequence's: %u "
-		    "is the most",
+		    "%u waits and %u signals take %u slots besides the sequence's own; "
+		    "at most %u are allowed",
 		    d->wait_count, d->signal_count, sequence_slots(d) - 1,
 		    q->slot_count / 2 - 1);
 }
@@ -396,7 +411,7 @@ int hal_sequence_submit(struct hal_queue *q, struct hal_sequence *seq,
 		return err;
 	if (q->completions != NULL && !completions_take(q->completions))
 		return completions_full(q->completions);
-	err = sequence_notified(q, seq->block, seq->commands, &d, done);
+	err = write_and_publish(q, seq->block, seq->commands, &d, done);
 	if (err != 0 && q->completions != NULL)
 		completions_untake(q->completions);
 	return err;

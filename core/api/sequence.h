@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sequence.h - work recorded once: a block of records that submissions share. */
+/* sequence.h - a recorded sequence: a block of records that its submissions share. */
 #ifndef HAL_API_SEQUENCE_H
 #define HAL_API_SEQUENCE_H
 
@@ -9,7 +9,9 @@
 struct hal_sequence {
 	struct object obj;
 	struct hal_partition *part;
-	struct block *block; /* its own reference; copied before it is changed */
+	/* One reference is the sequence's.  Submitted work may share the block, so it is
+	 * replaced by a changed copy and never modified. */
+	struct block *block;
 	uint32_t commands;
 };
 

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * submit.c - from a description of work to records in a queue's ring.
+ * submit.c - hal_submit: translate a submission to records in the ring of its queue.
  *
- * Everything is checked while the records are written behind the ring's tail, where the
- * engine does not look; only when all of them are right does the tail move.  No lock, no
- * system call while the engine is awake, and no allocation unless the submission is too
- * large to lie in the ring.
+ * Commands are checked while their records are written after the ring's tail, where the
+ * engine does not read yet.  The tail moves only when all of them are valid, so a failed
+ * submission leaves no trace.  A submission takes no lock, makes no system call while the
+ * engine is awake, and allocates only if it is too large for the ring.
+ *
+ * Paths, fastest first:
+ *   hal_submit       one launch whose arguments fit its record, without points
+ *   submit_plain     one command without points
+ *   submit_pointed   one command with waits or signals
+ *   submit_other     all other submissions, and all errors
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +29,8 @@ NOINLINE int queue_announce(struct hal_queue *q)
 	struct hal_device *dev = q->dev;
 
 	if (dev->virtual_clock) {
-		/* Whoever waits is the engine, and reads it then. */
+		/* The next thread that becomes the engine, for example in hal_wait, reads
+		 * the message.  No device time passes before that. */
 		(void)inbox_put(&dev->inbox, &q->message);
 		return 0;
 	}
@@ -34,8 +41,8 @@ NOINLINE int queue_announce(struct hal_queue *q)
 NOINLINE int queue_full(const struct hal_queue *q, uint32_t slots)
 {
 	return fail_lazily(EAGAIN,
-			   "queue %llu is full: %llu slots are needed and not free, of "
-			   "%llu",
+			   "queue %llu is full: fewer than %llu of its %llu slots are "
+			   "free",
 			   q->obj.id, slots, q->slot_count);
 }
 
@@ -43,7 +50,7 @@ NOINLINE int completions_full(const struct hal_completions *c)
 {
 	return fail_lazily(EAGAIN,
 			   "the ring of completions is full: all of its %llu entries are "
-			   "in flight or unread",
+			   "unread or reserved for in-flight submissions",
 			   c->size, 0, 0);
 }
 
@@ -66,47 +73,56 @@ COLD int submit_point_bad(const struct hal_queue *q, const struct hal_point *p,
 	if (t->queue != NULL || t->partition != NULL)
 		return fail(EINVAL,
 			    "%s[%u]: the timeline belongs to a queue or partition; only "
-			    "its work moves it",
+			    "completed work advances it",
 			    what, i);
-	return fail(EINVAL, "%s[%u]: every timeline is at 0 already", what, i);
+	return fail(
+		EINVAL,
+		"%s[%u]: a signal of value 0; timelines start at 0, so the value must "
+		"be larger",
+		what, i);
 }
 
+/* Check .cmd_stride.  A caller built with a newer hal.h may have larger commands: accept
+ * them while the bytes that this version does not know are 0. */
 static COLD int stride_check(const struct hal_submit_desc *d)
 {
 	if (d->cmd_stride < sizeof(struct hal_cmd) ||
 	    d->cmd_stride % _Alignof(struct hal_cmd) != 0)
 		return fail(EINVAL,
-			    "hal_submit_desc.cmd_stride %u: a hal_cmd has %zu bytes",
+			    "hal_submit_desc.cmd_stride %u is misaligned or smaller than "
+			    "a struct hal_cmd, %zu bytes",
 			    d->cmd_stride, sizeof(struct hal_cmd));
 	for (uint32_t i = 0; i < d->cmd_count; i++) {
 		const unsigned char *bytes = (const void *)command_at(d, i);
 
 		for (uint32_t b = sizeof(struct hal_cmd); b < d->cmd_stride; b++)
 			if (bytes[b] != 0)
-				return fail(E2BIG,
-					    "cmds[%u] is of a newer version: byte %u is "
-					    "set",
-					    i, b);
+				return fail(
+					E2BIG,
+					"cmds[%u]: byte %u is set, which this version "
+					"of the library does not know",
+					i, b);
 	}
 	return 0;
 }
 
-/* 0: nothing is wrong but, perhaps, points. */
 COLD int submit_shape_bad(const struct hal_submit_desc *d)
 {
 	uint64_t all = (uint64_t)d->cmd_count + d->wait_count + d->signal_count;
 
 	if ((d->flags & ~HAL_SUBMIT_PRIORITY) != 0)
-		return fail(EINVAL, "hal_submit_desc.flags 0x%x: only 0x%x is known",
+		return fail(EINVAL, "hal_submit_desc.flags 0x%x: only 0x%x is defined",
 			    d->flags, HAL_SUBMIT_PRIORITY);
 	if (d->reserved != 0)
 		return fail(EINVAL, "hal_submit_desc.reserved is not 0");
 	if (all > HAL_COMMANDS_MAX)
 		return fail(
-			EINVAL, "%u commands, %u waits and %u signals: %d is the most",
+			EINVAL,
+			"%u commands, %u waits and %u signals: at most %d are allowed "
+			"in total",
 			d->cmd_count, d->wait_count, d->signal_count, HAL_COMMANDS_MAX);
 	if (d->cmd_count > 0 && d->cmds == NULL)
-		return fail(EINVAL, "hal_submit_desc.cmds is NULL, cmd_count is %u",
+		return fail(EINVAL, "hal_submit_desc.cmds is NULL, but cmd_count is %u",
 			    d->cmd_count);
 	return d->cmd_stride != 0 && d->cmd_stride != sizeof(struct hal_cmd)
 		       ? stride_check(d)
@@ -122,19 +138,18 @@ NOINLINE int submit_times_check(const struct hal_queue *q,
 
 	if (d->deadline_ns != 0 && q->sched.own_class == HAL_CLASS_BEST_EFFORT)
 		return fail(EINVAL,
-			    "hal_submit_desc.deadline_ns %llu: queue %u is best effort, "
-			    "which has no deadlines",
+			    "hal_submit_desc.deadline_ns %llu: queue %u is best effort "
+			    "and cannot have deadlines",
 			    U64(d->deadline_ns), q->obj.id);
 	if (d->not_before_ns == 0 || deadline_ns == 0)
 		return 0;
 	now = hal_device_now(q->dev);
 	if (d->not_before_ns <= now || d->not_before_ns - now < deadline_ns)
 		return 0;
-	return fail(
-		EINVAL,
-		"hal_submit_desc.not_before_ns %llu is %llu ns away, and the deadline "
-		"%llu ns after the submit: it could not be met",
-		U64(d->not_before_ns), U64(d->not_before_ns - now), U64(deadline_ns));
+	return fail(EINVAL,
+		    "hal_submit_desc.not_before_ns %llu is %llu ns from now, but the "
+		    "deadline is %llu ns from now: it cannot be met",
+		    U64(d->not_before_ns), U64(d->not_before_ns - now), U64(deadline_ns));
 }
 
 COLD int submit_refused(const struct hal_queue *q)
@@ -155,10 +170,11 @@ COLD int submit_refused(const struct hal_queue *q)
 
 /* ---- submissions of any shape ------------------------------------------------------ */
 
-/* Of each kind, with which a command surely has room in a ring. */
+/* Most waits, and most signals, of a submission whose records always fit a ring. */
 #define FEW_POINTS 4u
 
-/* Nothing comes of the submission. */
+/* Take back the pending waits that write_points counted, because the submission failed;
+ * return err. */
 static COLD int waits_undone(const struct hal_submit_desc *d, int err)
 {
 	for (uint32_t i = 0; i < d->wait_count; i++)
@@ -166,6 +182,8 @@ static COLD int waits_undone(const struct hal_submit_desc *d, int err)
 	return err;
 }
 
+/* Write the points and commands of d to a new block, and one record that refers to it to
+ * `to`.  Return 0 or -errno. */
 static int write_block(struct hal_queue *q, const struct hal_submit_desc *d,
 		       uint32_t slots, struct record_target *to)
 {
@@ -185,42 +203,44 @@ static int write_block(struct hal_queue *q, const struct hal_submit_desc *d,
 	}
 	write_points(d->signals, d->signal_count, REC_SIGNAL, &in);
 	r = target_next(to, 1);
-	write_head(r, REC_BLOCK, 0, 1, 0, to->now);
+	write_common(r, REC_BLOCK, 0, 1, 0, to->now);
 	r->block = b;
 	return 0;
 }
 
+/* Stands for an empty submission, which completes in order like any other. */
 static const struct hal_cmd barrier = {.op = HAL_OP_BARRIER};
 
+/* Submit d, which may be of any size.  Return 0 or -errno. */
 static NOINLINE int submit_any(struct hal_queue *q, const struct hal_submit_desc *d,
 			       struct hal_point *done)
 {
 	struct record_target to = target_ring(q);
 	uint32_t slots = point_slots(d->wait_count) + point_slots(d->signal_count);
 	uint32_t largest = 0;
-	bool head = has_head(d), block;
-	struct hal_submit_desc nothing;
+	bool head = needs_header(d), block;
+	struct hal_submit_desc with_barrier;
 	int err = shape_check(q, d);
 
 	if (UNLIKELY(err != 0))
 		return err;
 	if (UNLIKELY((d->cmd_count | d->wait_count | d->signal_count) == 0)) {
-		/* Nothing, in order. */
-		nothing = *d;
-		nothing.cmds = &barrier;
-		nothing.cmd_count = 1;
-		nothing.cmd_stride = 0;
-		d = &nothing;
+		with_barrier = *d;
+		with_barrier.cmds = &barrier;
+		with_barrier.cmd_count = 1;
+		with_barrier.cmd_stride = 0;
+		d = &with_barrier;
 	}
 	err = count_slots(d, &slots, &largest);
 	if (UNLIKELY(err != 0))
 		return err;
-	/* What an empty ring could hardly hold does not wait for room in it. */
+	/* A submission of more than half of the ring goes into a block: it would have to
+	 * wait until the ring is nearly empty, or would never fit. */
 	block = largest > RECORD_SLOTS_MAX || slots > q->slot_count / 2;
-	if (UNLIKELY(!has_room(q, (block ? 1 : slots) + head)))
+	if (UNLIKELY(!has_slots(q, (block ? 1 : slots) + head)))
 		return queue_full(q, (block ? 1 : slots) + head);
 	if (head)
-		write_asked(d, &to);
+		write_submission_header(d, &to);
 	if (UNLIKELY(block)) {
 		err = write_block(q, d, slots, &to);
 		if (err != 0)
@@ -235,8 +255,9 @@ static NOINLINE int submit_any(struct hal_queue *q, const struct hal_submit_desc
 	return submit_written(q, &to, d->cmd_count, done);
 }
 
-/* One command, which asks for nothing but points.  points: a constant, whether for any.
- */
+/* Submit one command that needs no submission header.  points: whether d may have waits
+ * or signals; constant at each call, so that the compiler makes two versions.  Return 0
+ * or -errno. */
 static ALWAYS_INLINE int submit_one(struct hal_queue *q, const struct hal_submit_desc *d,
 				    struct hal_point *done, bool points)
 {
@@ -249,7 +270,7 @@ static ALWAYS_INLINE int submit_one(struct hal_queue *q, const struct hal_submit
 
 	if (cmd->op == HAL_OP_LAUNCH)
 		slots = launch_slots(cmd->launch.arg_count);
-	/* More may have to lie elsewhere. */
+	/* A larger submission may need a block. */
 	if (UNLIKELY(slots > RECORD_SLOTS_MAX || waits > FEW_POINTS ||
 		     signals > FEW_POINTS))
 		return submit_any(q, d, done);
@@ -259,7 +280,7 @@ static ALWAYS_INLINE int submit_one(struct hal_queue *q, const struct hal_submit
 	if (UNLIKELY(err != 0))
 		return err;
 	all = slots + point_slots(waits) + point_slots(signals);
-	if (UNLIKELY(!has_room(q, all)))
+	if (UNLIKELY(!has_slots(q, all)))
 		return queue_full(q, all);
 	to.own = REC_WHOLE;
 	write_points(d->waits, waits, REC_WAIT, &to);
@@ -285,7 +306,7 @@ static NOINLINE int submit_plain(struct hal_queue *q, const struct hal_submit_de
 
 /* ---- hal_submit -------------------------------------------------------------------- */
 
-/* With a place in the ring of completions, if there is one. */
+/* Submit d to q, which has a completion ring: reserve an entry of the ring for it. */
 static NOINLINE int submit_notified(struct hal_queue *q, const struct hal_submit_desc *d,
 				    struct hal_point *done)
 {
@@ -299,6 +320,8 @@ static NOINLINE int submit_notified(struct hal_queue *q, const struct hal_submit
 	return err;
 }
 
+/* Submit desc after all checks that the fast paths leave out or have found to fail: a
+ * closed queue, a NULL or older description, a completion ring. */
 static NOINLINE int submit_other(struct hal_queue *q, const struct hal_submit_desc *desc,
 				 struct hal_point *done)
 {
@@ -320,7 +343,7 @@ static NOINLINE int submit_other(struct hal_queue *q, const struct hal_submit_de
 				      : submit_any(q, d, done);
 }
 
-/* What the usual submission looks like, compared eight bytes at a time. */
+/* Pairs of fields of the most common submission, compared eight bytes at a time. */
 static const uint32_t usual_head[2] = {sizeof(struct hal_submit_desc), 0 /* flags */};
 static const uint32_t usual_count[2] = {1, 0 /* cmd_stride */};
 
@@ -331,9 +354,9 @@ _Static_assert(offsetof(struct hal_submit_desc, flags) == 4 &&
 			       offsetof(struct hal_submit_desc, wait_count) + 4 &&
 		       offsetof(struct hal_submit_desc, reserved) ==
 			       offsetof(struct hal_submit_desc, priority) + 4,
-	       "the pairs that are compared");
+	       "fields that are compared in pairs must be adjacent");
 
-/* One command that asks for nothing, but perhaps points. */
+/* Return whether d is of this version and has one command, and no times, tag or flags. */
 static ALWAYS_INLINE bool is_usual(const struct hal_submit_desc *d)
 {
 	uint64_t last;
@@ -362,7 +385,8 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 	unsigned int tail, end;
 	uint32_t count;
 
-	/* Alive, this process's, not failed, and nobody else is told. */
+	/* QUEUE_OPEN: the queue is alive, was not inherited by fork, has not failed, and
+	 * has no completion ring. */
 	if (UNLIKELY(q == NULL ||
 		     atomic_load_explicit(&q->open, memory_order_acquire) != QUEUE_OPEN ||
 		     d == NULL || !is_usual(d) || d->cmds == NULL))
@@ -372,8 +396,8 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 		return submit_pointed(q, d, done);
 	if (cmd->op != HAL_OP_LAUNCH)
 		return submit_plain(q, d, done);
-	/* A launch whose arguments lie in the ring is written without a loop; what is
-	 * wrong with it is found out by the general way. */
+	/* A launch whose arguments fit its record is written without a loop.  If it is
+	 * invalid, submit_other finds out why. */
 	k = cmd->launch.kernel;
 	dev = q->dev;
 	count = cmd->launch.arg_count;
@@ -383,7 +407,7 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 		return submit_other(q, d, done);
 	tail = q->ring.p_tail;
 	end = tail + k->slots;
-	if (UNLIKELY(!has_room_to(q, end)))
+	if (UNLIKELY(!has_slots_to(q, end)))
 		return queue_full(q, k->slots);
 	r = &q->slots[tail & q->ring.mask];
 	r->cmd.op = HAL_OP_LAUNCH;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* submit.h - what all submissions to a queue share: checks, free slots, publishing. */
+/*
+ * submit.h - steps that all submissions to a queue share: checks, free slots, publishing.
+ *
+ * A submission is written as records after the tail of the queue's ring, where the engine
+ * does not read yet.  publish() then moves the tail and notifies the engine.
+ */
 #ifndef HAL_API_SUBMIT_H
 #define HAL_API_SUBMIT_H
 
@@ -10,23 +15,27 @@
 
 /* ---- checks ------------------------------------------------------------------------ */
 
-/* Set the error that the failed check of a point, of a description or of a closed queue
- * found, and return it. */
+/* Find out why a check failed, fail with that error and return it.  submit_point_bad:
+ * points_check refused p, which is what[i].  submit_shape_bad: shape_check suspects d;
+ * return 0 if d is valid after all.  submit_refused: q is NULL or not open. */
 int submit_point_bad(const struct hal_queue *q, const struct hal_point *p,
 		     const char *what, uint32_t i);
 int submit_shape_bad(const struct hal_submit_desc *d);
 int submit_refused(const struct hal_queue *q);
 
-/* Whether what d asks for can be had at once. */
+/* Return -EINVAL if d has a deadline but q is best effort, or if the deadline (of d, else
+ * of q) passes before not_before_ns of d.  Else return 0. */
 int submit_times_check(const struct hal_queue *q, const struct hal_submit_desc *d);
 
+/* Check the points of a submission to q: its waits, or its signals if signals is true.
+ * what names the array in error texts.  Return 0 or -errno. */
 static ALWAYS_INLINE int points_check(const struct hal_queue *q,
 				      const struct hal_point *points, uint32_t count,
 				      const char *what, bool signals)
 {
 	if (UNLIKELY(points == NULL && count != 0))
-		return fail(EINVAL, "hal_submit_desc.%s is NULL, the count is %u", what,
-			    count);
+		return fail(EINVAL, "hal_submit_desc.%s is NULL, but its count is %u",
+			    what, count);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct hal_timeline *t = points[i].timeline;
 
@@ -37,6 +46,7 @@ static ALWAYS_INLINE int points_check(const struct hal_queue *q,
 	return 0;
 }
 
+/* Check everything in d except its commands.  Return 0 or -errno. */
 static ALWAYS_INLINE int shape_check(const struct hal_queue *q,
 				     const struct hal_submit_desc *d)
 {
@@ -56,7 +66,7 @@ static ALWAYS_INLINE int shape_check(const struct hal_queue *q,
 	return err;
 }
 
-/* What q answers to work: 0, it takes it. */
+/* Return 0 if q accepts work, else fail with the reason. */
 static inline int queue_open_check(const struct hal_queue *q)
 {
 	uint32_t open =
@@ -67,10 +77,11 @@ static inline int queue_open_check(const struct hal_queue *q)
 
 /* ---- the ring ---------------------------------------------------------------------- */
 
-/* Fail with -EAGAIN: slots of q, or an entry of its ring of completions, are not free. */
+/* Fail with -EAGAIN: q lacks free slots, or its completion ring a free entry. */
 int queue_full(const struct hal_queue *q, uint32_t slots);
 int completions_full(const struct hal_completions *c);
 
+/* Return a target for records that starts at the tail of q's ring. */
 static inline struct record_target target_ring(struct hal_queue *q)
 {
 	return (struct record_target){
@@ -81,9 +92,10 @@ static inline struct record_target target_ring(struct hal_queue *q)
 	};
 }
 
-/* Room for slots more.  Where the engine was when we last looked is enough to know most
- * of the time, and does not make its cache line travel. */
-static ALWAYS_INLINE bool has_room_to(struct hal_queue *q, unsigned int end)
+/* Return whether the slots of q before position end are free.  .ring_limit caches the
+ * answer of the last read of the engine's position, which saves reading its cache line on
+ * most calls. */
+static ALWAYS_INLINE bool has_slots_to(struct hal_queue *q, unsigned int end)
 {
 	if (LIKELY((int)(q->ring_limit - end) >= 0))
 		return true;
@@ -91,21 +103,23 @@ static ALWAYS_INLINE bool has_room_to(struct hal_queue *q, unsigned int end)
 	return (int)(q->ring_limit - end) >= 0;
 }
 
-static inline bool has_room(struct hal_queue *q, uint32_t slots)
+/* Return whether q has that many free slots. */
+static inline bool has_slots(struct hal_queue *q, uint32_t slots)
 {
-	return has_room_to(q, q->ring.p_tail + slots);
+	return has_slots_to(q, q->ring.p_tail + slots);
 }
 
-/* Have the engine look at q. */
+/* Send the engine the message of q: its ring has new records. */
 int queue_announce(struct hal_queue *q);
 
-/* The records up to tail are right: the engine may have them. */
+/* Hand the records up to tail, which are valid and complete, to the engine.  Write the
+ * point that the submission reaches to done (may be NULL).  Return 0. */
 static ALWAYS_INLINE int publish(struct hal_queue *q, unsigned int tail,
 				 struct hal_point *done)
 {
 	uint64_t n = counter_get(&q->submissions) + 1;
 
-	counter_set(&q->submissions, n); /* only this thread writes it */
+	counter_set(&q->submissions, n); /* no other thread writes it */
 	if (done != NULL) {
 		done->timeline = &q->timeline;
 		done->value = n;
@@ -114,12 +128,12 @@ static ALWAYS_INLINE int publish(struct hal_queue *q, unsigned int tail,
 	return announce_first(&q->announced) ? queue_announce(q) : 0;
 }
 
-/* All that is in the ring behind the tail is one submission. */
+/* Publish all records after the ring's tail as one submission of that many commands. */
 static inline int submit_written(struct hal_queue *q, const struct record_target *to,
 				 uint32_t commands, struct hal_point *done)
 {
 	if (to->last == NULL)
-		__builtin_unreachable(); /* a submission has a command at least */
+		__builtin_unreachable(); /* a submission has at least one record */
 	to->last->own |= REC_END;
 	counter_set(&q->more_commands, counter_get(&q->more_commands) + commands - 1);
 	return publish(q, to->pos, done);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* write.c - check commands and write them as records. */
+/*
+ * write.c - check commands and write them as records.
+ *
+ * The hot checks are in write.h.  The *_bad functions here are called after a check
+ * failed: they find out which one, and fail with its error.
+ */
 #include "api/write.h"
 
 #include <errno.h>
@@ -8,6 +13,7 @@
 #include "api/handle.h"
 #include "command/callback.h"
 
+/* Fail because buf may not be used by q; what names its role in the command. */
 static COLD int buffer_bad(const struct hal_queue *q, const struct hal_buffer *buf,
 			   const char *what)
 {
@@ -27,7 +33,7 @@ static COLD int buffer_bad(const struct hal_queue *q, const struct hal_buffer *b
 		q->home->name);
 }
 
-/* A destroyed buffer has no user. */
+/* Return whether q may use buf.  A destroyed buffer has .user NULL. */
 static inline bool buffer_ok(const struct hal_queue *q, const struct hal_buffer *buf)
 {
 	return buf != NULL && buf->user == q->home;
@@ -41,11 +47,13 @@ static inline bool range_ok(const struct hal_buffer *buf, uint64_t offset, uint6
 static COLD int range_bad(const struct hal_buffer *buf, uint64_t offset, uint64_t bytes,
 			  const char *what)
 {
-	return fail(EINVAL, "%s: %llu bytes at %llu reach past the buffer's %llu", what,
+	return fail(EINVAL,
+		    "%s: %llu bytes at offset %llu exceed the buffer's %llu bytes", what,
 		    U64(bytes), U64(offset), U64(buf->bytes));
 }
 
-/* Its placements are to hold the same. */
+/* Return whether commands may not write to buf: a bimodal buffer without SCRATCH holds
+ * the same data in both placements, and a command would change only one. */
 static inline bool buffer_constant(const struct hal_buffer *buf)
 {
 	return (buf->flags & (HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH)) ==
@@ -57,7 +65,7 @@ static COLD int constant_bad(const char *what)
 	return fail(
 		EINVAL,
 		"%s: the buffer is HAL_BUFFER_BIMODAL without HAL_BUFFER_SCRATCH: only "
-		"the host writes to it",
+		"the host writes to such a buffer",
 		what);
 }
 
@@ -87,15 +95,15 @@ static COLD int arg_bad(const struct hal_queue *q, const struct hal_cmd *cmd,
 	format_text(what, sizeof(what), "kernel %s, argument %u", k->info.name, i);
 	if (arg->buffer == NULL)
 		return fail(EINVAL,
-			    "%s: a scalar, where a buffer of %llu bytes is needed", what,
-			    U64(need));
+			    "%s is a scalar; the kernel needs a buffer of %llu bytes",
+			    what, U64(need));
 	if (!buffer_ok(q, arg->buffer))
 		return buffer_bad(q, arg->buffer, what);
 	if (!range_ok(arg->buffer, arg->offset, arg->bytes))
 		return range_bad(arg->buffer, arg->offset, arg->bytes, what);
 	bytes = arg->bytes != 0 ? arg->bytes : arg->buffer->bytes - arg->offset;
-	return fail(EINVAL, "%s: %llu bytes given, %llu are needed", what, U64(bytes),
-		    U64(need));
+	return fail(EINVAL, "%s has %llu bytes; the kernel needs at least %llu", what,
+		    U64(bytes), U64(need));
 }
 
 int write_launch(const struct hal_queue *q, const struct hal_cmd *cmd, struct record *r)
@@ -135,7 +143,7 @@ static int write_copy(const struct hal_queue *q, const struct hal_cmd *cmd,
 	if (!buffer_ok(q, src))
 		return buffer_bad(q, src, "copy, source");
 	if (bytes == 0)
-		return fail(EINVAL, "copy: 0 bytes");
+		return fail(EINVAL, "copy: bytes is 0");
 	if (!range_ok(dst, to, bytes))
 		return range_bad(dst, to, bytes, "copy, destination");
 	if (buffer_constant(dst))
@@ -144,7 +152,7 @@ static int write_copy(const struct hal_queue *q, const struct hal_cmd *cmd,
 		return range_bad(src, from, bytes, "copy, source");
 	if (dst == src && to < from + bytes && from < to + bytes)
 		return fail(EINVAL,
-			    "copy: %llu bytes at %llu and at %llu of one buffer "
+			    "copy: %llu bytes at offsets %llu and %llu of one buffer "
 			    "overlap",
 			    U64(bytes), U64(from), U64(to));
 	r->cmd.copy.dst = dst->bk;
@@ -164,8 +172,8 @@ static int write_fill(const struct hal_queue *q, const struct hal_cmd *cmd,
 		return buffer_bad(q, dst, "fill");
 	if (cmd->fill.bytes == 0 || cmd->fill.bytes % 4 != 0 || cmd->fill.offset % 4 != 0)
 		return fail(EINVAL,
-			    "fill: %llu bytes at %llu: multiples of 4 are needed, "
-			    "and not 0 bytes",
+			    "fill: %llu bytes at offset %llu: both must be multiples of "
+			    "4, and bytes not 0",
 			    U64(cmd->fill.bytes), U64(cmd->fill.offset));
 	if (!range_ok(dst, cmd->fill.offset, cmd->fill.bytes))
 		return range_bad(dst, cmd->fill.offset, cmd->fill.bytes, "fill");
@@ -209,6 +217,7 @@ static int write_host(const struct hal_queue *q, const struct hal_cmd *cmd,
 	return callbacks_start(q->dev);
 }
 
+/* For operations that have no operands. */
 static int write_nothing(const struct hal_queue *q, const struct hal_cmd *cmd,
 			 struct record *r)
 {
@@ -246,11 +255,11 @@ struct block *block_alloc(uint32_t slots)
 	return b;
 }
 
-void write_asked(const struct hal_submit_desc *d, struct record_target *to)
+void write_submission_header(const struct hal_submit_desc *d, struct record_target *to)
 {
 	struct record *r = target_next(to, 1);
 
-	write_head(r, REC_HEAD, 0, 1, to->own, to->now);
+	write_common(r, REC_HEAD, 0, 1, to->own, to->now);
 	r->head.not_before_ns = d->not_before_ns;
 	r->head.deadline_ns = d->deadline_ns;
 	r->head.tag = d->tag;

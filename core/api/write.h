@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write.h - write commands, points and headers as the records of a queue (record.h).
+ * write.h - translate commands, points and submission headers to records (record.h).
  *
- * What hal_submit does for every command is inline.
+ * Functions that hal_submit calls for every command are inline.
  */
 #ifndef HAL_API_WRITE_H
 #define HAL_API_WRITE_H
@@ -17,15 +17,17 @@
 
 /* ---- where records go -------------------------------------------------------------- */
 
-/* Where records go: the ring, whose positions wrap, or a block, whose do not. */
+/* Where records are written to: a queue's ring, whose positions wrap (.mask), or a block,
+ * whose positions do not. */
 struct record_target {
 	struct record *base;
 	unsigned int pos, mask;
-	uint32_t own; /* of all of them */
-	uint64_t now;
-	struct record *last;
+	uint32_t own;        /* REC_* flags of every record */
+	uint64_t now;        /* submission time, ns; or SUBMIT_ASLEEP */
+	struct record *last; /* most recent record; NULL: none yet */
 };
 
+/* Return the next record, which takes that many slots, and advance past it. */
 static inline struct record *target_next(struct record_target *to, uint32_t slots)
 {
 	struct record *r = &to->base[to->pos & to->mask];
@@ -35,9 +37,10 @@ static inline struct record *target_next(struct record_target *to, uint32_t slot
 	return r;
 }
 
-/* A block for records of so many slots; NULL: no memory. */
+/* Allocate a block with space for that many slots and one reference; NULL on -ENOMEM. */
 struct block *block_alloc(uint32_t slots);
 
+/* Return a target for records that starts at the beginning of b. */
 static inline struct record_target target_block(struct block *b)
 {
 	return (struct record_target){.base = b->rec, .mask = ~0u, .own = REC_INNER};
@@ -45,7 +48,8 @@ static inline struct record_target target_block(struct block *b)
 
 /* ---- launches ---------------------------------------------------------------------- */
 
-/* Argument i of k.  False: it is wrong. */
+/* Check argument i of kernel k and write it to out[i].  Return false if it is invalid:
+ * the buffer is not part's, the range exceeds it, or the kernel needs more bytes. */
 static ALWAYS_INLINE bool write_arg(const struct hal_partition *part,
 				    const struct hal_kernel *k,
 				    const struct hal_arg *args, struct hal_bk_arg *out,
@@ -72,6 +76,7 @@ static ALWAYS_INLINE bool write_arg(const struct hal_partition *part,
 	return LIKELY(bytes >= k->info.arg_bytes[i]);
 }
 
+/* Write a launch's three group counts to out, with 1 instead of 0. */
 static ALWAYS_INLINE void write_groups(uint32_t *out, const uint32_t *groups)
 {
 	uint64_t first_two;
@@ -85,20 +90,22 @@ static ALWAYS_INLINE void write_groups(uint32_t *out, const uint32_t *groups)
 		out[i] = groups[i] + (groups[i] == 0);
 }
 
+/* Return whether the program of k has been placed in q's partition. */
 static ALWAYS_INLINE bool is_bound(const struct hal_queue *q, const struct hal_kernel *k)
 {
 	return (atomic_load_explicit(&k->bound[q->part_word], memory_order_acquire) &
 		q->part_bit) != 0;
 }
 
-/* All arguments of a launch of at most INLINE_ARGS_MAX, without a loop: each with its
- * offsets in the instructions.  False: one is wrong. */
+/* Check and write all arguments of a launch that has at most INLINE_ARGS_MAX of them.
+ * Return false if one is invalid.  The loop is unrolled so that array offsets become
+ * constants in the instructions. */
 static ALWAYS_INLINE bool write_inline_args(const struct hal_partition *part,
 					    const struct hal_kernel *k,
 					    const struct hal_arg *args, uint32_t count,
 					    struct hal_bk_arg *out)
 {
-	_Static_assert(INLINE_ARGS_MAX == 8, "one case each");
+	_Static_assert(INLINE_ARGS_MAX == 8, "one case per argument");
 #define CASE_ARG(n)                                                                      \
 	case n:                                                                          \
 		if (UNLIKELY(!write_arg(part, k, args, out, (n)-1)))                     \
@@ -116,13 +123,13 @@ static ALWAYS_INLINE bool write_inline_args(const struct hal_partition *part,
 	case 0:
 		return true;
 	default:
-		__builtin_unreachable(); /* hal_submit has seen to that */
+		__builtin_unreachable(); /* the callers have checked count */
 	}
 #undef CASE_ARG
 }
 
-/* What the device is to know of a launch of k with count arguments, which are written by
- * then. */
+/* Write the fields of a launch of k other than its count arguments, which the caller
+ * writes to record_args(r). */
 static ALWAYS_INLINE void write_kernel(const struct hal_cmd *cmd, struct hal_kernel *k,
 				       uint32_t count, struct record *r)
 {
@@ -137,42 +144,46 @@ static ALWAYS_INLINE void write_kernel(const struct hal_cmd *cmd, struct hal_ker
 
 enum { COMMAND_WRITERS = HAL_OP_TIMESTAMP + 1 };
 
-/* Check a command for q and write it to r.  By enum hal_op. */
+/* Functions that check a command for queue q and write it to record r, indexed by enum
+ * hal_op.  They return 0 or -errno. */
 extern int (*const command_writers[COMMAND_WRITERS])(const struct hal_queue *q,
 						     const struct hal_cmd *cmd,
 						     struct record *r);
-/* The writer of launches. */
+/* The function for HAL_OP_LAUNCH. */
 int write_launch(const struct hal_queue *q, const struct hal_cmd *cmd, struct record *r);
 
-static ALWAYS_INLINE void write_head(struct record *r, uint32_t op, uint32_t flags,
-				     uint32_t slots, uint32_t own, uint64_t now)
+/* Write the fields that every kind of record has. */
+static ALWAYS_INLINE void write_common(struct record *r, uint32_t op, uint32_t flags,
+				       uint32_t slots, uint32_t own, uint64_t now)
 {
 	r->cmd.op = op;
 	r->cmd.flags = record_flags(flags, slots, own);
 	r->submit_ns = now;
 }
 
-/* One command into r, where slots slots are free. */
+/* Check cmd and write it to r, a record of that many slots.  Return 0 or -errno. */
 static ALWAYS_INLINE int write_command(const struct hal_queue *q,
 				       const struct hal_cmd *cmd, uint32_t slots,
 				       uint32_t own, uint64_t now, struct record *r)
 {
 	if (UNLIKELY((cmd->flags & ~HAL_CMD_REPLAYABLE) != 0))
-		return fail(EINVAL, "hal_cmd.flags 0x%x: only 0x%x is known", cmd->flags,
-			    HAL_CMD_REPLAYABLE);
+		return fail(EINVAL, "hal_cmd.flags 0x%x: only 0x%x is defined",
+			    cmd->flags, HAL_CMD_REPLAYABLE);
 	if (UNLIKELY(cmd->op >= COMMAND_WRITERS))
 		return fail(EINVAL, "hal_cmd.op %u is not an operation", cmd->op);
-	write_head(r, cmd->op, cmd->flags, slots, own, now);
+	write_common(r, cmd->op, cmd->flags, slots, own, now);
 	if (LIKELY(cmd->op == HAL_OP_LAUNCH))
 		return write_launch(q, cmd, r);
 	return command_writers[cmd->op](q, cmd, r);
 }
 
+/* Return the number of slots that the record of cmd takes. */
 static inline uint32_t command_slots(const struct hal_cmd *cmd)
 {
 	return cmd->op == HAL_OP_LAUNCH ? launch_slots(cmd->launch.arg_count) : 1;
 }
 
+/* Return command i of d, whose commands are .cmd_stride bytes apart. */
 static inline const struct hal_cmd *command_at(const struct hal_submit_desc *d,
 					       uint32_t i)
 {
@@ -182,10 +193,10 @@ static inline const struct hal_cmd *command_at(const struct hal_submit_desc *d,
 	return (const struct hal_cmd *)(const void *)(base + (size_t)i * stride);
 }
 
-/* Say which of several commands was wrong: set the error of command i, and return it. */
+/* Prefix the current error text with the number i of the failed command; return err. */
 int write_command_bad(uint32_t i, int err) COLD;
 
-/* Write all commands of d. */
+/* Check all commands of d and write them to `to`.  Return 0 or -errno. */
 static inline int write_commands(const struct hal_queue *q,
 				 const struct hal_submit_desc *d,
 				 struct record_target *to)
@@ -202,7 +213,8 @@ static inline int write_commands(const struct hal_queue *q,
 	return 0;
 }
 
-/* Slots of all commands; *largest of one.  -EINVAL. */
+/* Add the slots of all commands of d to *slots, and raise *largest to the slots of the
+ * largest.  Return -EINVAL if a launch has too many arguments, else 0. */
 static inline int count_slots(const struct hal_submit_desc *d, uint32_t *slots,
 			      uint32_t *largest)
 {
@@ -212,7 +224,8 @@ static inline int count_slots(const struct hal_submit_desc *d, uint32_t *slots,
 
 		if (UNLIKELY(cmd->op == HAL_OP_LAUNCH &&
 			     cmd->launch.arg_count > HAL_ARGS_MAX))
-			return fail(EINVAL, "cmds[%u]: %u arguments, %d is the most", i,
+			return fail(EINVAL,
+				    "cmds[%u]: %u arguments, at most %d are allowed", i,
 				    cmd->launch.arg_count, HAL_ARGS_MAX);
 		n = command_slots(cmd);
 		*slots += n;
@@ -224,21 +237,23 @@ static inline int count_slots(const struct hal_submit_desc *d, uint32_t *slots,
 
 /* ---- points and headers ------------------------------------------------------------ */
 
+/* Return *p, and count it in .pending of its timeline, which must outlive it. */
 static ALWAYS_INLINE struct hal_point pending_point(const struct hal_point *p)
 {
 	atomic_fetch_add_explicit(&p->timeline->pending, 1, memory_order_relaxed);
 	return *p;
 }
 
-/* From here on they pend. */
+/* Write count points as records of kind op, REC_WAIT or REC_SIGNAL.  Count each as
+ * pending on its timeline, which then cannot be destroyed. */
 static ALWAYS_INLINE void write_points(const struct hal_point *points, uint32_t count,
 				       uint32_t op, struct record_target *to)
 {
-	_Static_assert(RECORD_POINTS == 2, "two and two");
+	_Static_assert(RECORD_POINTS == 2, "each record takes two points");
 	for (; count > 0; points += 2) {
 		struct record *r = target_next(to, 1);
 
-		write_head(r, op, 0, 1, to->own, to->now);
+		write_common(r, op, 0, 1, to->own, to->now);
 		r->point[0] = pending_point(&points[0]);
 		if (count == 1) {
 			r->point[1].timeline = NULL;
@@ -249,13 +264,13 @@ static ALWAYS_INLINE void write_points(const struct hal_point *points, uint32_t 
 	}
 }
 
-/* Whether d asks for anything that takes a submission header. */
-static inline bool has_head(const struct hal_submit_desc *d)
+/* Return whether d sets a time, a tag or a flag: those go into a submission header. */
+static inline bool needs_header(const struct hal_submit_desc *d)
 {
 	return (d->not_before_ns | d->deadline_ns | d->tag | d->flags) != 0;
 }
 
 /* Write the submission header of d. */
-void write_asked(const struct hal_submit_desc *d, struct record_target *to);
+void write_submission_header(const struct hal_submit_desc *d, struct record_target *to);
 
 #endif

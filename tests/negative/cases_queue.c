@@ -628,14 +628,14 @@ NEGATIVE(hal_submit, EINVAL, best_effort_in_time, "is best effort")
 	return hal_submit(w->queue2, &w->submit, NULL);
 }
 
-NEGATIVE(hal_submit, EINVAL, held_past_its_deadline, "deadline 1000 ns after the submit")
+NEGATIVE(hal_submit, EINVAL, held_past_its_deadline, "deadline is 1000 ns from now")
 {
 	w->submit.not_before_ns = hal_device_now(w->dev) + 1000;
 	w->submit.deadline_ns = 1000;
 	return hal_submit(w->queue, &w->submit, NULL);
 }
 
-NEGATIVE(hal_submit, EINVAL, held_past_the_queues, "deadline 500 ns after the submit")
+NEGATIVE(hal_submit, EINVAL, held_past_the_queues, "deadline is 500 ns from now")
 {
 	w->queue_desc.deadline_ns = 500;
 	NEG_OK(queue(w));

@@ -55,7 +55,7 @@ NEGATIVE(hal_sequence_create, E2BIG, longer_tail, "hal_submit_desc")
 	return hal_sequence_create(w->part, &longer.d, &w->seq);
 }
 
-NEGATIVE(hal_sequence_create, EINVAL, no_commands, "no commands")
+NEGATIVE(hal_sequence_create, EINVAL, no_commands, "cmd_count is 0")
 {
 	w->submit.cmd_count = 0;
 	return create(w);
@@ -173,7 +173,7 @@ NEGATIVE(hal_sequence_set_args, EINVAL, no_such_command, "2 commands")
 	return hal_sequence_set_args(w->seq, 2, w->args, 2);
 }
 
-NEGATIVE(hal_sequence_set_args, EINVAL, no_launch, "no launch")
+NEGATIVE(hal_sequence_set_args, EINVAL, no_launch, "not a launch")
 {
 	NEG_OK(good(w));
 	return hal_sequence_set_args(w->seq, 0, w->args, 2);
@@ -289,7 +289,7 @@ NEGATIVE(hal_sequence_submit, EINVAL, waits_null, "waits")
 	return submit(w);
 }
 
-NEGATIVE(hal_sequence_submit, EINVAL, too_many_waits, "15 is the most")
+NEGATIVE(hal_sequence_submit, EINVAL, too_many_waits, "at most 15 are allowed")
 {
 	NEG_OK(good(w));
 	for (int i = 0; i < 31; i++)

@@ -360,7 +360,7 @@ static void queues_of_a_section(void **state)
 	OK(hal_queue_create(p, &d, &says));
 	/* Held too long for the section's deadline, but not for its own. */
 	s.not_before_ns = hal_device_now(dev) + 5000;
-	FAILS(hal_submit(silent, &s, &done), -EINVAL, "deadline 3000 ns");
+	FAILS(hal_submit(silent, &s, &done), -EINVAL, "deadline is 3000 ns");
 	OK(hal_submit(says, &s, &done));
 	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
 	OK(hal_queue_destroy(silent));

@@ -385,7 +385,7 @@ static void not_moved(void **state)
 	tight_open(&t, "ref?colors=2", 1);
 	large = add_buffer(t.part, 2 * BIG);
 	FAILS(hal_buffer_recolor(large, t.q, 2, NULL, &moved), -ENOSPC, "131072 bytes",
-	      "two places", "196608");
+	      "twice its size", "196608");
 	OK(t.ref->inject(t.native, HAL_REF_OP_MEM_ALLOC, 1, EIO));
 	OK(hal_buffer_recolor(t.b[0], t.q, 2, NULL, &moved));
 	FAILS(wait_ms(moved, NEVER_MS), -EIO, "the buffer was not moved", "injected");

@@ -186,7 +186,7 @@ static void memory(void **state)
 	FAILS(hal_buffer_create(a, &bd, &y), -ENOSPC, "0 are left");
 	FAILS(hal_partition_destroy(a), -EBUSY, "1 buffer");
 	bd.bytes = 0;
-	FAILS(hal_buffer_create(a, &bd, &x), -EINVAL, "0 bytes");
+	FAILS(hal_buffer_create(a, &bd, &x), -EINVAL, "bytes is 0");
 	OK(hal_buffer_destroy(x));
 	OK(hal_buffer_destroy(y));
 	OK(hal_partition_destroy(a));
@@ -418,7 +418,8 @@ static void maps(void **state)
 	OK(hal_buffer_unmap(w.buf));
 	OK(hal_buffer_unmap(w.buf));
 	FAILS(hal_buffer_unmap(w.buf), -EINVAL, "not mapped");
-	FAILS(hal_buffer_read(w.buf, 4095, text, 2), -EINVAL, "2 bytes at 4095", "4096");
+	FAILS(hal_buffer_read(w.buf, 4095, text, 2), -EINVAL, "2 bytes at offset 4095",
+	      "4096");
 	FAILS(hal_buffer_write(w.buf, UINT64_MAX, text, 2), -EINVAL, "4096");
 	FAILS(hal_buffer_write(w.buf, 0, NULL, 2), -EINVAL, "NULL");
 	world_close(&w);

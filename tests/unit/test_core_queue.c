@@ -64,7 +64,7 @@ static void full(void **state)
 		d.cmd_count = 2;
 		d.tag = asks;
 		FAILS(hal_submit(q, &d, &p), -EAGAIN, "full",
-		      asks ? ": 3 slots are needed" : ": 2 slots are needed");
+		      asks ? "fewer than 3 of its 32" : "fewer than 2 of its 32");
 	}
 	/* A refused submission counts for nothing. */
 	assert_int_equal(queue_stats(q).submitted, n);
