@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* completions.c - the reader's side of a ring of completions. */
+/*
+ * completions.c - the reader's side of a completion ring: create, destroy, read.
+ *
+ * The engine adds an entry when a submission completes or fails (command/completions.c).
+ * One thread reads them with hal_completions_read, or polls the fd, which is readable
+ * while entries are unread.
+ */
 #include "command/completions.h"
 
 #include <errno.h>
@@ -28,10 +34,11 @@ int hal_completions_create(struct hal_device *dev, uint32_t entries,
 	if (out == NULL)
 		return fail(EINVAL, "hal_completions_create: ring is NULL");
 	if (entries == 0 || entries > ENTRIES_MAX || (entries & (entries - 1)) != 0)
-		return fail(EINVAL,
-			    "hal_completions_create: %u entries: a power of two up to %u "
-			    "is needed",
-			    entries, ENTRIES_MAX);
+		return fail(
+			EINVAL,
+			"hal_completions_create: entries is %u; it must be a power of "
+			"two, at most %u",
+			entries, ENTRIES_MAX);
 	c = object_alloc(OBJECT_COMPLETIONS, sizeof(*c));
 	if (c == NULL)
 		return -ENOMEM;
@@ -61,7 +68,7 @@ int hal_completions_destroy(struct hal_completions *c)
 	if (!OBJECT_OK(c, OBJECT_COMPLETIONS))
 		return object_bad(c, OBJECT_COMPLETIONS);
 	if (atomic_load(&c->queues) != 0)
-		return fail(EBUSY, "queues (%u) tell their ends there",
+		return fail(EBUSY, "the completion ring is in use by queues (%u)",
 			    atomic_load(&c->queues));
 	object_retire(&c->obj);
 	atomic_fetch_sub(&c->dev->rings, 1);
@@ -82,7 +89,7 @@ int hal_completions_fd(struct hal_completions *c)
 	return err != 0 ? err : c->fd;
 }
 
-/* How many there were. */
+/* Move up to max entries to out.  Return their number. */
 static uint32_t take_entries(struct hal_completions *c, struct hal_completion *out,
 			     uint32_t max)
 {
@@ -104,7 +111,8 @@ static bool empty(struct hal_completions *c)
 	return atomic_load(&c->head) == atomic_load(&c->tail);
 }
 
-/* An entry can be read before the engine has seen to the fd. */
+/* Wait until the engine has signalled the fd for every entry that has been read.  An
+ * entry is visible a moment before that. */
 static void wait_noticed(struct hal_completions *c)
 {
 	unsigned int head = atomic_load(&c->head), noticed;
@@ -117,7 +125,7 @@ static void wait_noticed(struct hal_completions *c)
 	atomic_store(&c->awaited, 0);
 }
 
-/* The fd is silent exactly while nothing is unread. */
+/* Make the fd unreadable if no entry is unread. */
 static void silence_fd(struct hal_completions *c)
 {
 	if (!empty(c))
@@ -127,11 +135,12 @@ static void silence_fd(struct hal_completions *c)
 		return;
 	fd_silence(c->fd);
 	atomic_store(&c->notified, 0);
-	/* An entry that came before that told nobody. */
+	/* An entry added before .notified was cleared has not signalled the fd. */
 	if (!empty(c))
 		completions_notify(c);
 }
 
+/* clock=real: sleep until there is an entry.  Return 0 or -errno. */
 static int read_real(struct hal_completions *c, int64_t deadline)
 {
 	while (empty(c)) {
@@ -141,7 +150,7 @@ static int read_real(struct hal_completions *c, int64_t deadline)
 		int cancel, err;
 
 		if (deadline != HAL_FOREVER && (uint64_t)deadline <= now)
-			return fail(ETIMEDOUT, "no submission has ended yet");
+			return fail(ETIMEDOUT, "no submission has completed yet");
 		t = timespec_of(deadline != HAL_FOREVER ? (uint64_t)deadline - now : 0);
 		cancel = cancel_hold();
 		err = ppoll(&fd, 1, deadline != HAL_FOREVER ? &t : NULL, NULL);
@@ -149,12 +158,12 @@ static int read_real(struct hal_completions *c, int64_t deadline)
 		if (err < 0 && errno != EINTR)
 			return fail(errno, "hal_completions_read: %s",
 				    hal_strerror(errno));
-		silence_fd(c); /* it may have been readable for what was taken long ago */
+		silence_fd(c); /* it may be readable because of entries read long ago */
 	}
 	return 0;
 }
 
-/* Device time a virtual device runs between two looks at the host's clock. */
+/* Device time that a virtual device runs between two reads of the host's clock, ns. */
 #define SLICE_NS UINT64_C(4096)
 
 static bool is_past(int64_t deadline)
@@ -162,6 +171,7 @@ static bool is_past(int64_t deadline)
 	return deadline != HAL_FOREVER && monotonic_ns() >= (uint64_t)deadline;
 }
 
+/* Return the device time up to which dev may run before the deadline must be checked. */
 static uint64_t turn_limit(const struct hal_device *dev, int64_t deadline)
 {
 	if (deadline == HAL_FOREVER)
@@ -169,8 +179,9 @@ static uint64_t turn_limit(const struct hal_device *dev, int64_t deadline)
 	return hal_bk_after(dev->now, deadline != 0 ? SLICE_NS : 0);
 }
 
-/* By the engine.  False: nothing is left to do, and nothing has ended. */
-static bool run(struct hal_completions *c, int64_t deadline)
+/* Run engine turns until there is an entry or the deadline has passed.  Return false if
+ * the device has nothing left to do.  Engine only. */
+static bool run_engine(struct hal_completions *c, int64_t deadline)
 {
 	struct hal_device *dev = c->dev;
 
@@ -186,6 +197,7 @@ static bool run(struct hal_completions *c, int64_t deadline)
 	}
 }
 
+/* clock=virtual: be the engine until there is an entry.  Return 0 or -errno. */
 static int read_virtual(struct hal_completions *c, int64_t deadline)
 {
 	struct hal_device *dev = c->dev;
@@ -193,16 +205,16 @@ static int read_virtual(struct hal_completions *c, int64_t deadline)
 
 	while (empty(c)) {
 		engine_enter(dev);
-		busy = empty(c) && run(c, deadline);
+		busy = empty(c) && run_engine(c, deadline);
 		engine_leave(dev);
 		if (!empty(c) || deadline == 0)
 			return 0;
 		if (is_past(deadline))
-			return fail(ETIMEDOUT, "no submission has ended yet");
+			return fail(ETIMEDOUT, "no submission has completed yet");
 		if (busy)
 			continue;
 		if (atomic_load(&dev->command.callbacks_begun) == 0)
-			return fail(EDEADLK, "no work is left that could end");
+			return fail(EDEADLK, "no work is left that could complete");
 		engine_callback_sleep(dev);
 	}
 	return 0;
@@ -217,13 +229,12 @@ int hal_completions_read(struct hal_completions *c, struct hal_completion *out,
 	if (!OBJECT_OK(c, OBJECT_COMPLETIONS))
 		return object_bad(c, OBJECT_COMPLETIONS);
 	if (out == NULL || max == 0)
-		return fail(EINVAL, "hal_completions_read: no room for any");
+		return fail(EINVAL, "hal_completions_read: out is NULL or max is 0");
 	if (deadline_ns < 0)
-		return fail(EINVAL,
-			    "hal_completions_read: deadline %lld is before time began",
+		return fail(EINVAL, "hal_completions_read: deadline %lld is negative",
 			    (long long)deadline_ns);
 	if (empty(c)) {
-		/* A look is allowed anywhere. */
+		/* Deadline 0 does not wait, so it is allowed in a host function, too. */
 		if (deadline_ns != 0)
 			err = callback_refuse(c->dev, "hal_completions_read");
 		if (err == 0 && c->dev->virtual_clock)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* point_fd.c - an fd that is readable once a point is reached. */
+/* point_fd.c - hal_point_fd: an eventfd that becomes readable when a point is reached or
+ * its timeline fails. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,9 +15,10 @@ struct fd_waiter {
 	struct waiter waiter;
 	struct message message;
 	uint64_t value;
-	int fd; /* our own: the caller may close its at any time */
+	int fd; /* a duplicate, because the caller may close its own at any time */
 };
 
+/* Make the caller's fd readable.  Engine only. */
 static void fd_notified(struct waiter *w, int err)
 {
 	struct fd_waiter *f = container_of(w, struct fd_waiter, waiter);
@@ -29,9 +31,9 @@ static void fd_notified(struct waiter *w, int err)
 	atomic_fetch_sub_explicit(&t->fds, 1, memory_order_release);
 }
 
-static void fd_add(struct hal_device *dev, struct message *l)
+static void fd_add(struct hal_device *dev, struct message *msg)
 {
-	struct fd_waiter *f = container_of(l, struct fd_waiter, message);
+	struct fd_waiter *f = container_of(msg, struct fd_waiter, message);
 	struct hal_timeline *t = f->waiter.timeline;
 
 	(void)dev;
@@ -61,11 +63,12 @@ int hal_point_fd(const struct hal_point *point)
 	}
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
-		return fail(ENOMEM, "no memory for a point's fd");
+		return fail(ENOMEM, "hal_point_fd: no memory");
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	f->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (f->fd < 0) {
-		int err = fail(errno, "hal_point_fd: no fd: %s", hal_strerror(errno));
+		int err = fail(errno, "hal_point_fd: cannot make a file descriptor: %s",
+			       hal_strerror(errno));
 
 		if (fd >= 0)
 			fd_close(fd);

@@ -7,6 +7,7 @@
 #include "loop/engine.h"
 #include "replay/journal.h"
 
+/* Give t its number.  In the engine, so that a journal has the numbers in order. */
 static int number_timeline(struct hal_device *dev, void *arg)
 {
 	struct hal_timeline *t = arg;
@@ -42,7 +43,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	struct hal_timeline *t = arg;
 
 	if (atomic_load(&t->pending) != 0)
-		return fail(EBUSY, "timeline %u: %u submitted waits and signals use it",
+		return fail(EBUSY, "timeline %u: submitted waits and signals (%u) use it",
 			    t->obj.id, atomic_load(&t->pending));
 	if (!timeline_close(t))
 		return fail(EBUSY, "timeline %u: threads (%u) wait for it", t->obj.id,
@@ -62,11 +63,11 @@ int hal_timeline_destroy(struct hal_timeline *timeline)
 	if (!OBJECT_OK(timeline, OBJECT_TIMELINE))
 		return object_bad(timeline, OBJECT_TIMELINE);
 	if (timeline->queue != NULL || timeline->partition != NULL)
-		return fail(EINVAL,
-			    "the timeline belongs to a queue or partition and goes "
-			    "with it");
-	/* Who has seen its value may destroy it though the call that raised it has not
-	 * returned yet: that has only to post a message. */
+		return fail(EINVAL, "the timeline belongs to a queue or partition and is "
+				    "destroyed with it");
+	/* A thread that has seen the timeline's value may destroy it before the
+	 * hal_timeline_signal that raised it has returned.  That call has only a message
+	 * left to post: wait for it. */
 	while (atomic_load(&timeline->signallers) != 0)
 		(void)sched_yield();
 	err = engine_call(timeline->dev, destroy, timeline);
@@ -85,13 +86,15 @@ uint64_t hal_timeline_value(const struct hal_timeline *timeline, int *err)
 			*err = stuck;
 		return 0;
 	}
-	/* The error first: a value read after it is the last one there will be. */
+	/* Read the error first, so that a value reported with an error is not older than
+	 * the error. */
 	stuck = timeline_error(timeline);
 	if (err != NULL)
 		*err = stuck;
 	return atomic_load_explicit(&timeline->value, memory_order_acquire);
 }
 
+/* Raise t to value and notify its engine.  Return 0 or -errno. */
 static int raise_to(struct hal_timeline *t, uint64_t value)
 {
 	uint64_t now = atomic_load(&t->value);
@@ -104,7 +107,8 @@ static int raise_to(struct hal_timeline *t, uint64_t value)
 				    timeline_text(t));
 		if (value <= now)
 			return fail(EINVAL,
-				    "timeline %u is at %llu, it cannot go to %llu",
+				    "timeline %u is at %llu and cannot be set to %llu: "
+				    "values only go up",
 				    t->obj.id, U64(now), U64(value));
 	} while (!atomic_compare_exchange_weak(&t->value, &now, value));
 	timeline_announce(t);
@@ -118,9 +122,8 @@ int hal_timeline_signal(struct hal_timeline *t, uint64_t value)
 	if (!OBJECT_OK(t, OBJECT_TIMELINE))
 		return object_bad(t, OBJECT_TIMELINE);
 	if (t->queue != NULL || t->partition != NULL)
-		return fail(EINVAL,
-			    "the timeline belongs to a queue or partition; only its "
-			    "work moves it");
+		return fail(EINVAL, "the timeline belongs to a queue or partition; only "
+				    "completed work advances it");
 	atomic_fetch_add(&t->signallers, 1);
 	err = raise_to(t, value);
 	atomic_fetch_sub(&t->signallers, 1);

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wait.c - how the host learns that points are reached.
+ * wait.c - hal_wait: wait until points are reached.
  *
- * clock=virtual: the thread that waits is the engine, or lends itself when it can not be
- * yet.  clock=real: it looks for a while, then has the engines wake it.  Either way, of
- * many points each is looked at twice: when it begins to be waited for, and when it ends.
+ * clock=virtual: the waiting thread takes the engine lock and runs engine turns until the
+ * wait is over.  While another thread is the engine, it sleeps and then tries again.
+ * clock=real: the waiting thread spins for a while, then sleeps until the engines wake
+ * it.
+ *
+ * With many points, a struct sleeper for each is registered with its timeline, and
+ * wait.open counts the points that are not reached.  So each point is tested when the
+ * wait begins and when it ends, not once a turn.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,41 +27,43 @@
 #include "util/futex.h"
 #include "util/spin.h"
 
-/* Device time a simulated device runs between two looks at the host's clock. */
+/* Device time that a virtual device runs between two reads of the host's clock, ns. */
 #define SLICE_NS        UINT64_C(4096)
 #define POINTS_ON_STACK 8
-/* Turns between two words to those who would like to be the engine, too. */
-#define LEND_TURNS 8u
+/* Turns between two notifications of threads that wait for the engine lock. */
+#define NOTIFY_TURNS 8u
 
-#define PENDING    1 /* not an errno: they are negative */
+#define PENDING      1 /* points are not reached yet; errors are negative */
 
-/* struct wait.busy: its thread sleeps until the rest of it is 0. */
+/* Bit of wait.busy: the waiting thread sleeps until the count in the other bits is 0. */
 #define LEAVING UINT32_C(0x80000000)
 
 struct wait;
 
+/* One point of a wait, registered with the engine of its timeline. */
 struct sleeper {
 	struct waiter waiter;
 	struct message add, drop;
 	struct wait *wait;
 	uint64_t value;
-	atomic_bool ended; /* the engine has let go of it */
+	atomic_bool ended; /* the point is reached or has failed; the engine is done */
 };
 
 struct wait {
 	const struct hal_point *points;
 	uint32_t count;
-	bool any;
-	bool device_time; /* .deadline is */
-	int64_t deadline;
-	/* Of those that have to be told: */
-	struct sleeper *sleepers;
-	sem_t sem;
+	bool any;         /* HAL_WAIT_ANY */
+	bool device_time; /* .deadline is in device time, not the host's monotonic time */
+	int64_t deadline; /* ns; 0: do not wait; HAL_FOREVER: none */
+	/* For notifications from engines; see sleepers_init. */
+	struct sleeper *sleepers;  /* one per point */
+	sem_t sem;                 /* posted to wake the waiting thread */
 	atomic_uint open;          /* points that are not reached */
-	atomic_bool over;          /* enough of them may be, or one has failed: look */
-	_Atomic uint64_t woken_ns; /* host time of that; 0: never */
-	uint64_t asleep_ns;        /* since then */
-	atomic_uint busy; /* futex: what engines still have of this, and LEAVING */
+	atomic_bool over;          /* the wait may be over: test the points */
+	_Atomic uint64_t woken_ns; /* host time when .over was last set; 0: never */
+	uint64_t asleep_ns;        /* host time when the waiting thread fell asleep */
+	/* futex: count of sleepers, messages and timers that engines have; LEAVING. */
+	atomic_uint busy;
 	struct timer timer;
 	struct message timer_add, timer_drop;
 	atomic_bool timed_out;
@@ -69,7 +76,7 @@ static int point_failed(const struct hal_point *p, int err)
 	return fail(err, "%s", text != NULL ? text : hal_strerror(err));
 }
 
-/* PENDING, or the answer of hal_wait in *out. */
+/* Test the points of w.  Return PENDING, or 0 with the result of hal_wait in *out. */
 static int test_all_points(const struct wait *w, int *out)
 {
 	const struct hal_point *failed = NULL;
@@ -99,9 +106,9 @@ static int test_all_points(const struct wait *w, int *out)
 	return 0;
 }
 
+/* The same as test_all_points, faster for one point, which is the most common number. */
 static inline int test_points(const struct wait *w, int *out)
 {
-	/* Mostly it is one point. */
 	if (LIKELY(w->count == 1)) {
 		int state = timeline_test(w->points[0].timeline, w->points[0].value);
 
@@ -112,6 +119,7 @@ static inline int test_points(const struct wait *w, int *out)
 	return test_all_points(w, out);
 }
 
+/* Return the first point that is not reached, for an error text. */
 static const struct hal_point *first_open(const struct wait *w)
 {
 	for (uint32_t i = 0; i < w->count; i++)
@@ -136,8 +144,8 @@ static COLD int not_reached(const struct wait *w, int err, const char *why)
 	char text[96];
 
 	describe_timeline(p->timeline, text, sizeof(text));
-	return fail(err, "point %llu of %s: %s, it is at %llu", U64(p->value), text, why,
-		    U64(atomic_load(&p->timeline->value)));
+	return fail(err, "point %llu of %s: %s; the timeline is at %llu", U64(p->value),
+		    text, why, U64(atomic_load(&p->timeline->value)));
 }
 
 static COLD int stuck(const struct wait *w)
@@ -145,22 +153,25 @@ static COLD int stuck(const struct wait *w)
 	return not_reached(w, EDEADLK, "no work is left that could reach it");
 }
 
-/* ---- being notified -------------------------------------------------------------------- */
+/* ---- notifications from engines ---------------------------------------------------- */
 
-/* Its thread sleeps, or will. */
+/* Wake the waiting thread, which sleeps on .sem or is about to. */
 static void wake_waiter(struct wait *w)
 {
 	atomic_store_explicit(&w->woken_ns, monotonic_ns(), memory_order_relaxed);
 	(void)sem_post(&w->sem);
 }
 
-/* The engine's last touch of it. */
+/* Drop one reference of an engine to w, and wake the thread that waits for the last. */
 static void sleeper_released(struct wait *w)
 {
 	if (atomic_fetch_sub(&w->busy, 1) == (LEAVING | 1))
-		futex_wake(&w->busy, 1); /* a look at an address, whatever is there */
+		/* w may be gone: the kernel uses only its address, and a spurious wake-up
+		 * is harmless. */
+		futex_wake(&w->busy, 1);
 }
 
+/* The waiter_fn of a sleeper: its point is reached, or its timeline has failed. */
 static void notified(struct waiter *waiter, int err)
 {
 	struct sleeper *s = container_of(waiter, struct sleeper, waiter);
@@ -168,13 +179,13 @@ static void notified(struct waiter *waiter, int err)
 	bool last = atomic_fetch_sub(&w->open, 1) == 1;
 
 	atomic_store_explicit(&s->ended, true, memory_order_relaxed);
-	/* Whoever wakes looks himself. */
+	/* One wake-up is enough: the woken thread tests all points. */
 	if ((last || w->any || err != 0) && !atomic_exchange(&w->over, true))
 		wake_waiter(w);
 	sleeper_released(w);
 }
 
-/* By the engine of its timeline. */
+/* Register s with its timeline, or notify it at once.  Only by that timeline's engine. */
 static void add_sleeper(struct sleeper *s)
 {
 	struct hal_timeline *t = s->waiter.timeline;
@@ -187,6 +198,7 @@ static void add_sleeper(struct sleeper *s)
 		notified(&s->waiter, state < 0 ? state : 0);
 }
 
+/* Cancel the registration of s, if it is not notified yet.  Engine only. */
 static void drop_sleeper(struct sleeper *s)
 {
 	if (!s->waiter.waiting)
@@ -195,15 +207,15 @@ static void drop_sleeper(struct sleeper *s)
 	sleeper_released(s->wait);
 }
 
-static void read_add(struct hal_device *dev, struct message *l)
+static void read_add(struct hal_device *dev, struct message *msg)
 {
 	(void)dev;
-	add_sleeper(container_of(l, struct sleeper, add));
+	add_sleeper(container_of(msg, struct sleeper, add));
 }
 
-static void read_drop(struct hal_device *dev, struct message *l)
+static void read_drop(struct hal_device *dev, struct message *msg)
 {
-	struct sleeper *s = container_of(l, struct sleeper, drop);
+	struct sleeper *s = container_of(msg, struct sleeper, drop);
 	struct wait *w = s->wait;
 
 	(void)dev;
@@ -211,6 +223,7 @@ static void read_drop(struct hal_device *dev, struct message *l)
 	sleeper_released(w);
 }
 
+/* Timer function: the deadline, in device time, has passed. */
 static void deadline_over(struct hal_device *dev, struct timer *t)
 {
 	struct wait *w = container_of(t, struct wait, timer);
@@ -222,19 +235,19 @@ static void deadline_over(struct hal_device *dev, struct timer *t)
 	sleeper_released(w);
 }
 
-static void read_timer_add(struct hal_device *dev, struct message *l)
+static void read_timer_add(struct hal_device *dev, struct message *msg)
 {
-	struct wait *w = container_of(l, struct wait, timer_add);
+	struct wait *w = container_of(msg, struct wait, timer_add);
 
 	w->timer.fn = deadline_over;
 	timer_set(dev, &w->timer, (uint64_t)w->deadline);
 }
 
-static void read_timer_drop(struct hal_device *dev, struct message *l)
+static void read_timer_drop(struct hal_device *dev, struct message *msg)
 {
-	struct wait *w = container_of(l, struct wait, timer_drop);
+	struct wait *w = container_of(msg, struct wait, timer_drop);
 
-	if (w->timer.set) {
+	if (w->timer.set) { /* the timer's reference, then the message's */
 		timer_unset(dev, &w->timer);
 		sleeper_released(w);
 	}
@@ -262,14 +275,15 @@ static void sleepers_init(struct wait *w)
 	(void)sem_init(&w->sem, 0, 0);
 }
 
-/* Of the first so many points. */
+/* Release the timelines of the first count points. */
 static void release_timelines(const struct wait *w, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
 		timeline_let_go(w->points[i].timeline);
 }
 
-/* Another thread may have destroyed them since they were looked at. */
+/* Keep the timelines of w from being destroyed until release_timelines.  Return -EINVAL
+ * if another thread has destroyed one since wait_check. */
 static int hold_timelines(const struct wait *w)
 {
 	for (uint32_t i = 0; i < w->count; i++) {
@@ -286,6 +300,7 @@ static int hold_timelines(const struct wait *w)
 
 /* ---- virtual clock ----------------------------------------------------------------- */
 
+/* Return whether w has a point on dev that is not reached. */
 static bool open_on(const struct wait *w, const struct hal_device *dev)
 {
 	for (uint32_t i = 0; i < w->count; i++)
@@ -295,7 +310,7 @@ static bool open_on(const struct wait *w, const struct hal_device *dev)
 	return false;
 }
 
-/* How far dev may run before somebody has to look at a clock. */
+/* Return the device time up to which dev may run before the deadline must be checked. */
 static uint64_t run_limit(const struct wait *w, const struct hal_device *dev)
 {
 	if (w->deadline == HAL_FOREVER)
@@ -305,9 +320,10 @@ static uint64_t run_limit(const struct wait *w, const struct hal_device *dev)
 	return hal_bk_after(dev->now, w->deadline != 0 ? SLICE_NS : 0);
 }
 
+/* Return whether the deadline has passed.  did: the last turn has done something. */
 static bool time_is_up(const struct wait *w, const struct hal_device *dev, bool did)
 {
-	/* A poll lets no time pass, but ends what takes none. */
+	/* Deadline 0: let no device time pass, but complete all work that takes none. */
 	if (w->deadline == 0)
 		return !did;
 	if (w->deadline == HAL_FOREVER)
@@ -318,13 +334,13 @@ static bool time_is_up(const struct wait *w, const struct hal_device *dev, bool 
 }
 
 enum run {
-	RUN_OVER,     /* enough points are reached: look */
-	RUN_TIME,     /* time is up */
-	RUN_STUCK,    /* nothing is left to do */
-	RUN_CALLBACK, /* nothing but what another thread is being called back for */
+	RUN_OVER,     /* enough points are reached, or one has failed */
+	RUN_TIME,     /* the deadline has passed */
+	RUN_STUCK,    /* the device has nothing left to do */
+	RUN_CALLBACK, /* nothing left until a host function on another thread returns */
 };
 
-/* Something was told: was it enough? */
+/* Return whether the wait is over.  Tests the points only if .over is set. */
 static bool is_over(struct wait *w)
 {
 	int out;
@@ -338,7 +354,7 @@ static enum run nothing_left(struct hal_device *dev)
 	return atomic_load(&dev->command.callbacks_begun) != 0 ? RUN_CALLBACK : RUN_STUCK;
 }
 
-/* By the engine: takes turns until the wait is over. */
+/* Run engine turns until the wait is over.  Engine only; return why it stopped. */
 static enum run run_turns(struct wait *w, struct hal_device *dev)
 {
 	const struct hal_point *only = w->count == 1 ? w->points : NULL;
@@ -359,12 +375,13 @@ static enum run run_turns(struct wait *w, struct hal_device *dev)
 			return nothing_left(dev);
 		if (UNLIKELY(atomic_load_explicit(&dev->lock_waiters,
 						  memory_order_relaxed) != 0) &&
-		    ++turns % LEND_TURNS == 0)
+		    ++turns % NOTIFY_TURNS == 0)
 			engine_lock_notify(dev);
 	}
 }
 
-/* The same with what it takes to be told of many points. */
+/* The same for several points: register a sleeper for each on dev, and count the points
+ * of other devices that are reached already. */
 static enum run run_many(struct wait *w, struct hal_device *dev)
 {
 	enum run run;
@@ -383,8 +400,8 @@ static enum run run_many(struct wait *w, struct hal_device *dev)
 	return run;
 }
 
-/* Steps dev until the wait is over, time is up, or dev has nothing left to do
- * (PENDING). */
+/* Be the engine of dev until the wait is over or its deadline has passed: return 0 with
+ * the result in *out.  Return PENDING if dev has nothing left to do. */
 static int run_device(struct wait *w, struct hal_device *dev, int *out)
 {
 	enum run run;
@@ -424,7 +441,9 @@ static int run_device(struct wait *w, struct hal_device *dev, int *out)
 	}
 }
 
-/* PENDING: no virtual device can reach what is open. */
+/* Run the virtual devices of w, one after the other.  Return 0 with the result in *out;
+ * or PENDING if the caller must test the points again and, if *has_real, wait for the
+ * real devices. */
 static int wait_virtual(struct wait *w, int *out, bool *has_real)
 {
 	bool open = false;
@@ -452,7 +471,8 @@ static int wait_virtual(struct wait *w, int *out, bool *has_real)
 
 /* ---- real clock -------------------------------------------------------------------- */
 
-/* What engines still have of w is taken back; nobody knows of it then. */
+/* Have the engines drop all references to w, and return when none is left.  Runs
+ * after each sleep, and if the thread is cancelled. */
 static void stop_waiting(void *arg)
 {
 	struct wait *w = arg;
@@ -476,6 +496,7 @@ static void stop_waiting(void *arg)
 	(void)sem_destroy(&w->sem);
 }
 
+/* Register all points of w, and its deadline if in device time, with their engines. */
 static void start_waiting(struct wait *w)
 {
 	sleepers_init(w);
@@ -490,6 +511,8 @@ static void start_waiting(struct wait *w)
 	}
 }
 
+/* Sleep until the wait is over: return 0 with the result in *out; or a positive errno,
+ * ETIMEDOUT if the deadline has passed. */
 static int sleep_for_points(struct wait *w, int *out)
 {
 	const struct timespec t = timespec_of((uint64_t)w->deadline);
@@ -497,9 +520,11 @@ static int sleep_for_points(struct wait *w, int *out)
 	for (;;) {
 		int err;
 
-		/* The engine may have gone to sleep between the look before and our
-		 * messages: ours, full barrier, its value; its value, full barrier (E2),
-		 * our messages. */
+		/* start_waiting does not wake a sleeping engine, which may have reached a
+		 * point just before it fell asleep.  We write messages, pass a full
+		 * barrier and read the value.  The engine writes the value, passes a full
+		 * barrier (E2 in wake.h) and reads messages.  So one of us sees the
+		 * other's write. */
 		atomic_thread_fence(memory_order_seq_cst);
 		if (test_points(w, out) != PENDING)
 			return 0;
@@ -515,11 +540,14 @@ static int sleep_for_points(struct wait *w, int *out)
 	}
 }
 
-/* This one's look may take two wake-ups: of two sides that each wait for the other's, one
- * has to look for longer than that takes, or they sleep in turn for ever; and the
- * engine's look is everybody's (hal.spin_us). */
+/* Adaptive spin of this thread, for at most two wake-up times.  If this thread and an
+ * engine wait for each other in turn, one of them must spin for longer than a wake-up
+ * takes, or each wait ends in a sleep.  The engine's spin has a limit for all tenants
+ * (hal.spin_us), so it is this thread that spins longer. */
 static _Thread_local struct spin spin = {2 * WAKE_UP_FIRST_NS};
 
+/* Spin until the wait is over: return true with the result in *out.  Return false if the
+ * time to spin is over. */
 static bool spin_for_points(const struct wait *w, uint64_t from_ns, int *out)
 {
 	uint64_t now = from_ns;
@@ -538,8 +566,9 @@ static bool spin_for_points(const struct wait *w, uint64_t from_ns, int *out)
 	return false;
 }
 
-/* After a sleep, or when it came before that. */
-static void learn_patience(const struct wait *w, uint64_t from_ns)
+/* Adapt the spin to the time from from_ns until the points were reached.  Call after
+ * sleep_for_points. */
+static void learn_from_sleep(const struct wait *w, uint64_t from_ns)
 {
 	uint64_t came = atomic_load_explicit(&w->woken_ns, memory_order_relaxed);
 	uint64_t now = monotonic_ns();
@@ -564,9 +593,9 @@ static void wait_real(struct wait *w, int *out)
 	start_waiting(w);
 	pthread_cleanup_push(stop_waiting, w);
 	err = sleep_for_points(w, out);
-	learn_patience(w, from);
+	learn_from_sleep(w, from);
 	pthread_cleanup_pop(1);
-	/* The last look, after a time-out too. */
+	/* Test again: the points may have been reached just as the deadline passed. */
 	if (err == 0 || test_points(w, out) != PENDING)
 		return;
 	if (err == ETIMEDOUT)
@@ -582,14 +611,14 @@ static int wait_check(const struct wait *w, uint32_t flags)
 	const uint32_t known = HAL_WAIT_ANY | HAL_WAIT_DEVICE_TIME;
 
 	if (UNLIKELY((flags & ~known) != 0))
-		return fail(EINVAL, "hal_wait: flags 0x%x: only 0x%x is known", flags,
+		return fail(EINVAL, "hal_wait: flags 0x%x: only 0x%x is defined", flags,
 			    known);
 	if (UNLIKELY(w->count == 0 || w->points == NULL))
 		return fail(EINVAL, "hal_wait: no points");
 	if (UNLIKELY(w->count > INT32_MAX))
-		return fail(EINVAL, "hal_wait: %u points", w->count);
+		return fail(EINVAL, "hal_wait: %u points are too many", w->count);
 	if (UNLIKELY(w->deadline < 0))
-		return fail(EINVAL, "hal_wait: deadline %lld is before time began",
+		return fail(EINVAL, "hal_wait: deadline %lld is negative",
 			    (long long)w->deadline);
 	for (uint32_t i = 0; i < w->count; i++)
 		if (UNLIKELY(!OBJECT_OK(w->points[i].timeline, OBJECT_TIMELINE)))
@@ -597,7 +626,8 @@ static int wait_check(const struct wait *w, uint32_t flags)
 	return 0;
 }
 
-/* A callback does not wait for its own device, on whose engine it is called. */
+/* Refuse to wait, inside a host function, for points of the device that called it: its
+ * queue waits for the function to return. */
 static int callback_check(const struct wait *w)
 {
 	if (w->deadline == 0)
@@ -611,8 +641,7 @@ static int callback_check(const struct wait *w)
 	return 0;
 }
 
-/* A point is reached a moment before its fds are readable.  Who has waited for the point
- * may rely on the fd. */
+/* Make the fds of all reached points of a timeline readable.  Engine only. */
 static int notify_fds(struct hal_device *dev, void *arg)
 {
 	struct hal_timeline *t = arg;
@@ -622,6 +651,9 @@ static int notify_fds(struct hal_device *dev, void *arg)
 	return 0;
 }
 
+/* Make the fds of reached points readable before hal_wait returns.  A timeline's value is
+ * visible to hal_wait a moment before its engine has notified the fds, but a caller
+ * expects both to agree. */
 static void fds_notified(const struct wait *w)
 {
 	for (uint32_t i = 0; i < w->count; i++) {
@@ -635,6 +667,7 @@ static void fds_notified(const struct wait *w)
 	}
 }
 
+/* Wait for w, whose points are not reached yet.  Return the result of hal_wait. */
 static int wait_open(struct wait *w)
 {
 	bool has_real = false;
@@ -648,7 +681,9 @@ static int wait_open(struct wait *w)
 	return out;
 }
 
-static void uncount(void *arg)
+/* Release the timelines and the memory of w.  Runs when wait_held returns, and if the
+ * thread is cancelled. */
+static void wait_fini(void *arg)
 {
 	struct wait *w = arg;
 
@@ -657,13 +692,13 @@ static void uncount(void *arg)
 		free(w->sleepers);
 }
 
-/* Its points are held, and are not when it returns. */
+/* Wait for w, whose timelines the caller holds; release them before returning. */
 static NOINLINE int wait_held(struct wait *w)
 {
 	struct sleeper on_stack[POINTS_ON_STACK];
 	int out;
 
-	pthread_cleanup_push(uncount, w);
+	pthread_cleanup_push(wait_fini, w);
 	if (test_points(w, &out) == PENDING && (out = callback_check(w)) == 0) {
 		w->sleepers = on_stack;
 		if (w->count > POINTS_ON_STACK)
@@ -678,21 +713,23 @@ static NOINLINE int wait_held(struct wait *w)
 	return out;
 }
 
+/* Return whether p is a valid point of dev. */
 static inline bool is_of(const struct hal_point *p, const struct hal_device *dev)
 {
 	return OBJECT_OK(p->timeline, OBJECT_TIMELINE) && p->timeline->dev == dev;
 }
 
 enum each {
-	EACH_NOT,  /* nothing is done */
-	EACH_HELD, /* they are all held; it takes more */
-	EACH_REACHED,
+	EACH_NOT,     /* the fast path does not apply; no timeline is held */
+	EACH_HELD,    /* all timelines are held; the caller must wait the general way */
+	EACH_REACHED, /* all points are reached */
 };
 
 /*
- * All of some points of one virtual device, for ever: what most waits are.  One after the
- * other comes to the same, with nothing to be told by anybody.  All are held from the
- * beginning: none is destroyed behind another one's back.
+ * Fast path for the most common wait: for all of some points of one virtual device,
+ * without a deadline.  Waiting for one point after the other gives the same result, and
+ * needs no registration.  All timelines are held before the first wait, so that none is
+ * destroyed meanwhile.
  */
 static enum each wait_each(const struct hal_point *points, uint32_t count)
 {
@@ -736,13 +773,15 @@ static enum each wait_each(const struct hal_point *points, uint32_t count)
 	return each;
 }
 
-/* Nothing is to be held for what has been reached, unless somebody reads its fds. */
+/* Return whether p is reached and no fd of its timeline waits for a notification.  Its
+ * timeline need not be held then. */
 static inline bool is_reached(const struct hal_point *p)
 {
 	return timeline_test(p->timeline, p->value) > 0 &&
 	       atomic_load_explicit(&p->timeline->fds, memory_order_acquire) == 0;
 }
 
+/* The general hal_wait.  held: wait_each has checked and holds the timelines. */
 static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
 			     uint32_t flags, int64_t deadline_ns, bool held)
 {

@@ -444,13 +444,13 @@ NEGATIVE(hal_completions_read, EINVAL, ring_null, "completions")
 	return hal_completions_read(NULL, ends, 4, 0);
 }
 
-NEGATIVE(hal_completions_read, EINVAL, out_null, "no room")
+NEGATIVE(hal_completions_read, EINVAL, out_null, "out is NULL or max is 0")
 {
 	NEG_OK(ring(w));
 	return hal_completions_read(w->ring, NULL, 4, 0);
 }
 
-NEGATIVE(hal_completions_read, EINVAL, max_zero, "no room")
+NEGATIVE(hal_completions_read, EINVAL, max_zero, "out is NULL or max is 0")
 {
 	NEG_OK(ring(w));
 	return hal_completions_read(w->ring, ends, 0, 0);
@@ -469,14 +469,14 @@ NEGATIVE(hal_completions_read, EDEADLK, nothing_left, "no work is left")
 }
 
 /* Work is left, but its time is up. */
-NEGATIVE(hal_completions_read, ETIMEDOUT, deadline_passed, "has ended")
+NEGATIVE(hal_completions_read, ETIMEDOUT, deadline_passed, "has completed")
 {
 	NEG_OK(ring(w));
 	NEG_OK(neg_make_busy(w));
 	return hal_completions_read(w->ring, ends, 4, 1);
 }
 
-NEGATIVE_ON("ref?clock=real", hal_completions_read, ETIMEDOUT, real_clock, "has ended")
+NEGATIVE_ON("ref?clock=real", hal_completions_read, ETIMEDOUT, real_clock, "completed")
 {
 	NEG_OK(ring(w));
 	return hal_completions_read(w->ring, ends, 4, 1);
