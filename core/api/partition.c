@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition.c - the public functions of partitions. */
+/*
+ * partition.c - create, resize, destroy and describe partitions.
+ *
+ * The calling thread checks the description; the engine finds the units and makes the
+ * change.  The caller may first have to wait: until other partitions have been moved to
+ * free a rectangle (room_for), or until a move that the policy has begun is over
+ * (wait_for_others).
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -19,6 +26,7 @@
 #include "space/room.h"
 #include "util/error.h"
 
+/* Copy the caller's *in, of any version, to *out and check what needs no device. */
 static int desc_import(struct hal_partition_desc *out,
 		       const struct hal_partition_desc *in)
 {
@@ -29,7 +37,7 @@ static int desc_import(struct hal_partition_desc *out,
 	if (err != 0)
 		return err;
 	if ((out->flags & ~HAL_PARTITION_BIMODAL) != 0)
-		return fail(EINVAL, "hal_partition_desc.flags 0x%x: only 0x%x is known",
+		return fail(EINVAL, "hal_partition_desc.flags 0x%x: only 0x%x is defined",
 			    out->flags, HAL_PARTITION_BIMODAL);
 	if (out->reserved != 0)
 		return fail(EINVAL, "hal_partition_desc.reserved is not 0");
@@ -39,12 +47,13 @@ static int desc_import(struct hal_partition_desc *out,
 			    sizeof(out->name));
 	if (out->min_isolation > HAL_ISOLATION_ENFORCED)
 		return fail(EINVAL,
-			    "hal_partition_desc.min_isolation %u is not an isolation",
+			    "hal_partition_desc.min_isolation %u is not an isolation "
+			    "level",
 			    out->min_isolation);
 	return 0;
 }
 
-/* A guest of d->host. */
+/* Check d, which describes a guest of d->host.  Return 0 or -errno. */
 static int guest_check(const struct hal_device *dev, const struct hal_partition_desc *d)
 {
 	const struct hal_partition *host = d->host;
@@ -56,39 +65,44 @@ static int guest_check(const struct hal_device *dev, const struct hal_partition_
 			    "hal_partition_desc.host is a partition of another device");
 	if (host->host != host)
 		return fail(EINVAL,
-			    "hal_partition_desc.host: partition %u \"%s\" is a guest "
-			    "itself",
+			    "hal_partition_desc.host: partition %u \"%s\" is itself a "
+			    "guest",
 			    host->desc.index, host->name);
 	if ((d->units_floor | d->units_ceiling | d->rows | d->cols | d->row | d->col) !=
 	    0)
-		return fail(EINVAL,
-			    "hal_partition_desc asks for units and for those of a host");
+		return fail(
+			EINVAL,
+			"hal_partition_desc.host is set: a guest cannot request units "
+			"or a place");
 	if (d->bandwidth != 0)
-		return fail(EINVAL, "hal_partition_desc.bandwidth of a guest: it has its "
-				    "host's");
+		return fail(EINVAL, "hal_partition_desc.bandwidth: a guest shares its "
+				    "host's bandwidth");
 	if (dev->info.guests_max == 0)
-		return fail(ENOTSUP, "partitions of %s have units of their own",
-			    dev->name);
+		return fail(ENOTSUP, "%s does not support guest partitions", dev->name);
 	return 0;
 }
 
-/* One with d->flags. */
+/* Check d, which has HAL_PARTITION_BIMODAL.  Return 0 or -errno. */
 static int bimodal_check(const struct hal_device *dev, const struct hal_partition_desc *d)
 {
 	if ((dev->info.caps & HAL_CAP_BIMODAL) == 0)
-		return fail(ENOTSUP,
-			    "HAL_PARTITION_BIMODAL: %s has one placement of memory",
-			    dev->name);
+		return fail(
+			ENOTSUP,
+			"HAL_PARTITION_BIMODAL: %s does not support two placements of "
+			"memory",
+			dev->name);
 	if (d->host != NULL)
 		return fail(EINVAL, "HAL_PARTITION_BIMODAL: a guest has no channels of "
 				    "its own");
 	if (d->color_mask == 0)
-		return fail(EINVAL, "HAL_PARTITION_BIMODAL: the partition names no "
-				    "channels of its own");
+		return fail(EINVAL, "HAL_PARTITION_BIMODAL: color_mask names no "
+				    "channels for the partition");
 	return 0;
 }
 
-/* d says how much there may be off the device, too.  *evicts: more than on it. */
+/* Check d->memory_limit, which bounds a partition's buffers on the device and evicted
+ * ones together.  Set *evicts if they may exceed the memory on the device.  Return 0 or
+ * -errno. */
 static int limit_check(const struct hal_device *dev, const struct hal_partition_desc *d,
 		       bool *evicts)
 {
@@ -97,8 +111,8 @@ static int limit_check(const struct hal_device *dev, const struct hal_partition_
 		return 0;
 	if (d->memory_bytes == 0)
 		return fail(EINVAL,
-			    "hal_partition_desc.memory_limit %llu without memory_bytes, "
-			    "which is what lies on the device",
+			    "hal_partition_desc.memory_limit %llu needs memory_bytes, "
+			    "the limit of the memory on the device",
 			    U64(d->memory_limit));
 	if (d->memory_limit < d->memory_bytes)
 		return fail(EINVAL,
@@ -120,7 +134,7 @@ static int limit_check(const struct hal_device *dev, const struct hal_partition_
 	if (dev->replay.journal != NULL)
 		return fail(ENOTSUP,
 			    "hal_partition_desc.memory_limit %llu above memory_bytes "
-			    "%llu: a journal (hal.journal) does not know memory",
+			    "%llu: a journal (hal.journal) cannot record evictions",
 			    U64(d->memory_limit), U64(d->memory_bytes));
 	return 0;
 }
@@ -130,28 +144,31 @@ static int limit_check(const struct hal_device *dev, const struct hal_partition_
 struct create {
 	struct hal_partition *part;
 	const struct hal_partition_desc *desc;
-	bool room; /* was made for it */
+	bool room; /* a rectangle has been freed for it (room_for) */
 };
 
+/* Limit p to bandwidth, bytes a second.  Return 0 or -errno. */
 static int set_limit(struct hal_partition *p, uint64_t bandwidth)
 {
 	struct hal_device *dev = p->dev;
 	int err = limit_plan(dev, bandwidth, &p->sched.limit_bytes,
 			     &p->sched.limit_window_ns);
 
-	/* It is no decision of the engine's: no journal has it among those. */
+	/* Call the backend itself and not dev->hot, which records the engine's decisions
+	 * in the journal: this is not one. */
 	return err != 0 ? err
 			: dev->table->hot.limit(dev->bk, p->bk, p->sched.limit_bytes,
 						p->sched.limit_window_ns);
 }
 
-/* Of JOURNAL_PARTITION. */
-static uint64_t tells(const struct hal_partition *p)
+/* Return the flags of p in a JOURNAL_PARTITION entry. */
+static uint64_t journal_flags(const struct hal_partition *p)
 {
 	return (p->pinned ? JOURNAL_PINNED : 0) |
 	       (p->memory.bimodal ? JOURNAL_BIMODAL : 0);
 }
 
+/* Allot units and memory to a new partition and create it on the device.  Engine only. */
 static int create(struct hal_device *dev, void *arg)
 {
 	const struct create *c = arg;
@@ -184,17 +201,19 @@ static int create(struct hal_device *dev, void *arg)
 	if (p->sched.limit_bytes != 0)
 		JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, p->desc.row, p->desc.col,
 			p->desc.rows, p->desc.cols, p->sched.policy_view.ceiling,
-			tells(p), 0, p->sched.limit_bytes, p->sched.limit_window_ns);
+			journal_flags(p), 0, p->sched.limit_bytes,
+			p->sched.limit_window_ns);
 	else if (p->host == p)
 		JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, p->desc.row, p->desc.col,
 			p->desc.rows, p->desc.cols, p->sched.policy_view.ceiling,
-			tells(p));
+			journal_flags(p));
 	else
 		JOURNAL(dev, JOURNAL_PARTITION, p->desc.index, 0, 0, 0, 0, 0, 0,
 			p->host->desc.index);
 	return 0;
 }
 
+/* Allocate a partition as d says, without units and memory.  NULL: -ENOMEM. */
 static struct hal_partition *partition_make(struct hal_device *dev,
 					    const struct hal_partition_desc *d)
 {
@@ -225,7 +244,7 @@ static struct hal_partition *partition_make(struct hal_device *dev,
 	return p;
 }
 
-/* By the engine, or before it knows of it. */
+/* Free p and the timelines of its resizes.  Engine only, or before the engine knows p. */
 static void partition_free(struct hal_partition *p)
 {
 	while (p->control != NULL) {
@@ -238,6 +257,7 @@ static void partition_free(struct hal_partition *p)
 	object_free(OBJECT_PARTITION, p);
 }
 
+/* Have the engine create a partition.  Callback of room_for. */
 static int ask_create(void *arg, bool room)
 {
 	struct create *c = arg;
@@ -279,7 +299,7 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 	c = (struct create){p, &d, false};
 	if (evicts)
 		err = evict_open(p, d.memory_limit);
-	/* A guest needs no room. */
+	/* A guest has no units, so no space need be freed for it. */
 	if (err == 0)
 		err = d.host != NULL ? ask_create(&c, false)
 				     : room_for(dev, NULL, &d, ask_create, &c);
@@ -292,8 +312,8 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 	return err;
 }
 
-/* The one of that name with units of its own; NULL, and it is said why: there is none, or
- * more than one. */
+/* Find the partition of that name which has units of its own.  Return NULL and set the
+ * error if there is none, or more than one. */
 static struct hal_partition *host_named(struct hal_device *dev, const char *name)
 {
 	struct hal_partition *found = NULL;
@@ -340,7 +360,7 @@ int hal_partition_create_named(struct hal_device *dev, const char *name,
 	if (err == 0) {
 		(*out)->queue_defaults = c.queues;
 	} else {
-		/* The line that asked for it says more than the call that tried. */
+		/* Prefix the error with the file and line of the section. */
 		format_text(text, sizeof(text), "%s", hal_last_error());
 		err = fail(err, "%s: [partition \"%s\"]: %s", c.source, name, text);
 	}
@@ -352,12 +372,15 @@ int hal_partition_create_named(struct hal_device *dev, const char *name,
 struct resize {
 	struct hal_partition *part;
 	const struct hal_partition_desc *desc;
-	bool room; /* was made for it */
+	bool room; /* a rectangle has been freed for it (room_for) */
 	struct hal_point done;
-	struct hal_point other; /* of what is in its way; .timeline NULL: nothing is */
+	struct hal_point
+		other; /* end of the move that prevents it; .timeline NULL: none */
 };
 
-/* What the policy moves of it or with it, which nobody else can wait for. */
+/* Return the point at which a move of part that the policy or a plan has begun is over;
+ * .timeline is NULL if there is none.  The application does not know of such a move, so
+ * the library waits for it.  Engine only. */
 static struct hal_point others_move(const struct hal_partition *part)
 {
 	if (part->policy_moves)
@@ -365,17 +388,19 @@ static struct hal_point others_move(const struct hal_partition *part)
 	return plan_has(part) ? plan_point(part->dev) : (struct hal_point){NULL, 0};
 }
 
-/* True when there was something: what was asked for can be asked for again. */
+/* Wait for p, and count it in *tries.  Return true if the caller should try again; false
+ * if there was nothing to wait for, or too many tries. */
 static bool wait_for_others(struct hal_point p, uint32_t *tries)
 {
-	enum { TRIES_MAX = 64 }; /* a policy that never rests is not waited for */
+	enum { TRIES_MAX = 64 }; /* give up if the policy moves partitions all the time */
 
 	if (p.timeline == NULL || ++*tries > TRIES_MAX)
 		return false;
-	(void)hal_wait(&p, 1, 0, HAL_FOREVER); /* it may not have moved after all */
+	(void)hal_wait(&p, 1, 0, HAL_FOREVER); /* an error ends the move, too */
 	return true;
 }
 
+/* Begin a resize, and write the point of its end to .done.  Engine only. */
 static int resize(struct hal_device *dev, void *arg)
 {
 	struct resize *r = arg;
@@ -396,6 +421,7 @@ static int resize(struct hal_device *dev, void *arg)
 	return err;
 }
 
+/* Have the engine begin a resize, after moves that prevent it.  Callback of room_for. */
 static int ask_resize(void *arg, bool room)
 {
 	struct resize *r = arg;
@@ -422,7 +448,8 @@ int hal_partition_resize(struct hal_partition *part,
 	if (err == 0 && d.host != NULL)
 		err = fail(EINVAL, "a resize cannot change the host");
 	if (err == 0 && part->host != part)
-		err = fail(EINVAL, "partition %u \"%s\" is a guest: it has no units",
+		err = fail(EINVAL,
+			   "partition %u \"%s\" is a guest: it has no units to resize",
 			   part->desc.index, part->name);
 	if (err != 0)
 		return err;
@@ -434,7 +461,7 @@ int hal_partition_resize(struct hal_partition *part,
 
 /* ---- destroy, info ----------------------------------------------------------------- */
 
-/* Those before end (NULL: all). */
+/* Let threads wait for part's resizes again, for its timelines before end (NULL: all). */
 static void controls_reopen(const struct hal_partition *part,
 			    const struct hal_timeline *end)
 {
@@ -442,7 +469,8 @@ static void controls_reopen(const struct hal_partition *part,
 		timeline_reopen(t);
 }
 
-/* 0: no thread begins to wait for them any more. */
+/* Keep threads from beginning to wait for part's resizes.  Return 0, or -EBUSY if a
+ * thread or submitted work waits for one. */
 static int controls_close(const struct hal_partition *part)
 {
 	for (struct hal_timeline *t = part->control; t != NULL; t = t->older) {
@@ -451,17 +479,20 @@ static int controls_close(const struct hal_partition *part)
 		if (!work && timeline_close(t))
 			continue;
 		controls_reopen(part, t);
-		return fail(EBUSY, "partition %u \"%s\": %s for it", part->desc.index,
-			    part->name, work ? "submitted work waits" : "a thread waits");
+		return fail(EBUSY, "partition %u \"%s\": %s for one of its resizes",
+			    part->desc.index, part->name,
+			    work ? "submitted work waits" : "a thread waits");
 	}
 	return 0;
 }
 
 struct destroy {
 	struct hal_partition *part;
-	struct hal_point other; /* as of a resize */
+	struct hal_point other; /* as in struct resize */
 };
 
+/* Destroy a partition that has no objects and does not move.  Engine only; -EAGAIN while
+ * an eviction is under way. */
 static int destroy(struct hal_device *dev, void *arg)
 {
 	struct destroy *d = arg;
@@ -475,7 +506,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	char living[128];
 	int err;
 
-	/* What was destroyed may be on its way still. */
+	/* A destroyed buffer is freed only when its eviction or fetch is over. */
 	if (evict_moves(part))
 		return -EAGAIN;
 	format_counts(living, sizeof(living), has, ARRAY_LENGTH(has));
@@ -504,8 +535,8 @@ static int destroy(struct hal_device *dev, void *arg)
 	return 0;
 }
 
-/* Ask the engine, with the lists of the device locked.  The caller waits without them:
- * the device's other tenants use them, too. */
+/* Have the engine destroy a partition, with dev->shape locked.  The caller waits for
+ * moves without this lock, which the device's other tenants need, too. */
 static int ask_destroy(struct hal_device *dev, struct destroy *d)
 {
 	int err;

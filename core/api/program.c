@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.c - programs, their kernels, and the partitions they have been placed in. */
+/*
+ * program.c - load and unload programs, find kernels, place programs in partitions.
+ *
+ * A program is loaded on the device once.  It is placed in (bound to) a partition when
+ * that partition first submits or records a launch of one of its kernels.  The memory for
+ * its constants is charged to the partition then.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +20,7 @@
 #include "sched/expect.h"
 #include "space/resize.h"
 
-/* Frees what the core holds of it; the backend has let go already. */
+/* Free the core's memory of prog.  The backend must have unloaded it before. */
 static void program_free(struct hal_program *prog)
 {
 	for (uint32_t i = 0; i < prog->kernel_count; i++)
@@ -29,6 +35,7 @@ static void program_free(struct hal_program *prog)
 	object_free(OBJECT_PROGRAM, prog);
 }
 
+/* Append a kernel that the backend has listed.  Return 0 or -errno. */
 static int kernel_add(struct hal_program *prog, const struct hal_bk_kernel_info *info,
 		      void *bk)
 {
@@ -37,7 +44,7 @@ static int kernel_add(struct hal_program *prog, const struct hal_bk_kernel_info 
 
 	if (info->arg_count > HAL_ARGS_MAX)
 		return fail(EPROTO,
-			    "kernel %.31s has %u arguments, at most %d are possible",
+			    "kernel %.31s has %u arguments, at most %d are allowed",
 			    info->name, info->arg_count, HAL_ARGS_MAX);
 	more = realloc(prog->kernels,
 		       (prog->kernel_count + 1) * sizeof(struct hal_kernel *));
@@ -67,7 +74,8 @@ struct load {
 	size_t size;
 };
 
-static void name_program(struct hal_program *prog)
+/* Set the number of prog in the device's profile. */
+static void number_program(struct hal_program *prog)
 {
 	uint32_t number = profile_program(prog->dev->observe.profile, prog->kernels,
 					  prog->kernel_count);
@@ -76,7 +84,8 @@ static void name_program(struct hal_program *prog)
 		prog->kernels[i]->program = number;
 }
 
-/* Beside the engine, where the device lets it. */
+/* Load an image and list its kernels.  Runs on the calling thread if the backend allows
+ * that (HAL_BK_BESIDE_PROGRAM), else in the engine. */
 static int load(struct hal_device *dev, void *arg)
 {
 	const struct load *l = arg;
@@ -90,13 +99,13 @@ static int load(struct hal_device *dev, void *arg)
 		memset(&info, 0, sizeof(info));
 		err = dev->table->cold.kernel_get(dev->bk, prog->bk, i, &info, &bk);
 		if (err == -ENOENT) {
-			name_program(prog);
+			number_program(prog);
 			return 0;
 		}
 		if (err == 0)
 			err = kernel_add(prog, &info, bk);
 		if (err != 0)
-			prog->loaded = true; /* and to be unloaded again */
+			prog->loaded = true; /* load_image unloads it */
 	}
 	return err;
 }
@@ -116,6 +125,7 @@ static int unload(struct hal_device *dev, void *arg)
 	return dev->table->cold.program_unload(dev->bk, prog->bk);
 }
 
+/* Allocate a program with a copy of image.  NULL: -ENOMEM. */
 static struct hal_program *program_make(struct hal_device *dev, const void *image,
 					size_t size)
 {
@@ -139,7 +149,7 @@ static struct hal_program *program_make(struct hal_device *dev, const void *imag
 	return prog;
 }
 
-/* One image, not a pack. */
+/* Load one image.  Return 0 or -errno. */
 static int load_image(struct hal_device *dev, const void *image, size_t size,
 		      struct hal_program **out)
 {
@@ -165,14 +175,14 @@ static int load_image(struct hal_device *dev, const void *image, size_t size,
 	return 0;
 }
 
-/* Whether a device that has said this of an image may still take another. */
+/* Return whether err means that the device cannot run this image but may run another. */
 static bool is_refusal(int err)
 {
 	return err == -EINVAL || err == -ENOTSUP || err == -ENOEXEC;
 }
 
-/* The first of a pack's images that the device takes; which that is, is for the device to
- * say: nobody knows better what its driver, its shape or its shell can run. */
+/* Load the first image of a pack that the device accepts.  Try them in order, because
+ * only the backend knows what the device and its driver can run. */
 static int load_pack(struct hal_device *dev, const uint8_t *pack, size_t size,
 		     struct hal_program **out)
 {
@@ -194,13 +204,13 @@ static int load_pack(struct hal_device *dev, const uint8_t *pack, size_t size,
 			return fail(err, "image %u of the pack (%s): %s", i, e.label,
 				    text);
 		}
-		/* Of many images there is room for the labels alone. */
+		/* With many images the text has space only for their labels. */
 		format_text(text + used, sizeof(text) - used, "%s%s%s%.80s",
 			    i == 0 ? "" : "; ", e.label, few ? ": " : "",
 			    few ? hal_last_error() : "");
 		used = strlen(text);
 	}
-	return fail(ENOTSUP, "the device takes none of the pack's %u images: %s",
+	return fail(ENOTSUP, "the device accepts none of the pack's %u images: %s",
 		    pack_count(pack), text);
 }
 
@@ -215,7 +225,7 @@ int hal_program_load(struct hal_device *dev, const void *image, size_t size,
 		return fail(EINVAL, "hal_program_load: %s is NULL",
 			    image == NULL ? "image" : "prog");
 	if (size == 0)
-		return fail(EINVAL, "hal_program_load: an image of 0 bytes");
+		return fail(EINVAL, "hal_program_load: size is 0");
 	err = device_alive(dev);
 	if (err != 0)
 		return err;
@@ -229,7 +239,7 @@ struct naming {
 	const char *name;
 };
 
-/* By the engine, which reads it. */
+/* Set the name of a program.  In the engine, because its traces read it. */
 static int set_name(struct hal_device *dev, void *arg)
 {
 	const struct naming *n = arg;
@@ -249,13 +259,13 @@ int hal_program_set_name(struct hal_program *prog, const char *name)
 		return fail(EINVAL, "hal_program_set_name: name is NULL");
 	if (strlen(name) >= sizeof(prog->name))
 		return fail(EINVAL,
-			    "hal_program_set_name: a name of %zu characters, at most %zu "
-			    "are possible",
+			    "hal_program_set_name: the name has %zu characters, at most "
+			    "%zu are allowed",
 			    strlen(name), sizeof(prog->name) - 1);
 	return engine_call(prog->dev, set_name, &n);
 }
 
-/* ---- placed in partitions ---------------------------------------------------------- */
+/* ---- placing in partitions --------------------------------------------------------- */
 
 static bool program_is_bound(const struct hal_program *prog, uint32_t index)
 {
@@ -264,7 +274,7 @@ static bool program_is_bound(const struct hal_program *prog, uint32_t index)
 		1) != 0;
 }
 
-/* By the engine. */
+/* Remove prog from part, and release the memory of its constants.  Engine only. */
 static void unbind(struct hal_program *prog, struct hal_partition *part)
 {
 	struct hal_device *dev = prog->dev;
@@ -277,7 +287,8 @@ static void unbind(struct hal_program *prog, struct hal_partition *part)
 	atomic_fetch_and(&prog->bound[i / 64], ~(UINT64_C(1) << i % 64));
 }
 
-/* *bytes of them, charged; or how many would have been. */
+/* Place prog in part.  Write the size of its constants to *bytes and charge it to part.
+ * Return 0 or -errno. */
 static int place_constants(struct hal_program *prog, struct hal_partition *part,
 			   uint64_t *bytes)
 {
@@ -299,6 +310,7 @@ struct bind {
 	struct hal_partition *part;
 };
 
+/* Place a program in a partition, if it is not there yet.  Engine only. */
 static int bind(struct hal_device *dev, void *arg)
 {
 	const struct bind *b = arg;
@@ -311,7 +323,7 @@ static int bind(struct hal_device *dev, void *arg)
 
 	if (program_is_bound(prog, i))
 		return 0;
-	/* What is cold makes room where it may. */
+	/* Evict cold buffers of the partition, if it has any, until the constants fit. */
 	while ((err = place_constants(prog, part, &bytes)) != 0) {
 		err = evict_room(part, bytes, err, &busy);
 		if (err != 0)
@@ -324,7 +336,6 @@ static int bind(struct hal_device *dev, void *arg)
 	return 0;
 }
 
-/* The program is placed in every partition it runs in, once. */
 int program_bind(struct hal_program *prog, struct hal_partition *part)
 {
 	struct bind b = {prog, part};
@@ -345,7 +356,7 @@ void program_unbind_all(struct hal_partition *part)
 
 /* ---- unload ------------------------------------------------------------------------ */
 
-/* By the engine: nothing uses it any more. */
+/* Deferred free of a program that no submitted work uses any more.  Engine only. */
 static void free_program(struct deferred *d)
 {
 	struct hal_program *prog = container_of(d, struct hal_program, deferred);
@@ -363,6 +374,7 @@ static void free_program(struct deferred *d)
 	program_free(prog);
 }
 
+/* Free prog once submitted work has stopped using it.  Engine only. */
 static int free_when_unused(struct hal_device *dev, void *arg)
 {
 	struct hal_program *prog = arg;
@@ -415,8 +427,8 @@ int hal_kernel_find(struct hal_program *prog, const char *name,
 			return 0;
 		}
 	}
-	return fail(ENOENT, "the program has no kernel \"%s\" among its %u", name,
-		    prog->kernel_count);
+	return fail(ENOENT, "the program has no kernel \"%s\" among its kernels (%u)",
+		    name, prog->kernel_count);
 }
 
 int hal_kernel_get_info(const struct hal_kernel *kernel, struct hal_kernel_info *info)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - a queue's life: made, suspended, resumed, destroyed. */
+/* queue.c - create, suspend, resume and destroy queues. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 
 /* ---- create ------------------------------------------------------------------------ */
 
-/* What d leaves open, its partition's section says. */
+/* Fill in what d leaves 0 from the partition's section of the configuration. */
 static void desc_complete(const struct hal_partition *part, struct hal_queue_desc *d)
 {
 	const struct hal_queue_desc *all = &part->queue_defaults;
@@ -38,23 +38,23 @@ static void desc_complete(const struct hal_partition *part, struct hal_queue_des
 		d->budget_permille = all->budget_permille;
 }
 
-/* What is asked of policies, with what the partition's section says. */
-static int queue_asked_check(const struct hal_partition *part,
-			     const struct hal_queue_desc *d)
+/* Check the fields of d that policies use, after desc_complete.  Return 0 or -EINVAL. */
+static int policy_terms_check(const struct hal_partition *part,
+			      const struct hal_queue_desc *d)
 {
 	if (d->service_class >= HAL_CLASSES)
 		return fail(EINVAL, "hal_queue_desc.service_class %u is not a class",
 			    d->service_class);
 	if (d->budget_permille > 1000)
 		return fail(EINVAL,
-			    "hal_queue_desc.budget_permille %u: all of the device time "
-			    "is 1000",
+			    "hal_queue_desc.budget_permille %u: at most 1000, which is "
+			    "all of the device time",
 			    d->budget_permille);
 	if (d->service_class != HAL_CLASS_BEST_EFFORT || d->deadline_ns == 0)
 		return 0;
 	return fail(EINVAL,
-		    "a queue of partition %u \"%s\": best effort%s, which has no "
-		    "deadlines, with deadline_ns %llu%s",
+		    "a queue of partition %u \"%s\" is best effort%s and cannot have a "
+		    "deadline: deadline_ns is %llu%s",
 		    part->obj.id, part->name,
 		    part->queue_defaults.service_class == d->service_class
 			    ? " by the partition's section"
@@ -65,21 +65,22 @@ static int queue_asked_check(const struct hal_partition *part,
 			    : "");
 }
 
+/* Check the other fields of d.  Return 0 or -errno. */
 static int desc_check(const struct hal_device *dev, const struct hal_queue_desc *d)
 {
 	static const char *const names[] = {"none", "between", "pending", "inside"};
 
 	if (d->flags != 0)
-		return fail(EINVAL, "hal_queue_desc.flags 0x%x: none are known",
+		return fail(EINVAL, "hal_queue_desc.flags 0x%x: no flag is defined",
 			    d->flags);
 	if (d->min_preempt > HAL_PREEMPT_INSIDE)
 		return fail(EINVAL,
 			    "hal_queue_desc.min_preempt %u is not a preemption level",
 			    d->min_preempt);
 	if (d->min_preempt > dev->info.preempt)
-		return fail(ENOTSUP, "preemption \"%s\" asked for, %s has \"%s\"",
-			    names[d->min_preempt], dev->name,
-			    names[dev->info.preempt & 3]);
+		return fail(
+			ENOTSUP, "preemption \"%s\" requested, but %s has only \"%s\"",
+			names[d->min_preempt], dev->name, names[dev->info.preempt & 3]);
 	if (d->completions == NULL)
 		return 0;
 	if (!OBJECT_OK(d->completions, OBJECT_COMPLETIONS))
@@ -91,6 +92,7 @@ static int desc_check(const struct hal_device *dev, const struct hal_queue_desc 
 	return 0;
 }
 
+/* Initialize q, a queue in part, as d says.  Return 0 or -ENOMEM. */
 static int queue_init(struct hal_queue *q, struct hal_partition *part,
 		      const struct hal_queue_desc *d)
 {
@@ -136,7 +138,8 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->sched.inherited.rank = UINT64_MAX;
 	q->sched.inherited.deadline_ns = UINT64_MAX;
 	q->sched.policy_view.budget_permille = d->budget_permille;
-	/* A record that starts in the last slot runs on behind it. */
+	/* A record never wraps: one that starts in the last slot continues after the
+	 * ring. */
 	q->slots = malloc((q->slot_count + RECORD_SLOTS_MAX - 1) * sizeof(struct record));
 	if (q->slots == NULL)
 		return fail(ENOMEM, "no memory for a queue of %u slots", q->slot_count);
@@ -152,6 +155,7 @@ static void queue_free(struct hal_queue *q)
 	object_free(OBJECT_QUEUE, q);
 }
 
+/* Enter q into its partition, the policy, the backend and the journal.  Engine only. */
 static int create(struct hal_device *dev, void *arg)
 {
 	struct hal_queue *q = arg;
@@ -187,7 +191,8 @@ static int create(struct hal_device *dev, void *arg)
 	return 0;
 }
 
-/* hal_submit looks at .open alone, and its timelines are handles. */
+/* Invalidate a queue in a forked child.  hal_submit checks only .open, and the queue's
+ * timelines are handles, too. */
 static void forked(void *object)
 {
 	struct hal_queue *q = object;
@@ -216,7 +221,7 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 		err = desc_check(dev, &d);
 	if (err == 0) {
 		desc_complete(part, &d);
-		err = queue_asked_check(part, &d);
+		err = policy_terms_check(part, &d);
 	}
 	if (err != 0)
 		return err;
@@ -243,15 +248,17 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 
 /* ---- destroy ----------------------------------------------------------------------- */
 
-/* Suspended, and the device works on nothing of it: nobody will miss the rest, nor what
- * the device keeps.  That is how one gets rid of a program that does not end. */
+/* Return whether q may be destroyed with submissions that have not completed.  The
+ * application must have suspended it, so that the device runs none of its commands.  This
+ * is how an application stops a kernel that does not end. */
 static bool may_be_dropped(const struct hal_queue *q)
 {
 	return q->state == QUEUE_SUSPENDED && !q->sched.policy_stops &&
 	       list_empty(&q->sched.preempted) && !q->in_callback;
 }
 
-/* Points of its own that work in it waits for, which goes with it. */
+/* Return the number of submitted waits in q for points of q itself.  They go with q, so
+ * they do not keep it from being destroyed. */
 static unsigned int own_pending(struct hal_queue *q)
 {
 	unsigned int tail = ring_tail(&q->ring), n = 0;
@@ -269,25 +276,27 @@ static unsigned int own_pending(struct hal_queue *q)
 	return n;
 }
 
+/* Return 0 if q may be destroyed, and close its timelines; else -EBUSY. */
 static int destroy_check(struct hal_queue *q)
 {
 	char text[96];
 
 	queue_describe(q, text, sizeof(text));
 	if (!queue_empty(q) && !may_be_dropped(q))
-		return fail(EBUSY, "%s: %llu of its %llu submissions have ended", text,
-			    U64(atomic_load(&q->timeline.value)),
+		return fail(EBUSY, "%s: %llu of its %llu submissions have completed",
+			    text, U64(atomic_load(&q->timeline.value)),
 			    U64(counter_get(&q->submissions)));
 	if (q->state == QUEUE_SUSPENDING)
 		return fail(EBUSY, "%s is being suspended", text);
 	if (atomic_load(&q->timeline.pending) + atomic_load(&q->sched.control.pending) !=
 	    own_pending(q))
-		return fail(EBUSY, "%s: submitted work waits for points of it", text);
+		return fail(EBUSY, "%s: submitted work waits for one of its points",
+			    text);
 	if (!timeline_close(&q->timeline))
-		return fail(EBUSY, "%s: a thread waits for a point of it", text);
+		return fail(EBUSY, "%s: a thread waits for one of its points", text);
 	if (!timeline_close(&q->sched.control)) {
 		timeline_reopen(&q->timeline);
-		return fail(EBUSY, "%s: a thread waits for a point of it", text);
+		return fail(EBUSY, "%s: a thread waits for one of its points", text);
 	}
 	return 0;
 }

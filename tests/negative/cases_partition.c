@@ -306,7 +306,7 @@ NEGATIVE(hal_partition_create, ENOTSUP, bandwidth, "bandwidth limits")
 	return create(w);
 }
 
-NEGATIVE(hal_partition_create, EINVAL, guest_bandwidth, "bandwidth of a guest")
+NEGATIVE(hal_partition_create, EINVAL, guest_bandwidth, "its host's bandwidth")
 {
 	w->part_desc.host = w->part;
 	w->part_desc.units_floor = 0;
@@ -314,7 +314,7 @@ NEGATIVE(hal_partition_create, EINVAL, guest_bandwidth, "bandwidth of a guest")
 	return create(w);
 }
 
-NEGATIVE(hal_partition_create, EINVAL, limit_alone, "memory_limit 8192 without")
+NEGATIVE(hal_partition_create, EINVAL, limit_alone, "8192 needs memory_bytes")
 {
 	w->part_desc.memory_limit = 8192;
 	return create(w);
@@ -361,7 +361,7 @@ NEGATIVE(hal_buffer_create, ENOSPC, nothing_to_evict, "can be evicted")
 	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
 }
 
-NEGATIVE(hal_partition_create, ENOTSUP, limit_journal, "does not know memory")
+NEGATIVE(hal_partition_create, ENOTSUP, limit_journal, "cannot record evictions")
 {
 	NEG_OK(neg_open_config(w, "[hal]\ndevice = ref\noversubscribe = yes\n"
 				  "journal = /dev/null\n"));
@@ -797,7 +797,7 @@ NEGATIVE(hal_partition_create, EINVAL, bimodal_no_channels, "names no channels")
 	return create(w);
 }
 
-NEGATIVE_ON("ref", hal_partition_create, ENOTSUP, bimodal, "one placement")
+NEGATIVE_ON("ref", hal_partition_create, ENOTSUP, bimodal, "two placements")
 {
 	w->part_desc.flags = HAL_PARTITION_BIMODAL;
 	return create(w);

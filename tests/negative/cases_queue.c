@@ -332,7 +332,7 @@ NEGATIVE(hal_queue_create, ENOTSUP, budget_unkept,
 	return queue(w);
 }
 
-NEGATIVE(hal_queue_create, EINVAL, best_effort_in_time, "deadlines, with deadline_ns 7")
+NEGATIVE(hal_queue_create, EINVAL, best_effort_in_time, "deadline: deadline_ns is 7")
 {
 	w->queue_desc.service_class = HAL_CLASS_BEST_EFFORT;
 	w->queue_desc.deadline_ns = 7;

@@ -322,7 +322,7 @@ static void application(void **state)
 	(void)submit(&t.w, t.lc, 4, LONG, 'l');
 	pass(&t.w, 50);
 	/* It is suspended, though not by the application, which may not lose its work. */
-	FAILS(hal_queue_destroy(t.be), -EBUSY, "submissions have ended");
+	FAILS(hal_queue_destroy(t.be), -EBUSY, "submissions have completed");
 	/* It may let it go on, behind the others. */
 	OK(hal_queue_resume(t.be));
 	FAILS(hal_queue_resume(t.be), -EINVAL, "not suspended");

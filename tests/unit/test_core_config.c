@@ -305,7 +305,7 @@ static void guests_of_the_file(void **state)
 	FAILS(hal_partition_create_named(dev, "of_guest", &twin), -EINVAL,
 	      ":6:", "no partition with units of its own is named \"guest\"");
 	FAILS(hal_partition_create_named(dev, "both", &twin), -EINVAL,
-	      ":8:", "asks for units and for those of a host");
+	      ":8:", "a guest cannot request units");
 	/* A name says nothing any more when two have it. */
 	d.units_floor = 1;
 	memcpy(d.name, "house", 6);
@@ -321,7 +321,7 @@ static void guests_of_the_file(void **state)
 	OK(hal_open("mock", with_file, &dev));
 	OK(hal_partition_create_named(dev, "house", &house));
 	FAILS(hal_partition_create_named(dev, "guest", &guest), -ENOTSUP,
-	      ":1:", "units of their own");
+	      ":1:", "does not support guest partitions");
 	OK(hal_partition_destroy(house));
 	OK(hal_close(dev));
 }

@@ -149,7 +149,7 @@ static void waits_for_itself(void **state)
 	d.waits = &p;
 	OK(hal_submit(other, &d, NULL));
 	poll_now(&w);
-	FAILS(hal_queue_destroy(q), -EBUSY, "waits for points of it");
+	FAILS(hal_queue_destroy(q), -EBUSY, "waits for one of its points");
 	OK(hal_queue_suspend(other, HAL_SUSPEND_DRAIN, NULL));
 	OK(hal_queue_destroy(other));
 	OK(hal_queue_destroy(q));

@@ -310,12 +310,13 @@ static void lists_what_there_was(void **state)
 	(void)state;
 	assert_int_equal(hal_program_load(dev, p, sizeof(*p), &prog), -ENOTSUP);
 	assert_null(prog);
-	assert_string_equal(hal_last_error(),
-			    "the device takes none of the pack's 3 images: image 0: ref: "
-			    "not an image: magic 0x00000000 at byte 0, not 0x46455248; "
-			    "image 1: ref: not an image: magic 0x00000000 at byte 0, not "
-			    "0x46455248; image 2: ref: not an image: magic 0x00000000 at "
-			    "byte 0, not 0x46455248");
+	assert_string_equal(
+		hal_last_error(),
+		"the device accepts none of the pack's 3 images: image 0: ref: "
+		"not an image: magic 0x00000000 at byte 0, not 0x46455248; "
+		"image 1: ref: not an image: magic 0x00000000 at byte 0, not "
+		"0x46455248; image 2: ref: not an image: magic 0x00000000 at "
+		"byte 0, not 0x46455248");
 	free(p);
 	assert_int_equal(hal_close(dev), 0);
 }
