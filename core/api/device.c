@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - asking an open device: what it is, what it has done, what time it is. */
+/* device.c - functions of an open device: info, statistics, time, extensions, traces and
+ * the policy. */
 #include <errno.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ static int get_info(struct hal_device *dev, void *arg)
 
 int hal_device_get_info(const struct hal_device *device, struct hal_device_info *info)
 {
-	/* The handle is const for the caller; what asking it takes is not. */
+	/* The handle is const for the caller, but the query may post a message to it. */
 	const union {
 		const struct hal_device *theirs;
 		struct hal_device *ours;
@@ -47,7 +48,8 @@ int hal_device_get_info(const struct hal_device *device, struct hal_device_info 
 	    device_beside(dev, HAL_BK_BESIDE_INFO, get_info, &fresh) == 0) {
 		i.loads = fresh.loads;
 		i.load_ns = fresh.load_ns;
-		/* Grain and its own structures cost a device more than was asked for. */
+		/* The backend may have less memory left than the core has counted: it
+		 * rounds allocations up and needs memory of its own. */
 		if (fresh.memory_free != 0 && fresh.memory_free < i.memory_free)
 			i.memory_free = fresh.memory_free;
 	}
@@ -58,11 +60,11 @@ int hal_device_get_info(const struct hal_device *device, struct hal_device_info 
 
 /* ---- statistics -------------------------------------------------------------------- */
 
-/* From any thread. */
+/* Return the device's time, ns.  Any thread. */
 static uint64_t device_time(struct hal_device *dev)
 {
-	/* A real device's clock is any thread's.  A virtual one is the engine's: while
-	 * somebody else is that, the time is what it last saw. */
+	/* Any thread may read a real clock.  Only the engine may read a virtual one:
+	 * while another thread is the engine, return the time that it has read last. */
 	if (!dev->virtual_clock)
 		return dev->table->hot.now(dev->bk);
 	if (engine_try(dev)) {
@@ -72,6 +74,7 @@ static uint64_t device_time(struct hal_device *dev)
 	return atomic_load(&dev->now_cached);
 }
 
+/* Write *sum and the busy time to the caller's *stats.  Return 0 or -errno. */
 static int stats_out(struct hal_device *dev, struct account *sum, uint64_t busy_ns,
 		     struct hal_stats *stats)
 {
@@ -108,7 +111,8 @@ int hal_partition_get_stats(struct hal_partition *part, struct hal_stats *stats)
 	pthread_rwlock_rdlock(&part->dev->shape);
 	stats_add_partition(&sum, part);
 	pthread_rwlock_unlock(&part->dev->shape);
-	/* A host's units work for its guests, too; a guest's commands run one at a time.
+	/* A host is busy while its units run its own or a guest's work.  A guest has no
+	 * units and runs one command at a time, so the run times of its commands add up.
 	 */
 	return stats_out(part->dev, &sum,
 			 part->host == part ? counter_get(&part->observe.ran.total)
@@ -140,6 +144,7 @@ uint64_t hal_device_now(struct hal_device *dev)
 	return device_time(dev);
 }
 
+/* Be the engine for ns of device time.  Return the number of completed commands. */
 static int poll_virtual(struct hal_device *dev, uint64_t ns)
 {
 	uint64_t before, until, ended;
@@ -168,8 +173,9 @@ int hal_device_poll(struct hal_device *dev, uint64_t ns)
 		atomic_store_explicit(&dev->polled, true, memory_order_relaxed);
 		return poll_virtual(dev, ns);
 	}
-	/* The engine's thread does the work: what ended since the last call.  What two
-	 * calls at once report adds up. */
+	/* The engine's thread makes progress by itself: return the number of commands
+	 * that have completed since the last call.  Concurrent calls never count one
+	 * twice. */
 	reported = atomic_load(&dev->ended_reported);
 	do
 		ended = counter_get(&dev->command.ended);
@@ -221,22 +227,23 @@ void *hal_device_native(struct hal_device *dev)
 
 /* ---- trace ------------------------------------------------------------------------- */
 
-#define TRACED                                                                           \
+#define ALREADY_TRACED                                                                   \
 	"a trace of %s is being written already, by hal_trace_start or the option "      \
 	"hal.trace; hal_trace_stop ends it"
 
+/* Begin the trace arg, made by trace_make. */
 static int begin_trace(struct hal_device *dev, void *arg)
 {
 	if (dev->observe.trace != NULL)
-		return fail(EBUSY, TRACED, dev->name);
+		return fail(EBUSY, ALREADY_TRACED, dev->name);
 	trace_begin(dev, arg);
 	return 0;
 }
 
-static int tracing(struct hal_device *dev, void *arg)
+static int check_not_tracing(struct hal_device *dev, void *arg)
 {
 	(void)arg;
-	return dev->observe.trace != NULL ? fail(EBUSY, TRACED, dev->name) : 0;
+	return dev->observe.trace != NULL ? fail(EBUSY, ALREADY_TRACED, dev->name) : 0;
 }
 
 int hal_trace_start(struct hal_device *dev, const char *path)
@@ -247,13 +254,14 @@ int hal_trace_start(struct hal_device *dev, const char *path)
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
 		return object_bad(dev, OBJECT_DEVICE);
 	if (path == NULL || path[0] == '\0')
-		return fail(EINVAL, "hal_trace_start: no path");
+		return fail(EINVAL, "hal_trace_start: path is NULL or empty");
 	cancel = cancel_hold();
-	/* Whoever opens a file may wait for it: nobody but another start waits for that.
-	 */
+	/* Opening a file may block, for example a FIFO.  Only other calls of
+	 * hal_trace_start wait for this mutex. */
 	pthread_mutex_lock(&dev->observe.trace_start);
-	/* Before the file, which it may be, is made anew. */
-	err = engine_call(dev, tracing, NULL);
+	/* Check before trace_make truncates path: it may be the file of the running
+	 * trace. */
+	err = engine_call(dev, check_not_tracing, NULL);
 	if (err == 0)
 		err = trace_make(dev, path, &t);
 	if (err == 0)
@@ -297,7 +305,8 @@ struct install {
 	struct policy_limits limits;
 };
 
-/* The old one's options come back, to be freed. */
+/* Install the policy i, with its limits.  On success write the options of the replaced
+ * policy to i->cfg, for the caller to free. */
 static int install(struct hal_device *dev, void *arg)
 {
 	struct install *i = arg;

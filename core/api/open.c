@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open.c - opening and closing devices. */
+/*
+ * open.c - hal_open and hal_close.
+ *
+ * hal_open: load the configuration, choose a backend, open it with its layers, install
+ * the policy, start trace, journal and engine.  hal_close does the reverse.  A replay
+ * uses the same steps one by one (opened.h).
+ */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -27,9 +33,11 @@
 #include "util/fd.h"
 #include "util/output.h"
 
-/* Units that a device may have, whatever their rows and columns. */
+/* Most units that a device may have; bounds rows times columns. */
 #define UNITS_MAX (1u << 24)
 
+/* Load the configuration of target into o, find its backend, and write what target names
+ * to *t.  Return 0 or -errno. */
 static int configure(struct opened *o, const char *target, const char *const *options,
 		     struct target *t)
 {
@@ -62,12 +70,13 @@ static int configure(struct opened *o, const char *target, const char *const *op
 		err = config_add_target(&o->cfg, t->backend, target, t->query);
 	if (err == 0)
 		err = config_check(&o->cfg);
-	t->query = NULL; /* goes with first */
+	t->query = NULL; /* may point into first, which is freed below */
 out:
 	config_values_free(first);
 	return err;
 }
 
+/* Copy options of section [hal] to dev. */
 static int core_values(struct hal_device *dev, const struct hal_bk_config *c)
 {
 	dev->queue_slots = (uint32_t)option_int(c, "queue_depth");
@@ -82,6 +91,7 @@ static int core_values(struct hal_device *dev, const struct hal_bk_config *c)
 	return 0;
 }
 
+/* Resolve the options of the core, the policy and the backend. */
 static int resolve_all(struct hal_device *dev, struct opened *o)
 {
 	const struct backend *b = o->backend;
@@ -100,6 +110,7 @@ static int resolve_all(struct hal_device *dev, struct opened *o)
 	return core_values(dev, o->core_cfg);
 }
 
+/* Check what the backend reports of the device, and fill in defaults. */
 static int info_check(struct hal_device *dev)
 {
 	struct hal_device_info *i = &dev->info;
@@ -113,14 +124,17 @@ static int info_check(struct hal_device *dev)
 	    i->unit_cols > UINT16_MAX ||
 	    ((i->caps & HAL_CAP_GRID) == 0 && i->unit_rows != 1))
 		return fail(EPROTO,
-			    "backend %s describes %u x %u units, %u partitions and %u "
-			    "colours: not a device",
+			    "backend %s reports an invalid device: %u x %u units, %u "
+			    "partitions and %u colours",
 			    i->backend, i->unit_rows, i->unit_cols, i->partitions_max,
 			    i->colors);
 	if ((uint64_t)i->unit_rows * i->unit_cols > UNITS_MAX)
-		return fail(EPROTO, "backend %s describes %u x %u units: more than %u",
+		return fail(EPROTO,
+			    "backend %s reports %u x %u units: at most %u are "
+			    "supported",
 			    i->backend, i->unit_rows, i->unit_cols, UNITS_MAX);
-	/* Whatever the device: the engine can hold back what it has not been given. */
+	/* Every device supports draining, and preemption between commands: the engine
+	 * just submits no more commands to it. */
 	dev->sched.bk_suspend_modes = i->suspend_modes;
 	i->suspend_modes |= 1u << HAL_SUSPEND_DRAIN;
 	if (i->preempt < HAL_PREEMPT_BETWEEN)
@@ -162,6 +176,7 @@ int device_free(struct hal_device *dev)
 	return err;
 }
 
+/* Open device index of the backend, with its layers.  Return 0 or -errno. */
 static int backend_start(struct hal_device *dev, uint32_t index)
 {
 	struct opened *o = dev->opened;
@@ -249,7 +264,7 @@ static int journal_start(struct hal_device *dev)
 	return 0;
 }
 
-/* Readers without end keep no writer out. */
+/* Prefer writers, so that a steady stream of readers cannot starve them. */
 static void shape_init(pthread_rwlock_t *shape)
 {
 	pthread_rwlockattr_t attr;
@@ -286,7 +301,7 @@ struct hal_device *device_make(void)
 	return dev;
 }
 
-/* hal_open has been called so often. */
+/* Calls of hal_open so far; each device's .number is taken from it. */
 static atomic_uint opened_count;
 
 static int open_device(const char *target, const char *const *options,
@@ -341,6 +356,7 @@ int hal_open(const char *target, const char *const *options, struct hal_device *
 	return tried(err);
 }
 
+/* Refuse to close dev while it has live objects; else invalidate its handle. */
 static int retire_device(struct hal_device *dev, void *arg)
 {
 	const struct counted has[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe.c - what there is, without opening it. */
+/* probe.c - list backends and devices without opening a device. */
 #include <errno.h>
 #include <stdbool.h>
 
@@ -8,8 +8,10 @@
 #include "util/error.h"
 #include "util/fd.h"
 
-/* A plugin that does not load hides nothing that does: it is listed with its error.  What
- * it would bring is not known then, so that sections and keys cannot be checked. */
+/* Load configuration and plugins for a listing.  A plugin that cannot be loaded does not
+ * fail the listing, which shows it with its error.  The options that it would add are
+ * unknown then, so the names of sections and keys are not checked.  Return 0 or -errno;
+ * free cfg and *core in either case. */
 static int listing_load(struct config *cfg, const char *const *options,
 			struct hal_bk_config **core)
 {
@@ -26,6 +28,7 @@ static int listing_load(struct config *cfg, const char *const *options,
 	return err;
 }
 
+/* Probe backend and describe it in *b. */
 static void describe_backend(const struct config *cfg, const struct backend *backend,
 			     struct hal_backend_info *b)
 {
@@ -41,6 +44,7 @@ static void describe_backend(const struct config *cfg, const struct backend *bac
 		    backend->table.summary != NULL ? backend->table.summary : "");
 }
 
+/* Describe backend number index in *b.  Failed plugins come after the loaded ones. */
 static int backend_at(uint32_t index, const char *const *options,
 		      struct hal_backend_info *b)
 {
@@ -56,10 +60,11 @@ static int backend_at(uint32_t index, const char *const *options,
 		b->status = registry_fault(option_str(core, "plugins"), index - count,
 					   b->name, sizeof(b->name));
 		format_text(b->summary, sizeof(b->summary),
-			    "a plugin that does not load");
+			    "a plugin that cannot be loaded");
 		format_text(b->reason, sizeof(b->reason), "%s", hal_last_error());
 		if (b->status == 0)
-			err = fail(ERANGE, "backend number %u is past the last, of %u",
+			err = fail(ERANGE,
+				   "backend number %u is past the last: the list has %u",
 				   index, count);
 	}
 	config_values_free(core);
@@ -85,6 +90,7 @@ int hal_backend_get_info(uint32_t index, const char *const *options,
 	return tried(err);
 }
 
+/* Describe device number index, counted over all backends, in *info. */
 static int device_at(uint32_t index, const char *const *options,
 		     struct hal_device_info *info)
 {
@@ -105,8 +111,8 @@ static int device_at(uint32_t index, const char *const *options,
 		seen += have;
 	}
 	if (err == 0 && !found)
-		err = fail(ERANGE, "device number %u is past the last, of %u", index,
-			   seen);
+		err = fail(ERANGE, "device number %u is past the last: the list has %u",
+			   index, seen);
 	config_values_free(core);
 	config_free(&cfg);
 	return err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target.c - what a target names: a backend, a device number, options. */
+/* target.c - parse target strings and probe backends. */
 #include "api/target.h"
 
 #include <ctype.h>
@@ -9,7 +9,6 @@
 
 #include "util/error.h"
 
-/* name[:index][?key=value&...] */
 int target_parse(const char *text, struct target *t)
 {
 	size_t length = strcspn(text, ":?");
@@ -18,7 +17,9 @@ int target_parse(const char *text, struct target *t)
 	memset(t, 0, sizeof(*t));
 	if (length == 0 || length >= sizeof(t->backend))
 		return fail(EINVAL,
-			    "target \"%s\" is not backend[:index][?key=value&...]", text);
+			    "target \"%s\" is not of the form "
+			    "backend[:index][?key=value&...]",
+			    text);
 	memcpy(t->backend, text, length);
 	if (*p == ':') {
 		char *end;
@@ -90,7 +91,6 @@ const char *backend_reason(const struct backend *b)
 	return text;
 }
 
-/* The backend with the highest score that has a device. */
 int target_best(const struct config *cfg, struct target *t)
 {
 	const struct backend *best = NULL;
@@ -110,7 +110,7 @@ int target_best(const struct config *cfg, struct target *t)
 			best = b;
 			continue;
 		}
-		/* A wrong option is not an absent device. */
+		/* Report a wrong option instead of taking the device for absent. */
 		if (n == -EINVAL && b->err == 0)
 			return n;
 		if (used < sizeof(reasons)) {

@@ -59,7 +59,7 @@ static void all_are_listed(void **state)
 	FAILS(hal_backend_get_info(4, NULL, &b), -ERANGE, "past the last");
 	OK(hal_device_probe(0, NULL, &d));
 	assert_string_equal(d.backend, "ref");
-	FAILS(hal_device_probe(1, NULL, &d), -ERANGE, "past the last, of 1");
+	FAILS(hal_device_probe(1, NULL, &d), -ERANGE, "past the last: the list has 1");
 }
 
 static void the_good_one_opens(void **state)
