@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handles.c - the layers' memory of handles: a hash table whose entries stay when what
- * they stand for has gone, so that a second use can be told from a foreign one. */
+/* handles.c - a hash table of the handles that layers know.  The entry of a destroyed
+ * object stays, so that its handle can be distinguished from one of another device. */
 #include "layers/layers.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ void handles_fini(struct handles *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* Fibonacci hashing; Knuth, The Art of Computer Programming, volume 3, 6.4. */
+/* Fibonacci hashing: Knuth, The Art of Computer Programming, volume 3, section 6.4. */
 static uint32_t handle_slot(uint32_t kind, uint64_t key, uint32_t slot_count)
 {
 	uint64_t h = (key + kind) * UINT64_C(0x9e3779b97f4a7c15);
@@ -55,7 +55,7 @@ struct handle *handles_find(const struct handles *t, uint32_t kind, uint64_t key
 	return h;
 }
 
-/* Longer chains are what happens when there is no memory for it. */
+/* Double the number of slots.  Without memory for that, chains only become longer. */
 static void grow(struct handles *t)
 {
 	uint32_t slot_count = t->slot_count * 2;
@@ -104,7 +104,7 @@ struct handle *handles_add(struct handles *t, uint32_t kind, uint64_t key)
 		t->slots[at] = h;
 		t->count++;
 	}
-	/* The same address again is somebody else. */
+	/* A backend may reuse the address of a destroyed object for a new one. */
 	next = h->next;
 	memset(h, 0, t->bytes);
 	h->next = next;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers.c - the table that a device with layers has, and how they are put on. */
+/*
+ * layers.c - the backend table of a device with layers.
+ *
+ * Each function of this table calls before() of the layers in order, then the backend,
+ * then after() of the layers in reverse order.
+ */
 #include "layers/layers.h"
 
 #include <errno.h>
@@ -10,17 +15,18 @@
 #include "util/compiler.h"
 #include "util/error.h"
 
-/* The first is next to the core. */
-static const struct layer_type *const types[] = {
+/* In order from the core to the backend. */
+static const struct layer_type *const layer_types[] = {
 	&layer_trace,
 	&layer_validate,
 	&layer_fault,
 };
 
-/* ---- calls ------------------------------------------------------------------------ */
+/* ---- operations ------------------------------------------------------------------- */
 
-/* Down to the first layer that refuses; how many let it pass. */
-static uint32_t down(struct layers *l, struct layer_call *c)
+/* Call before() of the layers up to the first that refuses.  Return how many let c
+ * pass. */
+static uint32_t run_before(struct layers *l, struct layer_call *c)
 {
 	uint32_t i;
 
@@ -37,7 +43,8 @@ static uint32_t down(struct layers *l, struct layer_call *c)
 	return i;
 }
 
-static int up(struct layers *l, struct layer_call *c, uint32_t passed)
+/* Call after() of the layers that let c pass; return the result of c. */
+static int run_after(struct layers *l, struct layer_call *c, uint32_t passed)
 {
 	pthread_mutex_lock(&l->lock);
 	while (passed-- > 0)
@@ -46,28 +53,29 @@ static int up(struct layers *l, struct layer_call *c, uint32_t passed)
 	return (int)c->result;
 }
 
-/* c through the layers, around what makes its result. */
+/* Pass c through the layers and evaluate real, the call of the backend, if all of them
+ * let it pass. */
 #define THROUGH(l, c, real)                                                              \
 	__extension__({                                                                  \
-		uint32_t passed_ = down((l), &(c));                                      \
+		uint32_t passed_ = run_before((l), &(c));                                \
                                                                                          \
 		if (passed_ == (l)->count)                                               \
 			(c).result = (real);                                             \
-		up((l), &(c), passed_);                                                  \
+		run_after((l), &(c), passed_);                                           \
 	})
-#define OF(l, name)  ((l)->real->cold.name)
-#define HOT(l, name) ((l)->real->hot.name)
+#define REAL(l, name)     ((l)->real->cold.name)
+#define REAL_HOT(l, name) ((l)->real->hot.name)
 
 static void call_close(void *dev)
 {
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_close};
-	uint32_t passed = down(l, &c);
+	uint32_t passed = run_before(l, &c);
 
-	/* Whatever they think of it. */
-	OF(l, close)(l->bk);
+	/* Closed even if a layer has found an error. */
+	REAL(l, close)(l->bk);
 	c.result = 0;
-	(void)up(l, &c, passed);
+	(void)run_after(l, &c, passed);
 }
 
 static int call_get_info(void *dev, struct hal_device_info *info)
@@ -75,7 +83,7 @@ static int call_get_info(void *dev, struct hal_device_info *info)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_get_info, .info = info};
 
-	return THROUGH(l, c, OF(l, get_info)(l->bk, info));
+	return THROUGH(l, c, REAL(l, get_info)(l->bk, info));
 }
 
 static int call_partition_create(void *dev, const struct hal_bk_partition_desc *desc,
@@ -84,7 +92,7 @@ static int call_partition_create(void *dev, const struct hal_bk_partition_desc *
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_partition_create, .desc = desc, .out = part};
 
-	return THROUGH(l, c, OF(l, partition_create)(l->bk, desc, part));
+	return THROUGH(l, c, REAL(l, partition_create)(l->bk, desc, part));
 }
 
 static int call_partition_destroy(void *dev, void *part)
@@ -92,7 +100,7 @@ static int call_partition_destroy(void *dev, void *part)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_partition_destroy, .part = part};
 
-	return THROUGH(l, c, OF(l, partition_destroy)(l->bk, part));
+	return THROUGH(l, c, REAL(l, partition_destroy)(l->bk, part));
 }
 
 static int call_queue_create(void *dev, void *part, int32_t priority, void **queue)
@@ -103,7 +111,7 @@ static int call_queue_create(void *dev, void *part, int32_t priority, void **que
 			       .priority = priority,
 			       .out = queue};
 
-	return THROUGH(l, c, OF(l, queue_create)(l->bk, part, priority, queue));
+	return THROUGH(l, c, REAL(l, queue_create)(l->bk, part, priority, queue));
 }
 
 static int call_queue_destroy(void *dev, void *queue)
@@ -111,7 +119,7 @@ static int call_queue_destroy(void *dev, void *queue)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_queue_destroy, .queue = queue};
 
-	return THROUGH(l, c, OF(l, queue_destroy)(l->bk, queue));
+	return THROUGH(l, c, REAL(l, queue_destroy)(l->bk, queue));
 }
 
 static int call_mem_alloc(void *dev, void *part, uint64_t bytes,
@@ -125,7 +133,7 @@ static int call_mem_alloc(void *dev, void *part, uint64_t bytes,
 			       .flags = flags,
 			       .out = mem};
 
-	return THROUGH(l, c, OF(l, mem_alloc)(l->bk, part, bytes, colors, flags, mem));
+	return THROUGH(l, c, REAL(l, mem_alloc)(l->bk, part, bytes, colors, flags, mem));
 }
 
 static int call_mem_free(void *dev, void *mem)
@@ -133,7 +141,7 @@ static int call_mem_free(void *dev, void *mem)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_free, .mem = mem};
 
-	return THROUGH(l, c, OF(l, mem_free)(l->bk, mem));
+	return THROUGH(l, c, REAL(l, mem_free)(l->bk, mem));
 }
 
 static int call_mem_write(void *dev, void *mem, uint64_t offset, const void *data,
@@ -146,7 +154,7 @@ static int call_mem_write(void *dev, void *mem, uint64_t offset, const void *dat
 			       .data = data,
 			       .bytes = bytes};
 
-	return THROUGH(l, c, OF(l, mem_write)(l->bk, mem, offset, data, bytes));
+	return THROUGH(l, c, REAL(l, mem_write)(l->bk, mem, offset, data, bytes));
 }
 
 static int call_mem_read(void *dev, void *mem, uint64_t offset, void *data,
@@ -159,7 +167,7 @@ static int call_mem_read(void *dev, void *mem, uint64_t offset, void *data,
 			       .data = data,
 			       .bytes = bytes};
 
-	return THROUGH(l, c, OF(l, mem_read)(l->bk, mem, offset, data, bytes));
+	return THROUGH(l, c, REAL(l, mem_read)(l->bk, mem, offset, data, bytes));
 }
 
 static int call_mem_map(void *dev, void *mem, void **address)
@@ -167,7 +175,7 @@ static int call_mem_map(void *dev, void *mem, void **address)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_map, .mem = mem, .out = address};
 
-	return THROUGH(l, c, OF(l, mem_map)(l->bk, mem, address));
+	return THROUGH(l, c, REAL(l, mem_map)(l->bk, mem, address));
 }
 
 static int call_mem_unmap(void *dev, void *mem)
@@ -175,7 +183,7 @@ static int call_mem_unmap(void *dev, void *mem)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_unmap, .mem = mem};
 
-	return THROUGH(l, c, OF(l, mem_unmap)(l->bk, mem));
+	return THROUGH(l, c, REAL(l, mem_unmap)(l->bk, mem));
 }
 
 static int call_program_load(void *dev, const void *image, size_t size, void **prog)
@@ -184,7 +192,7 @@ static int call_program_load(void *dev, const void *image, size_t size, void **p
 	struct layer_call c = {
 		.op = CALL_program_load, .data = image, .bytes = size, .out = prog};
 
-	return THROUGH(l, c, OF(l, program_load)(l->bk, image, size, prog));
+	return THROUGH(l, c, REAL(l, program_load)(l->bk, image, size, prog));
 }
 
 static int call_program_unload(void *dev, void *prog)
@@ -192,7 +200,7 @@ static int call_program_unload(void *dev, void *prog)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_program_unload, .prog = prog};
 
-	return THROUGH(l, c, OF(l, program_unload)(l->bk, prog));
+	return THROUGH(l, c, REAL(l, program_unload)(l->bk, prog));
 }
 
 static int call_kernel_get(void *dev, void *prog, uint32_t index,
@@ -205,7 +213,7 @@ static int call_kernel_get(void *dev, void *prog, uint32_t index,
 			       .kernel = info,
 			       .out = kernel};
 
-	return THROUGH(l, c, OF(l, kernel_get)(l->bk, prog, index, info, kernel));
+	return THROUGH(l, c, REAL(l, kernel_get)(l->bk, prog, index, info, kernel));
 }
 
 static int call_program_bind(void *dev, void *prog, void *part, uint64_t *bytes)
@@ -216,7 +224,7 @@ static int call_program_bind(void *dev, void *prog, void *part, uint64_t *bytes)
 			       .part = part,
 			       .bound_bytes = bytes};
 
-	return THROUGH(l, c, OF(l, program_bind)(l->bk, prog, part, bytes));
+	return THROUGH(l, c, REAL(l, program_bind)(l->bk, prog, part, bytes));
 }
 
 static int call_program_unbind(void *dev, void *prog, void *part)
@@ -224,7 +232,7 @@ static int call_program_unbind(void *dev, void *prog, void *part)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_program_unbind, .prog = prog, .part = part};
 
-	return THROUGH(l, c, OF(l, program_unbind)(l->bk, prog, part));
+	return THROUGH(l, c, REAL(l, program_unbind)(l->bk, prog, part));
 }
 
 static int call_mem_swap(void *dev, void *mem, void *other)
@@ -232,7 +240,7 @@ static int call_mem_swap(void *dev, void *mem, void *other)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_swap, .mem = mem, .other = other};
 
-	return THROUGH(l, c, OF(l, mem_swap)(l->bk, mem, other));
+	return THROUGH(l, c, REAL(l, mem_swap)(l->bk, mem, other));
 }
 
 static int call_partition_widen(void *dev, void *part, uint32_t wide)
@@ -240,7 +248,7 @@ static int call_partition_widen(void *dev, void *part, uint32_t wide)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_partition_widen, .part = part, .index = wide};
 
-	return THROUGH(l, c, OF(l, partition_widen)(l->bk, part, wide));
+	return THROUGH(l, c, REAL(l, partition_widen)(l->bk, part, wide));
 }
 
 static int call_mem_out(void *dev, void *mem)
@@ -248,7 +256,7 @@ static int call_mem_out(void *dev, void *mem)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_out, .mem = mem};
 
-	return THROUGH(l, c, OF(l, mem_out)(l->bk, mem));
+	return THROUGH(l, c, REAL(l, mem_out)(l->bk, mem));
 }
 
 static int call_mem_in(void *dev, void *mem, const struct hal_bk_colors *colors)
@@ -256,7 +264,7 @@ static int call_mem_in(void *dev, void *mem, const struct hal_bk_colors *colors)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_in, .mem = mem, .colors = colors};
 
-	return THROUGH(l, c, OF(l, mem_in)(l->bk, mem, colors));
+	return THROUGH(l, c, REAL(l, mem_in)(l->bk, mem, colors));
 }
 
 static int call_mem_clear(void *dev, void *mem)
@@ -264,7 +272,7 @@ static int call_mem_clear(void *dev, void *mem)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_clear, .mem = mem};
 
-	return THROUGH(l, c, OF(l, mem_clear)(l->bk, mem));
+	return THROUGH(l, c, REAL(l, mem_clear)(l->bk, mem));
 }
 
 static int call_colors_set(void *dev, const struct hal_bk_color_map *map)
@@ -272,7 +280,7 @@ static int call_colors_set(void *dev, const struct hal_bk_color_map *map)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_colors_set, .index = map->colors};
 
-	return THROUGH(l, c, OF(l, colors_set)(l->bk, map));
+	return THROUGH(l, c, REAL(l, colors_set)(l->bk, map));
 }
 
 static const void *call_extension(void *dev, const char *name)
@@ -280,13 +288,13 @@ static const void *call_extension(void *dev, const char *name)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_extension, .name = name};
 	const void *table = NULL;
-	uint32_t passed = down(l, &c);
+	uint32_t passed = run_before(l, &c);
 
 	if (passed == l->count) {
-		table = OF(l, extension)(l->bk, name);
+		table = REAL(l, extension)(l->bk, name);
 		c.result = table != NULL;
 	}
-	(void)up(l, &c, passed);
+	(void)run_after(l, &c, passed);
 	return table;
 }
 
@@ -295,7 +303,7 @@ static uint32_t call_isolation(void *dev, const struct hal_bk_partition_desc *de
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_isolation, .desc = desc};
 
-	return (uint32_t)THROUGH(l, c, OF(l, isolation)(l->bk, desc));
+	return (uint32_t)THROUGH(l, c, REAL(l, isolation)(l->bk, desc));
 }
 
 static int call_counters(void *dev, struct hal_bk_counter *out, uint32_t max,
@@ -304,7 +312,7 @@ static int call_counters(void *dev, struct hal_bk_counter *out, uint32_t max,
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_counters, .counters = out, .max = max};
 
-	return THROUGH(l, c, OF(l, counters)(l->bk, out, max, at_ns));
+	return THROUGH(l, c, REAL(l, counters)(l->bk, out, max, at_ns));
 }
 
 static int call_submit(void *dev, void *queue, const struct hal_bk_cmd *cmd)
@@ -312,7 +320,7 @@ static int call_submit(void *dev, void *queue, const struct hal_bk_cmd *cmd)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_submit, .queue = queue, .cmd = cmd};
 
-	return THROUGH(l, c, HOT(l, submit)(l->bk, queue, cmd));
+	return THROUGH(l, c, REAL_HOT(l, submit)(l->bk, queue, cmd));
 }
 
 static int call_poll(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)
@@ -321,7 +329,7 @@ static int call_poll(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint
 	struct layer_call c = {
 		.op = CALL_poll, .until_ns = until_ns, .events = ev, .max = max};
 
-	return THROUGH(l, c, HOT(l, poll)(l->bk, until_ns, ev, max));
+	return THROUGH(l, c, REAL_HOT(l, poll)(l->bk, until_ns, ev, max));
 }
 
 static uint64_t call_now(void *dev)
@@ -329,17 +337,18 @@ static uint64_t call_now(void *dev)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_now};
 	unsigned long long reported = atomic_load(&l->reported_ns);
-	uint64_t now = HOT(l, now)(l->bk);
+	uint64_t now = REAL_HOT(l, now)(l->bk);
 	uint32_t passed;
 
-	/* Any thread asks; what others have been told meanwhile may be later. */
+	/* Layers compare now with times returned before this call only: a concurrent call
+	 * may return a later time. */
 	c.until_ns = reported;
 	while (reported < now &&
 	       !atomic_compare_exchange_weak(&l->reported_ns, &reported, now))
 		;
-	passed = down(l, &c);
+	passed = run_before(l, &c);
 	c.result = (int64_t)now;
-	(void)up(l, &c, passed);
+	(void)run_after(l, &c, passed);
 	return now;
 }
 
@@ -349,7 +358,7 @@ static int call_suspend(void *dev, void *queue, uint32_t mode, uint64_t cookie)
 	struct layer_call c = {
 		.op = CALL_suspend, .queue = queue, .mode = mode, .cookie = cookie};
 
-	return THROUGH(l, c, HOT(l, suspend)(l->bk, queue, mode, cookie));
+	return THROUGH(l, c, REAL_HOT(l, suspend)(l->bk, queue, mode, cookie));
 }
 
 static int call_resume(void *dev, void *queue)
@@ -357,7 +366,7 @@ static int call_resume(void *dev, void *queue)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_resume, .queue = queue};
 
-	return THROUGH(l, c, HOT(l, resume)(l->bk, queue));
+	return THROUGH(l, c, REAL_HOT(l, resume)(l->bk, queue));
 }
 
 static int call_resize(void *dev, void *part, const struct hal_bk_partition_desc *desc,
@@ -367,7 +376,7 @@ static int call_resize(void *dev, void *part, const struct hal_bk_partition_desc
 	struct layer_call c = {
 		.op = CALL_resize, .part = part, .desc = desc, .cookie = cookie};
 
-	return THROUGH(l, c, HOT(l, resize)(l->bk, part, desc, cookie));
+	return THROUGH(l, c, REAL_HOT(l, resize)(l->bk, part, desc, cookie));
 }
 
 static int call_event_fd(void *dev)
@@ -375,18 +384,18 @@ static int call_event_fd(void *dev)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_event_fd};
 
-	return THROUGH(l, c, HOT(l, event_fd)(l->bk));
+	return THROUGH(l, c, REAL_HOT(l, event_fd)(l->bk));
 }
 
 static uint64_t call_next(void *dev)
 {
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_next};
-	uint32_t passed = down(l, &c);
-	uint64_t next = passed == l->count ? HOT(l, next)(l->bk) : 0;
+	uint32_t passed = run_before(l, &c);
+	uint64_t next = passed == l->count ? REAL_HOT(l, next)(l->bk) : 0;
 
 	c.result = (int64_t)next;
-	(void)up(l, &c, passed);
+	(void)run_after(l, &c, passed);
 	return next;
 }
 
@@ -394,11 +403,11 @@ static void call_doorbell(void *dev)
 {
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_doorbell};
-	uint32_t passed = down(l, &c);
+	uint32_t passed = run_before(l, &c);
 
-	HOT(l, doorbell)(l->bk);
+	REAL_HOT(l, doorbell)(l->bk);
 	c.result = 0;
-	(void)up(l, &c, passed);
+	(void)run_after(l, &c, passed);
 }
 
 static int call_limit(void *dev, void *part, uint64_t bytes, uint64_t window_ns)
@@ -407,7 +416,7 @@ static int call_limit(void *dev, void *part, uint64_t bytes, uint64_t window_ns)
 	struct layer_call c = {
 		.op = CALL_limit, .part = part, .bytes = bytes, .until_ns = window_ns};
 
-	return THROUGH(l, c, HOT(l, limit)(l->bk, part, bytes, window_ns));
+	return THROUGH(l, c, REAL_HOT(l, limit)(l->bk, part, bytes, window_ns));
 }
 
 static const struct hal_bk_cold call_cold = {
@@ -452,13 +461,13 @@ static const struct hal_bk_hot call_hot = {
 	.limit = call_limit,
 };
 
-/* ---- on and off ------------------------------------------------------------------- */
+/* ---- opening and closing ---------------------------------------------------------- */
 
 static int layers_destroy(struct layers *l)
 {
 	int err = 0;
 
-	/* The one next to the core has the last word. */
+	/* The verdict of the layer nearest to the core wins. */
 	while (l->count-- > 0) {
 		int e = l->at[l->count].type->destroy(l->at[l->count].state);
 
@@ -483,7 +492,7 @@ static int layers_create(struct hal_device *dev, const struct backend *b,
 	l->table = b->table;
 	l->table.cold = call_cold;
 	l->table.hot = call_hot;
-	/* Whether there is one is an answer, too. */
+	/* The core tests whether these optional operations are NULL. */
 	if (l->real->cold.isolation == NULL)
 		l->table.cold.isolation = NULL;
 	if (l->real->cold.counters == NULL)
@@ -494,9 +503,9 @@ static int layers_create(struct hal_device *dev, const struct backend *b,
 		l->table.hot.next = NULL;
 	if (l->real->hot.doorbell == NULL)
 		l->table.hot.doorbell = NULL;
-	for (size_t i = 0; i < ARRAY_LENGTH(types); i++) {
+	for (size_t i = 0; i < ARRAY_LENGTH(layer_types); i++) {
 		void *state = NULL;
-		int err = types[i]->create(l, cfg, &state);
+		int err = layer_types[i]->create(l, cfg, &state);
 
 		if (err != 0) {
 			(void)layers_destroy(l);
@@ -504,7 +513,7 @@ static int layers_create(struct hal_device *dev, const struct backend *b,
 		}
 		if (state == NULL)
 			continue;
-		l->at[l->count].type = types[i];
+		l->at[l->count].type = layer_types[i];
 		l->at[l->count++].state = state;
 	}
 	if (l->count == 0)
@@ -538,15 +547,15 @@ int layers_open(struct hal_device *dev, const struct config *config,
 	*out = l;
 	dev->table = &l->table;
 	c.out = &l->bk;
-	passed = down(l, &c);
+	passed = run_before(l, &c);
 	if (passed == l->count) {
-		c.result = OF(l, open)(bk_cfg, index, &l->bk);
+		c.result = REAL(l, open)(bk_cfg, index, &l->bk);
 		opened = c.result == 0;
 	}
-	err = up(l, &c, passed);
+	err = run_after(l, &c, passed);
 	if (err != 0) {
 		if (opened && l->bk != NULL)
-			OF(l, close)(l->bk);
+			REAL(l, close)(l->bk);
 		l->bk = NULL;
 		return err;
 	}

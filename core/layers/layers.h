@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layers.h - what can be put between the core and a backend: each layer sees every call
- * on its way down and on its way back.
+ * layers.h - optional layers between the core and a backend: trace, validate and fault.
  *
  *   core -> trace -> validate -> fault -> backend
  *
- * A device without layers calls its backend's own table: nothing here is on its way.
- * With one, layers.c gives the core a table of its own, made of one function an
- * operation, which fills a struct layer_call and asks each layer in turn.  What the
- * backend does beside the engine is asked for by other threads, so layers have a lock:
- * not over the backend's operation, but it may make the engine wait a moment, as nothing
- * else does.
+ * Each layer sees every call of an operation twice: before the backend executes it and
+ * after it has returned.  A device without layers calls the backend's own table, so
+ * layers that are off cost nothing.  A device with layers calls a table made by layers.c,
+ * whose functions fill a struct layer_call and pass it to each layer.
+ *
+ * Application threads may call the backend concurrently with the engine.  A mutex
+ * therefore guards the state of the layers.  It is released while the backend executes
+ * the operation.  The engine may wait for this mutex for a moment; without layers it
+ * never waits for a lock.
  */
 #ifndef HAL_CORE_LAYERS_H
 #define HAL_CORE_LAYERS_H
@@ -25,7 +27,7 @@
 #include "config/registry.h"
 #include "loop/device.h"
 
-/* Every operation that has a device, in the order of hal/backend.h. */
+/* The operations that take a device as argument, in the order of hal/backend.h. */
 #define LAYER_OPS(X)                                                                     \
 	X(open)                                                                          \
 	X(close)                                                                         \
@@ -74,54 +76,57 @@ enum layer_op {
 
 extern const char *const layer_op_names[LAYER_OP_COUNT];
 
-/* One call.  What the operation does not have is 0. */
+/* A call of an operation.  Fields that the operation does not use are 0. */
 struct layer_call {
 	enum layer_op op;
 	int32_t priority;
+	/* index: also partition_widen's `wide`, and colors_set's number of colours. */
 	uint32_t index, flags, mode, max;
-	/* What it is about, and the partition it belongs to. */
+	/* The backend's handles that were passed. */
 	void *part, *queue, *mem, *other, *prog;
-	/* until_ns: also limit's window, and the latest time that was told before a now.
-	 */
+	/* until_ns: of poll.  Of limit: the window.  Of now: the latest time that any
+	 * thread had been given before the call. */
 	uint64_t bytes, offset, cookie, until_ns;
 	const struct hal_bk_colors *colors; /* of mem_alloc, mem_in */
 	const struct hal_bk_partition_desc *desc;
 	const struct hal_bk_cmd *cmd;
 	const void *data; /* of mem_write, mem_read, program_load */
 	const char *name; /* of extension */
-	/* Where its answers are. */
+	/* The caller's memory for results. */
 	void **out;
 	struct hal_device_info *info;
 	struct hal_bk_kernel_info *kernel;
 	struct hal_bk_event *events;
 	struct hal_bk_counter *counters;
 	uint64_t *bound_bytes;
-	int64_t result; /* 0, -errno, a count, a time */
+	int64_t result; /* 0, -errno, a count or a time */
 };
 
 struct layers;
 
 struct layer_type {
 	const char *name;
-	/* Makes *state when the options ask for it, else leaves it NULL. */
+	/* Create the layer's state if the options enable the layer; otherwise leave
+	 * *state NULL. */
 	int (*create)(struct layers *l, const struct hal_bk_config *cfg, void **state);
-	/* 0, or what was wrong while it was there. */
+	/* Free the state; return 0, or -errno for the problems that the layer found. */
 	int (*destroy)(void *state);
-	/* Not 0: the call goes no further and answers that; fail() has been called. */
+	/* Inspect c.  A result other than 0 is returned to the core without calling the
+	 * backend; the layer has then called fail(). */
 	int (*before)(void *state, const struct layer_call *c);
-	/* May change the result.  Only of calls that before() let pass. */
+	/* Inspect, and maybe change, the result of a call that before() let pass. */
 	void (*after)(void *state, struct layer_call *c);
 };
 
 extern const struct layer_type layer_trace, layer_validate, layer_fault;
 
 struct layers {
-	struct hal_backend table; /* what the core calls */
+	struct hal_backend table; /* called by the core */
 	const struct hal_backend *real;
 	void *bk; /* the backend's device */
 	const struct hal_device *dev;
-	pthread_mutex_t lock;      /* of the layers' states */
-	atomic_ullong reported_ns; /* the latest time that anybody has been told */
+	pthread_mutex_t lock;      /* guards the states */
+	atomic_ullong reported_ns; /* latest time that any thread has been given */
 	uint32_t count;
 	struct {
 		const struct layer_type *type;
@@ -129,30 +134,32 @@ struct layers {
 	} at[3];
 };
 
-/* Opens device index of b into dev->bk, through the layers that config asks for: *out, or
- * NULL; and has dev->table call them. */
+/* Open device number index of backend b, with the layers that config enables.  Set
+ * dev->bk, dev->table and *out; *out is NULL if no layer is enabled.  Return 0 or
+ * -errno. */
 int layers_open(struct hal_device *dev, const struct config *config,
 		const struct backend *b, const struct hal_bk_config *bk_cfg,
 		uint32_t index, struct layers **out);
-/* Takes them off; 0, or what they found wrong. */
+/* Free the layers; return 0, or -errno for the problems that they found. */
 int layers_close(struct layers *l);
-/* The backend's own handle of bk, that of a device with these layers. */
+/* Return the backend's own handle of a device whose handle with layers l is bk. */
 void *layers_native(const struct layers *l, void *bk);
-/* What a layer knows to be alive, and where it was made; else "". */
+/* Write into text which objects are alive and which code created them, for hal_close's
+ * -EBUSY.  Text is empty without layer validate. */
 void layers_living(struct layers *l, char *text, size_t size);
 
-/* Validate's part of hal_close's -EBUSY: what is alive and where it was made. */
+/* Write that text if layer validate is among l. */
 void validate_living(const struct layers *l, char *text, size_t size);
 
-/* ---- handles.c: what a backend gave, by address ----------------------------------- */
+/* ---- handles.c: a table of the handles and cookies that layers know --------------- */
 
-/* First member of what is kept for one. */
+/* First member of an entry. */
 struct handle {
 	struct handle *next;
-	uint64_t key;
+	uint64_t key; /* address or cookie */
 	uint32_t kind;
-	uint32_t id; /* counted from 0, a kind */
-	bool alive;
+	uint32_t id; /* number of the object, from 0 for each kind */
+	bool alive;  /* false: destroyed; the entry stays */
 };
 
 #define HANDLE_KINDS 8
@@ -160,18 +167,19 @@ struct handle {
 struct handles {
 	struct handle **slots;
 	uint32_t slot_count, count;
-	size_t bytes; /* of an entry */
-	struct handle *spare;
+	size_t bytes;         /* size of an entry */
+	struct handle *spare; /* for the next handles_add; or NULL */
 	uint32_t next_id[HANDLE_KINDS];
 };
 
 int handles_init(struct handles *t, size_t bytes);
 void handles_fini(struct handles *t);
-/* Alive or not; NULL: there never was one. */
+/* Return the entry of key, alive or destroyed; NULL if there has never been one. */
 struct handle *handles_find(const struct handles *t, uint32_t kind, uint64_t key);
-/* The next handles_add will not want for memory. */
+/* Allocate the memory of the next handles_add, which cannot fail then.  -ENOMEM. */
 int handles_reserve(struct handles *t);
-/* Alive, with a number of its own, all else 0; NULL: no memory. */
+/* Add a live entry with a new number and all other fields 0; reuse a destroyed entry of
+ * the same key.  NULL: no memory. */
 struct handle *handles_add(struct handles *t, uint32_t kind, uint64_t key);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - the operations of a backend, as options and texts name them. */
+/* names.c - names of a backend's operations, for options and messages. */
 #include "layers/layers.h"
 
 const char *const layer_op_names[LAYER_OP_COUNT] = {
