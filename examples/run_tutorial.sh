@@ -36,4 +36,4 @@ HAL_LAYERS_FAULT=submit:1:EIO "$@" "$dir/tutorial.conf" <<<12 >"$scratch/out" 2>
 	fail "exit status $? when commands fail"
 grep -q '^12 -> error: Input/output error$' "$scratch/out" || fail "the answer is not an error"
 said 'tutorial: a job: Input/output error'
-said 'tutorial: batch ends with [0-9]+ jobs left: .*injected: call [0-9]+ of submit answers EIO'
+said 'tutorial: batch ends with [0-9]+ jobs left: .*injected: call [0-9]+ of submit returns EIO'

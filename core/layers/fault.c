@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fault.c - the layer that makes every n-th call of an operation fail, so that what
- * happens then can be tested on a device that works.
+ * fault.c - layer fault: make every N-th call of an operation fail, to test error paths
+ * on a device that works.
  *
- * "submit:5:EIO,mem_alloc:3:ENOSPC" - calls are counted from 1, a rule each; the same
- * calls fail in the same way.  A call that fails is not made, but for the operations
- * whose result the core has no use for: those are made and then answered with the error.
+ * An option like "submit:5:EIO,mem_alloc:3:ENOSPC" has one rule per operation and errno.
+ * Each rule counts the calls of its operation from 1, so that the same calls fail in each
+ * run.  A call that fails does not reach the backend.  Exceptions are the operations that
+ * the core never repeats (op_errors.forwarded): the backend executes them, and the layer
+ * returns the error afterwards.
+ *
+ * The layer counts the events that the device owes, for two reasons.  An idle device must
+ * not return -EAGAIN, and after an injected failure of poll the device must become idle.
  */
 #include "layers/layers.h"
 
@@ -18,10 +23,10 @@
 
 #define RULES_MAX 32
 
-/* What an operation may answer; those without a row have no errors. */
+/* The errnos that an operation may return.  Operations without a row cannot fail. */
 struct op_errors {
 	enum layer_op op;
-	bool made; /* the call is made all the same */
+	bool forwarded; /* the backend is called before the error is returned */
 	int errs[6];
 };
 
@@ -60,34 +65,34 @@ static const struct op_errors op_errors[] = {
 };
 
 struct rule {
-	const struct op_errors *of;
+	const struct op_errors *errors;
 	int err;
 	uint64_t every, calls;
 };
 
 enum kind { QUEUE, COMMAND, STOP };
 
-/* A queue; and by their cookies, its commands and what suspends it. */
-struct at_device {
+/* A queue, found by its handle; or a command or suspend, found by its cookie. */
+struct device_object {
 	struct handle h;
-	struct at_device *queue;
-	uint32_t commands; /* that the device has of a queue */
-	uint32_t frozen;   /* those, while FOLD or SAVE holds it: none of them ends */
+	struct device_object *queue; /* of a command or suspend */
+	uint32_t commands;           /* of a queue: commands on the device */
+	uint32_t frozen; /* of a suspended queue: its commands, which do not complete */
 };
 
 struct fault {
 	const struct layers *layers;
 	uint32_t count;
-	bool lost;     /* poll has failed: nothing begins any more */
-	uint64_t owed; /* events of the device that are to come */
+	bool lost;     /* an injected failure of poll has lost the device */
+	uint64_t owed; /* events that the device has yet to report */
 	struct handles handles;
 	struct rule rules[RULES_MAX];
-	const struct rule *due; /* of the call that is being made */
+	const struct rule *due; /* the rule that makes the current call fail; or NULL */
 };
 
 /* ---- rules ------------------------------------------------------------------------ */
 
-/* ENOTSUP has two names. */
+/* ENOTSUP and EOPNOTSUPP are the same number; the backend interface uses ENOTSUP. */
 static const char *err_name(int err)
 {
 	return err == ENOTSUP ? "ENOTSUP" : strerrorname_np(err);
@@ -101,6 +106,7 @@ static const struct op_errors *find_op(const char *name)
 	return NULL;
 }
 
+/* Write the names of the operations that can fail into text. */
 static void list_ops(char *text, size_t size)
 {
 	size_t used = 0;
@@ -112,7 +118,8 @@ static void list_ops(char *text, size_t size)
 	}
 }
 
-/* The names of its errors; *err is that of name, 0 when it is none of them. */
+/* Set *err to the errno called name, or to 0 if it is not one of `of`.  Write the names
+ * of all errnos of `of` into text. */
 static void find_err(const struct op_errors *of, const char *name, int *err, char *text,
 		     size_t size)
 {
@@ -129,7 +136,7 @@ static void find_err(const struct op_errors *of, const char *name, int *err, cha
 	}
 }
 
-/* OPERATION:N:ERRNO, which it cuts up. */
+/* Parse OPERATION:N:ERRNO; modifies text. */
 static int rule_parse(char *text, struct rule *r)
 {
 	char known[400] = "";
@@ -143,20 +150,24 @@ static int rule_parse(char *text, struct rule *r)
 			    "[layers] fault: \"%s\" is not OPERATION:N:ERRNO, as in "
 			    "submit:5:EIO",
 			    op);
-	r->of = find_op(op);
-	if (r->of == NULL) {
+	r->errors = find_op(op);
+	if (r->errors == NULL) {
 		list_ops(known, sizeof(known));
 		return fail(EINVAL,
-			    "[layers] fault: no operation %s can fail; there are%s", op,
-			    known);
+			    "[layers] fault: operation \"%s\" cannot be made to fail; "
+			    "choose one "
+			    "of%s",
+			    op, known);
 	}
 	r->every = strtoull(every, &end, 10);
 	if (every[0] < '0' || every[0] > '9' || *end != '\0' || r->every == 0)
-		return fail(EINVAL, "[layers] fault: %s: \"%s\" is not a count from 1",
+		return fail(EINVAL,
+			    "[layers] fault: %s: \"%s\" is not an integer of 1 or more",
 			    op, every);
-	find_err(r->of, rest, &r->err, known, sizeof(known));
+	find_err(r->errors, rest, &r->err, known, sizeof(known));
 	if (r->err == 0)
-		return fail(EINVAL, "[layers] fault: %s does not answer \"%s\", but%s",
+		return fail(EINVAL,
+			    "[layers] fault: %s cannot return \"%s\"; choose one of%s",
 			    op, rest, known);
 	return 0;
 }
@@ -186,7 +197,7 @@ static int fault_create(struct layers *l, const struct hal_bk_config *cfg, void 
 		goto out;
 	}
 	f->layers = l;
-	if (handles_init(&f->handles, sizeof(struct at_device)) != 0) {
+	if (handles_init(&f->handles, sizeof(struct device_object)) != 0) {
 		err = fail(ENOMEM, "no memory for layer fault");
 		goto out;
 	}
@@ -207,25 +218,27 @@ out:
 	return err;
 }
 
-/* ---- what the device owes --------------------------------------------------------- */
+/* ---- events that the device owes -------------------------------------------------- */
 
-static struct at_device *find_device_object(const struct fault *f, enum kind kind,
-					    uint64_t key)
+static struct device_object *find_device_object(const struct fault *f, enum kind kind,
+						uint64_t key)
 {
 	struct handle *h = handles_find(&f->handles, kind, key);
 
-	return h != NULL && h->alive ? container_of(h, struct at_device, h) : NULL;
+	return h != NULL && h->alive ? container_of(h, struct device_object, h) : NULL;
 }
 
-/* before() has made room for it. */
-static struct at_device *add_device_object(struct fault *f, enum kind kind, uint64_t key)
+/* Cannot fail: fault_before() has reserved the entry. */
+static struct device_object *add_device_object(struct fault *f, enum kind kind,
+					       uint64_t key)
 {
-	return container_of(handles_add(&f->handles, kind, key), struct at_device, h);
+	return container_of(handles_add(&f->handles, kind, key), struct device_object, h);
 }
 
-static void begun(struct fault *f, enum kind kind, const struct layer_call *c)
+/* Count a command or suspend that the device has accepted. */
+static void note_started(struct fault *f, enum kind kind, const struct layer_call *c)
 {
-	struct at_device *a =
+	struct device_object *a =
 		add_device_object(f, kind, kind == COMMAND ? c->cmd->cookie : c->cookie);
 
 	a->queue = find_device_object(f, QUEUE, (uintptr_t)c->queue);
@@ -233,33 +246,35 @@ static void begun(struct fault *f, enum kind kind, const struct layer_call *c)
 	f->owed++;
 }
 
-static void thawed(struct fault *f, struct at_device *queue)
+/* Count the events of a resumed queue's commands as owed again. */
+static void note_resumed(struct fault *f, struct device_object *queue)
 {
 	f->owed += queue->frozen;
 	queue->frozen = 0;
 }
 
-static void queue_gone(struct at_device *queue)
+static void note_queue_destroyed(struct device_object *queue)
 {
 	queue->commands = 0;
 	queue->frozen = 0;
 	queue->h.alive = false;
 }
 
-static void told(struct fault *f, const struct hal_bk_event *ev)
+/* Count an event that the device has reported. */
+static void note_event(struct fault *f, const struct hal_bk_event *ev)
 {
-	struct at_device *a = find_device_object(
+	struct device_object *a = find_device_object(
 		f, ev->kind == HAL_BK_DONE ? COMMAND : STOP, ev->cookie);
 
 	f->owed -= f->owed > 0;
 	if (a == NULL)
-		return; /* a move */
+		return; /* the end of a move; moves have no entry */
 	a->h.alive = false;
 	if (ev->kind == HAL_BK_DONE) {
 		a->queue->commands--;
 		return;
 	}
-	/* Of what it has still, nothing is to come until it goes on. */
+	/* The commands left on a suspended queue do not complete until it is resumed. */
 	a->queue->frozen = a->queue->commands;
 	f->owed -= a->queue->frozen;
 }
@@ -268,38 +283,41 @@ static void told(struct fault *f, const struct hal_bk_event *ev)
 
 static int inject(const struct rule *r)
 {
-	return fail(r->err, "injected: call %llu of %s answers %s",
-		    (unsigned long long)r->calls, layer_op_names[r->of->op],
+	return fail(r->err, "injected: call %llu of %s returns %s",
+		    (unsigned long long)r->calls, layer_op_names[r->errors->op],
 		    err_name(r->err));
 }
 
-static bool begins(enum layer_op op)
+/* Return whether op is refused after the loss of the device. */
+static bool starts_work(enum layer_op op)
 {
 	return op == CALL_submit || op == CALL_poll || op == CALL_suspend ||
 	       op == CALL_resize;
 }
 
-static bool keeps(enum layer_op op)
+/* Return whether a successful call of op adds an entry to the table. */
+static bool adds_object(enum layer_op op)
 {
 	return op == CALL_queue_create || op == CALL_submit || op == CALL_suspend;
 }
 
-#define ROUNDS_MAX (1u << 20)
+#define POLLS_MAX (1u << 20)
 
-/* The device is lost: nobody will hear of what it is doing, but it does end it, so that
- * it can be given back.  Not for ever: a program may have no end. */
-static void lose(struct fault *f)
+/* Lose the device: poll it until its work has completed and discard the events, so that
+ * its objects can be destroyed.  The number of polls has a limit, because a program may
+ * run forever. */
+static void drain_lost_device(struct fault *f)
 {
 	const struct layers *l = f->layers;
 	struct hal_bk_event ev[16];
 
 	f->lost = true;
-	for (uint32_t i = 0; i < ROUNDS_MAX && f->owed > 0; i++) {
+	for (uint32_t i = 0; i < POLLS_MAX && f->owed > 0; i++) {
 		uint64_t until = l->real->hot.now(l->bk) + 1000000;
 		int n = l->real->hot.poll(l->bk, until, ev, ARRAY_LENGTH(ev));
 
 		for (int k = 0; k < n; k++)
-			told(f, &ev[k]);
+			note_event(f, &ev[k]);
 		if (n < 0)
 			return;
 	}
@@ -310,47 +328,49 @@ static int fault_before(void *state, const struct layer_call *c)
 	struct fault *f = state;
 
 	f->due = NULL;
-	if (f->lost && begins(c->op))
-		return fail(EIO, "injected: the device has been lost by a poll before");
-	if (keeps(c->op) && handles_reserve(&f->handles) != 0)
+	if (f->lost && starts_work(c->op))
+		return fail(EIO,
+			    "injected: an earlier poll failed, so the device is lost");
+	if (adds_object(c->op) && handles_reserve(&f->handles) != 0)
 		return fail(ENOMEM, "no memory for layer fault");
 	for (uint32_t i = 0; i < f->count; i++) {
 		struct rule *r = &f->rules[i];
 
-		if (r->of->op != c->op)
+		if (r->errors->op != c->op)
 			continue;
-		/* A device that has nothing to do is not full: who is told so waits for
-		 * an event that cannot come. */
+		/* An idle device is not full.  If it returned -EAGAIN, the engine would
+		 * wait for an event that never comes. */
 		if (r->err == EAGAIN && f->owed == 0)
 			continue;
 		r->calls++;
 		if (r->calls % r->every == 0 && f->due == NULL)
 			f->due = r;
 	}
-	if (f->due == NULL || f->due->of->made)
+	if (f->due == NULL || f->due->errors->forwarded)
 		return 0;
 	if (c->op == CALL_poll)
-		lose(f);
+		drain_lost_device(f);
 	return inject(f->due);
 }
 
-static void happened(struct fault *f, const struct layer_call *c)
+/* Record the effect of a call that has succeeded. */
+static void note_success(struct fault *f, const struct layer_call *c)
 {
 	switch (c->op) {
 	case CALL_queue_create:
 		(void)add_device_object(f, QUEUE, (uintptr_t)*c->out);
 		break;
 	case CALL_queue_destroy:
-		queue_gone(find_device_object(f, QUEUE, (uintptr_t)c->queue));
+		note_queue_destroyed(find_device_object(f, QUEUE, (uintptr_t)c->queue));
 		break;
 	case CALL_submit:
-		begun(f, COMMAND, c);
+		note_started(f, COMMAND, c);
 		break;
 	case CALL_suspend:
-		begun(f, STOP, c);
+		note_started(f, STOP, c);
 		break;
 	case CALL_resume:
-		thawed(f, find_device_object(f, QUEUE, (uintptr_t)c->queue));
+		note_resumed(f, find_device_object(f, QUEUE, (uintptr_t)c->queue));
 		break;
 	case CALL_resize:
 		f->owed++;
@@ -365,9 +385,9 @@ static void fault_after(void *state, struct layer_call *c)
 	struct fault *f = state;
 
 	for (int64_t i = 0; c->op == CALL_poll && i < c->result; i++)
-		told(f, &c->events[i]);
+		note_event(f, &c->events[i]);
 	if (c->result == 0)
-		happened(f, c);
+		note_success(f, c);
 	if (f->due != NULL)
 		c->result = inject(f->due);
 	f->due = NULL;

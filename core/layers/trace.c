@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.c - the layer that writes down what the core asks of a backend and what that
- * answers: a line of JSON a call, in the order of the calls, with device time.
+ * trace.c - layer trace: write each call of the backend, with its arguments, results and
+ * device time, as one line of JSON.
  *
- * Handles are numbers from 0 in the order they were given, a kind; no address and no host
- * time is written, so that two runs under the virtual clock write the same.  Calls of now
- * and polls that tell of nothing are only counted, in the next line.  docs/layers.md
- * lists the keys.
+ * Handles are written as numbers, counted from 0 for each kind in the order of creation.
+ * Neither addresses nor host times are written, so two runs under the virtual clock write
+ * the same bytes.  Calls of now, and polls without events, are only counted; the next
+ * line has the counts.  docs/layers.md lists the keys.
  */
 #include "layers/layers.h"
 
@@ -23,34 +23,36 @@
 
 #include <yajl/yajl_gen.h>
 
+/* Kinds of handle. */
 enum { NOTHING, PART, QUEUE, MEM, PROG, KERNEL };
 
-struct calls {
+struct call_trace {
 	const struct layers *layers;
 	FILE *file;
 	yajl_gen gen;
 	char *path;
-	bool broken;
-	uint64_t number, polls, nows;
+	bool broken;          /* a write has failed */
+	uint64_t number;      /* of the next line */
+	uint64_t polls, nows; /* calls that were not written since the last line */
 	struct handles handles;
 };
 
-static void print(void *user, const char *text, size_t length)
+static void write_text(void *user, const char *text, size_t length)
 {
-	struct calls *t = user;
+	struct call_trace *t = user;
 
 	if (fwrite(text, 1, length, t->file) != length)
 		t->broken = true;
 }
 
-static void put_call_status(struct calls *t, yajl_gen_status status)
+static void put_call_status(struct call_trace *t, yajl_gen_status status)
 {
 	if (status != yajl_gen_status_ok)
 		t->broken = true;
 }
 
-/* At most size bytes of text. */
-static void put_text(struct calls *t, const char *text, size_t size)
+/* Write text, of at most size bytes, as a JSON string. */
+static void put_text(struct call_trace *t, const char *text, size_t size)
 {
 	char plain[512];
 
@@ -59,13 +61,14 @@ static void put_text(struct calls *t, const char *text, size_t size)
 		t, yajl_gen_string(t->gen, (const unsigned char *)plain, strlen(plain)));
 }
 
-static void put_string(struct calls *t, const char *key, const char *text, size_t size)
+static void put_string(struct call_trace *t, const char *key, const char *text,
+		       size_t size)
 {
 	put_text(t, key, SIZE_MAX);
 	put_text(t, text, size);
 }
 
-static void put_int(struct calls *t, const char *key, int64_t n)
+static void put_int(struct call_trace *t, const char *key, int64_t n)
 {
 	char digits[32];
 
@@ -74,8 +77,8 @@ static void put_int(struct calls *t, const char *key, int64_t n)
 	put_call_status(t, yajl_gen_number(t->gen, digits, strlen(digits)));
 }
 
-/* Masks may have the highest bit. */
-static void put_mask(struct calls *t, const char *key, uint64_t mask)
+/* Write a mask as a hexadecimal string, because JSON readers may round 64-bit numbers. */
+static void put_mask(struct call_trace *t, const char *key, uint64_t mask)
 {
 	char digits[32];
 
@@ -84,7 +87,7 @@ static void put_mask(struct calls *t, const char *key, uint64_t mask)
 	put_text(t, digits, sizeof(digits));
 }
 
-static void put_uint(struct calls *t, const char *key, uint64_t n)
+static void put_uint(struct call_trace *t, const char *key, uint64_t n)
 {
 	char digits[32];
 
@@ -100,34 +103,36 @@ static const char *const kind_names[] = {
 	[PROG] = "program",   [KERNEL] = "kernel",
 };
 
-/* Its number, or -1: the backend never gave it. */
-static int64_t number_of(const struct calls *t, uint32_t kind, const void *handle)
+/* Return the number of a handle; -1 if the backend has never returned that handle. */
+static int64_t handle_number(const struct call_trace *t, uint32_t kind,
+			     const void *handle)
 {
 	const struct handle *h = handles_find(&t->handles, kind, (uintptr_t)handle);
 
 	return h != NULL ? (int64_t)h->id : -1;
 }
 
-static void put_handle(struct calls *t, uint32_t kind, const void *handle)
+static void put_handle(struct call_trace *t, uint32_t kind, const void *handle)
 {
 	if (handle != NULL)
-		put_int(t, kind_names[kind], number_of(t, kind, handle));
+		put_int(t, kind_names[kind], handle_number(t, kind, handle));
 }
 
-static void put_new(struct calls *t, uint32_t kind, const struct layer_call *c)
+/* Give the handle that the call returned a number, and write it. */
+static void put_new(struct call_trace *t, uint32_t kind, const struct layer_call *c)
 {
 	const struct handle *h;
 
 	if (c->result != 0)
 		return;
-	/* Without memory it has no number. */
+	/* -1: there was no memory for the number. */
 	h = handles_add(&t->handles, kind, (uintptr_t)*c->out);
 	put_int(t, "new", h != NULL ? (int64_t)h->id : -1);
 }
 
-/* ---- what the operations have ----------------------------------------------------- */
+/* ---- arguments and results -------------------------------------------------------- */
 
-static void put_desc(struct calls *t, const struct hal_bk_partition_desc *d)
+static void put_desc(struct call_trace *t, const struct hal_bk_partition_desc *d)
 {
 	put_uint(t, "index", d->index);
 	put_uint(t, "units", d->units);
@@ -141,7 +146,8 @@ static void put_desc(struct calls *t, const struct hal_bk_partition_desc *d)
 		put_mask(t, "wide", d->wide_mask);
 }
 
-static void put_place(struct calls *t, const char *key, const void *mem, uint64_t offset)
+static void put_location(struct call_trace *t, const char *key, const void *mem,
+			 uint64_t offset)
 {
 	put_text(t, key, SIZE_MAX);
 	put_call_status(t, yajl_gen_map_open(t->gen));
@@ -150,9 +156,9 @@ static void put_place(struct calls *t, const char *key, const void *mem, uint64_
 	put_call_status(t, yajl_gen_map_close(t->gen));
 }
 
-static void put_launch(struct calls *t, const struct hal_bk_cmd *cmd)
+static void put_launch(struct call_trace *t, const struct hal_bk_cmd *cmd)
 {
-	put_int(t, "kernel", number_of(t, KERNEL, cmd->launch.kernel));
+	put_int(t, "kernel", handle_number(t, KERNEL, cmd->launch.kernel));
 	put_text(t, "groups", SIZE_MAX);
 	put_call_status(t, yajl_gen_array_open(t->gen));
 	for (int i = 0; i < 3; i++)
@@ -173,7 +179,7 @@ static void put_launch(struct calls *t, const struct hal_bk_cmd *cmd)
 	put_call_status(t, yajl_gen_array_close(t->gen));
 }
 
-static void put_command(struct calls *t, const struct hal_bk_cmd *cmd)
+static void put_command(struct call_trace *t, const struct hal_bk_cmd *cmd)
 {
 	static const char *const ops[] = {"nop",  "copy",    "fill",     "launch",
 					  "host", "barrier", "timestamp"};
@@ -186,12 +192,12 @@ static void put_command(struct calls *t, const struct hal_bk_cmd *cmd)
 		put_uint(t, "replayable", 1);
 	switch (cmd->op) {
 	case HAL_OP_COPY:
-		put_place(t, "to", cmd->copy.dst, cmd->copy.dst_offset);
-		put_place(t, "from", cmd->copy.src, cmd->copy.src_offset);
+		put_location(t, "to", cmd->copy.dst, cmd->copy.dst_offset);
+		put_location(t, "from", cmd->copy.src, cmd->copy.src_offset);
 		put_uint(t, "bytes", cmd->copy.bytes);
 		break;
 	case HAL_OP_FILL:
-		put_place(t, "to", cmd->fill.dst, cmd->fill.offset);
+		put_location(t, "to", cmd->fill.dst, cmd->fill.offset);
 		put_uint(t, "bytes", cmd->fill.bytes);
 		put_uint(t, "pattern", cmd->fill.pattern);
 		break;
@@ -199,18 +205,20 @@ static void put_command(struct calls *t, const struct hal_bk_cmd *cmd)
 		put_launch(t, cmd);
 		break;
 	case HAL_OP_TIMESTAMP:
-		put_place(t, "to", cmd->timestamp.dst, cmd->timestamp.offset);
+		put_location(t, "to", cmd->timestamp.dst, cmd->timestamp.offset);
 		break;
 	default:
 		break;
 	}
 }
 
-/* Commands are told apart by a number that their event has, too. */
+/* Kinds of cookie: commands, and suspends or moves (which end with a QUIET event).  Their
+ * events are written with the same number. */
 enum { COMMAND = KERNEL + 1, QUIET };
 
-static void put_cookie(struct calls *t, uint32_t kind, const char *key, uint64_t cookie,
-		       bool fresh)
+/* Write the number of a cookie; fresh: give it a new one. */
+static void put_cookie(struct call_trace *t, uint32_t kind, const char *key,
+		       uint64_t cookie, bool fresh)
 {
 	const struct handle *h = fresh ? handles_add(&t->handles, kind, cookie)
 				       : handles_find(&t->handles, kind, cookie);
@@ -218,7 +226,7 @@ static void put_cookie(struct calls *t, uint32_t kind, const char *key, uint64_t
 	put_int(t, key, h != NULL ? (int64_t)h->id : -1);
 }
 
-static void put_events(struct calls *t, const struct layer_call *c)
+static void put_events(struct call_trace *t, const struct layer_call *c)
 {
 	put_text(t, "events", SIZE_MAX);
 	put_call_status(t, yajl_gen_array_open(t->gen));
@@ -243,7 +251,7 @@ static void put_events(struct calls *t, const struct layer_call *c)
 	put_call_status(t, yajl_gen_array_close(t->gen));
 }
 
-static void put_info(struct calls *t, const struct hal_device_info *i)
+static void put_info(struct call_trace *t, const struct hal_device_info *i)
 {
 	put_string(t, "name", i->name, sizeof(i->name));
 	put_uint(t, "rows", i->unit_rows);
@@ -255,29 +263,29 @@ static void put_info(struct calls *t, const struct hal_device_info *i)
 	put_mask(t, "modes", i->suspend_modes);
 }
 
-/* ---- a line ----------------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------------------ */
 
-static void index_is(struct calls *t, const struct layer_call *c)
+static void arg_index(struct call_trace *t, const struct layer_call *c)
 {
 	put_uint(t, "index", c->index);
 }
 
-static void desc_is(struct calls *t, const struct layer_call *c)
+static void arg_desc(struct call_trace *t, const struct layer_call *c)
 {
 	put_desc(t, c->desc);
 }
 
-static void priority_is(struct calls *t, const struct layer_call *c)
+static void arg_priority(struct call_trace *t, const struct layer_call *c)
 {
 	put_int(t, "priority", c->priority);
 }
 
-static void bytes_are(struct calls *t, const struct layer_call *c)
+static void arg_bytes(struct call_trace *t, const struct layer_call *c)
 {
 	put_uint(t, "bytes", c->bytes);
 }
 
-static void memory_is(struct calls *t, const struct layer_call *c)
+static void arg_memory(struct call_trace *t, const struct layer_call *c)
 {
 	put_uint(t, "bytes", c->bytes);
 	if (c->colors != NULL)
@@ -285,90 +293,90 @@ static void memory_is(struct calls *t, const struct layer_call *c)
 	put_uint(t, "flags", c->flags);
 }
 
-static void range_is(struct calls *t, const struct layer_call *c)
+static void arg_range(struct call_trace *t, const struct layer_call *c)
 {
 	put_uint(t, "offset", c->offset);
 	put_uint(t, "bytes", c->bytes);
 }
 
-static void name_is(struct calls *t, const struct layer_call *c)
+static void arg_name(struct call_trace *t, const struct layer_call *c)
 {
 	put_string(t, "name", c->name, SIZE_MAX);
 }
 
-static void command_is(struct calls *t, const struct layer_call *c)
+static void arg_command(struct call_trace *t, const struct layer_call *c)
 {
 	put_command(t, c->cmd);
 }
 
-static void mode_is(struct calls *t, const struct layer_call *c)
+static void arg_mode(struct call_trace *t, const struct layer_call *c)
 {
 	put_uint(t, "mode", c->mode);
 }
 
-static void until_is(struct calls *t, const struct layer_call *c)
+static void arg_until(struct call_trace *t, const struct layer_call *c)
 {
 	if (c->until_ns != UINT64_MAX)
 		put_uint(t, "until", c->until_ns);
 }
 
-static void got_kernel(struct calls *t, const struct layer_call *c)
+static void result_kernel(struct call_trace *t, const struct layer_call *c)
 {
 	if (c->result == 0)
 		put_string(t, "name", c->kernel->name, sizeof(c->kernel->name));
 }
 
-static void got_info(struct calls *t, const struct layer_call *c)
+static void result_info(struct call_trace *t, const struct layer_call *c)
 {
 	if (c->result == 0)
 		put_info(t, c->info);
 }
 
-static void got_bound(struct calls *t, const struct layer_call *c)
+static void result_bound(struct call_trace *t, const struct layer_call *c)
 {
 	if (c->result == 0)
 		put_uint(t, "bytes", *c->bound_bytes);
 }
 
-static void got_command(struct calls *t, const struct layer_call *c)
+static void result_command(struct call_trace *t, const struct layer_call *c)
 {
 	if (c->result == 0)
 		put_cookie(t, COMMAND, "id", c->cmd->cookie, true);
 }
 
-static void got_quiet(struct calls *t, const struct layer_call *c)
+static void result_quiet(struct call_trace *t, const struct layer_call *c)
 {
 	if (c->result == 0)
 		put_cookie(t, QUIET, "id", c->cookie, true);
 }
 
-/* What an operation is asked with, what it makes, and what else it answers. */
+/* For each operation: its arguments, the kind of object it creates, other results. */
 static const struct {
-	void (*arguments)(struct calls *t, const struct layer_call *c);
-	uint32_t makes;
-	void (*answers)(struct calls *t, const struct layer_call *c);
+	void (*arguments)(struct call_trace *t, const struct layer_call *c);
+	uint32_t creates;
+	void (*results)(struct call_trace *t, const struct layer_call *c);
 } ops[LAYER_OP_COUNT] = {
-	[CALL_open] = {index_is, NOTHING, NULL},
-	[CALL_get_info] = {NULL, NOTHING, got_info},
-	[CALL_partition_create] = {desc_is, PART, NULL},
-	[CALL_queue_create] = {priority_is, QUEUE, NULL},
-	[CALL_mem_alloc] = {memory_is, MEM, NULL},
-	[CALL_mem_write] = {range_is, NOTHING, NULL},
-	[CALL_mem_read] = {range_is, NOTHING, NULL},
-	[CALL_program_load] = {bytes_are, PROG, NULL},
-	[CALL_kernel_get] = {index_is, KERNEL, got_kernel},
-	[CALL_program_bind] = {NULL, NOTHING, got_bound},
-	[CALL_extension] = {name_is, NOTHING, NULL},
-	[CALL_isolation] = {desc_is, NOTHING, NULL},
-	[CALL_partition_widen] = {index_is, NOTHING, NULL},
-	[CALL_submit] = {command_is, NOTHING, got_command},
-	[CALL_poll] = {until_is, NOTHING, put_events},
-	[CALL_suspend] = {mode_is, NOTHING, got_quiet},
-	[CALL_resize] = {desc_is, NOTHING, got_quiet},
+	[CALL_open] = {arg_index, NOTHING, NULL},
+	[CALL_get_info] = {NULL, NOTHING, result_info},
+	[CALL_partition_create] = {arg_desc, PART, NULL},
+	[CALL_queue_create] = {arg_priority, QUEUE, NULL},
+	[CALL_mem_alloc] = {arg_memory, MEM, NULL},
+	[CALL_mem_write] = {arg_range, NOTHING, NULL},
+	[CALL_mem_read] = {arg_range, NOTHING, NULL},
+	[CALL_program_load] = {arg_bytes, PROG, NULL},
+	[CALL_kernel_get] = {arg_index, KERNEL, result_kernel},
+	[CALL_program_bind] = {NULL, NOTHING, result_bound},
+	[CALL_extension] = {arg_name, NOTHING, NULL},
+	[CALL_isolation] = {arg_desc, NOTHING, NULL},
+	[CALL_partition_widen] = {arg_index, NOTHING, NULL},
+	[CALL_submit] = {arg_command, NOTHING, result_command},
+	[CALL_poll] = {arg_until, NOTHING, put_events},
+	[CALL_suspend] = {arg_mode, NOTHING, result_quiet},
+	[CALL_resize] = {arg_desc, NOTHING, result_quiet},
 };
 
-/* Handles and numbers that a call has are written whatever the operation is. */
-static void put_arguments(struct calls *t, const struct layer_call *c)
+/* Handles are written for all operations. */
+static void put_arguments(struct call_trace *t, const struct layer_call *c)
 {
 	put_handle(t, PART, c->part);
 	put_handle(t, QUEUE, c->queue);
@@ -378,20 +386,20 @@ static void put_arguments(struct calls *t, const struct layer_call *c)
 		ops[c->op].arguments(t, c);
 }
 
-static void put_answers(struct calls *t, const struct layer_call *c)
+static void put_results(struct call_trace *t, const struct layer_call *c)
 {
-	if (ops[c->op].makes != NOTHING)
-		put_new(t, ops[c->op].makes, c);
-	if (ops[c->op].answers != NULL)
-		ops[c->op].answers(t, c);
+	if (ops[c->op].creates != NOTHING)
+		put_new(t, ops[c->op].creates, c);
+	if (ops[c->op].results != NULL)
+		ops[c->op].results(t, c);
 }
 
-static void calls_after(void *state, struct layer_call *c)
+static void trace_after(void *state, struct layer_call *c)
 {
-	struct calls *t = state;
+	struct call_trace *t = state;
 	const struct layers *l = t->layers;
 
-	/* How often they come depends on when the engine sleeps. */
+	/* Their number depends on when the engine sleeps, so that runs would differ. */
 	if (c->op == CALL_next || c->op == CALL_doorbell)
 		return;
 	if (c->op == CALL_now || (c->op == CALL_poll && c->result == 0)) {
@@ -406,10 +414,10 @@ static void calls_after(void *state, struct layer_call *c)
 	put_string(t, "op", layer_op_names[c->op], SIZE_MAX);
 	put_arguments(t, c);
 	put_int(t, "result", c->result);
-	/* -EAGAIN of submit comes without a text. */
+	/* submit returns -EAGAIN without setting an error text. */
 	if (c->result < 0 && c->result != -EAGAIN)
 		put_string(t, "error", hal_last_error(), SIZE_MAX);
-	put_answers(t, c);
+	put_results(t, c);
 	if (t->polls != 0)
 		put_uint(t, "polls", t->polls);
 	if (t->nows != 0)
@@ -417,19 +425,19 @@ static void calls_after(void *state, struct layer_call *c)
 	t->polls = 0;
 	t->nows = 0;
 	put_call_status(t, yajl_gen_map_close(t->gen));
-	/* A new document; what comes between them ends the line. */
+	/* Start a new JSON document; the separator between documents ends the line. */
 	yajl_gen_reset(t->gen, "\n");
 }
 
-static int calls_before(void *state, const struct layer_call *c)
+static int trace_before(void *state, const struct layer_call *c)
 {
 	(void)state, (void)c;
 	return 0;
 }
 
-/* ---- on and off ------------------------------------------------------------------- */
+/* ---- opening and closing ---------------------------------------------------------- */
 
-static void calls_free(struct calls *t)
+static void trace_free(struct call_trace *t)
 {
 	if (t->gen != NULL)
 		yajl_gen_free(t->gen);
@@ -439,11 +447,11 @@ static void calls_free(struct calls *t)
 	free(t);
 }
 
-static int calls_create(struct layers *l, const struct hal_bk_config *cfg, void **state)
+static int trace_create(struct layers *l, const struct hal_bk_config *cfg, void **state)
 {
 	const char *pattern = option_str(cfg, "trace");
 	char path[OUTPUT_BYTES];
-	struct calls *t;
+	struct call_trace *t;
 	int err;
 
 	if (pattern[0] == '\0')
@@ -459,41 +467,42 @@ static int calls_create(struct layers *l, const struct hal_bk_config *cfg, void 
 	t->path = strdup(path);
 	if (t->gen == NULL || t->path == NULL ||
 	    handles_init(&t->handles, sizeof(struct handle)) != 0) {
-		calls_free(t);
+		trace_free(t);
 		return fail(ENOMEM, "no memory for layer trace");
 	}
 	t->file = fopen(path, "ae");
 	if (t->file == NULL) {
-		err = fail(errno, "[layers] trace %s: %s", path, hal_strerror(errno));
-		calls_free(t);
+		err = fail(errno, "[layers] trace: cannot open %s: %s", path,
+			   hal_strerror(errno));
+		trace_free(t);
 		return err;
 	}
-	/* What was asked last is there even when the program does not come back. */
+	/* Line buffering: if the program crashes, the file has all calls before that. */
 	(void)setvbuf(t->file, NULL, _IOLBF, BUFSIZ);
-	(void)yajl_gen_config(t->gen, yajl_gen_print_callback, print, t);
+	(void)yajl_gen_config(t->gen, yajl_gen_print_callback, write_text, t);
 	*state = t;
 	return 0;
 }
 
-static int calls_destroy(void *state)
+static int trace_destroy(void *state)
 {
-	struct calls *t = state;
+	struct call_trace *t = state;
 	int err = 0;
 
 	t->broken |= ferror(t->file) != 0;
 	if (fclose(t->file) != 0)
 		t->broken = true;
 	if (t->broken)
-		err = fail(EIO, "[layers] trace %s could not be written in full",
+		err = fail(EIO, "[layers] trace: %s could not be written in full",
 			   t->path);
-	calls_free(t);
+	trace_free(t);
 	return err;
 }
 
 const struct layer_type layer_trace = {
 	.name = "trace",
-	.create = calls_create,
-	.destroy = calls_destroy,
-	.before = calls_before,
-	.after = calls_after,
+	.create = trace_create,
+	.destroy = trace_destroy,
+	.before = trace_before,
+	.after = trace_after,
 };

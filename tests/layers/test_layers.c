@@ -82,14 +82,16 @@ static void rules(void **state)
 	} bad[] = {
 		{"submit", "\"submit\" is not OPERATION:N:ERRNO"},
 		{"submit:5", "is not OPERATION:N:ERRNO"},
-		{"submit:0:EIO", "submit: \"0\" is not a count from 1"},
-		{"submit:two:EIO", "submit: \"two\" is not a count"},
-		{"submit:-1:EIO", "submit: \"-1\" is not a count"},
-		{"submit:5x:EIO", "submit: \"5x\" is not a count"},
-		{"dance:1:EIO", "no operation dance can fail; there are open get_info"},
-		{"now:1:EIO", "no operation now can fail"},
-		{"submit:1:EPERM", "submit does not answer \"EPERM\", but EAGAIN EIO"},
-		{"submit:1:EIO:2", "submit does not answer \"EIO:2\""},
+		{"submit:0:EIO", "submit: \"0\" is not an integer of 1 or more"},
+		{"submit:two:EIO", "submit: \"two\" is not an integer"},
+		{"submit:-1:EIO", "submit: \"-1\" is not an integer"},
+		{"submit:5x:EIO", "submit: \"5x\" is not an integer"},
+		{"dance:1:EIO", "operation \"dance\" cannot be made to fail; choose one "
+				"of open get_info"},
+		{"now:1:EIO", "operation \"now\" cannot be made to fail"},
+		{"submit:1:EPERM",
+		 "submit cannot return \"EPERM\"; choose one of EAGAIN EIO"},
+		{"submit:1:EIO:2", "submit cannot return \"EIO:2\""},
 		{"submit:1:EIO,", "\"\" is not OPERATION:N:ERRNO"},
 	};
 	struct hal_device *dev;
@@ -130,7 +132,7 @@ static void every_third(void **state)
 		if (i % 3 == 0)
 			assert_int_equal(err, -ENOSPC);
 		else if (i == 7)
-			FAILS(err, -EIO, "injected: call 7 of mem_alloc answers EIO");
+			FAILS(err, -EIO, "injected: call 7 of mem_alloc returns EIO");
 		else
 			OK(err);
 		made += err == 0;
@@ -395,7 +397,7 @@ static void same_again(void **state)
 	assert_memory_equal(text[0], text[1], size[0]);
 	/* What layer fault did, seen from above. */
 	assert_non_null(
-		strstr(text[0], "\"error\":\"injected: call 4 of submit answers EIO\""));
+		strstr(text[0], "\"error\":\"injected: call 4 of submit returns EIO\""));
 	free(text[0]);
 	free(text[1]);
 }
@@ -435,9 +437,10 @@ static void not_written(void **state)
 	struct hal_device *dev;
 
 	(void)state;
-	FAILS(hal_open("ref", none, &dev), -ENOENT, "[layers] trace /none/here");
+	FAILS(hal_open("ref", none, &dev), -ENOENT,
+	      "[layers] trace: cannot open /none/here");
 	OK(hal_open("ref", full, &dev));
-	FAILS(hal_close(dev), -EIO, "[layers] trace /dev/full could not be written");
+	FAILS(hal_close(dev), -EIO, "[layers] trace: /dev/full could not be written");
 }
 
 int main(void)
