@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * validate.h - layer validate's own: what it knows of everything that has a handle or a
- * cookie.
+ * validate.h - layer validate: its record of every object, command, suspend and move.
  *
- *   validate.c           which call is checked by what; the device, partitions, programs
- *   validate_commands.c  commands, suspends and moves, and their events
- *   validate_things.c    things: found, named, told wrong
+ *   validate.c           the checks of each operation; the device, partitions, programs
+ *   validate_commands.c  checks of commands, suspends and moves, and of their events
+ *   validate_objects.c   finding and naming tracked objects; reporting violations
  */
 #ifndef HAL_CORE_LAYERS_VALIDATE_H
 #define HAL_CORE_LAYERS_VALIDATE_H
@@ -15,39 +14,44 @@
 #include "layers/layers.h"
 #include "util/compiler.h"
 
-#define FRAMES 24
+#define FRAMES_MAX 24 /* of a stack that is kept with an object */
 
-/* Of validate.c's own kinds of handle; commands and moves by their cookie. */
+/* Kinds of tracked object.  COMMAND and QUIET are found by their cookie; QUIET is a
+ * suspend or a move, which ends with a QUIET event. */
 enum kind { PART, QUEUE, MEM, PROG, KERNEL, COMMAND, QUIET };
 
+/* A program that is bound to a partition. */
 struct binding {
 	struct binding *next;
-	const struct thing *part;
-	uint32_t uses; /* commands in flight */
+	const struct tracked *part;
+	uint32_t uses; /* commands on the device that use it */
 };
 
-/* Everything that has a handle or a cookie.  Written and read under layers.lock, by the
- * thread whose call it is. */
-struct thing {
+/* An object with a handle, or a command, suspend or move with a cookie.  Accessed under
+ * layers.lock by the thread that makes the call. */
+struct tracked {
 	struct handle h;
-	struct thing *parent; /* partition of queue and mem, program of kernel, queue of
-				 command, what moves */
-	uint32_t children;    /* queues and buffers, bindings too, of a partition */
-	uint32_t uses;        /* commands in flight that use it; of a queue: all of it */
-	bool end_failed;      /* its end was answered with an error */
-	bool lost;            /* the device was lost before it ended */
+	/* Partition of a queue or buffer, program of a kernel, queue of a command, queue
+	 * that is suspended or partition that is moved. */
+	struct tracked *parent;
+	uint32_t children;   /* of a partition: queues, buffers and bound programs */
+	uint32_t uses;       /* commands on the device that use it; of a queue: its own */
+	bool destroy_failed; /* the backend returned an error from destroying it */
+	bool lost;           /* was pending when the device was lost */
 	/* partition */
-	struct hal_bk_partition_desc desc, target; /* target.units 0: it does not move */
-	bool wide;
+	struct hal_bk_partition_desc desc, target; /* target.units is 0: no move */
+	bool wide;                                 /* uses its second placement */
 	/* queue */
-	bool stopping, stopped; /* suspend asked for, quiet */
+	bool stopping, stopped; /* suspend requested; reported quiet */
 	uint32_t mode;          /* of that suspend */
-	uint32_t kept;          /* of .uses: by a suspend in FOLD or SAVE, while quiet */
-	bool failed;            /* a command of it ended with -EIO */
-	struct thing *oldest;   /* command on the device */
+	uint32_t kept; /* commands of .uses that a FOLD or SAVE keeps while quiet */
+	bool failed;   /* one of its commands completed with -EIO */
+	struct tracked *oldest; /* its oldest command on the device */
 	/* mem */
 	uint64_t bytes;
-	bool mapped, flagged, out; /* flagged: made with flags */
+	bool mapped;
+	bool flagged; /* allocated with flags */
+	bool out;     /* evicted by mem_out */
 	/* program */
 	struct binding *bindings;
 	/* kernel */
@@ -55,53 +59,57 @@ struct thing {
 	uint64_t arg_bytes[HAL_ARGS_MAX];
 	/* command */
 	const struct hal_bk_cmd *cmd;
-	struct thing *newer; /* of its queue */
-	/* Who made it; none of a command. */
+	struct tracked *newer; /* next command of the queue */
+	/* Call stack of its creation; empty for commands, suspends and moves. */
 	int frame_count;
-	void *frames[FRAMES];
+	void *frames[FRAMES_MAX];
 };
 
 struct validate {
 	/* Constant from create to destroy. */
 	const struct layers *layers;
-	FILE *report;
-	/* All else under layers.lock. */
+	FILE *report; /* or NULL */
+	/* Everything below is guarded by layers.lock. */
 	struct handles handles;
 	bool has_info;
 	struct hal_device_info info;
-	uint64_t reach_ns; /* virtual: time is there, or beyond */
-	bool lost;         /* a poll has said so */
-	struct binding *spare;
-	uint32_t owed; /* events that are to come */
-	uint32_t wrong;
-	char first[400]; /* the first thing that was wrong */
+	uint64_t reach_ns;     /* virtual clock: the next now must not be earlier */
+	bool lost;             /* a poll has failed */
+	struct binding *spare; /* for the next program_bind */
+	uint32_t owed;         /* events that the device has yet to report */
+	uint32_t violations;   /* number of rules broken so far */
+	char first_violation[400];
 };
 
-/* ---- validate_things.c ------------------------------------------------------------ */
+/* ---- validate_objects.c ----------------------------------------------------------- */
 
-/* Writes it down; -EPROTO. */
-int validate_wrong(struct validate *v, const char *side, const char *fmt, ...)
+/* Report that side (the core or the backend) has broken a rule: in hal_last_error(), in
+ * the report file, and from hal_close if it is the first.  Return -EPROTO. */
+int validate_violation(struct validate *v, const char *side, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-#define CORE(v, ...)    validate_wrong((v), "the core", __VA_ARGS__)
-#define BACKEND(v, ...) validate_wrong((v), "the backend", __VA_ARGS__)
+#define CORE(v, ...)    validate_violation((v), "the core", __VA_ARGS__)
+#define BACKEND(v, ...) validate_violation((v), "the backend", __VA_ARGS__)
 
-/* queue 3 of partition 1 "video" */
-void thing_describe(const struct thing *t, char *text, size_t size);
-/* Everything that is alive, into report when it is not NULL: how many, the first few. */
-uint32_t things_living(const struct validate *v, FILE *report, char *text, size_t size);
-/* Alive or not; NULL: there never was one. */
-struct thing *thing_find(const struct validate *v, enum kind kind, uint64_t key);
-/* Not NULL: the layer has made room before. */
-struct thing *thing_add(struct validate *v, enum kind kind, uint64_t key);
-/* NULL, after validate_wrong(), unless it is alive and the kind it should be. */
-struct thing *thing_need(struct validate *v, const struct layer_call *c, enum kind kind,
-			 const void *handle);
-/* What the backend has just given. */
-struct thing *thing_given(struct validate *v, struct layer_call *c, enum kind kind);
-/* NULL: it is not bound there. */
-struct binding *thing_binding(const struct thing *prog, const struct thing *part);
+/* Write the name of t into text, such as: queue 3 of partition 1 "video" */
+void tracked_describe(const struct tracked *t, char *text, size_t size);
+/* Return the number of objects that are alive.  Write all of them to report unless it is
+ * NULL, and the first three into text. */
+uint32_t tracked_living(const struct validate *v, FILE *report, char *text, size_t size);
+/* Return the object of key, alive or destroyed; NULL if there has never been one. */
+struct tracked *tracked_find(const struct validate *v, enum kind kind, uint64_t key);
+/* Add a live object.  Never NULL: validate_before() has reserved the memory. */
+struct tracked *tracked_add(struct validate *v, enum kind kind, uint64_t key);
+/* Return the live object of that handle and kind.  Otherwise report a violation by the
+ * core and return NULL. */
+struct tracked *tracked_require(struct validate *v, const struct layer_call *c,
+				enum kind kind, const void *handle);
+/* Add the object whose handle the backend has just returned.  NULL: the call failed, or
+ * the handle is NULL or in use, which is reported as a violation by the backend. */
+struct tracked *tracked_new(struct validate *v, struct layer_call *c, enum kind kind);
+/* Return the binding of prog to part; NULL if it is not bound there. */
+struct binding *tracked_binding(const struct tracked *prog, const struct tracked *part);
 
-/* ---- validate_commands.c: before and after ---------------------------------------- */
+/* ---- validate_commands.c: validate_* check a call, validated_* record its result --- */
 
 int validate_submit(struct validate *v, const struct layer_call *c);
 int validate_suspend(struct validate *v, const struct layer_call *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate_commands.c - layer validate: commands, suspends and moves, and that each of
- * their events is one that was asked for. */
+/* validate_commands.c - layer validate: check commands, suspends and moves, and match
+ * each event with one of them. */
 #include "layers/validate.h"
 
 #include <errno.h>
@@ -11,43 +11,47 @@
 
 /* ---- commands --------------------------------------------------------------------- */
 
-/* A range of a buffer of the queue's partition. */
+/* Check that mem is a buffer of the queue's partition and has the given range. */
 static int check_range(struct validate *v, const struct layer_call *c,
-		       const struct thing *q, const void *mem, uint64_t offset,
+		       const struct tracked *q, const void *mem, uint64_t offset,
 		       uint64_t bytes)
 {
-	const struct thing *m = thing_need(v, c, MEM, mem);
+	const struct tracked *m = tracked_require(v, c, MEM, mem);
 
 	if (m == NULL)
 		return -EPROTO;
 	if (m->parent != q->parent)
-		return CORE(v, "submit: buffer %u is of partition %u, queue %u of %u",
+		return CORE(v,
+			    "submit: buffer %u is of partition %u, but queue %u is of "
+			    "partition %u",
 			    m->h.id, m->parent->h.id, q->h.id, q->parent->h.id);
 	if (m->out)
-		return CORE(v, "submit: buffer %u is out", m->h.id);
+		return CORE(v, "submit: buffer %u is evicted (mem_out)", m->h.id);
 	if (offset > m->bytes || bytes > m->bytes - offset)
-		return CORE(v, "submit: %llu bytes at %llu of buffer %u of %llu",
+		return CORE(v,
+			    "submit: %llu bytes at offset %llu exceed buffer %u of %llu "
+			    "bytes",
 			    U64(bytes), U64(offset), m->h.id, U64(m->bytes));
 	return 0;
 }
 
 static int check_launch(struct validate *v, const struct layer_call *c,
-			const struct thing *q)
+			const struct tracked *q)
 {
 	const struct hal_bk_cmd *cmd = c->cmd;
-	const struct thing *k = thing_need(v, c, KERNEL, cmd->launch.kernel);
+	const struct tracked *k = tracked_require(v, c, KERNEL, cmd->launch.kernel);
 	int err = 0;
 
 	if (k == NULL)
 		return -EPROTO;
-	if (thing_binding(k->parent, q->parent) == NULL)
+	if (tracked_binding(k->parent, q->parent) == NULL)
 		return CORE(v,
-			    "submit: kernel %u, whose program %u is not bound to "
+			    "submit: kernel %u cannot run: program %u is not bound to "
 			    "partition %u",
 			    k->h.id, k->parent->h.id, q->parent->h.id);
 	if (cmd->launch.arg_count != k->arg_count ||
 	    (cmd->launch.arg_count != 0 && cmd->launch.args == NULL))
-		return CORE(v, "submit: %u arguments, kernel %u takes %u",
+		return CORE(v, "submit: %u arguments were passed, but kernel %u takes %u",
 			    cmd->launch.arg_count, k->h.id, k->arg_count);
 	for (int i = 0; i < 3; i++)
 		if (cmd->launch.groups[i] == 0)
@@ -69,7 +73,7 @@ static int check_launch(struct validate *v, const struct layer_call *c,
 }
 
 static int check_command(struct validate *v, const struct layer_call *c,
-			 const struct thing *q)
+			 const struct tracked *q)
 {
 	const struct hal_bk_cmd *cmd = c->cmd;
 	int err;
@@ -77,7 +81,7 @@ static int check_command(struct validate *v, const struct layer_call *c,
 	if ((cmd->flags & 0xffff &
 	     ~(HAL_CMD_REPLAYABLE | HAL_BK_CMD_RECORDED | HAL_BK_CMD_LAST)) != 0 ||
 	    (cmd->flags & (HAL_BK_CMD_RECORDED | HAL_BK_CMD_LAST)) == HAL_BK_CMD_LAST)
-		return CORE(v, "submit: flags 0x%x", cmd->flags & 0xffff);
+		return CORE(v, "submit: invalid flags 0x%x", cmd->flags & 0xffff);
 	switch (cmd->op) {
 	case HAL_OP_NOP:
 		return 0;
@@ -90,8 +94,8 @@ static int check_command(struct validate *v, const struct layer_call *c,
 	case HAL_OP_FILL:
 		if (((cmd->fill.offset | cmd->fill.bytes) & 3) != 0)
 			return CORE(v,
-				    "submit: a fill of %llu bytes at %llu: not "
-				    "multiples of 4",
+				    "submit: a fill of %llu bytes at offset %llu: these "
+				    "are not multiples of 4",
 				    U64(cmd->fill.bytes), U64(cmd->fill.offset));
 		return check_range(v, c, q, cmd->fill.dst, cmd->fill.offset,
 				   cmd->fill.bytes);
@@ -99,18 +103,21 @@ static int check_command(struct validate *v, const struct layer_call *c,
 		return check_launch(v, c, q);
 	case HAL_OP_TIMESTAMP:
 		if ((cmd->timestamp.offset & 7) != 0)
-			return CORE(v, "submit: a timestamp at %llu: not a multiple of 8",
+			return CORE(v,
+				    "submit: a timestamp at offset %llu: this is not a "
+				    "multiple of 8",
 				    U64(cmd->timestamp.offset));
 		return check_range(v, c, q, cmd->timestamp.dst, cmd->timestamp.offset, 8);
 	default:
-		return CORE(v, "submit: %u is no operation of a device", cmd->op);
+		return CORE(v, "submit: operation %u is not one that devices execute",
+			    cmd->op);
 	}
 }
 
 int validate_submit(struct validate *v, const struct layer_call *c)
 {
-	const struct thing *q = thing_need(v, c, QUEUE, c->queue);
-	const struct thing *old;
+	const struct tracked *q = tracked_require(v, c, QUEUE, c->queue);
+	const struct tracked *old;
 
 	if (q == NULL)
 		return -EPROTO;
@@ -118,54 +125,54 @@ int validate_submit(struct validate *v, const struct layer_call *c)
 		return CORE(v, "submit: queue %u is suspended", q->h.id);
 	if (q->failed)
 		return CORE(v,
-			    "submit: a command of queue %u has failed: no more may "
-			    "come",
+			    "submit: a command of queue %u has failed; the queue accepts "
+			    "no more",
 			    q->h.id);
-	old = thing_find(v, COMMAND, c->cmd->cookie);
+	old = tracked_find(v, COMMAND, c->cmd->cookie);
 	if (old != NULL && old->h.alive)
 		return CORE(v,
-			    "submit: cookie 0x%llx is that of command %u on the device",
+			    "submit: cookie 0x%llx is in use by command %u on the device",
 			    U64(c->cmd->cookie), old->h.id);
 	return check_command(v, c, q);
 }
 
-static void use_mem(struct validate *v, const void *mem, bool on)
+static void count_mem_use(struct validate *v, const void *mem, bool on)
 {
-	struct thing *m = mem != NULL ? thing_find(v, MEM, (uintptr_t)mem) : NULL;
+	struct tracked *m = mem != NULL ? tracked_find(v, MEM, (uintptr_t)mem) : NULL;
 
 	if (m != NULL)
 		m->uses += on ? 1u : UINT32_MAX;
 }
 
-/* All that a command of queue q uses, when it goes to the device and when it ends. */
-static void use(struct validate *v, struct thing *q, const struct hal_bk_cmd *cmd,
-		bool on)
+/* Count (on) or stop counting all objects that a command of queue q uses. */
+static void count_use(struct validate *v, struct tracked *q, const struct hal_bk_cmd *cmd,
+		      bool on)
 {
-	const struct thing *k;
+	const struct tracked *k;
 	struct binding *b;
 
 	q->uses += on ? 1u : UINT32_MAX;
 	v->owed += on ? 1u : UINT32_MAX;
 	switch (cmd->op) {
 	case HAL_OP_COPY:
-		use_mem(v, cmd->copy.dst, on);
-		use_mem(v, cmd->copy.src, on);
+		count_mem_use(v, cmd->copy.dst, on);
+		count_mem_use(v, cmd->copy.src, on);
 		break;
 	case HAL_OP_FILL:
-		use_mem(v, cmd->fill.dst, on);
+		count_mem_use(v, cmd->fill.dst, on);
 		break;
 	case HAL_OP_TIMESTAMP:
-		use_mem(v, cmd->timestamp.dst, on);
+		count_mem_use(v, cmd->timestamp.dst, on);
 		break;
 	case HAL_OP_LAUNCH:
-		k = thing_find(v, KERNEL, (uintptr_t)cmd->launch.kernel);
+		k = tracked_find(v, KERNEL, (uintptr_t)cmd->launch.kernel);
 		if (k != NULL)
 			k->parent->uses += on ? 1u : UINT32_MAX;
-		b = k != NULL ? thing_binding(k->parent, q->parent) : NULL;
+		b = k != NULL ? tracked_binding(k->parent, q->parent) : NULL;
 		if (b != NULL)
 			b->uses += on ? 1u : UINT32_MAX;
 		for (uint32_t i = 0; i < cmd->launch.arg_count; i++)
-			use_mem(v, cmd->launch.args[i].mem, on);
+			count_mem_use(v, cmd->launch.args[i].mem, on);
 		break;
 	default:
 		break;
@@ -174,36 +181,37 @@ static void use(struct validate *v, struct thing *q, const struct hal_bk_cmd *cm
 
 void validated_submit(struct validate *v, struct layer_call *c)
 {
-	struct thing **at;
-	struct thing *t;
+	struct tracked **at;
+	struct tracked *t;
 
 	if (c->result == -EAGAIN && v->owed == 0) {
-		c->result = BACKEND(v, "submit: -EAGAIN, but no event can come: the "
-				       "device has nothing to do");
+		c->result = BACKEND(v, "submit returned -EAGAIN, but the device is idle "
+				       "and no event can come");
 		return;
 	}
 	if (c->result != 0)
 		return;
-	t = thing_add(v, COMMAND, c->cmd->cookie);
-	t->parent = thing_find(v, QUEUE, (uintptr_t)c->queue);
+	t = tracked_add(v, COMMAND, c->cmd->cookie);
+	t->parent = tracked_find(v, QUEUE, (uintptr_t)c->queue);
 	t->cmd = c->cmd;
 	for (at = &t->parent->oldest; *at != NULL; at = &(*at)->newer)
 		;
 	*at = t;
-	use(v, t->parent, c->cmd, true);
+	count_use(v, t->parent, c->cmd, true);
 }
 
 /* ---- suspending ------------------------------------------------------------------- */
 
 int validate_suspend(struct validate *v, const struct layer_call *c)
 {
-	const struct thing *q = thing_need(v, c, QUEUE, c->queue);
+	const struct tracked *q = tracked_require(v, c, QUEUE, c->queue);
 
 	if (q == NULL)
 		return -EPROTO;
 	if (c->mode > HAL_SUSPEND_KILL || (v->info.suspend_modes >> c->mode & 1) == 0)
-		return CORE(v, "suspend: mode %u, the device has 0x%x", c->mode,
-			    v->info.suspend_modes);
+		return CORE(v,
+			    "suspend: mode %u is not among the modes of the device, 0x%x",
+			    c->mode, v->info.suspend_modes);
 	if (q->stopping || q->stopped)
 		return CORE(v, "suspend: queue %u is suspended already", q->h.id);
 	return 0;
@@ -211,7 +219,7 @@ int validate_suspend(struct validate *v, const struct layer_call *c)
 
 int validate_resume(struct validate *v, const struct layer_call *c)
 {
-	const struct thing *q = thing_need(v, c, QUEUE, c->queue);
+	const struct tracked *q = tracked_require(v, c, QUEUE, c->queue);
 
 	if (q == NULL)
 		return -EPROTO;
@@ -221,16 +229,16 @@ int validate_resume(struct validate *v, const struct layer_call *c)
 	return 0;
 }
 
-/* A QUIET with this cookie is due. */
-static void expect_quiet(struct validate *v, uint64_t cookie, struct thing *of)
+/* Note that the device owes a QUIET event with this cookie, of a queue or partition. */
+static void expect_quiet(struct validate *v, uint64_t cookie, struct tracked *of)
 {
-	thing_add(v, QUIET, cookie)->parent = of;
+	tracked_add(v, QUIET, cookie)->parent = of;
 	v->owed++;
 }
 
 void validated_suspend(struct validate *v, struct layer_call *c)
 {
-	struct thing *q = thing_find(v, QUEUE, (uintptr_t)c->queue);
+	struct tracked *q = tracked_find(v, QUEUE, (uintptr_t)c->queue);
 
 	if (c->result != 0)
 		return;
@@ -239,8 +247,8 @@ void validated_suspend(struct validate *v, struct layer_call *c)
 	q->mode = c->mode;
 }
 
-/* Events of what was kept are due again. */
-static void release_kept(struct validate *v, struct thing *q)
+/* Count the events of a queue's kept commands as owed again. */
+static void release_kept(struct validate *v, struct tracked *q)
 {
 	v->owed += q->kept;
 	q->kept = 0;
@@ -248,7 +256,7 @@ static void release_kept(struct validate *v, struct thing *q)
 
 void validated_resume(struct validate *v, struct layer_call *c)
 {
-	struct thing *q = thing_find(v, QUEUE, (uintptr_t)c->queue);
+	struct tracked *q = tracked_find(v, QUEUE, (uintptr_t)c->queue);
 
 	if (c->result != 0)
 		return;
@@ -258,7 +266,7 @@ void validated_resume(struct validate *v, struct layer_call *c)
 
 void validated_resize(struct validate *v, struct layer_call *c)
 {
-	struct thing *p = thing_find(v, PART, (uintptr_t)c->part);
+	struct tracked *p = tracked_find(v, PART, (uintptr_t)c->part);
 
 	if (c->result != 0)
 		return;
@@ -268,62 +276,69 @@ void validated_resize(struct validate *v, struct layer_call *c)
 
 /* ---- events ----------------------------------------------------------------------- */
 
-static bool killing(const struct thing *q)
+/* Return whether a suspend of q with mode KILL is under way. */
+static bool is_killing(const struct tracked *q)
 {
 	return q->stopping && q->mode == HAL_SUSPEND_KILL;
 }
 
-static int check_done_fields(struct validate *v, const struct thing *t,
+static int check_done_fields(struct validate *v, const struct tracked *t,
 			     const struct hal_bk_event *e)
 {
-	const struct thing *q = t->parent;
+	const struct tracked *q = t->parent;
 
 	if (e->status != 0 && e->status != -EIO && e->status != -ECANCELED)
-		return BACKEND(v, "command %u of queue %u ended with %d", t->h.id,
-			       q->h.id, e->status);
+		return BACKEND(v, "command %u of queue %u completed with status %d",
+			       t->h.id, q->h.id, e->status);
 	if (q->stopped)
-		return BACKEND(v, "command %u of queue %u ended while it was suspended",
-			       t->h.id, q->h.id);
-	if (e->status == -ECANCELED && !killing(q) && !q->failed)
-		return BACKEND(v, "command %u of queue %u was killed, but nobody asked",
-			       t->h.id, q->h.id);
+		return BACKEND(
+			v,
+			"command %u of queue %u completed while the queue was suspended",
+			t->h.id, q->h.id);
+	if (e->status == -ECANCELED && !is_killing(q) && !q->failed)
+		return BACKEND(
+			v,
+			"command %u of queue %u was cancelled without a KILL or a fault",
+			t->h.id, q->h.id);
 	if (e->status == 0 && q->failed)
-		return BACKEND(v,
-			       "command %u of queue %u ended well behind one that "
-			       "failed",
-			       t->h.id, q->h.id);
+		return BACKEND(
+			v, "command %u of queue %u succeeded after an earlier one failed",
+			t->h.id, q->h.id);
 	if (e->end_ns < e->start_ns)
 		return BACKEND(v, "command %u of queue %u ran from %llu to %llu ns",
 			       t->h.id, q->h.id, U64(e->start_ns), U64(e->end_ns));
 	if (memchr(e->fault, '\0', sizeof(e->fault)) == NULL)
-		return BACKEND(v, "command %u of queue %u: a fault text without end",
+		return BACKEND(v,
+			       "command %u of queue %u: the fault text is not terminated",
 			       t->h.id, q->h.id);
 	if (e->status != -EIO && e->fault[0] != '\0')
-		return BACKEND(v, "command %u of queue %u ended with %d and says \"%s\"",
+		return BACKEND(v,
+			       "command %u of queue %u completed with status %d and the "
+			       "fault text \"%s\"",
 			       t->h.id, q->h.id, e->status, e->fault);
 	if (q->oldest != t)
-		return BACKEND(v, "command %u of queue %u ended before an older one",
+		return BACKEND(v, "command %u of queue %u completed before an older one",
 			       t->h.id, q->h.id);
 	return 0;
 }
 
-/* The device has it no longer. */
-static void end_command(struct validate *v, struct thing *t)
+/* Stop tracking command t: the device no longer has it. */
+static void end_command(struct validate *v, struct tracked *t)
 {
-	struct thing **at = &t->parent->oldest;
+	struct tracked **at = &t->parent->oldest;
 
 	while (*at != t)
 		at = &(*at)->newer;
 	*at = t->newer;
 	t->newer = NULL;
 	t->h.alive = false;
-	use(v, t->parent, t->cmd, false);
+	count_use(v, t->parent, t->cmd, false);
 }
 
-/* What the device kept of the queue goes with it. */
+/* Drop the commands that the device kept of a destroyed queue. */
 void validated_queue_destroy(struct validate *v, struct layer_call *c)
 {
-	struct thing *q = thing_find(v, QUEUE, (uintptr_t)c->queue);
+	struct tracked *q = tracked_find(v, QUEUE, (uintptr_t)c->queue);
 
 	if (c->result != 0)
 		return;
@@ -334,7 +349,7 @@ void validated_queue_destroy(struct validate *v, struct layer_call *c)
 
 static int check_done(struct validate *v, const struct hal_bk_event *e)
 {
-	struct thing *t = thing_find(v, COMMAND, e->cookie);
+	struct tracked *t = tracked_find(v, COMMAND, e->cookie);
 	int err;
 
 	if (t == NULL)
@@ -344,8 +359,8 @@ static int check_done(struct validate *v, const struct hal_bk_event *e)
 			       U64(e->cookie));
 	if (!t->h.alive)
 		return BACKEND(v, "command %u of queue %u %s", t->h.id, t->parent->h.id,
-			       t->lost ? "ended after the device was lost"
-				       : "ended twice");
+			       t->lost ? "completed after the device was lost"
+				       : "completed twice");
 	err = check_done_fields(v, t, e);
 	end_command(v, t);
 	if (e->status == -EIO)
@@ -355,13 +370,14 @@ static int check_done(struct validate *v, const struct hal_bk_event *e)
 
 static int check_quiet(struct validate *v, const struct hal_bk_event *e)
 {
-	struct thing *t = thing_find(v, QUIET, e->cookie);
-	struct thing *of;
+	struct tracked *t = tracked_find(v, QUIET, e->cookie);
+	struct tracked *of;
 
 	if (t == NULL || !t->h.alive)
-		return BACKEND(v, "quiet, cookie 0x%llx, but nothing %s to be",
+		return BACKEND(v, "a QUIET event with cookie 0x%llx, but %s",
 			       U64(e->cookie),
-			       t != NULL ? "more was asked" : "was asked");
+			       t != NULL ? "its suspend or move has already ended"
+					 : "no suspend or move has this cookie");
 	t->h.alive = false;
 	v->owed--;
 	of = t->parent;
@@ -369,16 +385,19 @@ static int check_quiet(struct validate *v, const struct hal_bk_event *e)
 		if (e->status == 0)
 			of->desc = of->target;
 		of->target.units = 0;
-		return e->status > 0 ? BACKEND(v, "a move ended with %d", e->status) : 0;
+		return e->status > 0
+			       ? BACKEND(v, "a move completed with status %d", e->status)
+			       : 0;
 	}
 	of->stopping = false;
 	of->stopped = true;
 	if (e->end_ns < e->start_ns)
-		return BACKEND(v, "queue %u is quiet, it ran from %llu to %llu ns",
-			       of->h.id, U64(e->start_ns), U64(e->end_ns));
+		return BACKEND(
+			v, "queue %u is quiet, but its command ran from %llu to %llu ns",
+			of->h.id, U64(e->start_ns), U64(e->end_ns));
 	if (of->uses == 0)
 		return 0;
-	/* Where progress is kept, what runs stays with the device. */
+	/* After FOLD and SAVE the device keeps the progress of the queue's commands. */
 	if (of->mode != HAL_SUSPEND_FOLD && of->mode != HAL_SUSPEND_SAVE)
 		return BACKEND(v, "queue %u is quiet with %u commands on the device",
 			       of->h.id, of->uses);
@@ -387,12 +406,13 @@ static int check_quiet(struct validate *v, const struct hal_bk_event *e)
 	return 0;
 }
 
-/* Nothing that was asked for is owed any more; nothing but putting away comes now. */
-static void forget_all(struct validate *v)
+/* After the loss of the device: forget all pending commands, suspends and moves.  The
+ * core only destroys objects from now on. */
+static void forget_pending(struct validate *v)
 {
 	for (uint32_t i = 0; i < v->handles.slot_count; i++) {
 		for (struct handle *h = v->handles.slots[i]; h != NULL; h = h->next) {
-			struct thing *t = container_of(h, struct thing, h);
+			struct tracked *t = container_of(h, struct tracked, h);
 
 			if (!h->alive || (h->kind != COMMAND && h->kind != QUIET))
 				continue;
@@ -421,8 +441,9 @@ void validated_poll(struct validate *v, struct layer_call *c)
 		v->reach_ns = c->until_ns;
 
 	if (c->result > (int64_t)c->max) {
-		c->result = BACKEND(v, "poll told of %lld events, there was room for %u",
-				    (long long)c->result, c->max);
+		c->result = BACKEND(
+			v, "poll returned %lld events, but there was space for %u",
+			(long long)c->result, c->max);
 	} else {
 		for (int64_t i = 0; err == 0 && i < c->result; i++) {
 			const struct hal_bk_event *e = &c->events[i];
@@ -432,13 +453,15 @@ void validated_poll(struct validate *v, struct layer_call *c)
 			else if (e->kind == HAL_BK_QUIET)
 				err = check_quiet(v, e);
 			else
-				err = BACKEND(v, "an event of kind %u", e->kind);
+				err = BACKEND(v,
+					      "poll returned an event of unknown kind %u",
+					      e->kind);
 		}
 		if (err != 0)
 			c->result = err;
 	}
 	if (c->result < 0) {
 		v->lost = true;
-		forget_all(v);
+		forget_pending(v);
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* validate_things.c - what layer validate says, and of what: things found and named. */
+/* validate_objects.c - tracked objects of layer validate: finding and naming them, and
+ * reporting broken rules. */
 #include "layers/validate.h"
 
 #include <dlfcn.h>
@@ -13,16 +14,16 @@
 #include <stdio.h>
 #include <sys/auxv.h>
 
-#define LISTED_MAX 100 /* of what is alive at the end */
+#define LISTED_MAX 100 /* objects alive at close that are listed */
 
-static const char *const thing_kinds[] = {"partition", "queue",   "buffer", "program",
-					  "kernel",    "command", "move"};
+static const char *const kind_names[] = {"partition", "queue",   "buffer", "program",
+					 "kernel",    "command", "move"};
 
-/* ---- saying what is wrong --------------------------------------------------------- */
+/* ---- reporting -------------------------------------------------------------------- */
 
-int validate_wrong(struct validate *v, const char *side, const char *fmt, ...)
+int validate_violation(struct validate *v, const char *side, const char *fmt, ...)
 {
-	char text[sizeof(v->first)];
+	char text[sizeof(v->first_violation)];
 	va_list ap;
 	size_t n;
 
@@ -32,8 +33,8 @@ int validate_wrong(struct validate *v, const char *side, const char *fmt, ...)
 	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
 	(void)vsnprintf(text + n, sizeof(text) - n, fmt, ap);
 	va_end(ap);
-	if (v->wrong++ == 0)
-		memcpy(v->first, text, sizeof(text));
+	if (v->violations++ == 0)
+		memcpy(v->first_violation, text, sizeof(text));
 	if (v->report != NULL)
 		(void)fprintf(v->report, "%s: %s\n", v->layers->dev->name, text);
 	return fail(EPROTO, "%s", text);
@@ -46,9 +47,10 @@ static const char *file_name(const Dl_info *info)
 	return slash != NULL ? slash + 1 : info->dli_fname;
 }
 
-/* Who made it, as FILE+0xOFFSET for addr2line: the code that called the library.  Where
- * that is not a file of its own, all of it from the inside out. */
-static void made_at(const struct thing *t, char *text, size_t size)
+/* Write which code created t, as FILE+0xOFFSET for addr2line.  It is the innermost frame
+ * of the stack outside this library.  If the library is linked statically into the
+ * program, its frames look like the program's own: write the offsets of all. */
+static void describe_creator(const struct tracked *t, char *text, size_t size)
 {
 	const union {
 		unsigned long number;
@@ -68,7 +70,7 @@ static void made_at(const struct thing *t, char *text, size_t size)
 		if (dladdr(t->frames[i], &info) == 0 || info.dli_fname == NULL)
 			return;
 		ours = info.dli_fbase == own.dli_fbase;
-		/* A sanitizer may stand in front. */
+		/* Skip frames of a sanitizer that intercepts backtrace(). */
 		inside |= ours;
 		if (!inside || ours != one_file)
 			continue;
@@ -82,14 +84,13 @@ static void made_at(const struct thing *t, char *text, size_t size)
 	}
 }
 
-/* queue 3 of partition 1 "video" */
-void thing_describe(const struct thing *t, char *text, size_t size)
+void tracked_describe(const struct tracked *t, char *text, size_t size)
 {
-	const struct thing *part = t->h.kind == PART ? t : t->parent;
+	const struct tracked *part = t->h.kind == PART ? t : t->parent;
 	const char *name = "";
 	size_t n;
 
-	format_text(text, size, "%s %u", thing_kinds[t->h.kind], t->h.id);
+	format_text(text, size, "%s %u", kind_names[t->h.kind], t->h.id);
 	n = strlen(text);
 	if (part == NULL || part->h.kind != PART)
 		return;
@@ -103,126 +104,128 @@ void thing_describe(const struct thing *t, char *text, size_t size)
 		format_text(text + n, size - n, " \"%s\"", name);
 }
 
-static bool leaks(const struct thing *t)
+/* Return whether t was not destroyed, or its destruction failed. */
+static bool is_leak(const struct tracked *t)
 {
-	return t->h.kind <= PROG && (t->h.alive || t->end_failed);
+	return t->h.kind <= PROG && (t->h.alive || t->destroy_failed);
 }
 
-static bool thing_before(const struct thing *a, const struct thing *b)
+static bool tracked_before(const struct tracked *a, const struct tracked *b)
 {
 	return a->h.kind != b->h.kind ? a->h.kind < b->h.kind : a->h.id < b->h.id;
 }
 
-/* The next that is alive, by kind and number; NULL: that was the last. */
-static const struct thing *next_living(const struct validate *v, const struct thing *last)
+/* Return the live object after last, in order of kind and number; NULL if last is the
+ * last one. */
+static const struct tracked *next_living(const struct validate *v,
+					 const struct tracked *last)
 {
-	const struct thing *best = NULL;
+	const struct tracked *best = NULL;
 
 	for (uint32_t i = 0; i < v->handles.slot_count; i++) {
 		for (struct handle *h = v->handles.slots[i]; h != NULL; h = h->next) {
-			const struct thing *t = container_of(h, struct thing, h);
+			const struct tracked *t = container_of(h, struct tracked, h);
 
-			if (leaks(t) && (last == NULL || thing_before(last, t)) &&
-			    (best == NULL || thing_before(t, best)))
+			if (is_leak(t) && (last == NULL || tracked_before(last, t)) &&
+			    (best == NULL || tracked_before(t, best)))
 				best = t;
 		}
 	}
 	return best;
 }
 
-/* Everything that is alive: how many, and the first few, if there are any. */
-uint32_t things_living(const struct validate *v, FILE *report, char *text, size_t size)
+uint32_t tracked_living(const struct validate *v, FILE *report, char *text, size_t size)
 {
-	const struct thing *t = NULL;
+	const struct tracked *t = NULL;
 	uint32_t n = 0;
 	size_t used = 0;
 
 	while (n < LISTED_MAX && (t = next_living(v, t)) != NULL) {
 		char what[96], where[128];
 
-		thing_describe(t, what, sizeof(what));
-		made_at(t, where, sizeof(where));
+		tracked_describe(t, what, sizeof(what));
+		describe_creator(t, where, sizeof(where));
 		if (report != NULL)
 			(void)fprintf(report, "%s: alive: %s%s\n", v->layers->dev->name,
 				      what, where);
 		if (n++ < 3 && used < size) {
 			format_text(text + used, size - used, "%s%s%s%s",
 				    n > 1 ? "; " : "", what, where,
-				    t->end_failed ? " (destroying it failed)" : "");
+				    t->destroy_failed ? " (destroying it failed)" : "");
 			used += strlen(text + used);
 		}
 	}
 	return n;
 }
 
-/* ---- things ----------------------------------------------------------------------- */
+/* ---- finding and adding ----------------------------------------------------------- */
 
-struct thing *thing_find(const struct validate *v, enum kind kind, uint64_t key)
+struct tracked *tracked_find(const struct validate *v, enum kind kind, uint64_t key)
 {
 	struct handle *h = handles_find(&v->handles, kind, key);
 
-	return h != NULL ? container_of(h, struct thing, h) : NULL;
+	return h != NULL ? container_of(h, struct tracked, h) : NULL;
 }
 
-/* Not NULL: validate_before() has reserved it. */
-struct thing *thing_add(struct validate *v, enum kind kind, uint64_t key)
+struct tracked *tracked_add(struct validate *v, enum kind kind, uint64_t key)
 {
-	return container_of(handles_add(&v->handles, kind, key), struct thing, h);
+	return container_of(handles_add(&v->handles, kind, key), struct tracked, h);
 }
 
-/* NULL, after validate_wrong(), unless it is alive and the kind it should be. */
-struct thing *thing_need(struct validate *v, const struct layer_call *c, enum kind kind,
-			 const void *handle)
+struct tracked *tracked_require(struct validate *v, const struct layer_call *c,
+				enum kind kind, const void *handle)
 {
 	const char *op = layer_op_names[c->op];
-	struct thing *t = thing_find(v, kind, (uintptr_t)handle);
+	struct tracked *t = tracked_find(v, kind, (uintptr_t)handle);
 	char text[96];
 
 	if (t != NULL && t->h.alive)
 		return t;
 	if (t != NULL) {
-		thing_describe(t, text, sizeof(text));
-		(void)CORE(v, "%s: %s was destroyed before", op, text);
+		tracked_describe(t, text, sizeof(text));
+		(void)CORE(v, "%s: %s was destroyed earlier", op, text);
 		return NULL;
 	}
 	for (enum kind other = PART; other <= KERNEL; other++) {
-		t = thing_find(v, other, (uintptr_t)handle);
+		t = tracked_find(v, other, (uintptr_t)handle);
 		if (t == NULL)
 			continue;
-		thing_describe(t, text, sizeof(text));
-		(void)CORE(v, "%s: %s where a %s belongs", op, text, thing_kinds[kind]);
+		tracked_describe(t, text, sizeof(text));
+		(void)CORE(v, "%s: %s was passed where a %s belongs", op, text,
+			   kind_names[kind]);
 		return NULL;
 	}
-	(void)CORE(v, "%s: %p is no %s of this device", op, handle, thing_kinds[kind]);
+	(void)CORE(v, "%s: %p is not a %s of this device", op, handle, kind_names[kind]);
 	return NULL;
 }
 
-/* What the backend has just given. */
-struct thing *thing_given(struct validate *v, struct layer_call *c, enum kind kind)
+struct tracked *tracked_new(struct validate *v, struct layer_call *c, enum kind kind)
 {
-	const struct thing *old;
-	struct thing *t;
+	const struct tracked *old;
+	struct tracked *t;
 	char text[96];
 
 	if (c->result != 0)
 		return NULL;
-	old = thing_find(v, kind, (uintptr_t)*c->out);
+	old = tracked_find(v, kind, (uintptr_t)*c->out);
 	if (*c->out == NULL) {
-		c->result = BACKEND(v, "%s gave no handle", layer_op_names[c->op]);
+		c->result = BACKEND(v, "%s returned success without a handle",
+				    layer_op_names[c->op]);
 		return NULL;
 	}
 	if (old != NULL && old->h.alive) {
-		thing_describe(old, text, sizeof(text));
-		c->result = BACKEND(v, "%s gave the handle of %s, which is alive",
-				    layer_op_names[c->op], text);
+		tracked_describe(old, text, sizeof(text));
+		c->result =
+			BACKEND(v, "%s returned the handle of %s, which is still alive",
+				layer_op_names[c->op], text);
 		return NULL;
 	}
-	t = thing_add(v, kind, (uintptr_t)*c->out);
-	t->frame_count = backtrace(t->frames, FRAMES);
+	t = tracked_add(v, kind, (uintptr_t)*c->out);
+	t->frame_count = backtrace(t->frames, FRAMES_MAX);
 	return t;
 }
 
-struct binding *thing_binding(const struct thing *prog, const struct thing *part)
+struct binding *tracked_binding(const struct tracked *prog, const struct tracked *part)
 {
 	struct binding *b = prog->bindings;
 

@@ -180,44 +180,44 @@ static const struct {
 	const char *text;
 } breaks[] = {
 	{"none", NULL},
-	{"open_null", "open gave no device"},
-	{"info_size", "get_info made .size 8"},
-	{"info_text", "get_info: a text without end"},
-	{"info_kind", "get_info: kind 9"},
-	{"info_verified", "get_info: caps 0x27f, verified 0x100"},
+	{"open_null", "open returned success without a device"},
+	{"info_size", "get_info changed .size to 8"},
+	{"info_text", "get_info: a text is not terminated"},
+	{"info_kind", "get_info: an unknown value in: kind 9"},
+	{"info_verified", "caps 0x27f, or bits of verified 0x100"},
 	{"info_lost", "get_info: lost is 3"},
 	{"info_free", "get_info: 2097152 bytes free of 1048576"},
-	{"info_changes", "get_info describes another device than before"},
-	{"part_null", "partition_create gave no handle"},
-	{"queue_twice", "queue_create gave the handle of queue 0 of partition 0"},
-	{"mem_null", "mem_alloc gave no handle"},
-	{"mem_answer", "mem_write answered 7"},
-	{"mem_leak", "close: 1 still alive: buffer 0"},
-	{"map_null", "mem_map gave no address"},
-	{"prog_null", "program_load gave no handle"},
-	{"kernel_name", "kernel 0 has no name that ends"},
-	{"kernel_args", "kernel one takes 17 arguments, at most 16"},
-	{"kernel_engines", "kernel one: engines 0x4 are not all known"},
-	{"isolation", "isolation 12 does not exist"},
-	{"counters_many", "counters gave "},
-	{"counters_kind", "counters: kind 7, index 0 does not exist"},
-	{"counters_index", "counters: kind 0, index "},
-	{"again", "-EAGAIN, but no event can come"},
+	{"info_changes", "get_info describes a different device"},
+	{"part_null", "partition_create returned success without a handle"},
+	{"queue_twice", "queue_create returned the handle of queue 0 of partition 0"},
+	{"mem_null", "mem_alloc returned success without a handle"},
+	{"mem_answer", "mem_write returned the invalid result 7"},
+	{"mem_leak", "close: 1 object(s) still alive: buffer 0"},
+	{"map_null", "mem_map returned success without an address"},
+	{"prog_null", "program_load returned success without a handle"},
+	{"kernel_name", "the name of kernel 0 is empty or not terminated"},
+	{"kernel_args", "kernel one takes 17 arguments; the limit is 16"},
+	{"kernel_engines", "kernel one: unknown engines in 0x4"},
+	{"isolation", "isolation returned 12, which is not in"},
+	{"counters_many", "counters returned "},
+	{"counters_kind", "counters: there is no counter of kind 7, index 0"},
+	{"counters_index", "counters: there is no counter of kind 0, index "},
+	{"again", "-EAGAIN, but the device is idle"},
 	{"event_stranger", "never submitted: cookie 0x1234"},
-	{"event_twice", "command 0 of queue 0 ended twice"},
-	{"event_status", "command 0 of queue 0 ended with -16"},
-	{"event_killed", "command 0 of queue 0 was killed, but nobody asked"},
+	{"event_twice", "command 0 of queue 0 completed twice"},
+	{"event_status", "command 0 of queue 0 completed with status -16"},
+	{"event_killed", "command 0 of queue 0 was cancelled without a KILL"},
 	{"event_times", "command 0 of queue 0 ran from 1000 to 999 ns"},
-	{"event_endless_text", "command 0 of queue 0: a fault text without end"},
-	{"event_says", "command 0 of queue 0 ended with 0 and says \"all is well\""},
-	{"event_kind", "an event of kind 7"},
-	{"event_many", "poll told of 17 events, there was room for 16"},
-	{"event_order", "command 1 of queue 0 ended before an older one"},
-	{"event_behind_fault", "ended well behind one that failed"},
-	{"idle_stands", "with nothing running left time at"},
-	{"quiet_stranger", "quiet, cookie 0x77, but nothing was asked to be"},
+	{"event_endless_text", "command 0 of queue 0: the fault text is not terminated"},
+	{"event_says", "status 0 and the fault text \"all is well\""},
+	{"event_kind", "an event of unknown kind 7"},
+	{"event_many", "poll returned 17 events, but there was space for 16"},
+	{"event_order", "command 1 of queue 0 completed before an older one"},
+	{"event_behind_fault", "succeeded after an earlier one failed"},
+	{"idle_stands", "on an idle device left time at"},
+	{"quiet_stranger", "a QUIET event with cookie 0x77, but no suspend"},
 	{"quiet_early", "queue 1 is quiet with 1 commands on the device"},
-	{"move_status", "a move ended with 5"},
+	{"move_status", "a move completed with status 5"},
 	{"time", "time went back from"},
 };
 
@@ -378,19 +378,21 @@ static void handles_foreign(void **state)
 
 	(void)state;
 	REFUSED(t->cold.partition_destroy(bk, stranger),
-		"is no partition of this device");
-	REFUSED(t->cold.queue_create(bk, stranger, 0, &out), "is no partition");
-	REFUSED(t->cold.queue_destroy(bk, stranger), "is no queue");
-	REFUSED(t->cold.mem_alloc(bk, stranger, 8, &first, 0, &out), "is no partition");
-	REFUSED(t->cold.mem_free(bk, stranger), "is no buffer");
-	REFUSED(t->cold.mem_write(bk, NULL, 0, "x", 1), "is no buffer");
-	REFUSED(t->cold.mem_map(bk, stranger, &address), "is no buffer");
-	REFUSED(t->cold.program_unload(bk, stranger), "is no program");
-	REFUSED(t->cold.program_bind(bk, prog, stranger, &bytes), "is no partition");
-	REFUSED(t->hot.suspend(bk, stranger, HAL_SUSPEND_KILL, 1), "is no queue");
-	REFUSED(t->hot.resume(bk, stranger), "is no queue");
-	REFUSED(t->hot.resize(bk, stranger, &desc, 1), "is no partition");
-	REFUSED(t->cold.mem_free(bk, queue), "queue 0 of partition 0 where a buffer");
+		"is not a partition of this device");
+	REFUSED(t->cold.queue_create(bk, stranger, 0, &out), "is not a partition");
+	REFUSED(t->cold.queue_destroy(bk, stranger), "is not a queue");
+	REFUSED(t->cold.mem_alloc(bk, stranger, 8, &first, 0, &out),
+		"is not a partition");
+	REFUSED(t->cold.mem_free(bk, stranger), "is not a buffer");
+	REFUSED(t->cold.mem_write(bk, NULL, 0, "x", 1), "is not a buffer");
+	REFUSED(t->cold.mem_map(bk, stranger, &address), "is not a buffer");
+	REFUSED(t->cold.program_unload(bk, stranger), "is not a program");
+	REFUSED(t->cold.program_bind(bk, prog, stranger, &bytes), "is not a partition");
+	REFUSED(t->hot.suspend(bk, stranger, HAL_SUSPEND_KILL, 1), "is not a queue");
+	REFUSED(t->hot.resume(bk, stranger), "is not a queue");
+	REFUSED(t->hot.resize(bk, stranger, &desc, 1), "is not a partition");
+	REFUSED(t->cold.mem_free(bk, queue),
+		"queue 0 of partition 0 was passed where a buffer");
 }
 
 static void handles_dead(void **state)
@@ -405,13 +407,13 @@ static void handles_dead(void **state)
 	OK(t->cold.queue_create(bk, p, 0, &q));
 	OK(t->cold.mem_alloc(bk, p, 8, &first, 0, &m));
 	OK(t->cold.program_load(bk, "x", 1, &x));
-	REFUSED(t->cold.partition_destroy(bk, p), "still has 2 things (queues");
+	REFUSED(t->cold.partition_destroy(bk, p), "still has 2 objects (queues");
 	OK(t->cold.mem_free(bk, m));
 	OK(t->cold.queue_destroy(bk, q));
 	OK(t->cold.partition_destroy(bk, p));
 	OK(t->cold.program_unload(bk, x));
-	REFUSED(t->cold.mem_free(bk, m), "buffer 2 of partition 2 was destroyed before");
-	REFUSED(t->cold.mem_read(bk, m, 0, &byte, 1), "was destroyed before");
+	REFUSED(t->cold.mem_free(bk, m), "buffer 2 of partition 2 was destroyed earlier");
+	REFUSED(t->cold.mem_read(bk, m, 0, &byte, 1), "was destroyed earlier");
 	REFUSED(t->cold.queue_destroy(bk, q), "queue 1 of partition 2 was destroyed");
 	REFUSED(t->cold.partition_destroy(bk, p), "partition 2 was destroyed");
 	REFUSED(t->cold.program_unload(bk, x), "program 1 was destroyed");
@@ -424,22 +426,26 @@ static void partitions(void **state)
 	void *p;
 
 	(void)state;
-	REFUSED(t->cold.partition_create(bk, &d, &p), "index 9 of 4 partitions");
+	REFUSED(t->cold.partition_create(bk, &d, &p),
+		"index 9 is out of range; the device has 4");
 	d = rectangle(1, 0, 3, 1, 1);
-	REFUSED(t->cold.partition_create(bk, &d, &p), "partition 1 has that index");
+	REFUSED(t->cold.partition_create(bk, &d, &p),
+		"partition 1 already has that index");
 	d = rectangle(2, 0, 1, 1, 2);
-	REFUSED(t->cold.partition_create(bk, &d, &p), "has some of the units");
+	REFUSED(t->cold.partition_create(bk, &d, &p), "already has some of the units");
 	d = rectangle(2, 0, 3, 1, 2);
 	REFUSED(t->cold.partition_create(bk, &d, &p),
-		"2 units as 1 x 2 at 0, 3 of 2 x 4");
+		"2 units, 1 x 2 at row 0, column 3 of a device of 2 x 4");
 	d = rectangle(2, 0, 3, 1, 1);
 	d.units = 2;
-	REFUSED(t->cold.partition_create(bk, &d, &p), "2 units as 1 x 1");
+	REFUSED(t->cold.partition_create(bk, &d, &p), "2 units, 1 x 1");
 	d = rectangle(2, 0, 3, 1, 1);
 	d.color_mask = 0;
-	REFUSED(t->cold.partition_create(bk, &d, &p), "colours 0x0 of 4");
+	REFUSED(t->cold.partition_create(bk, &d, &p),
+		"colours 0x0 are invalid; the device has 4");
 	d.color_mask = 16;
-	REFUSED(t->cold.partition_create(bk, &d, &p), "colours 0x10 of 4");
+	REFUSED(t->cold.partition_create(bk, &d, &p),
+		"colours 0x10 are invalid; the device has 4");
 }
 
 static void memory(void **state)
@@ -451,15 +457,20 @@ static void memory(void **state)
 
 	(void)state;
 	REFUSED(t->cold.mem_alloc(bk, part, 0, &first, 0, &m), "0 bytes");
-	REFUSED(t->cold.mem_alloc(bk, part, 8, &second, 0, &m), "colours 0x2 of");
-	REFUSED(t->cold.mem_alloc(bk, part, 8, &no_color, 0, &m), "colours 0x0 of");
-	REFUSED(t->cold.mem_alloc(bk, part, 8, &no_part, 0, &m), "no part on any of");
+	REFUSED(t->cold.mem_alloc(bk, part, 8, &second, 0, &m),
+		"colours 0x2 are empty or not all among");
+	REFUSED(t->cold.mem_alloc(bk, part, 8, &no_color, 0, &m),
+		"colours 0x0 are empty or not all among");
+	REFUSED(t->cold.mem_alloc(bk, part, 8, &no_part, 0, &m),
+		"the weights of colours 0x1 are all 0");
 	REFUSED(t->cold.mem_alloc(bk, part, 8, NULL, 0, &m), "without colours");
-	REFUSED(t->cold.mem_alloc(bk, part, 8, &first, 8, &m), "flags 0x8");
-	REFUSED(t->cold.mem_write(bk, mem, 250, byte, 8), "8 bytes at 250 of buffer 0");
-	REFUSED(t->cold.mem_read(bk, mem, UINT64_MAX, byte, 8), "of buffer 0 of 256");
+	REFUSED(t->cold.mem_alloc(bk, part, 8, &first, 8, &m), "unknown flags in 0x8");
+	REFUSED(t->cold.mem_write(bk, mem, 250, byte, 8),
+		"8 bytes at offset 250 exceed buffer 0");
+	REFUSED(t->cold.mem_read(bk, mem, UINT64_MAX, byte, 8), "exceed buffer 0 of 256");
 	REFUSED(t->cold.mem_read(bk, mem, 0, NULL, 8), "data is NULL");
-	REFUSED(t->cold.counters(bk, NULL, 0, &at_ns), "counters: room for none");
+	REFUSED(t->cold.counters(bk, NULL, 0, &at_ns),
+		"counters: called with space for 0 counters");
 	REFUSED(t->cold.mem_unmap(bk, mem), "buffer 0 is not mapped");
 	OK(t->cold.mem_map(bk, mem, &address));
 	REFUSED(t->cold.mem_map(bk, mem, &address), "buffer 0 is mapped");
@@ -467,9 +478,11 @@ static void memory(void **state)
 	OK(t->cold.mem_unmap(bk, mem));
 	OK(t->cold.mem_alloc(bk, part, 8, &first, 0, &other));
 	REFUSED(t->cold.mem_swap(bk, part, mem), "a buffer belongs");
-	REFUSED(t->cold.mem_swap(bk, mem, mem), "mem_swap: buffer 0, of 256 bytes and");
-	REFUSED(t->cold.mem_swap(bk, mem, other_mem), "buffer 1, of 256 and 1");
-	REFUSED(t->cold.mem_swap(bk, mem, other), "of 8 and 0");
+	REFUSED(t->cold.mem_swap(bk, mem, mem),
+		"mem_swap: cannot swap buffer 0 (256 bytes,");
+	REFUSED(t->cold.mem_swap(bk, mem, other_mem),
+		"buffer 1 (256 bytes, partition 1)");
+	REFUSED(t->cold.mem_swap(bk, mem, other), "(8 bytes, partition 0)");
 	OK(t->cold.mem_free(bk, other));
 	OK(t->cold.mem_alloc(bk, part, 256, &first, 0, &other));
 	OK(t->cold.mem_map(bk, other, &address));
@@ -478,22 +491,23 @@ static void memory(void **state)
 	assert_int_equal(t->cold.mem_swap(bk, mem, other), -ENOTSUP);
 	OK(t->cold.mem_free(bk, other));
 	REFUSED(t->cold.mem_alloc(bk, part, 8, &first, HAL_BUFFER_BIMODAL, &m),
-		"flags 0x2, partition 0 has one placement");
+		"bimodal buffer, but partition 0 has one placement");
 	OK(t->cold.mem_map(bk, mem, &address));
 	REFUSED(t->cold.mem_out(bk, mem), "mem_out: buffer 0 is mapped");
 	OK(t->cold.mem_unmap(bk, mem));
 	REFUSED(t->cold.mem_out(bk, part), "a buffer belongs");
-	REFUSED(t->cold.mem_in(bk, mem, &first), "mem_in: buffer 0 is not out");
+	REFUSED(t->cold.mem_in(bk, mem, &first), "mem_in: buffer 0 is not evicted");
 	assert_int_equal(t->cold.mem_out(bk, mem), -ENOTSUP);
 	REFUSED(t->cold.partition_widen(bk, mem, 1), "a partition belongs");
 	REFUSED(t->cold.partition_widen(bk, part, 1),
 		"partition_widen: partition 0 has one placement");
 	REFUSED(t->hot.limit(bk, mem, 64, 1000), "a partition belongs");
 	REFUSED(t->hot.limit(bk, part, 64, 0),
-		"limit: 64 bytes of partition 0 in no time");
+		"limit: 64 bytes for partition 0 in a window of 0 ns");
 	assert_int_equal(t->hot.limit(bk, part, 0, 0), -ENOTSUP);
-	REFUSED(t->cold.program_load(bk, NULL, 4, &m), "an image of 4 bytes");
-	REFUSED(t->cold.program_load(bk, "x", 0, &m), "an image of 0 bytes");
+	REFUSED(t->cold.program_load(bk, NULL, 4, &m),
+		"image is NULL or empty (4 bytes)");
+	REFUSED(t->cold.program_load(bk, "x", 0, &m), "image is NULL or empty (0 bytes)");
 	REFUSED(t->cold.program_unload(bk, prog), "program 0 is still bound");
 	REFUSED(t->cold.program_bind(bk, prog, part, (uint64_t *)(void *)byte),
 		"program 0 is already bound to partition 0");
@@ -532,14 +546,16 @@ static void commands(void **state)
 	struct hal_bk_cmd c = {.op = HAL_OP_HOST};
 
 	(void)state;
-	REFUSED(t->hot.submit(bk, queue, &c), "4 is no operation of a device");
+	REFUSED(t->hot.submit(bk, queue, &c),
+		"operation 4 is not one that devices execute");
 	c = fill_of(mem, 0, 8);
 	c.flags = 0x80;
 	REFUSED(t->hot.submit(bk, queue, &c), "flags 0x80");
 	c = fill_of(mem, 2, 8);
 	REFUSED(t->hot.submit(bk, queue, &c), "not multiples of 4");
 	c = fill_of(mem, 252, 8);
-	REFUSED(t->hot.submit(bk, queue, &c), "8 bytes at 252 of buffer 0 of 256");
+	REFUSED(t->hot.submit(bk, queue, &c),
+		"8 bytes at offset 252 exceed buffer 0 of 256");
 	c = fill_of(other_mem, 0, 8);
 	REFUSED(t->hot.submit(bk, queue, &c), "buffer 1 is of partition 1");
 	c = (struct hal_bk_cmd){.op = HAL_OP_TIMESTAMP};
@@ -547,13 +563,15 @@ static void commands(void **state)
 	c.timestamp.offset = 4;
 	REFUSED(t->hot.submit(bk, queue, &c), "not a multiple of 8");
 	c.timestamp.offset = 256;
-	REFUSED(t->hot.submit(bk, queue, &c), "8 bytes at 256 of buffer 0 of 256");
+	REFUSED(t->hot.submit(bk, queue, &c),
+		"8 bytes at offset 256 exceed buffer 0 of 256");
 	c = (struct hal_bk_cmd){.op = HAL_OP_COPY};
 	c.copy.dst = mem;
 	c.copy.src = kernel;
 	REFUSED(t->hot.submit(bk, queue, &c), "where a buffer belongs");
 	c = launch(args, 1);
-	REFUSED(t->hot.submit(bk, queue, &c), "1 arguments, kernel 0 takes 2");
+	REFUSED(t->hot.submit(bk, queue, &c),
+		"1 arguments were passed, but kernel 0 takes 2");
 	c = launch(args, 2);
 	c.launch.groups[1] = 0;
 	REFUSED(t->hot.submit(bk, queue, &c), "groups[1] is 0");
@@ -588,12 +606,12 @@ static void in_flight(void **state)
 	(void)state;
 	l.cookie = 501;
 	OK(t->hot.submit(bk, queue, &c));
-	REFUSED(t->hot.submit(bk, queue, &c), "cookie 0x1f4 is that of command 0");
+	REFUSED(t->hot.submit(bk, queue, &c), "cookie 0x1f4 is in use by command 0");
 	OK(t->hot.submit(bk, queue, &l));
 	REFUSED(t->cold.mem_free(bk, mem), "2 commands on the device use buffer 0");
-	REFUSED(t->cold.queue_destroy(bk, queue), "queue 0 has 2 commands");
+	REFUSED(t->cold.queue_destroy(bk, queue), "queue 0 still has 2 commands");
 	REFUSED(t->cold.program_unbind(bk, prog, part), "1 commands on the device use");
-	REFUSED(t->hot.poll(bk, 0, ev, 0), "room for no event");
+	REFUSED(t->hot.poll(bk, 0, ev, 0), "space for 0 events");
 	assert_int_equal(t->hot.poll(bk, UINT64_MAX, ev, 4), 1);
 	assert_int_equal(t->hot.poll(bk, UINT64_MAX, ev, 4), 1);
 	assert_int_equal(t->hot.poll(bk, UINT64_MAX, ev, 4), 0);
@@ -605,7 +623,8 @@ static void suspended(void **state)
 	struct hal_bk_event ev[4];
 
 	(void)state;
-	REFUSED(t->hot.suspend(bk, queue, HAL_SUSPEND_FOLD, 9), "mode 1, the device has");
+	REFUSED(t->hot.suspend(bk, queue, HAL_SUSPEND_FOLD, 9),
+		"mode 1 is not among the modes of the device");
 	REFUSED(t->hot.suspend(bk, queue, 77, 9), "mode 77");
 	REFUSED(t->hot.resume(bk, queue), "queue 0 is not suspended");
 	OK(t->hot.suspend(bk, queue, HAL_SUSPEND_KILL, 9));
@@ -640,16 +659,20 @@ static void moves(void **state)
 	void *p;
 
 	(void)state;
-	REFUSED(t->hot.resize(bk, part, &other_desc, 9), "index 1, partition 0 has 0");
+	REFUSED(t->hot.resize(bk, part, &other_desc, 9),
+		"index 1 was passed, but partition 0 has 0");
 	again = rectangle(0, 0, 0, 2, 1);
-	REFUSED(t->hot.resize(bk, part, &again, 9), "partition 1 has some of the units");
+	REFUSED(t->hot.resize(bk, part, &again, 9),
+		"partition 1 already has some of the units");
 	OK(t->hot.resize(bk, part, &d, 9));
 	REFUSED(t->hot.resize(bk, part, &d, 9), "partition 0 is being moved already");
 	/* Both places are its own until it has moved. */
 	again = rectangle(2, 0, 3, 1, 1);
-	REFUSED(t->cold.partition_create(bk, &again, &p), "has some of the units");
+	REFUSED(t->cold.partition_create(bk, &again, &p),
+		"already has some of the units");
 	again = rectangle(2, 0, 0, 1, 1);
-	REFUSED(t->cold.partition_create(bk, &again, &p), "has some of the units");
+	REFUSED(t->cold.partition_create(bk, &again, &p),
+		"already has some of the units");
 	assert_int_equal(t->hot.poll(bk, UINT64_MAX, ev, 4), 1);
 	OK(t->cold.partition_create(bk, &again, &p));
 	OK(t->cold.partition_destroy(bk, p));
@@ -662,7 +685,7 @@ static void time_passes(void **state)
 	uint64_t now = t->hot.now(bk);
 
 	(void)state;
-	REFUSED(t->hot.poll(bk, now + 7, ev, 0), "poll: room for no event");
+	REFUSED(t->hot.poll(bk, now + 7, ev, 0), "poll: called with space for 0 events");
 	assert_int_equal(t->hot.poll(bk, UINT64_MAX, ev, 4), 0);
 	assert_int_equal(t->hot.now(bk), now);
 	assert_int_equal(t->hot.poll(bk, now - 1, ev, 4), 0);
@@ -721,10 +744,12 @@ static void leaks(void **state)
 	OK(t->cold.mem_alloc(dev->bk, p, 8, &first, 0, &m));
 	OK(t->hot.resize(dev->bk, p, &d, 9));
 	assert_int_equal(hal_close(dev), -EPROTO);
-	assert_non_null(strstr(hal_last_error(), "close: 2 still alive: partition 0"));
+	assert_non_null(
+		strstr(hal_last_error(), "close: 2 object(s) still alive: partition 0"));
 	assert_true(reported("alive: partition 0, made at test_validate+0x"));
 	assert_true(reported("alive: buffer 0 of partition 0, made at"));
-	assert_true(reported("close: 1 commands, suspends and moves have not ended"));
+	assert_true(
+		reported("close: 1 command(s), suspend(s) or move(s) have not ended"));
 	free(m);
 	free(p);
 }
@@ -769,7 +794,7 @@ static void ways(void **state)
 	assert_int_equal(
 		hal_open("broken?layers.validate=1&layers.report=/none/x", NULL, &dev),
 		-ENOENT);
-	assert_non_null(strstr(hal_last_error(), "[layers] report /none/x"));
+	assert_non_null(strstr(hal_last_error(), "[layers] report: cannot open /none/x"));
 }
 
 #define CORE_TEST(name) cmocka_unit_test_setup_teardown(name, core_begin, core_end)
