@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* journal.c - what an engine takes in and what it decides, written down. */
+/*
+ * journal.c - write the journal of an engine.
+ *
+ * While a journal is written, dev->hot has the functions below.  They call the backend's
+ * operations, or those of a layer, and record their results.  Other inputs are recorded
+ * by journal_*() calls in the engine.
+ */
 #include "replay/journal.h"
 
 #include <errno.h>
@@ -12,30 +18,32 @@
 #include "util/output.h"
 
 #define BUFFER_BYTES (256u << 10)
-/* Behind so much of it a turn does not begin: no line is longer than the rest. */
+/* A turn starts with a flush if the buffer is fuller than this.  The lines of most turns
+ * fit into the rest, so that a turn without effect can still be removed. */
 #define BUFFER_FULL (BUFFER_BYTES - 4096u)
 #define DIGITS_MAX  20u
 
 struct journal {
 	struct hal_device *dev;
-	/* What stands behind it. */
+	/* The operations that dev->hot had before. */
 	struct hal_bk_hot hot;
 	void *bk;
 	int fd;
 	int err; /* the first failure to write; nothing is written after it */
 	char *path;
 	uint32_t length; /* of .text */
-	/* A turn in which nothing happens is taken back when the next one begins. */
-	uint32_t turn;     /* where it begins, or what follows its look (clock=virtual) */
-	uint64_t turn_now; /* clock=virtual: .now then */
-	bool happened;     /* something did */
-	bool polled;       /* the next time is that after a look */
-	uint64_t now;      /* as last written */
+	/* The lines of a turn without effect are removed when the next turn begins. */
+	uint32_t turn;     /* offset in .text of the current turn's lines */
+	uint64_t turn_now; /* .now at the beginning of that turn (clock=virtual) */
+	bool happened;     /* the turn has had an effect, or its lines must stay */
+	bool polled;       /* the next time read is the one after a poll */
+	uint64_t now;      /* time that was last written */
 	char text[BUFFER_BYTES];
 };
 
 /* ---- the file ---------------------------------------------------------------------- */
 
+/* Write the buffer to the file.  The current turn can no longer be removed. */
 static void flush(struct journal *j)
 {
 	const char *at = j->text;
@@ -129,11 +137,13 @@ int journal_make(const struct hal_device *dev, const char *path, struct journal 
 	return 0;
 }
 
-/* ---- what stands in front of the device -------------------------------------------- */
+/* ---- recording operations of the device -------------------------------------------- */
 
-/* With its time under the real clock, with its look under the virtual one.  If nothing
- * has come of the last one, and nothing was due in it, it may as well not have been. */
-static void turn_begins(struct journal *j, uint64_t now)
+/* Begin the lines of a turn: when the engine reads the time (clock=real), or before it
+ * polls (clock=virtual).  Remove the lines of the previous turn if it had no effect, no
+ * work and no timer to run, and virtual time did not pass.  A replay does not need that
+ * turn. */
+static void begin_turn(struct journal *j, uint64_t now)
 {
 	const struct hal_device *dev = j->dev;
 
@@ -153,7 +163,7 @@ static uint64_t journal_now(void *bk)
 	uint64_t now = j->hot.now(j->bk);
 
 	if (!j->polled && !j->dev->virtual_clock)
-		turn_begins(j, now);
+		begin_turn(j, now);
 	if (j->polled || !j->dev->virtual_clock || now != j->now)
 		JOURNAL(j->dev, JOURNAL_NOW, now);
 	j->now = now;
@@ -291,18 +301,19 @@ struct hal_queue *journal_queue_of(struct hal_device *dev, const void *bk)
 	return NULL;
 }
 
-/* ---- what is taken in -------------------------------------------------------------- */
+/* ---- recording other inputs -------------------------------------------------------- */
 
 static void write_look(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
 	if (dev->virtual_clock)
-		turn_begins(dev->replay.journal, dev->now);
-	/* As far as the device is to run, and with timers that nobody else has. */
+		begin_turn(dev->replay.journal, dev->now);
+	/* Record the time until which the device may run: the engine's next timer may end
+	 * the poll earlier.  A set timer also lets an idle device run. */
 	JOURNAL(dev, JOURNAL_LOOK, until_ns < dev->timer_ns ? until_ns : dev->timer_ns,
 		idle || dev->timer_ns != UINT64_MAX);
 }
 
-/* Into n[0..3). */
+/* Write the three numbers that name t into n. */
 static void name_timeline(const struct hal_timeline *t, uint64_t *n)
 {
 	n[2] = 0;
@@ -315,7 +326,7 @@ static void name_timeline(const struct hal_timeline *t, uint64_t *n)
 		for (const struct hal_timeline *o = t->older; o != NULL; o = o->older)
 			n[2]++;
 	} else {
-		n[0] = JOURNAL_OF_NOBODY;
+		n[0] = JOURNAL_OF_APPLICATION;
 		n[1] = t->obj.id;
 	}
 }
@@ -389,7 +400,7 @@ static void write_taken(struct hal_queue *q, unsigned int tail)
 	for (pos = q->replay.limit; pos != tail;) {
 		struct record *r = &q->slots[pos & q->ring.mask];
 
-		/* Else it would be what it is when it is looked at. */
+		/* Set the time now, so that the engine and the journal use the same. */
 		if (r->submit_ns == SUBMIT_ASLEEP)
 			r->submit_ns = q->dev->now;
 		write_record(j, r);
@@ -419,7 +430,7 @@ void journal_gone(const struct hal_queue *q)
 		q->dev->replay.player->gone(q->dev, n, ARRAY_LENGTH(n));
 }
 
-/* ---- begin and end ----------------------------------------------------------------- */
+/* ---- beginning and end ------------------------------------------------------------- */
 
 static void write_first_line(struct journal *j)
 {
@@ -438,17 +449,18 @@ static void write_first_line(struct journal *j)
 		i->suspend_worst_ns[HAL_SUSPEND_KILL], i->guests_max, i->load_ns);
 }
 
+/* Write the measured slowdowns of pairs of programs. */
 static void write_pairs(struct journal *j, const struct profile *p)
 {
 	JOURNAL(j->dev, JOURNAL_PROGRAMS, p->programs, p->runs);
 	for (uint32_t i = 1; i <= p->programs; i++)
 		for (uint32_t k = 1; k <= p->programs; k++)
 			if (profile_pair(p, i, k)->measured != 0)
-				JOURNAL(j->dev, JOURNAL_BESIDE, i, k,
+				JOURNAL(j->dev, JOURNAL_PAIR, i, k,
 					profile_pair(p, i, k)->measured);
 }
 
-/* As it was read: nothing has been learned yet. */
+/* Write the profile as it was read from its file: the engine has learned nothing yet. */
 static void write_profile(struct journal *j)
 {
 	const struct profile *p = j->dev->observe.profile;

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal.h - what an engine takes in and what it decides, written down; and who replays.
+ * journal.h - the journal: a file of the engine's inputs and decisions, for a replay.
  *
- * A line of text each, a message and numbers, in the order in which it happens:
+ * The engine is deterministic: the same inputs in the same order lead to the same
+ * decisions.  A replay (replay.c) feeds the inputs of a journal to another engine and
+ * compares the decisions.  A journal has one line for each input or decision, in order: a
+ * letter, its kind, and decimal numbers.
  *
- *   J D Y k u a o i  the device, its policy: NAME KEY=VALUE ..., and what its profile
- *                says
- *   n t p e q m x R v l r      inputs: time, a look at the device (with how long it was
- *                to run), what that answered, its events, a callback that has returned, a
- *                timeline that others have raised, a queue's message and its records
- *   w            an input too, where a decision goes by it
- *   P K Q Z T U S X M C O Y =  calls and what came of them
- *   E            the end: hal_close has written all of it
- *   s h g z b c  decisions: what is given to the device (submit, suspend, resume, resize,
- *                limit) and what it answered, and which callback begins
- *
- * Whoever feeds the same inputs in the same order to an engine gets the same decisions
- * (core/replay/replay.c).
+ *   J D Y k u a o i            the device, its policy and its profile
+ *   n t p e q m x R v l r w    inputs: time, polls and their events, returned callbacks,
+ *                              raised timelines, accepted records of queues
+ *   P K Q Z T U S X M C O Y =  calls of the application, and their results
+ *   s h g z b c                decisions: operations of the device and their results,
+ *                              and the start of callbacks
+ *   E                          the end, written by hal_close
  */
 #ifndef HAL_REPLAY_JOURNAL_H
 #define HAL_REPLAY_JOURNAL_H
@@ -27,36 +24,40 @@
 
 #define JOURNAL_VERSION 1u
 
-/* How a line begins. */
+/* The first letter of a line.  Each comment lists the numbers that follow the letter,
+ * then the meaning. */
 enum journal_kind {
-	/* before all others */
+	/* The beginning of a journal. */
 	JOURNAL_HEAD = 'J',   /* hal-journal VERSION DEVICE */
-	JOURNAL_DEVICE = 'D', /* struct hal_device, see journal_begin */
-	JOURNAL_POLICY = 'Y', /* a text; later ones are calls */
-	/* of the profile, behind the first Y; numbers are from 1 */
+	JOURNAL_DEVICE = 'D', /* properties of the device: write_first_line() */
+	JOURNAL_POLICY = 'Y', /* NAME KEY=VALUE ...; those after the first are calls */
+	/* The profile, after the first Y.  Kernels and programs are numbered from 1. */
 	JOURNAL_KNOWN = 'k',       /* number kind runs error bytes */
 	JOURNAL_KNOWN_UNITS = 'u', /* units ns, of the last k */
-	JOURNAL_KNOWN_STOP = 'a',  /* mode quiet cost, of the last k, behind its u */
-	JOURNAL_PROGRAMS = 'o', /* programs runs, behind all k, if pairs can be known */
-	JOURNAL_BESIDE = 'i',   /* program other permille; of the others it is 0 */
-	/* inputs */
+	JOURNAL_KNOWN_STOP = 'a',  /* mode quiet cost, of the last k, after its u */
+	JOURNAL_PROGRAMS = 'o', /* programs runs, after all k, if pairs were measured */
+	JOURNAL_PAIR = 'i',     /* program other permille; pairs without a line: 0 */
+	/* Inputs. */
 	JOURNAL_NOW = 'n',      /* ns */
-	JOURNAL_LOOK = 't',     /* until, idle */
-	JOURNAL_POLLED = 'p',   /* events, which follow */
+	JOURNAL_LOOK = 't',     /* until idle: the engine is about to poll the device */
+	JOURNAL_POLLED = 'p',   /* number of events, whose lines follow */
 	JOURNAL_DONE = 'e',     /* queue pos inner error start end read written */
 	JOURNAL_QUIET = 'q',    /* queue error read written start end */
 	JOURNAL_MOVED = 'm',    /* partition error */
 	JOURNAL_LOST = 'x',     /* error */
-	JOURNAL_RETURNED = 'R', /* queue */
+	JOURNAL_RETURNED = 'R', /* queue: its callback has returned */
 	JOURNAL_RAISED = 'v',   /* timeline (3) value error */
-	JOURNAL_TAKEN = 'l',    /* queue records, which follow */
-	JOURNAL_RECORD = 'r',   /* op flags submit_ns and what belongs to op */
-	/* queue, whether a command of it uses a buffer that is moved, or begins while its
-	 * partition should have another placement; asked in between */
+	JOURNAL_TAKEN = 'l',    /* queue, number of accepted records; they follow */
+	JOURNAL_RECORD = 'r',   /* op flags submit_ns, more by op: write_record() */
+	/* queue answer: 1 or 0, whether a command of the queue uses a buffer that is
+	 * being recoloured, or whether its partition should switch placements.  A replay
+	 * knows neither buffers nor channels, so it reads this where the engine needs it.
+	 */
 	JOURNAL_USES = 'w',
-	/* calls */
-	/* index row col rows cols ceiling JOURNAL_PINNED.., and of a guest its host's
-	 * index, or of one with a limit of its own 0 bytes window */
+	/* Calls. */
+	/* index row col rows cols ceiling flags (JOURNAL_PINNED, JOURNAL_BIMODAL).  A
+	 * guest has one more, its host's index.  A partition with a limit has three more:
+	 * 0, and the limit's bytes and window. */
 	JOURNAL_PARTITION = 'P',
 	JOURNAL_NO_PARTITION = 'K', /* index */
 	JOURNAL_QUEUE = 'Q',    /* id partition priority deadline weight class budget */
@@ -66,63 +67,70 @@ enum journal_kind {
 	JOURNAL_SUSPEND = 'S',     /* queue mode */
 	JOURNAL_RESUME = 'X',      /* queue */
 	JOURNAL_RESIZE = 'M',      /* partition floor ceiling row col rows cols */
-	JOURNAL_COMPACT = 'C',     /* partition + 1, or 0; as M; most that move */
-	JOURNAL_ROOM = 'O',        /* 0; the room that C has made is free for all */
-	JOURNAL_ANSWER = '=',      /* error, of the last S, X, M, C or Y */
-	/* decisions */
+	/* partition + 1 (0: a new one) floor ceiling row col rows cols, and how many
+	 * partitions may be moved for it */
+	JOURNAL_COMPACT = 'C',
+	JOURNAL_ROOM = 'O',   /* 0; the space made by C is no longer reserved */
+	JOURNAL_ANSWER = '=', /* error: result of the last S, X, M, C or Y */
+	/* Decisions; error is the backend's result. */
 	JOURNAL_SUBMIT = 's', /* queue pos inner error */
 	JOURNAL_STOP = 'h',   /* queue mode error */
 	JOURNAL_START = 'g',  /* queue error */
 	JOURNAL_MOVE = 'z',   /* partition row col rows cols units error */
 	JOURNAL_LIMIT = 'b',  /* partition bytes window error */
-	JOURNAL_CALLED = 'c', /* queue */
-	/* The last line of a journal that is whole; it has no numbers. */
+	JOURNAL_CALLED = 'c', /* queue: its callback starts */
+	/* The last line of a complete journal; without numbers. */
 	JOURNAL_END = 'E',
 };
 
-/* Of a partition: bits. */
+/* Flags of JOURNAL_PARTITION. */
 #define JOURNAL_PINNED  1u
 #define JOURNAL_BIMODAL 2u
 
-#define JOURNAL_NUMBERS 20u /* a line has at most */
+#define JOURNAL_NUMBERS 20u /* limit of numbers in a line */
 
-/* Whose timeline: the first number of three. */
+/* The first of the three numbers that name a timeline; comments list the other two. */
 enum journal_timeline {
-	JOURNAL_OF_NOBODY,    /* id, 0 */
-	JOURNAL_OF_QUEUE,     /* id, 0 */
-	JOURNAL_OF_SUSPENDS,  /* queue, 0 */
-	JOURNAL_OF_PARTITION, /* index, how many there were before it */
+	JOURNAL_OF_APPLICATION, /* id, 0; made by hal_timeline_create */
+	JOURNAL_OF_QUEUE,       /* queue, 0; counts its completed submissions */
+	JOURNAL_OF_SUSPENDS,    /* queue, 0; counts its completed suspends */
+	JOURNAL_OF_PARTITION,   /* index, number of the partition's older ones; counts
+				   resizes */
 };
 
-/* Who replays: is asked where the engine meets the world but for hal_bk_hot. */
+/* Functions of a replay that the engine calls instead of using the outside world.  The
+ * device itself is replaced by its table of hot operations. */
 struct player {
-	/* The engine is about to look at its device. */
+	/* The engine is about to poll its device. */
 	void (*look)(struct hal_device *dev, uint64_t until_ns, bool idle);
-	/* A callback of q begins.  True: it has returned; false: it will. */
+	/* Start a callback of q.  Return whether it has already returned. */
 	bool (*call)(struct hal_queue *q);
-	/* What JOURNAL_USES says of q. */
+	/* Return the answer of the next JOURNAL_USES, which must be of q. */
 	bool (*uses)(const struct hal_queue *q);
-	/* A queue is destroyed: the numbers of JOURNAL_NO_QUEUE. */
+	/* A queue is destroyed; n: the numbers of JOURNAL_NO_QUEUE. */
 	void (*gone)(struct hal_device *dev, const uint64_t *n, uint32_t count);
 };
 
-/* The file; by any thread. */
+/* Create the journal file at path.  Any thread.  0 or -errno. */
 int journal_make(const struct hal_device *dev, const char *path, struct journal **out);
-/* Before the engine does anything; policy is the text of the first Y.  Without one, all
- * is prepared that makes the engine do the same as if one were written. */
+/* Start to record, before the first engine turn.  policy: text of the first Y.  j is NULL
+ * for a replay: then only make the engine take the same path as while recording. */
 void journal_begin(struct hal_device *dev, struct journal *j, const char *policy);
-/* Write the last line and close the file.  -EIO: not all of it could be written. */
+/* Write the last line and close the file.  -EIO: the file is incomplete. */
 int journal_end(struct hal_device *dev);
 
-/* The queue that the backend knows as bk. */
+/* Return the queue, or partition, whose backend handle is bk. */
 struct hal_queue *journal_queue_of(struct hal_device *dev, const void *bk);
 struct hal_partition *journal_partition_of(struct hal_device *dev, const void *bk);
 
-/* ---- by the engine; nothing happens while none is written -------------------------- */
+/* ---- called by the engine; no effect unless the run is recorded or replayed -------- */
 
+/* Write a line with a text. */
 void journal_write_text(struct journal *j, enum journal_kind kind, const char *text);
+/* Record, or in a replay compare, the counts of a queue that is being destroyed. */
 void journal_gone(const struct hal_queue *q);
 
+/* Write a line with the given numbers. */
 #define JOURNAL(dev, kind, ...)                                                          \
 	do {                                                                             \
 		if (UNLIKELY((dev)->replay.journal != NULL)) {                           \
@@ -134,12 +142,13 @@ void journal_gone(const struct hal_queue *q);
 		}                                                                        \
 	} while (0)
 
-/* err is 0 or -errno. */
+/* Return the number that a journal has for err, which is 0 or -errno. */
 static inline uint64_t journal_error(int err)
 {
 	return err < 0 ? (uint64_t)-err : 0;
 }
 
+/* The engine is about to poll its device, which may run until until_ns. */
 static inline void journal_look(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
 	if (dev->replay.journal != NULL)
@@ -164,14 +173,14 @@ static inline void journal_raised(const struct hal_timeline *t, uint64_t value, 
 		t->dev->replay.recorder->raised(t, value, err);
 }
 
-/* What is in q up to tail may be taken. */
+/* Record the new records of q up to tail; the engine may process them now. */
 static inline void journal_taken(struct hal_queue *q, unsigned int tail)
 {
 	if (UNLIKELY(q->dev->replay.journal != NULL))
 		q->dev->replay.recorder->taken(q, tail);
 }
 
-/* A new queue: nothing of it may be taken yet. */
+/* Let a new queue process only records that are in the journal. */
 static inline void journal_limit(struct hal_queue *q)
 {
 	if (UNLIKELY(q->dev->replay.journal != NULL)) {

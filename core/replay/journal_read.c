@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* journal_read.c - lines of a journal, and the objects that their numbers name. */
+/* journal_read.c - read the lines of a journal, and find the objects that their numbers
+ * name. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,9 @@
 
 /* ---- lines ---------------------------------------------------------------------------- */
 
-COLD void play_bad(struct play *p, int err, const char *what)
+COLD void play_fail(struct play *p, int err, const char *what)
 {
-	/* Behind the first difference it may be that the rest makes no sense any more. */
+	/* After a mismatch the following lines may not make sense; that is no error. */
 	if (p->err == 0 && (err != EINVAL || p->info.mismatches == 0)) {
 		p->err = -err;
 		format_text(p->why, sizeof(p->why), "%s:%llu: %s", p->path,
@@ -33,8 +34,9 @@ COLD void play_mismatch(struct play *p, const char *what)
 		return;
 	p->info.line = p->current;
 	format_text(p->info.mismatch, sizeof(p->info.mismatch),
-		    "%s:%llu: \"%c%.*s\" is written, but %s", p->path, U64(p->current),
-		    p->line.kind, shown < 80 ? shown : 80, p->line.text, what);
+		    "%s:%llu: the journal has \"%c%.*s\", but %s", p->path,
+		    U64(p->current), p->line.kind, shown < 80 ? shown : 80, p->line.text,
+		    what);
 }
 
 static bool parse_decimal(const char **at, const char *end, uint64_t *n)
@@ -59,7 +61,7 @@ static bool parse_numbers(struct line *l)
 {
 	const char *c = l->text;
 
-	memset(l->n, 0, sizeof(l->n)); /* what an older journal does not say */
+	memset(l->n, 0, sizeof(l->n)); /* numbers that older journals lack are 0 */
 	l->count = 0;
 	while (c != l->text_end) {
 		if (*c++ != ' ' || l->count == JOURNAL_NUMBERS ||
@@ -70,7 +72,7 @@ static bool parse_numbers(struct line *l)
 	return true;
 }
 
-/* How many numbers a line has: at least, at most. */
+/* The least and the most numbers of each kind of line. */
 static const struct shape {
 	char kind;
 	uint8_t least, most;
@@ -92,7 +94,7 @@ static const struct shape {
 	{JOURNAL_LIMIT, 4, 4},      {JOURNAL_CALLED, 1, 1},
 	{JOURNAL_KNOWN, 5, 5},      {JOURNAL_KNOWN_UNITS, 2, 2},
 	{JOURNAL_KNOWN_STOP, 3, 3}, {JOURNAL_PROGRAMS, 2, 2},
-	{JOURNAL_BESIDE, 3, 3},     {JOURNAL_USES, 2, 2},
+	{JOURNAL_PAIR, 3, 3},       {JOURNAL_USES, 2, 2},
 	{JOURNAL_END, 0, 0},
 };
 
@@ -114,7 +116,7 @@ bool line_parse(struct line *l)
 	return false;
 }
 
-/* Note where the text ends, if that is not behind the line that ends a journal. */
+/* If the journal is incomplete, note where it ends. */
 static COLD void note_missing(struct play *p)
 {
 	const char *where = p->at != p->end ? "in the middle of" : "before";
@@ -123,9 +125,9 @@ static COLD void note_missing(struct play *p)
 		return;
 	format_text(
 		p->info.missing, sizeof(p->info.missing),
-		"%s ends %s line %llu, at byte %llu, without the last line of a "
-		"journal: its program was killed, still runs, or could not write; what "
-		"came after is missing",
+		"%s ends %s line %llu, at byte %llu, without the final line \"E\": the "
+		"program was killed, is still running or could not write; the rest is "
+		"missing",
 		p->path, where, U64(p->number), U64(p->end - p->text));
 }
 
@@ -147,11 +149,11 @@ const struct line *line_peek(struct play *p)
 		.kind = *p->at, .text = p->at + (end != p->at), .text_end = end};
 	p->current = p->number;
 	if (p->ended) {
-		play_bad(p, EINVAL, "this line comes after the last one of the journal");
+		play_fail(p, EINVAL, "this line follows the final line of the journal");
 		return NULL;
 	}
 	if (!line_parse(&p->line)) {
-		play_bad(p, EINVAL, "not a line of a journal");
+		play_fail(p, EINVAL, "not a line of a journal");
 		return NULL;
 	}
 	p->parsed = true;
@@ -165,7 +167,7 @@ bool line_expect(struct play *p, enum journal_kind kind, struct line *out)
 	if (l == NULL)
 		return false;
 	if (l->kind != (char)kind) {
-		play_bad(p, EINVAL, "this line belongs elsewhere");
+		play_fail(p, EINVAL, "a line of this kind is not allowed here");
 		return false;
 	}
 	*out = *l;
@@ -185,7 +187,7 @@ void line_skip(struct play *p)
 bool number_check(struct play *p, uint64_t n, uint64_t most)
 {
 	if (n > most)
-		play_bad(p, EINVAL, "a number is too large");
+		play_fail(p, EINVAL, "a number is too large");
 	return n <= most;
 }
 
@@ -204,7 +206,8 @@ bool line_find_look(const struct play *p, struct line *out)
 				.kind = *at, .text = at + 1, .text_end = end};
 			return line_parse(out);
 		}
-		/* What happens while a callback runs is no part of this turn. */
+		/* Under the virtual clock, skip the lines written while a callback runs:
+		 * they belong to other turns. */
 		if (*at == JOURNAL_CALLED && p->dev->virtual_clock)
 			depth++;
 		else if (*at == JOURNAL_RETURNED && depth > 0)
@@ -240,34 +243,35 @@ bool line_find_answer(const struct play *p, uint64_t *err)
 
 /* ---- objects by number ---------------------------------------------------------------- */
 
-bool things_add(struct play *p, struct things *t, void *thing)
+bool numbered_add(struct play *p, struct numbered *t, void *object)
 {
 	if (t->count == t->room) {
 		size_t room = t->room != 0 ? t->room * 2 : 64;
 		void **at = realloc(t->at, room * sizeof(*at));
 
 		if (at == NULL) {
-			play_bad(p, ENOMEM, "no memory for what is in it");
+			play_fail(p, ENOMEM, "no memory for the objects of the journal");
 			return false;
 		}
 		t->at = at;
 		t->room = room;
 	}
-	t->at[t->count++] = thing;
+	t->at[t->count++] = object;
 	return true;
 }
 
-void *thing_at(struct play *p, const struct things *t, uint64_t number, const char *what)
+void *numbered_at(struct play *p, const struct numbered *t, uint64_t number,
+		  const char *what)
 {
 	if (number < t->count && t->at[number] != NULL)
 		return t->at[number];
-	play_bad(p, EINVAL, what);
+	play_fail(p, EINVAL, what);
 	return NULL;
 }
 
 struct hal_queue *play_queue_at(struct play *p, uint64_t number)
 {
-	return thing_at(p, &p->queues, number, "there is no such queue");
+	return numbered_at(p, &p->queues, number, "there is no such queue");
 }
 
 struct hal_partition *play_partition_at(struct play *p, uint64_t index)
@@ -279,10 +283,12 @@ struct hal_partition *play_partition_at(struct play *p, uint64_t index)
 		if (part->desc.index == index)
 			return part;
 	}
-	play_bad(p, EINVAL, "there is no such partition");
+	play_fail(p, EINVAL, "there is no such partition");
 	return NULL;
 }
 
+/* Return the timeline of a partition's resizes before which the partition had `older` of
+ * them. */
 static struct hal_timeline *control_at(struct play *p, uint64_t index, uint64_t older)
 {
 	struct hal_partition *part = play_partition_at(p, index);
@@ -302,8 +308,8 @@ struct hal_timeline *play_timeline_at(struct play *p, const uint64_t *n)
 	struct hal_queue *q;
 
 	switch (n[0]) {
-	case JOURNAL_OF_NOBODY:
-		return thing_at(p, &p->timelines, n[1], "there is no such timeline");
+	case JOURNAL_OF_APPLICATION:
+		return numbered_at(p, &p->timelines, n[1], "there is no such timeline");
 	case JOURNAL_OF_QUEUE:
 		q = play_queue_at(p, n[1]);
 		return q != NULL ? &q->timeline : NULL;
@@ -313,7 +319,7 @@ struct hal_timeline *play_timeline_at(struct play *p, const uint64_t *n)
 	case JOURNAL_OF_PARTITION:
 		return control_at(p, n[1], n[2]);
 	default:
-		play_bad(p, EINVAL, "there are no such timelines");
+		play_fail(p, EINVAL, "there is no such kind of timeline");
 		return NULL;
 	}
 }
@@ -327,7 +333,7 @@ struct hal_kernel *play_kernel_of(struct play *p, const uint64_t *n)
 	struct kernel *k = *at;
 
 	if (number > (profile != NULL ? profile->count : 0)) {
-		play_bad(p, EINVAL, "there is no such kernel");
+		play_fail(p, EINVAL, "there is no such kernel");
 		return NULL;
 	}
 	while (k != NULL &&
@@ -340,7 +346,7 @@ struct hal_kernel *play_kernel_of(struct play *p, const uint64_t *n)
 		return &k->kernel;
 	k = calloc(1, sizeof(*k));
 	if (k == NULL) {
-		play_bad(p, ENOMEM, "no memory for what is in it");
+		play_fail(p, ENOMEM, "no memory for the objects of the journal");
 		return NULL;
 	}
 	format_text(k->kernel.info.name, sizeof(k->kernel.info.name), "kernel");
@@ -356,7 +362,7 @@ struct hal_kernel *play_kernel_of(struct play *p, const uint64_t *n)
 
 /* ---- the file ------------------------------------------------------------------------- */
 
-/* Whether what has been read so far can be the beginning of a journal. */
+/* Return whether text, of used bytes, can be the beginning of a journal. */
 static bool may_be_journal(const char *text, size_t used)
 {
 	static const char head[] = "J hal-journal ";
@@ -385,7 +391,7 @@ int journal_read(struct play *p)
 		}
 		n = fread(p->text + used, 1, room - used, f);
 		used += n;
-		/* Not to its end, which /dev/zero does not have. */
+		/* Stop early at other files; some, as /dev/zero, have no end. */
 		if (!may_be_journal(p->text, used))
 			break;
 	}

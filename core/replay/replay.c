@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.c - what an engine has written down (replay/journal.h), taken in by another.
+ * replay.c - replay a journal (replay/journal.h): feed its inputs to an engine, and
+ * compare the decisions of the engine with those of the journal.
  *
- * The device of this one is the journal: time, events and answers come from there, line
- * by line, and each decision is compared with the line that is next.  Messages are read
- * between its turns, in their order; nothing else is different from a device that is
- * open.
+ * The thread in hal_replay is the engine.  For each line it makes the application's call,
+ * publishes records, or runs an engine turn.  The turn reads its time and events from the
+ * journal through replay_device.c.  Otherwise the device is an ordinary open device.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,6 +27,8 @@
 
 /* ---- inputs ------------------------------------------------------------------------ */
 
+/* Run an engine turn, which consumes lines.  If it consumes none, the next line is a
+ * mismatch. */
 static void play_turn(struct play *p)
 {
 	struct line look;
@@ -37,7 +39,7 @@ static void play_turn(struct play *p)
 	else
 		(void)engine_turn(p->dev, 0, false);
 	if (p->at == at && line_peek(p) != NULL) {
-		play_mismatch(p, "the engine does nothing such");
+		play_mismatch(p, "the engine does nothing of this kind");
 		line_skip(p);
 	}
 }
@@ -47,23 +49,25 @@ static void play_now(struct play *p)
 	device_now(p->dev);
 }
 
+/* Compare err, the result of a call, with the journal's.  Decision lines before it, which
+ * the engine has not consumed, are mismatches. */
 static void compare_answer(struct play *p, int err)
 {
 	const struct line *l = line_peek(p);
 	char text[300];
 
 	for (; l != NULL && line_is_decision(l->kind); l = line_peek(p)) {
-		play_mismatch(p, "the engine does not decide that");
+		play_mismatch(p, "the engine does not decide this");
 		line_skip(p);
 	}
 	if (l == NULL)
 		return;
 	if (l->kind != JOURNAL_ANSWER) {
-		play_bad(p, EINVAL, "the call before it has no answer");
+		play_fail(p, EINVAL, "the call before this line has no result line");
 		return;
 	}
 	if (l->n[0] != journal_error(err)) {
-		format_text(text, sizeof(text), "the engine answers %d%s%s", err,
+		format_text(text, sizeof(text), "the engine returns %d%s%s", err,
 			    err != 0 ? ": " : "", err != 0 ? hal_last_error() : "");
 		play_mismatch(p, text);
 	}
@@ -104,9 +108,9 @@ static void play_raised(struct play *p)
 	p->info.inputs++;
 	atomic_store(&t->value, l.n[3]);
 	if (l.n[4] != 0 && timeline_error(t) == 0) {
-		t->spare.err = -(int)l.n[4];
-		t->spare.text = "it failed elsewhere";
-		atomic_store(&t->failure, &t->spare);
+		t->plain.err = -(int)l.n[4];
+		t->plain.text = "it failed while the journal was written";
+		atomic_store(&t->stuck, &t->plain);
 	}
 	timeline_read(t, l.n[3], -(int)l.n[4]);
 }
@@ -118,11 +122,13 @@ static void play_returned(struct play *p)
 	if (q == NULL)
 		return;
 	if (p->dev->virtual_clock) {
-		play_bad(p, ENOTSUP, "callbacks of a virtual clock that overlap");
+		play_fail(p, ENOTSUP,
+			  "callbacks overlap under the virtual clock; a replay cannot do "
+			  "that");
 		return;
 	}
 	if (!q->in_callback) {
-		play_mismatch(p, "nothing is being called back");
+		play_mismatch(p, "no callback of that queue is running");
 		line_skip(p);
 		return;
 	}
@@ -154,7 +160,7 @@ static void play_partition(struct play *p)
 			return;
 	}
 	if (hal_partition_create(p->dev, &d, &part) != 0) {
-		play_bad(p, EINVAL, hal_last_error());
+		play_fail(p, EINVAL, hal_last_error());
 		return;
 	}
 	part->pinned = (l.n[6] & JOURNAL_PINNED) != 0;
@@ -162,7 +168,7 @@ static void play_partition(struct play *p)
 	part->sched.limit_bytes = l.n[8];
 	part->sched.limit_window_ns = l.n[9];
 	if (part->desc.index != l.n[0])
-		play_mismatch(p, "the partition has another number");
+		play_mismatch(p, "the engine gives the partition another index");
 }
 
 static void play_no_partition(struct play *p)
@@ -198,10 +204,10 @@ static void play_queue(struct play *p)
 	d.service_class = (uint16_t)l.n[5];
 	d.budget_permille = (uint16_t)l.n[6];
 	if (l.n[0] != p->queues.count || hal_queue_create(part, &d, &q) != 0) {
-		play_bad(p, EINVAL, "no queue can be made of it");
+		play_fail(p, EINVAL, "no queue can be created from this line");
 		return;
 	}
-	if (!things_add(p, &p->queues, q))
+	if (!numbered_add(p, &p->queues, q))
 		(void)hal_queue_destroy(q);
 }
 
@@ -226,10 +232,10 @@ static void play_timeline(struct play *p)
 
 	p->info.inputs++;
 	if (p->line.n[0] != p->timelines.count || hal_timeline_create(p->dev, &t) != 0) {
-		play_bad(p, EINVAL, "no timeline can be made of it");
+		play_fail(p, EINVAL, "no timeline can be created from this line");
 		return;
 	}
-	if (!things_add(p, &p->timelines, t))
+	if (!numbered_add(p, &p->timelines, t))
 		(void)hal_timeline_destroy(t);
 	line_skip(p);
 }
@@ -238,7 +244,7 @@ static void play_no_timeline(struct play *p)
 {
 	uint64_t id = p->line.n[0];
 	struct hal_timeline *t =
-		thing_at(p, &p->timelines, id, "there is no such timeline");
+		numbered_at(p, &p->timelines, id, "there is no such timeline");
 
 	if (t == NULL)
 		return;
@@ -279,7 +285,7 @@ static void play_resume(struct play *p)
 	compare_answer(p, suspend_end(q));
 }
 
-/* What M and C say of a partition, at n. */
+/* Read the partition's part of M and C from n into d. */
 static bool read_units(struct play *p, const uint64_t *n, struct hal_partition_desc *d)
 {
 	for (int i = 0; i < 6; i++)
@@ -294,9 +300,9 @@ static bool read_units(struct play *p, const uint64_t *n, struct hal_partition_d
 	return true;
 }
 
-/* True: what was asked for was refused before the device was asked.  That may have been
- * for want of memory, or of isolation, of which nothing is known here, and has changed
- * nothing; the answer is taken. */
+/* Return whether the engine of the journal refused the call without calling the device;
+ * if so, consume the result.  The reason may have been memory or isolation, which a
+ * replay does not know, and a refused call has changed nothing. */
 static bool was_refused(struct play *p)
 {
 	const struct line *next = line_peek(p);
@@ -350,15 +356,14 @@ static void play_room(struct play *p)
 
 /* ---- policies ---------------------------------------------------------------------- */
 
-static int hex(char c)
+static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The words of a policy's line, in place in text, where %XX becomes what it stands for.
- */
+/* Split the text of a policy's line into words, in place, and decode %XX. */
 static void split_policy(char *text, const char **words, size_t max)
 {
 	char *to = text;
@@ -370,8 +375,8 @@ static void split_policy(char *text, const char **words, size_t max)
 			*to++ = '\0';
 			if (count < max)
 				words[count++] = to;
-		} else if (*c == '%' && hex(c[1]) >= 0 && hex(c[2]) >= 0) {
-			*to++ = (char)(hex(c[1]) << 4 | hex(c[2]));
+		} else if (*c == '%' && hex_digit(c[1]) >= 0 && hex_digit(c[2]) >= 0) {
+			*to++ = (char)(hex_digit(c[1]) << 4 | hex_digit(c[2]));
 			c += 2;
 		} else {
 			*to++ = *c;
@@ -383,7 +388,7 @@ static void split_policy(char *text, const char **words, size_t max)
 
 #define WORDS_MAX 64u
 
-/* words[0] is the name; takes the line. */
+/* Consume a policy's line; words[0] is the name, the others are settings. */
 static bool read_policy(struct play *p, char *text, const char **words)
 {
 	struct line l;
@@ -392,7 +397,7 @@ static bool read_policy(struct play *p, char *text, const char **words)
 		return false;
 	if (l.text_end - l.text > (ptrdiff_t)POLICY_TEXT_BYTES ||
 	    memchr(l.text, '\0', (size_t)(l.text_end - l.text)) != NULL) {
-		play_bad(p, EINVAL, "not a policy");
+		play_fail(p, EINVAL, "not a policy");
 		return false;
 	}
 	format_text(text, POLICY_TEXT_BYTES, "%.*s", (int)(l.text_end - l.text - 1),
@@ -411,14 +416,15 @@ static void play_policy(struct play *p)
 		return;
 	p->info.inputs++;
 	if (line_find_answer(p, &err) && err != 0) {
-		/* It could not be made, and all was as before. */
+		/* The engine of the journal could not start it and kept the old policy.
+		 */
 		compare_answer(p, -(int)err);
 		return;
 	}
 	compare_answer(p, hal_device_set_policy(p->dev, words[0], words + 1));
 }
 
-/* ---- the end ------------------------------------------------------------------------- */
+/* ---- the final line ------------------------------------------------------------------ */
 
 static void play_end(struct play *p)
 {
@@ -426,7 +432,7 @@ static void play_end(struct play *p)
 	p->ended = true;
 }
 
-/* ---- all of it --------------------------------------------------------------------- */
+/* ---- the whole journal ------------------------------------------------------------- */
 
 static const struct input {
 	char kind;
@@ -461,7 +467,7 @@ static const struct input {
 	{JOURNAL_END, play_end},
 };
 
-/* Until the end, or until the callback of a queue has returned. */
+/* Process lines up to the end, or until the callback of queue `until` has returned. */
 static void replay(struct play *p, const struct hal_queue *until)
 {
 	const struct line *l;
@@ -480,26 +486,25 @@ static void replay(struct play *p, const struct hal_queue *until)
 		if (i < ARRAY_LENGTH(inputs))
 			inputs[i].fn(p);
 		else
-			play_bad(p, EINVAL, "this line belongs elsewhere");
+			play_fail(p, EINVAL, "this line belongs elsewhere");
 	}
 }
 
 static int not_a_journal(struct play *p)
 {
 	if (p->end == p->text)
-		play_bad(p, EINVAL,
-			 "the file is empty: a program writes its journal in large "
-			 "pieces, "
-			 "the "
-			 "last at hal_close");
+		play_fail(p, EINVAL,
+			  "the file is empty: a program writes its journal in large "
+			  "pieces, the last at hal_close");
 	else
-		play_bad(p, EINVAL,
-			 p->info.missing[0] != '\0'
-				 ? "the journal ends here, in its first lines"
-				 : "not a journal");
+		play_fail(p, EINVAL,
+			  p->info.missing[0] != '\0'
+				  ? "the journal ends here, in its first lines"
+				  : "not a journal");
 	return p->err;
 }
 
+/* Set up the device from the numbers of its line; return false if one is out of range. */
 static bool device_line(struct play *p, const uint64_t *n)
 {
 	struct hal_device *dev = p->dev;
@@ -551,6 +556,7 @@ static int start_policy(struct play *p)
 	return err == 0 ? policy_start(p->dev) : err;
 }
 
+/* Read a kernel of the profile. */
 static bool read_known(struct play *p)
 {
 	struct profile *profile = p->dev->observe.profile;
@@ -561,12 +567,12 @@ static bool read_known(struct play *p)
 		return false;
 	if (l.n[0] != (uint64_t)profile->count + 1 || l.n[1] > HAL_POLICY_MEMORY ||
 	    l.n[2] == 0 || l.n[2] > UINT32_MAX || l.n[3] > 1000) {
-		play_bad(p, EINVAL, "not a kernel that was known");
+		play_fail(p, EINVAL, "not a valid kernel of a profile");
 		return false;
 	}
 	k = profile_more(profile);
 	if (k == NULL) {
-		play_bad(p, ENOMEM, "no memory for what is in it");
+		play_fail(p, ENOMEM, "no memory for the objects of the journal");
 		return false;
 	}
 	k->kind = (uint32_t)l.n[1];
@@ -575,7 +581,8 @@ static bool read_known(struct play *p)
 		(void)line_expect(p, JOURNAL_KNOWN_UNITS, &l);
 		if (l.n[0] == 0 || l.n[0] > UINT32_MAX ||
 		    !profile_add(k, (uint32_t)l.n[0], l.n[1])) {
-			play_bad(p, EINVAL, "not so many units");
+			play_fail(p, EINVAL,
+				  "this number of units is invalid or repeated");
 			return false;
 		}
 	}
@@ -583,39 +590,40 @@ static bool read_known(struct play *p)
 		(void)line_expect(p, JOURNAL_KNOWN_STOP, &l);
 		if (l.n[0] >= STOP_MODES ||
 		    !profile_add_stop(k, (uint32_t)l.n[0], l.n[1], l.n[2])) {
-			play_bad(p, EINVAL, "not a way to stop it");
+			play_fail(p, EINVAL, "this suspend mode is invalid or repeated");
 			return false;
 		}
 	}
 	return true;
 }
 
-static void read_paired(struct play *p)
+/* Read the measured slowdowns of pairs of programs. */
+static void read_pairs(struct play *p)
 {
 	struct profile *profile = p->dev->observe.profile;
 	struct line l;
 
 	(void)line_expect(p, JOURNAL_PROGRAMS, &l);
 	if (l.n[0] == 0 || l.n[0] > KNOWN_PAIRED || l.n[1] > UINT32_MAX) {
-		play_bad(p, EINVAL, "not so many programs");
+		play_fail(p, EINVAL, "this number of programs is out of range");
 		return;
 	}
 	if (!profile_pairs(profile, (uint32_t)l.n[0], (uint32_t)l.n[1])) {
-		play_bad(p, ENOMEM, "no memory for what is in it");
+		play_fail(p, ENOMEM, "no memory for the objects of the journal");
 		return;
 	}
-	while (line_peek(p) != NULL && p->line.kind == JOURNAL_BESIDE) {
-		(void)line_expect(p, JOURNAL_BESIDE, &l);
+	while (line_peek(p) != NULL && p->line.kind == JOURNAL_PAIR) {
+		(void)line_expect(p, JOURNAL_PAIR, &l);
 		if (l.n[0] - 1 >= profile->programs || l.n[1] - 1 >= profile->programs ||
 		    l.n[2] > UINT32_MAX) {
-			play_bad(p, EINVAL, "not a pair of programs");
+			play_fail(p, EINVAL, "not a valid pair of programs");
 			return;
 		}
 		profile_pair(profile, l.n[0], l.n[1])->measured = (uint32_t)l.n[2];
 	}
 }
 
-/* What its profile said. */
+/* Read the profile that the device had, if any. */
 static int start_profile(struct play *p)
 {
 	if (line_peek(p) == NULL ||
@@ -623,14 +631,14 @@ static int start_profile(struct play *p)
 		return 0;
 	p->dev->observe.profile = profile_make();
 	if (p->dev->observe.profile == NULL) {
-		play_bad(p, ENOMEM, "no memory for what is in it");
+		play_fail(p, ENOMEM, "no memory for the objects of the journal");
 		return p->err;
 	}
 	while (line_peek(p) != NULL && p->line.kind == JOURNAL_KNOWN)
 		if (!read_known(p))
 			return p->err;
 	if (line_peek(p) != NULL && p->line.kind == JOURNAL_PROGRAMS)
-		read_paired(p);
+		read_pairs(p);
 	return p->err;
 }
 
@@ -664,7 +672,7 @@ static int start_replay(struct play *p)
 	return err;
 }
 
-/* Nothing more comes: what is left ends as on a device that is lost, and goes. */
+/* Destroy all objects after the last line.  Pending work fails as on a lost device. */
 static void finish_replay(struct play *p)
 {
 	struct hal_device *dev = p->dev;
@@ -678,7 +686,9 @@ static void finish_replay(struct play *p)
 		if (q != NULL && q->in_callback)
 			queue_called(q);
 	}
-	dev->virtual_clock = false; /* else nothing is looked at that has called back */
+	/* Under the virtual clock the engine would not poll while messages of callbacks
+	 * are unread. */
+	dev->virtual_clock = false;
 	dev->command.pending++;
 	(void)engine_turn(dev, 0, false);
 	for (size_t i = 0; i < p->queues.count; i++)
@@ -691,10 +701,10 @@ static void finish_replay(struct play *p)
 		if (hal_partition_destroy(container_of(dev->space.partitions.prev,
 						       struct hal_partition,
 						       on_device)) != 0)
-			break; /* guests come behind their hosts */
+			break; /* never: guests follow their hosts, and go first */
 }
 
-/* So that policies are known: those of the configuration, too. */
+/* Load the policies, those of configured plugins included. */
 static int load_policies(void)
 {
 	struct hal_bk_config *core;
@@ -739,7 +749,7 @@ static int replay_file(struct play *p)
 		replay(p, NULL);
 		finish_replay(p);
 	} else if (p->err == 0) {
-		play_bad(p, EINVAL, hal_last_error());
+		play_fail(p, EINVAL, hal_last_error());
 	}
 	callbacks_stop(p->dev);
 	object_retire(&p->dev->obj);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.h - what reading a journal, the device made of it and its replay share.
+ * replay.h - state of a replay.
  *
- *   journal_read.c     lines, and the objects that their numbers name
- *   replay_device.c    the device whose answers are lines of the journal
- *   replay_record.c    records of queues
- *   replay.c           the calls, the comparison of decisions, hal_replay
+ *   journal_read.c     reading lines, and finding the objects that their numbers name
+ *   replay_device.c    a device whose time, events and results are lines of the journal;
+ *                      comparison of the engine's decisions
+ *   replay_record.c    putting records into the rings of queues
+ *   replay.c           the application's calls; hal_replay
  */
 #ifndef HAL_REPLAY_REPLAY_H
 #define HAL_REPLAY_REPLAY_H
@@ -21,42 +22,44 @@ struct line {
 	char kind;
 	uint32_t count;
 	uint64_t n[JOURNAL_NUMBERS];
-	const char *text; /* behind the kind, up to text_end */
+	const char *text; /* after the kind, up to text_end */
 	const char *text_end;
 };
 
-/* Kernels are what policies know of them. */
+/* A kernel, with only those properties that policies can see. */
 struct kernel {
 	struct kernel *next;
 	struct hal_kernel kernel;
 };
 
-struct things {
-	void **at; /* by number; NULL: gone */
-	size_t count, room;
+/* Objects by the number that the journal uses for them. */
+struct numbered {
+	void **at;          /* by number; NULL: destroyed */
+	size_t count, room; /* entries used, and allocated */
 };
 
 struct play {
 	struct hal_device *dev;
 	const char *path;
 	char *text;
-	const char *at, *end; /* of what has not been taken in */
-	uint64_t number;      /* of the line at .at */
-	struct line line;     /* the last one that was looked at */
+	const char *at, *end; /* the text that has not been consumed */
+	uint64_t number;      /* of the line at .at, from 1 */
+	struct line line;     /* the last line that line_peek() has parsed */
 	uint64_t current;     /* its number */
-	bool parsed;
-	struct recolor *recolor; /* of whose records the first has been read */
-	bool over;               /* nothing is left, or nothing of it can be used */
-	bool finishing;
-	bool ended; /* its last line has been read */
-	int err;
-	char why[400]; /* hal_last_error() of .err */
+	bool parsed;          /* .line is the line at .at */
+	/* Of the last REC_RECOLOR, until its REC_RECOLORED has been read. */
+	struct recolor *recolor;
+	bool over;      /* no more lines are read */
+	bool finishing; /* the objects are being destroyed */
+	bool ended;     /* JOURNAL_END has been read */
+	int err;        /* why the replay cannot continue; 0: it can */
+	char why[400];  /* text of .err */
 	uint64_t now;
-	unsigned int calls;
-	/* Read lines: to the end, or until the callback of a queue has returned. */
+	unsigned int calls; /* nested callbacks that are running */
+	/* Process lines to the end, or until the callback of a queue has returned. */
 	void (*replay)(struct play *p, const struct hal_queue *until);
-	uintptr_t handles;
-	struct things queues, timelines;
+	uintptr_t handles; /* backend handles returned so far */
+	struct numbered queues, timelines;
 	struct kernel *kernels[KERNEL_BUCKETS];
 	struct hal_replay_info info;
 };
@@ -68,56 +71,63 @@ static inline struct play *play_of(const struct hal_device *dev)
 
 /* ---- lines ---------------------------------------------------------------------------- */
 
-/* End the replay with err, unless the journal has been found to differ before. */
-void play_bad(struct play *p, int err, const char *what) COLD;
+/* End the replay with err.  EINVAL after a mismatch is no error: lines that do not make
+ * sense are then a consequence of the mismatch. */
+void play_fail(struct play *p, int err, const char *what) COLD;
 
-/* Note the first line that differs from what the engine decides. */
+/* Count a mismatch; keep the text of the first one.  what: completes "the journal has X,
+ * but". */
 void play_mismatch(struct play *p, const char *what) COLD;
 
-/* Read the numbers of l; false: it is not a line of a journal. */
+/* Parse the numbers of l; return false if it is not a valid line. */
 bool line_parse(struct line *l);
 
-/* Or what one goes by. */
+/* Return whether lines of that kind are written while the engine decides. */
 bool line_is_decision(char kind);
 
-/* The next line; NULL: there is none.  One that does not end is not there yet. */
+/* Return the next line without consuming it; NULL if there is none.  An incomplete last
+ * line does not count. */
 const struct line *line_peek(struct play *p);
 
-/* Of the kind that has to be next. */
+/* Consume the next line; end the replay and return false if it is not of that kind. */
 bool line_expect(struct play *p, enum journal_kind kind, struct line *out);
 
-/* Go to the next line. */
+/* Consume the line that line_peek() has returned. */
 void line_skip(struct play *p);
 
 /* Return whether n is at most `most`; if not, end the replay. */
 bool number_check(struct play *p, uint64_t n, uint64_t most);
 
-/* The look of the turn that begins here tells how far it went.  NULL: there is none. */
+/* Find the poll of the turn that starts at the next line; it has the arguments of that
+ * turn.  Return false if the turn has none. */
 bool line_find_look(const struct play *p, struct line *out);
 
-/* What a call answered is the next line but for what was decided in it. */
+/* Find the result of the call that starts at the next line, after its decisions.  Return
+ * false if there is none. */
 bool line_find_answer(const struct play *p, uint64_t *err);
 
-/* Read the file of p.  -errno. */
+/* Read the file of p into memory.  0 or -errno. */
 int journal_read(struct play *p);
 
 /* ---- objects by number ---------------------------------------------------------------- */
 
-/* Give thing the next number of t. */
-bool things_add(struct play *p, struct things *t, void *thing);
+/* Give object the next number of t.  Without memory, end the replay and return false. */
+bool numbered_add(struct play *p, struct numbered *t, void *object);
 
-/* Return the object of that number; NULL: there is none, for which the replay ends. */
-void *thing_at(struct play *p, const struct things *t, uint64_t number, const char *what);
+/* Return the object of that number.  If there is none, end the replay with the text what
+ * and return NULL.  So do play_*_at(). */
+void *numbered_at(struct play *p, const struct numbered *t, uint64_t number,
+		  const char *what);
 
 struct hal_queue *play_queue_at(struct play *p, uint64_t number);
 
 struct hal_partition *play_partition_at(struct play *p, uint64_t index);
 
-/* n is its name. */
+/* n: the three numbers that name the timeline. */
 struct hal_timeline *play_timeline_at(struct play *p, const uint64_t *n);
 
-/* n: its work, its number in the profile and above that its program's, its engines and
- * above them its configuration. */
+/* Return the kernel with these properties.  n: its work; its number in the profile (low
+ * 32 bits) and its program (high); its engines (low) and its configuration (high). */
 struct hal_kernel *play_kernel_of(struct play *p, const uint64_t *n);
 
 /* ---- the device ----------------------------------------------------------------------- */
@@ -127,7 +137,8 @@ extern const struct player replay_player;
 
 /* ---- records -------------------------------------------------------------------------- */
 
-/* Into the ring at pos, of which the engine does not know yet. */
+/* Read a record into the ring of q at *pos, and advance *pos.  The caller publishes the
+ * ring's new tail to the engine. */
 bool play_record(struct play *p, struct hal_queue *q, unsigned int *pos);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_device.c - the device of a replay: time, events and answers are lines of a
- * journal, and each decision is compared with the line that is next.
+ * replay_device.c - the device of a replay.
+ *
+ * Its time, events and results are read from the journal.  Each operation that the engine
+ * calls is a decision, and is compared with the next line.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,12 +12,13 @@
 #include "replay/replay.h"
 #include "util/error.h"
 
-#define CALLS_MAX 64u /* callbacks one inside the other */
+#define CALLS_MAX 64u /* nested callbacks */
 
 /* ---- decisions ------------------------------------------------------------------------ */
 
-/* The engine has decided on kind and n[0..count): is it that?  The answer then was, or
- * else_, if there is nothing to compare with. */
+/* Compare the engine's decision, kind and n[0..count), with the next line.  Return the
+ * result that the journal has for it: the number after those.  Return otherwise if no
+ * line is left. */
 static int compare_decision(struct play *p, enum journal_kind kind, const uint64_t *n,
 			    uint32_t count, int otherwise)
 {
@@ -108,7 +111,7 @@ static int replay_limit(void *bk, void *part, uint64_t bytes, uint64_t window_ns
 	return compare_decision(p, JOURNAL_LIMIT, n, ARRAY_LENGTH(n), 0);
 }
 
-/* True: it has been told already, in this look. */
+/* Return whether one of the count events of this poll has that cookie. */
 static bool is_among(const struct hal_bk_event *ev, uint32_t count, uint64_t cookie)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -117,9 +120,11 @@ static bool is_among(const struct hal_bk_event *ev, uint32_t count, uint64_t coo
 	return false;
 }
 
-static bool is_done(const struct line *l, struct hal_queue *q,
-		    const struct hal_bk_event *before, uint32_t count,
-		    struct hal_bk_event *ev)
+/* Fill ev from line l, the completion of a command of q.  Return false if the device owes
+ * no such event; so do match_quiet() and match_moved(). */
+static bool match_done(const struct line *l, struct hal_queue *q,
+		       const struct hal_bk_event *before, uint32_t count,
+		       struct hal_bk_event *ev)
 {
 	struct inflight *f = q->oldest;
 	uint32_t i = 0;
@@ -140,9 +145,9 @@ static bool is_done(const struct line *l, struct hal_queue *q,
 	return true;
 }
 
-static bool is_quiet(const struct line *l, struct hal_queue *q,
-		     const struct hal_bk_event *before, uint32_t count,
-		     struct hal_bk_event *ev)
+static bool match_quiet(const struct line *l, struct hal_queue *q,
+			const struct hal_bk_event *before, uint32_t count,
+			struct hal_bk_event *ev)
 {
 	const struct inflight *f = q->oldest;
 
@@ -156,7 +161,7 @@ static bool is_quiet(const struct line *l, struct hal_queue *q,
 	if (!q->sched.bk_suspended || q->state != QUEUE_SUSPENDING ||
 	    is_among(before, count, ev->cookie))
 		return false;
-	/* What is killed has ended before. */
+	/* After a KILL, the events of all killed commands come first. */
 	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		if (q->sched.suspend_mode == HAL_SUSPEND_KILL && !f->done && !f->killed &&
 		    !is_among(before, count, (uint64_t)(uintptr_t)f))
@@ -164,9 +169,9 @@ static bool is_quiet(const struct line *l, struct hal_queue *q,
 	return true;
 }
 
-static bool is_moved(const struct line *l, const struct hal_partition *part,
-		     const struct hal_bk_event *before, uint32_t count,
-		     struct hal_bk_event *ev)
+static bool match_moved(const struct line *l, const struct hal_partition *part,
+			const struct hal_bk_event *before, uint32_t count,
+			struct hal_bk_event *ev)
 {
 	ev->cookie = (uint64_t)(uintptr_t)part | COOKIE_PARTITION;
 	ev->kind = HAL_BK_QUIET;
@@ -174,7 +179,8 @@ static bool is_moved(const struct line *l, const struct hal_partition *part,
 	return part->moving.units != 0 && !is_among(before, count, ev->cookie);
 }
 
-/* The next event, behind count others.  False: the device owes none such. */
+/* Read the event after count others of the same poll.  Return false if the device does
+ * not owe it. */
 static bool read_event(struct play *p, const struct hal_bk_event *before, uint32_t count,
 		       struct hal_bk_event *ev)
 {
@@ -188,15 +194,15 @@ static bool read_event(struct play *p, const struct hal_bk_event *before, uint32
 	switch (l->kind) {
 	case JOURNAL_DONE:
 		q = play_queue_at(p, l->n[0]);
-		return q != NULL && is_done(l, q, before, count, ev);
+		return q != NULL && match_done(l, q, before, count, ev);
 	case JOURNAL_QUIET:
 		q = play_queue_at(p, l->n[0]);
-		return q != NULL && is_quiet(l, q, before, count, ev);
+		return q != NULL && match_quiet(l, q, before, count, ev);
 	case JOURNAL_MOVED:
 		part = play_partition_at(p, l->n[0]);
-		return part != NULL && is_moved(l, part, before, count, ev);
+		return part != NULL && match_moved(l, part, before, count, ev);
 	default:
-		play_bad(p, EINVAL, "not an event");
+		play_fail(p, EINVAL, "not an event");
 		return false;
 	}
 }
@@ -209,7 +215,7 @@ static int replay_poll(void *bk, uint64_t until_ns, struct hal_bk_event *ev, uin
 	uint64_t left;
 
 	(void)until_ns;
-	if (l == NULL) /* at the end of it all, what is left is lost */
+	if (l == NULL) /* at the end, report the device as lost */
 		return p->finishing ? fail(ENODEV, "the journal ends") : 0;
 	if (l->kind == JOURNAL_LOST) {
 		p->info.inputs++;
@@ -217,7 +223,7 @@ static int replay_poll(void *bk, uint64_t until_ns, struct hal_bk_event *ev, uin
 		return fail(ENODEV, "the device was lost");
 	}
 	if (l->kind != JOURNAL_POLLED) {
-		play_mismatch(p, "the engine looks at the device");
+		play_mismatch(p, "the engine polls the device");
 		return 0;
 	}
 	left = l->n[0];
@@ -228,7 +234,7 @@ static int replay_poll(void *bk, uint64_t until_ns, struct hal_bk_event *ev, uin
 		if (read_event(p, ev, count, &ev[count]))
 			count++;
 		else
-			play_mismatch(p, "the device has nothing such");
+			play_mismatch(p, "the device owes no such event");
 		if (p->over)
 			break;
 		p->info.inputs++;
@@ -291,7 +297,7 @@ const struct hal_backend replay_backend = {
 		},
 };
 
-/* ---- where the engine asks ------------------------------------------------------------ */
+/* ---- struct player -------------------------------------------------------------------- */
 
 static void player_look(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
@@ -300,7 +306,7 @@ static void player_look(struct hal_device *dev, uint64_t until_ns, bool idle)
 
 	(void)until_ns, (void)idle;
 	for (l = line_peek(p); l != NULL && line_is_decision(l->kind); l = line_peek(p)) {
-		play_mismatch(p, "the engine does not decide that");
+		play_mismatch(p, "the engine does not decide this");
 		line_skip(p);
 	}
 	if (l == NULL)
@@ -309,7 +315,7 @@ static void player_look(struct hal_device *dev, uint64_t until_ns, bool idle)
 	if (l->kind == JOURNAL_LOOK)
 		line_skip(p);
 	else
-		play_mismatch(p, "the engine is about to look at the device");
+		play_mismatch(p, "the engine is about to poll the device");
 }
 
 static bool player_call(struct hal_queue *q)
@@ -322,14 +328,14 @@ static bool player_call(struct hal_queue *q)
 
 	if (p->finishing)
 		return true;
-	/* It has no answer: whatever stands behind the number is not there. */
+	/* A callback has no result; the missing number reads as 0. */
 	(void)compare_decision(p, JOURNAL_CALLED, n, ARRAY_LENGTH(n), 0);
 	if (!dev->virtual_clock)
 		return false;
 	if (!known)
 		return true;
 	if (p->calls >= CALLS_MAX)
-		play_bad(p, ENOTSUP, "too many callbacks one inside the other");
+		play_fail(p, ENOTSUP, "too many nested callbacks");
 	p->calls++;
 	p->replay(p, q);
 	p->calls--;
@@ -345,8 +351,8 @@ static void player_gone(struct hal_device *dev, const uint64_t *n, uint32_t coun
 	if (l == NULL || memcmp(l->n, n, count * sizeof(*n)) == 0)
 		return;
 	format_text(text, sizeof(text),
-		    "it has %llu completed, %llu failed, %llu dropped, ran %llu ns, "
-		    "queued %llu ns",
+		    "the queue has %llu completed, %llu failed, %llu dropped commands, "
+		    "%llu ns busy, %llu ns queueing",
 		    U64(n[1]), U64(n[2]), U64(n[3]), U64(n[4]), U64(n[5]));
 	play_mismatch(p, text);
 }

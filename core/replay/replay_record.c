@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* replay_record.c - records of a journal, put into the ring of their queue. */
+/* replay_record.c - read records from a journal into the ring of their queue. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define BLOCK_SLOTS_MAX (1u << 20)
 
-/* What r has of points is not pending any more. */
+/* Stop counting the points of r as pending on their timelines: r is not used. */
 static void drop_points(const struct record *r)
 {
 	if (!record_has_points(r))
@@ -18,6 +18,7 @@ static void drop_points(const struct record *r)
 	record_for_each_point(point, r) atomic_fetch_sub(&point->timeline->pending, 1);
 }
 
+/* Read count points into r, and count them as pending.  False: a timeline is missing. */
 static bool fill_points(struct play *p, const uint64_t *n, uint32_t count,
 			struct record *r)
 {
@@ -34,6 +35,7 @@ static bool fill_points(struct play *p, const uint64_t *n, uint32_t count,
 	return true;
 }
 
+/* Fill r from line l.  own_wanted: REC_INNER for a record of a block, otherwise 0. */
 static bool fill_record(struct play *p, const struct line *l, uint32_t own_wanted,
 			struct record *r)
 {
@@ -55,7 +57,7 @@ static bool fill_record(struct play *p, const struct line *l, uint32_t own_wante
 	if (i == ARRAY_LENGTH(ops) ||
 	    (l->count != 3 + ops[i].least && l->count != 3 + ops[i].most) ||
 	    l->n[1] > UINT32_MAX) {
-		play_bad(p, EINVAL, "not a record");
+		play_fail(p, EINVAL, "not a record");
 		return false;
 	}
 	r->cmd.op = (uint32_t)l->n[0];
@@ -64,7 +66,7 @@ static bool fill_record(struct play *p, const struct line *l, uint32_t own_wante
 	if ((r->own & REC_INNER) != own_wanted || r->slots == 0 ||
 	    (own_wanted != 0 && r->cmd.op > REC_BLOCK) ||
 	    (r->cmd.op != HAL_OP_LAUNCH && r->slots != 1)) {
-		play_bad(p, EINVAL, "not a record that can be there");
+		play_fail(p, EINVAL, "a record of this kind cannot be there");
 		return false;
 	}
 	switch (r->cmd.op) {
@@ -86,6 +88,8 @@ static bool fill_record(struct play *p, const struct line *l, uint32_t own_wante
 	}
 }
 
+/* Read the next line, a record.  *slots: number of slots of a block; 0 for other records.
+ */
 static bool read_record(struct play *p, uint32_t own_wanted, struct record *r,
 			uint64_t *slots)
 {
@@ -100,25 +104,26 @@ static bool read_record(struct play *p, uint32_t own_wanted, struct record *r,
 	return true;
 }
 
-static void block_drop(struct block *b, uint32_t slots)
+static void drop_block(struct block *b, uint32_t slots)
 {
 	for (uint32_t i = 0; i < slots; i += b->rec[i].slots)
 		drop_points(&b->rec[i]);
 	free(b);
 }
 
+/* Read the records of a block. */
 static struct block *read_block(struct play *p, uint64_t slots)
 {
 	struct block *b;
 	uint32_t at = 0;
 
 	if (slots == 0 || slots > BLOCK_SLOTS_MAX) {
-		play_bad(p, EINVAL, "not so many slots");
+		play_fail(p, EINVAL, "a block cannot have this number of slots");
 		return NULL;
 	}
 	b = malloc(sizeof(*b) + ((size_t)slots + UINT8_MAX) * sizeof(struct record));
 	if (b == NULL) {
-		play_bad(p, ENOMEM, "no memory for what is in it");
+		play_fail(p, ENOMEM, "no memory for the objects of the journal");
 		return NULL;
 	}
 	atomic_init(&b->refs, 1);
@@ -127,31 +132,34 @@ static struct block *read_block(struct play *p, uint64_t slots)
 		uint64_t none;
 
 		if (!read_record(p, REC_INNER, &b->rec[at], &none)) {
-			block_drop(b, at);
+			drop_block(b, at);
 			return NULL;
 		}
 		at += b->rec[at].slots;
 		if (at > slots || none != 0) {
-			play_bad(p, EINVAL, "the record does not fit its block");
-			block_drop(b, at);
+			play_fail(p, EINVAL, "the record does not fit its block");
+			drop_block(b, at);
 			return NULL;
 		}
 	}
 	return b;
 }
 
-/* The first of the two records that belong together makes what they are about. */
+/* Set r->recolor.  REC_RECOLOR creates the object; the REC_RECOLORED after it uses the
+ * same one. */
 static bool fill_recolor(struct play *p, struct hal_queue *q, struct record *r)
 {
 	if (r->cmd.op == REC_RECOLOR) {
 		r->recolor = recolor_make(q, NULL, NULL, NULL);
 		if (r->recolor == NULL)
-			play_bad(p, ENOMEM, "no memory for it");
+			play_fail(p, ENOMEM, "no memory for the objects of the journal");
 	} else if (p->recolor != NULL && p->recolor->queue == q) {
 		r->recolor = p->recolor;
 		r->recolor->refs++;
 	} else {
-		play_bad(p, EINVAL, "no buffer of this queue is about to move");
+		play_fail(p, EINVAL,
+			  "the record of this queue that begins the recolouring is "
+			  "missing");
 	}
 	p->recolor = r->cmd.op == REC_RECOLOR ? r->recolor : NULL;
 	return r->recolor != NULL;
@@ -167,7 +175,8 @@ bool play_record(struct play *p, struct hal_queue *q, unsigned int *pos)
 	if (!read_record(p, 0, &fresh, &block))
 		return false;
 	if (fresh.slots > room || fresh.slots > RECORD_SLOTS_MAX) {
-		play_bad(p, EINVAL, "the queue has no room for it");
+		play_fail(p, EINVAL,
+			  "the ring of the queue has no space for this record");
 		drop_points(&fresh);
 		return false;
 	}

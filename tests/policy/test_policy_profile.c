@@ -1109,12 +1109,12 @@ static void replays_pairs(void **state)
 		char kind;
 		const char *line, *says;
 	} wrong[] = {
-		{'i', "i 1 3 5\n", "not a pair of programs"},
-		{'i', "i 0 1 5\n", "not a pair of programs"},
-		{'i', "i 1 2 4294967296\n", "not a pair of programs"},
-		{'o', "o 0 3\n", "not so many programs"},
-		{'o', "o 1025 3\n", "not so many programs"},
-		{'o', "o 2 4294967296\n", "not so many programs"},
+		{'i', "i 1 3 5\n", "not a valid pair of programs"},
+		{'i', "i 0 1 5\n", "not a valid pair of programs"},
+		{'i', "i 1 2 4294967296\n", "not a valid pair of programs"},
+		{'o', "o 0 3\n", "number of programs is out of range"},
+		{'o', "o 1025 3\n", "number of programs is out of range"},
+		{'o', "o 2 4294967296\n", "number of programs is out of range"},
 	};
 	char journal[] = "/tmp/hal-journal-XXXXXX";
 

@@ -333,7 +333,8 @@ static void a_line_after_the_last(void **state)
 	memcpy(text + size, "n 7\n", 4);
 	write_all(text, size + 4);
 	assert_int_equal(hal_replay(path, &i), -EINVAL);
-	assert_non_null(strstr(hal_last_error(), "after the last one of the journal"));
+	assert_non_null(
+		strstr(hal_last_error(), "follows the final line of the journal"));
 	free(text);
 }
 
@@ -420,13 +421,13 @@ static void wrong_lines(void **state)
 		{"n 1 \n", "not a line"},
 		{"n 18446744073709551616\n", "not a line"},
 		{"n 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", "not a line"},
-		{"D 1 1 16 16 446 9 2 3 2 2 32 10000000000 0\n", "elsewhere"},
-		{"= 0\n", "elsewhere"},
-		{"e 0 0 0 0 0 0 0 0\n", "elsewhere"},
-		{"r 0 0 0\n", "elsewhere"},
+		{"D 1 1 16 16 446 9 2 3 2 2 32 10000000000 0\n", "not allowed here"},
+		{"= 0\n", "not allowed here"},
+		{"e 0 0 0 0 0 0 0 0\n", "not allowed here"},
+		{"r 0 0 0\n", "not allowed here"},
 		{"l 0 1\n", "no such queue"},
 		{"Q 0 0 0 0 1\n", "no such partition"},
-		{PART "Q 1 0 0 0 1\n", "no queue can be made"},
+		{PART "Q 1 0 0 0 1\n", "no queue can be created"},
 		{PART "Q 0 1 0 0 1\n", "no such partition"},
 		{PART "Q 0 0 4294967296 0 1\n", "too large"},
 		{PART "Q 0 0 0 0 4294967296\n", "too large"},
@@ -435,13 +436,13 @@ static void wrong_lines(void **state)
 		{"P 0 0 65536 1 4\n", "too large"},
 		{"P 0 0 0 65536 4\n", "too large"},
 		{"P 0 0 0 1 65536\n", "too large"},
-		{"T 1\n", "no timeline can be made"},
+		{"T 1\n", "no timeline can be created"},
 		{"U 0\n", "no such timeline"},
 		{"T 0\nU 1\n", "no such timeline"},
 		{"T 0\nU 0\nU 0\n", "no such timeline"},
 		{"v 0 0 0 1 0\n", "no such timeline"},
 		{"T 0\nv 0 0 0 1 4096\n", "too large"},
-		{"T 0\nv 9 0 0 1 0\n", "no such timelines"},
+		{"T 0\nv 9 0 0 1 0\n", "no such kind of timeline"},
 		{"K 0\n", "no such partition"},
 		{PART "K 0\nK 0\n", "no such partition"},
 		{"Z 0 0 0 0 0 0\n", "no such queue"},
@@ -450,7 +451,7 @@ static void wrong_lines(void **state)
 		{"X 0\n", "no such queue"},
 		{"S 0 0\n", "no such queue"},
 		{QUEUE "S 0 4294967296\n", "too large"},
-		{QUEUE "S 0 0\nn 1\n", "no answer"},
+		{QUEUE "S 0 0\nn 1\n", "no result line"},
 		{"M 0 1 1 0 0 1 1\n", "no such partition"},
 		{PART "M 0 4294967296 1 0 0 1 1\n", "too large"},
 		{PART "M 0 1 4294967296 0 0 1 1\n", "too large"},
@@ -459,8 +460,9 @@ static void wrong_lines(void **state)
 		{PART "M 0 1 1 0 0 65536 1\n", "too large"},
 		{PART "M 0 1 1 0 0 1 65536\n", "too large"},
 		{QUEUE "l 0 1\nr 99 16777216 0\n", "not a record"},
-		{QUEUE "l 0 1\nr 32 83886080 0 0 5 0 1\n", "that can be there"},
-		{QUEUE "l 0 1\nr 35 16842752 0 0\n", "not so many slots"},
+		{QUEUE "l 0 1\nr 32 83886080 0 0 5 0 1\n",
+		 "of this kind cannot be there"},
+		{QUEUE "l 0 1\nr 35 16842752 0 0\n", "this number of slots"},
 	};
 
 	(void)state;
@@ -473,12 +475,12 @@ static void other_answers(void **state)
 {
 	static const char *const lines[][2] = {
 		{"Y nosuch\n= 22\n", ""},
-		{"Y nosuch\n= 0\n", "answers -22"},
+		{"Y nosuch\n= 0\n", "returns -22"},
 		{"Y nosuch\ns 0 0 0 0\n= 22\n", "does not decide"},
 		{QUEUE "X 0\n= 22\n", ""},
-		{QUEUE "X 0\n= 0\n", "answers -22"},
-		{QUEUE "X 0\n= 16\n", "answers -22"},
-		{"P 0 0 0 1 4\nP 2 0 4 1 4\n", "another number"},
+		{QUEUE "X 0\n= 0\n", "returns -22"},
+		{QUEUE "X 0\n= 16\n", "returns -22"},
+		{"P 0 0 0 1 4\nP 2 0 4 1 4\n", "another index"},
 		{QUEUE "K 0\n", "queue"},
 
 	};
