@@ -87,7 +87,7 @@ static void write_line(struct journal *j, uint32_t kind, const uint64_t *n,
 	for (uint32_t i = 0; i < count; i++)
 		write_number(j, n[i]);
 	j->text[j->length++] = '\n';
-	if (kind != JOURNAL_NOW && kind != JOURNAL_LOOK &&
+	if (kind != JOURNAL_NOW && kind != JOURNAL_POLL &&
 	    !(kind == JOURNAL_POLLED && n[0] == 0))
 		j->happened = true;
 }
@@ -303,13 +303,13 @@ struct hal_queue *journal_queue_of(struct hal_device *dev, const void *bk)
 
 /* ---- recording other inputs -------------------------------------------------------- */
 
-static void write_look(struct hal_device *dev, uint64_t until_ns, bool idle)
+static void write_before_poll(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
 	if (dev->virtual_clock)
 		begin_turn(dev->replay.journal, dev->now);
 	/* Record the time until which the device may run: the engine's next timer may end
 	 * the poll earlier.  A set timer also lets an idle device run. */
-	JOURNAL(dev, JOURNAL_LOOK, until_ns < dev->timer_ns ? until_ns : dev->timer_ns,
+	JOURNAL(dev, JOURNAL_POLL, until_ns < dev->timer_ns ? until_ns : dev->timer_ns,
 		idle || dev->timer_ns != UINT64_MAX);
 }
 
@@ -388,7 +388,7 @@ static void write_block_records(struct journal *j, const struct block *b)
 		write_record(j, &b->rec[i]);
 }
 
-static void write_taken(struct hal_queue *q, unsigned int tail)
+static void write_accepted(struct hal_queue *q, unsigned int tail)
 {
 	struct journal *j = q->dev->replay.journal;
 	unsigned int pos;
@@ -396,7 +396,7 @@ static void write_taken(struct hal_queue *q, unsigned int tail)
 
 	for (pos = q->replay.limit; pos != tail; count++)
 		pos += q->slots[pos & q->ring.mask].slots;
-	JOURNAL(q->dev, JOURNAL_TAKEN, q->obj.id, count);
+	JOURNAL(q->dev, JOURNAL_ACCEPTED, q->obj.id, count);
 	for (pos = q->replay.limit; pos != tail;) {
 		struct record *r = &q->slots[pos & q->ring.mask];
 
@@ -484,9 +484,9 @@ static void write_profile(struct journal *j)
 
 static const struct recorder recorder = {
 	.write = write_line,
-	.look = write_look,
+	.before_poll = write_before_poll,
 	.raised = write_raised,
-	.taken = write_taken,
+	.accepted = write_accepted,
 };
 
 void journal_begin(struct hal_device *dev, struct journal *j, const char *policy)

@@ -39,7 +39,7 @@ enum journal_kind {
 	JOURNAL_PAIR = 'i',     /* program other permille; pairs without a line: 0 */
 	/* Inputs. */
 	JOURNAL_NOW = 'n',      /* ns */
-	JOURNAL_LOOK = 't',     /* until idle: the engine is about to poll the device */
+	JOURNAL_POLL = 't',     /* until idle: the engine is about to poll the device */
 	JOURNAL_POLLED = 'p',   /* number of events, whose lines follow */
 	JOURNAL_DONE = 'e',     /* queue pos inner error start end read written */
 	JOURNAL_QUIET = 'q',    /* queue error read written start end */
@@ -47,7 +47,7 @@ enum journal_kind {
 	JOURNAL_LOST = 'x',     /* error */
 	JOURNAL_RETURNED = 'R', /* queue: its callback has returned */
 	JOURNAL_RAISED = 'v',   /* timeline (3) value error */
-	JOURNAL_TAKEN = 'l',    /* queue, number of accepted records; they follow */
+	JOURNAL_ACCEPTED = 'l', /* queue, number of accepted records; they follow */
 	JOURNAL_RECORD = 'r',   /* op flags submit_ns, more by op: write_record() */
 	/* queue answer: 1 or 0, whether a command of the queue uses a buffer that is
 	 * being recoloured, or whether its partition should switch placements.  A replay
@@ -102,7 +102,7 @@ enum journal_timeline {
  * device itself is replaced by its table of hot operations. */
 struct player {
 	/* The engine is about to poll its device. */
-	void (*look)(struct hal_device *dev, uint64_t until_ns, bool idle);
+	void (*before_poll)(struct hal_device *dev, uint64_t until_ns, bool idle);
 	/* Start a callback of q.  Return whether it has already returned. */
 	bool (*call)(struct hal_queue *q);
 	/* Return the answer of the next JOURNAL_USES, which must be of q. */
@@ -149,12 +149,13 @@ static inline uint64_t journal_error(int err)
 }
 
 /* The engine is about to poll its device, which may run until until_ns. */
-static inline void journal_look(struct hal_device *dev, uint64_t until_ns, bool idle)
+static inline void journal_before_poll(struct hal_device *dev, uint64_t until_ns,
+				       bool idle)
 {
 	if (dev->replay.journal != NULL)
-		dev->replay.recorder->look(dev, until_ns, idle);
+		dev->replay.recorder->before_poll(dev, until_ns, idle);
 	else
-		dev->replay.player->look(dev, until_ns, idle);
+		dev->replay.player->before_poll(dev, until_ns, idle);
 }
 
 static inline void journal_called(const struct hal_queue *q)
@@ -174,10 +175,10 @@ static inline void journal_raised(const struct hal_timeline *t, uint64_t value, 
 }
 
 /* Record the new records of q up to tail; the engine may process them now. */
-static inline void journal_taken(struct hal_queue *q, unsigned int tail)
+static inline void journal_accepted(struct hal_queue *q, unsigned int tail)
 {
 	if (UNLIKELY(q->dev->replay.journal != NULL))
-		q->dev->replay.recorder->taken(q, tail);
+		q->dev->replay.recorder->accepted(q, tail);
 }
 
 /* Let a new queue process only records that are in the journal. */

@@ -78,11 +78,11 @@ static const struct shape {
 	uint8_t least, most;
 } shapes[] = {
 	{JOURNAL_DEVICE, 13, 18},   {JOURNAL_NOW, 1, 1},
-	{JOURNAL_LOOK, 2, 2},       {JOURNAL_POLLED, 1, 1},
+	{JOURNAL_POLL, 2, 2},       {JOURNAL_POLLED, 1, 1},
 	{JOURNAL_DONE, 8, 8},       {JOURNAL_QUIET, 4, 6},
 	{JOURNAL_MOVED, 2, 2},      {JOURNAL_LOST, 1, 1},
 	{JOURNAL_RETURNED, 1, 1},   {JOURNAL_RAISED, 5, 5},
-	{JOURNAL_TAKEN, 2, 2},      {JOURNAL_RECORD, 3, 11},
+	{JOURNAL_ACCEPTED, 2, 2},   {JOURNAL_RECORD, 3, 11},
 	{JOURNAL_PARTITION, 5, 10}, {JOURNAL_NO_PARTITION, 1, 1},
 	{JOURNAL_QUEUE, 5, 7},      {JOURNAL_NO_QUEUE, 6, 6},
 	{JOURNAL_TIMELINE, 1, 1},   {JOURNAL_NO_TIMELINE, 1, 1},
@@ -191,7 +191,7 @@ bool number_check(struct play *p, uint64_t n, uint64_t most)
 	return n <= most;
 }
 
-bool line_find_look(const struct play *p, struct line *out)
+bool line_find_poll(const struct play *p, struct line *out)
 {
 	const char *at = p->at;
 	unsigned int depth = 0;
@@ -201,7 +201,7 @@ bool line_find_look(const struct play *p, struct line *out)
 
 		if (end == NULL)
 			return false;
-		if (depth == 0 && *at == JOURNAL_LOOK) {
+		if (depth == 0 && *at == JOURNAL_POLL) {
 			*out = (struct line){
 				.kind = *at, .text = at + 1, .text_end = end};
 			return line_parse(out);

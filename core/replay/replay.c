@@ -31,11 +31,11 @@
  * mismatch. */
 static void play_turn(struct play *p)
 {
-	struct line look;
+	struct line poll;
 	const char *at = p->at;
 
-	if (line_find_look(p, &look))
-		(void)engine_turn(p->dev, look.n[0], look.n[1] != 0);
+	if (line_find_poll(p, &poll))
+		(void)engine_turn(p->dev, poll.n[0], poll.n[1] != 0);
 	else
 		(void)engine_turn(p->dev, 0, false);
 	if (p->at == at && line_peek(p) != NULL) {
@@ -74,13 +74,13 @@ static void compare_answer(struct play *p, int err)
 	line_skip(p);
 }
 
-static void play_taken(struct play *p)
+static void play_accepted(struct play *p)
 {
 	struct line l;
 	struct hal_queue *q;
 	unsigned int pos;
 
-	if (!line_expect(p, JOURNAL_TAKEN, &l))
+	if (!line_expect(p, JOURNAL_ACCEPTED, &l))
 		return;
 	q = play_queue_at(p, l.n[0]);
 	if (q == NULL)
@@ -439,7 +439,7 @@ static const struct input {
 	void (*fn)(struct play *p);
 } inputs[] = {
 	{JOURNAL_NOW, play_now},
-	{JOURNAL_LOOK, play_turn},
+	{JOURNAL_POLL, play_turn},
 	{JOURNAL_SUBMIT, play_turn},
 	{JOURNAL_STOP, play_turn},
 	{JOURNAL_START, play_turn},
@@ -451,7 +451,7 @@ static const struct input {
 	{JOURNAL_LOST, play_turn},
 	{JOURNAL_RETURNED, play_returned},
 	{JOURNAL_RAISED, play_raised},
-	{JOURNAL_TAKEN, play_taken},
+	{JOURNAL_ACCEPTED, play_accepted},
 	{JOURNAL_PARTITION, play_partition},
 	{JOURNAL_NO_PARTITION, play_no_partition},
 	{JOURNAL_QUEUE, play_queue},

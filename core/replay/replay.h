@@ -100,7 +100,7 @@ bool number_check(struct play *p, uint64_t n, uint64_t most);
 
 /* Find the poll of the turn that starts at the next line; it has the arguments of that
  * turn.  Return false if the turn has none. */
-bool line_find_look(const struct play *p, struct line *out);
+bool line_find_poll(const struct play *p, struct line *out);
 
 /* Find the result of the call that starts at the next line, after its decisions.  Return
  * false if there is none. */

@@ -299,7 +299,7 @@ const struct hal_backend replay_backend = {
 
 /* ---- struct player -------------------------------------------------------------------- */
 
-static void player_look(struct hal_device *dev, uint64_t until_ns, bool idle)
+static void player_before_poll(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
 	struct play *p = play_of(dev);
 	const struct line *l;
@@ -312,7 +312,7 @@ static void player_look(struct hal_device *dev, uint64_t until_ns, bool idle)
 	if (l == NULL)
 		return;
 	p->info.turns++;
-	if (l->kind == JOURNAL_LOOK)
+	if (l->kind == JOURNAL_POLL)
 		line_skip(p);
 	else
 		play_mismatch(p, "the engine is about to poll the device");
@@ -371,7 +371,7 @@ static bool player_uses(const struct hal_queue *q)
 }
 
 const struct player replay_player = {
-	.look = player_look,
+	.before_poll = player_before_poll,
 	.call = player_call,
 	.gone = player_gone,
 	.uses = player_uses,
