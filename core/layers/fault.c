@@ -10,7 +10,8 @@
  * returns the error afterwards.
  *
  * The layer counts the events that the device owes, for two reasons.  An idle device must
- * not return -EAGAIN, and after an injected failure of poll the device must become idle.
+ * not return -EAGAIN.  After an injected failure of poll, the device must become idle
+ * before its objects are destroyed.
  */
 #include "layers/layers.h"
 

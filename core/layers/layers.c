@@ -72,7 +72,7 @@ static void call_close(void *dev)
 	struct layer_call c = {.op = CALL_close};
 	uint32_t passed = run_before(l, &c);
 
-	/* Closed even if a layer has found an error. */
+	/* Close the device even if a layer has found an error. */
 	REAL(l, close)(l->bk);
 	c.result = 0;
 	(void)run_after(l, &c, passed);

@@ -101,8 +101,8 @@ static int check_guest_desc(struct validate *v, const struct layer_call *c)
 	if (d->index < i->partitions_max ||
 	    d->index - i->partitions_max >= i->guests_max || d->units != 0)
 		return CORE(v,
-			    "partition_create: a guest with index %u (at least %u and "
-			    "below %u are valid) and %u units (0 is valid)",
+			    "partition_create: a guest has index %u (valid: %u to below "
+			    "%u) and %u units (valid: 0)",
 			    d->index, i->partitions_max,
 			    i->partitions_max + i->guests_max, d->units);
 	if (host->desc.host != NULL)
@@ -374,7 +374,7 @@ static int check_mem_in(struct validate *v, const struct layer_call *c)
 	return check_colors(v, c, m->parent, c->colors);
 }
 
-/* mem_out, mem_in */
+/* Record the result of mem_out or mem_in. */
 static void got_place(struct validate *v, struct layer_call *c)
 {
 	if (c->result == 0)
@@ -390,7 +390,7 @@ static int check_mem_clear(struct validate *v, const struct layer_call *c)
 	return m->uses != 0 ? fail_in_use(v, c, m) : 0;
 }
 
-/* mem_map, mem_unmap */
+/* Check mem_map or mem_unmap. */
 static int check_mapping(struct validate *v, const struct layer_call *c)
 {
 	const struct tracked *m = tracked_require(v, c, MEM, c->mem);
@@ -403,7 +403,7 @@ static int check_mapping(struct validate *v, const struct layer_call *c)
 	return 0;
 }
 
-/* mem_write, mem_read */
+/* Check mem_write or mem_read. */
 static int check_transfer(struct validate *v, const struct layer_call *c)
 {
 	const char *op = layer_op_names[c->op];
@@ -494,7 +494,7 @@ static int check_unload(struct validate *v, const struct layer_call *c)
 	return 0;
 }
 
-/* program_bind, program_unbind */
+/* Check program_bind or program_unbind. */
 static int check_binding(struct validate *v, const struct layer_call *c)
 {
 	bool bind = c->op == CALL_program_bind;
@@ -753,8 +753,7 @@ static void got_object(struct validate *v, struct layer_call *c)
 	t->parent->children++;
 }
 
-/* Mark an object as destroyed, even if the backend failed: the core does not try again.
- */
+/* Mark an object as destroyed, even if the backend failed: the core never retries. */
 static void got_destroyed(struct validate *v, struct layer_call *c)
 {
 	const void *const handles[] = {

@@ -229,7 +229,8 @@ int validate_resume(struct validate *v, const struct layer_call *c)
 	return 0;
 }
 
-/* Note that the device owes a QUIET event with this cookie, of a queue or partition. */
+/* Expect a QUIET event with this cookie, for `of`: a suspended queue or moved partition.
+ */
 static void expect_quiet(struct validate *v, uint64_t cookie, struct tracked *of)
 {
 	tracked_add(v, QUIET, cookie)->parent = of;

@@ -41,7 +41,7 @@ struct journal {
 	char text[BUFFER_BYTES];
 };
 
-/* ---- the file ---------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------------ */
 
 /* Write the buffer to the file.  The current turn can no longer be removed. */
 static void flush(struct journal *j)
@@ -137,7 +137,7 @@ int journal_make(const struct hal_device *dev, const char *path, struct journal 
 	return 0;
 }
 
-/* ---- recording operations of the device -------------------------------------------- */
+/* ---- recording operations of the device ---------------------------------------- */
 
 /* Begin the lines of a turn: when the engine reads the time (clock=real), or before it
  * polls (clock=virtual).  Remove the lines of the previous turn if it had no effect, no
@@ -301,7 +301,7 @@ struct hal_queue *journal_queue_of(struct hal_device *dev, const void *bk)
 	return NULL;
 }
 
-/* ---- recording other inputs -------------------------------------------------------- */
+/* ---- recording other inputs ---------------------------------------------------- */
 
 static void write_before_poll(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
@@ -430,7 +430,7 @@ void journal_gone(const struct hal_queue *q)
 		q->dev->replay.player->gone(q->dev, n, ARRAY_LENGTH(n));
 }
 
-/* ---- beginning and end ------------------------------------------------------------- */
+/* ---- beginning and end --------------------------------------------------------- */
 
 static void write_first_line(struct journal *j)
 {

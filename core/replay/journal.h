@@ -51,8 +51,7 @@ enum journal_kind {
 	JOURNAL_RECORD = 'r',   /* op flags submit_ns, more by op: write_record() */
 	/* queue answer: 1 or 0, whether a command of the queue uses a buffer that is
 	 * being recoloured, or whether its partition should switch placements.  A replay
-	 * knows neither buffers nor channels, so it reads this where the engine needs it.
-	 */
+	 * knows neither buffers nor channels, and reads the answer from this line. */
 	JOURNAL_USES = 'w',
 	/* Calls. */
 	/* index row col rows cols ceiling flags (JOURNAL_PINNED, JOURNAL_BIMODAL).  A
@@ -123,7 +122,7 @@ int journal_end(struct hal_device *dev);
 struct hal_queue *journal_queue_of(struct hal_device *dev, const void *bk);
 struct hal_partition *journal_partition_of(struct hal_device *dev, const void *bk);
 
-/* ---- called by the engine; no effect unless the run is recorded or replayed -------- */
+/* ---- called by the engine; no effect unless the run is recorded or replayed ---- */
 
 /* Write a line with a text. */
 void journal_write_text(struct journal *j, enum journal_kind kind, const char *text);

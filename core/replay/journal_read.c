@@ -11,7 +11,7 @@
 #include "sched/expect.h"
 #include "util/error.h"
 
-/* ---- lines ---------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------------- */
 
 COLD void play_fail(struct play *p, int err, const char *what)
 {
@@ -241,7 +241,7 @@ bool line_find_answer(const struct play *p, uint64_t *err)
 	return false;
 }
 
-/* ---- objects by number ---------------------------------------------------------------- */
+/* ---- objects by number --------------------------------------------------------- */
 
 bool numbered_add(struct play *p, struct numbered *t, void *object)
 {
@@ -360,7 +360,7 @@ struct hal_kernel *play_kernel_of(struct play *p, const uint64_t *n)
 	return &k->kernel;
 }
 
-/* ---- the file ------------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------------ */
 
 /* Return whether text, of used bytes, can be the beginning of a journal. */
 static bool may_be_journal(const char *text, size_t used)

@@ -25,7 +25,7 @@
 #include "space/compact.h"
 #include "space/resize.h"
 
-/* ---- inputs ------------------------------------------------------------------------ */
+/* ---- inputs -------------------------------------------------------------------- */
 
 /* Run an engine turn, which consumes lines.  If it consumes none, the next line is a
  * mismatch. */
@@ -354,7 +354,7 @@ static void play_room(struct play *p)
 	compact_over(p->dev);
 }
 
-/* ---- policies ---------------------------------------------------------------------- */
+/* ---- policies ------------------------------------------------------------------ */
 
 static int hex_digit(char c)
 {
@@ -424,7 +424,7 @@ static void play_policy(struct play *p)
 	compare_answer(p, hal_device_set_policy(p->dev, words[0], words + 1));
 }
 
-/* ---- the final line ------------------------------------------------------------------ */
+/* ---- the final line ------------------------------------------------------------ */
 
 static void play_end(struct play *p)
 {
@@ -432,7 +432,7 @@ static void play_end(struct play *p)
 	p->ended = true;
 }
 
-/* ---- the whole journal ------------------------------------------------------------- */
+/* ---- the whole journal --------------------------------------------------------- */
 
 static const struct input {
 	char kind;

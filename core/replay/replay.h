@@ -69,7 +69,7 @@ static inline struct play *play_of(const struct hal_device *dev)
 	return dev->hot_bk;
 }
 
-/* ---- lines ---------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------------- */
 
 /* End the replay with err.  EINVAL after a mismatch is no error: lines that do not make
  * sense are then a consequence of the mismatch. */
@@ -109,7 +109,7 @@ bool line_find_answer(const struct play *p, uint64_t *err);
 /* Read the file of p into memory.  0 or -errno. */
 int journal_read(struct play *p);
 
-/* ---- objects by number ---------------------------------------------------------------- */
+/* ---- objects by number --------------------------------------------------------- */
 
 /* Give object the next number of t.  Without memory, end the replay and return false. */
 bool numbered_add(struct play *p, struct numbered *t, void *object);
@@ -130,12 +130,12 @@ struct hal_timeline *play_timeline_at(struct play *p, const uint64_t *n);
  * 32 bits) and its program (high); its engines (low) and its configuration (high). */
 struct hal_kernel *play_kernel_of(struct play *p, const uint64_t *n);
 
-/* ---- the device ----------------------------------------------------------------------- */
+/* ---- the device ---------------------------------------------------------------- */
 
 extern const struct hal_backend replay_backend;
 extern const struct player replay_player;
 
-/* ---- records -------------------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------------- */
 
 /* Read a record into the ring of q at *pos, and advance *pos.  The caller publishes the
  * ring's new tail to the engine. */

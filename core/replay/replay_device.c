@@ -14,7 +14,7 @@
 
 #define CALLS_MAX 64u /* nested callbacks */
 
-/* ---- decisions ------------------------------------------------------------------------ */
+/* ---- decisions ----------------------------------------------------------------- */
 
 /* Compare the engine's decision, kind and n[0..count), with the next line.  Return the
  * result that the journal has for it: the number after those.  Return otherwise if no
@@ -50,7 +50,7 @@ static int compare_decision(struct play *p, enum journal_kind kind, const uint64
 	return err;
 }
 
-/* ---- the device ----------------------------------------------------------------------- */
+/* ---- the device ---------------------------------------------------------------- */
 
 static uint64_t replay_now(void *bk)
 {
@@ -297,7 +297,7 @@ const struct hal_backend replay_backend = {
 		},
 };
 
-/* ---- struct player -------------------------------------------------------------------- */
+/* ---- struct player ------------------------------------------------------------- */
 
 static void player_before_poll(struct hal_device *dev, uint64_t until_ns, bool idle)
 {

@@ -88,8 +88,7 @@ static bool fill_record(struct play *p, const struct line *l, uint32_t own_wante
 	}
 }
 
-/* Read the next line, a record.  *slots: number of slots of a block; 0 for other records.
- */
+/* Read the next line, a record.  *slots: slots of a block; 0 for other records. */
 static bool read_record(struct play *p, uint32_t own_wanted, struct record *r,
 			uint64_t *slots)
 {
