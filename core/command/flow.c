@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flow.c - what every command goes through: from its queue's ring to the policy, to the
- * device, to its end.
+ * flow.c - engine turns, and the path of every command: from its queue's ring to the
+ * policy, to the device, to its completion.
  *
- *   queue_message -> queue_advance -> runnable -> serve -> issue -> (device)
- *                                                                     |
- *   submission_over <- retire_inflight <- queue_retire <- command_ended <-
+ *   queue_message -> advance -> runnable -> serve_partition -> issue -> (device)
+ *                                                                          |
+ *   submission_over <- retire_inflight <- retire_ended <- command_ended <--+
  *
- * There is one way, and what is rare in it is behind a flag of the queue (SLOW_).  All of
- * it is in one file so that the compiler makes one function of a turn; the figures
- * hal.submit.total_instructions and docs/performance.md count it.
+ * A queue has two cursors.  "issue" is at the next record to execute or to submit to the
+ * device.  "retire" is at the oldest record that is not over.  Records retire in order;
+ * then their slots in the ring are free again.
+ *
+ * Rare features leave the common path through a flag of the queue (SLOW_).  All of it is
+ * in one file so that the compiler can make one function of a turn.  The figure
+ * hal.submit.total_instructions counts its instructions (docs/performance.md).
  */
 #include "command/flow.h"
 
@@ -18,6 +22,7 @@
 #include <string.h>
 
 #include "command/callback.h"
+#include "command/check.h"
 #include "command/completions.h"
 #include "command/deferred.h"
 #include "loop/engine.h"
@@ -29,54 +34,57 @@
 
 #define EVENTS 16
 
-/* ---- the place of issue ------------------------------------------------------------ */
+/* ---- the issue cursor -------------------------------------------------------------- */
 
-/* The record in the ring that r, at c, is or belongs to. */
-static ALWAYS_INLINE struct record *outer(struct hal_queue *q, union cursor c,
-					  struct record *r)
+/* Return the record in the ring for r, the record at c: r itself, or the REC_BLOCK record
+ * whose block has r. */
+static ALWAYS_INLINE struct record *ring_record(struct hal_queue *q, union cursor c,
+						struct record *r)
 {
 	return LIKELY((r->own & REC_INNER) == 0) ? r : &q->slots[c.pos & q->ring.mask];
 }
 
-/* When r, of the ring, was submitted. */
-static ALWAYS_INLINE uint64_t submitted(const struct hal_queue *q, struct record *r)
+/* Return when r, a record in the ring, was submitted. */
+static ALWAYS_INLINE uint64_t submit_time(const struct hal_queue *q, struct record *r)
 {
-	/* Written while the engine slept, but seen after it had woken. */
+	/* The thread submitted while the engine slept, but its message came when the
+	 * engine was awake again, so that queue_message has not set the time. */
 	if (UNLIKELY(r->submit_ns == SUBMIT_ASLEEP))
 		r->submit_ns = q->dev->now;
 	return r->submit_ns;
 }
 
-/* Issue is behind r now, which lies in, or is, of_ring. */
-static NOINLINE void stepped(struct hal_queue *q, const struct record *r,
-			     const struct record *of_ring)
+/* Finish a step past r for a queue with STEP_ flags. */
+static NOINLINE void step_slowly(struct hal_queue *q, const struct record *r,
+				 const struct record *in_ring)
 {
 	if ((q->stepping & STEP_INSIDE) != 0)
-		q->inside = (q->issue.inner != 0 || (of_ring->own & REC_END) == 0) &&
+		q->inside = (q->issue.inner != 0 || (in_ring->own & REC_END) == 0) &&
 			    (q->inside || record_for_device(r));
 	if (q->issue.inner != 0)
 		return;
 	if ((q->stepping & STEP_JOURNAL) != 0)
 		q->journal_limited = q->issue.pos == q->replay.limit;
-	/* What a submission asked for ends with its last record. */
-	if ((q->stepping & STEP_TERMS) == 0 || (of_ring->own & REC_END) == 0)
+	/* The terms of a submission header hold until its last record. */
+	if ((q->stepping & STEP_TERMS) == 0 || (in_ring->own & REC_END) == 0)
 		return;
 	q->issue_terms = q->default_terms;
 	q->stepping &= (uint8_t)~STEP_TERMS;
 }
 
-/* Past r, which lies in, or is, of_ring. */
+/* Move the issue cursor past r.  in_ring is ring_record of r. */
 static ALWAYS_INLINE void step(struct hal_queue *q, const struct record *r,
-			       const struct record *of_ring)
+			       const struct record *in_ring)
 {
 	cursor_step(q, &q->issue, r);
 	if (UNLIKELY(q->stepping != 0))
-		stepped(q, r, of_ring);
+		step_slowly(q, r, in_ring);
 }
 
-/* ---- runnable ---------------------------------------------------------------------- */
+/* ---- choosing a queue -------------------------------------------------------------- */
 
-/* The queue's next command, r, could run. */
+/* Mark q as runnable: r, its next command, may be submitted to the device.  A queue that
+ * is alone in its partition bypasses the policy. */
 static ALWAYS_INLINE void runnable(struct hal_queue *q, struct record *r)
 {
 	struct hal_partition *part = q->part;
@@ -89,7 +97,8 @@ static ALWAYS_INLINE void runnable(struct hal_queue *q, struct record *r)
 		policy_enqueue(q);
 }
 
-/* Whose command is next; NULL: nobody's. */
+/* Take the queue of part to serve next: the only runnable one, or the policy's choice.
+ * Return NULL if no queue is to be served now. */
 static ALWAYS_INLINE struct hal_queue *next_queue(struct hal_partition *part)
 {
 	struct hal_queue *q = part->sched.sole;
@@ -102,14 +111,16 @@ static ALWAYS_INLINE struct hal_queue *next_queue(struct hal_partition *part)
 	return q;
 }
 
-/* ---- failing ----------------------------------------------------------------------- */
+/* ---- failures ---------------------------------------------------------------------- */
 
+/* Keep text as the error text of q's failure, unless q has one. */
 static void keep_fault(struct hal_queue *q, const char *text)
 {
 	if (q->fault == NULL && text[0] != '\0')
 		q->fault = strdup(text);
 }
 
+/* Make q fail: nothing more is issued, its timeline fails, hal_submit refuses work. */
 static COLD void fail_queue(struct hal_queue *q, int err, const char *text)
 {
 	char full[384];
@@ -129,7 +140,9 @@ static COLD void fail_queue(struct hal_queue *q, int err, const char *text)
 	atomic_store_explicit(&q->open, 0, memory_order_release);
 }
 
-static COLD void signal_failed(struct hal_queue *q, struct hal_timeline *t)
+/* Make t fail, which a record of the failed queue q was to signal.  The submission that
+ * failed passes on its error; later ones are cancelled. */
+static COLD void fail_signal(struct hal_queue *q, struct hal_timeline *t)
 {
 	const char *why = timeline_text(&q->timeline);
 	char text[384];
@@ -138,20 +151,20 @@ static COLD void signal_failed(struct hal_queue *q, struct hal_timeline *t)
 		timeline_fail(t, q->err, why != NULL ? why : "failed", q->dev);
 		return;
 	}
-	format_text(text, sizeof(text), "dropped after %s",
-		    why != NULL ? why : "a failure");
+	format_text(text, sizeof(text), "dropped after a failure: %s",
+		    why != NULL ? why : hal_strerror(q->err));
 	timeline_fail(t, -ECANCELED, text, q->dev);
 }
 
 static void queue_retire(struct hal_queue *q);
 
-/* After a failure: everything that the device does not have. */
+/* Drop the remaining records of the failed queue q.  Do nothing yet while the device or a
+ * host function still works on one, so that submissions end in order. */
 static COLD void drop_rest(struct hal_queue *q)
 {
 	const struct inflight *f = q->oldest;
 	struct record *r;
 
-	/* Those it has come first, so that ends are told in order. */
 	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		if (!f->done)
 			return;
@@ -160,7 +173,7 @@ static COLD void drop_rest(struct hal_queue *q)
 	q->slow |= SLOW_OTHERS;
 	q->dev->memory.residency->look(q);
 	while ((r = queue_next(q)) != NULL)
-		step(q, r, outer(q, q->issue, r));
+		step(q, r, ring_record(q, q->issue, r));
 	queue_retire(q);
 }
 
@@ -169,7 +182,7 @@ void queue_abandon(struct hal_queue *q)
 	struct inflight *f = q->oldest;
 
 	fail_queue(q, -ECANCELED, "destroyed while it was suspended");
-	/* What the device kept of it went with its queue there. */
+	/* The device destroyed the commands that it kept, together with its queue. */
 	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next) {
 		if (f->done)
 			continue;
@@ -183,22 +196,22 @@ void queue_abandon(struct hal_queue *q)
 
 void queue_end(struct hal_queue *q)
 {
-	fail_queue(q, -ECANCELED, "suspended for good");
+	fail_queue(q, -ECANCELED, "suspended for good (HAL_SUSPEND_FINAL)");
 	q->failing = !queue_empty(q);
 	drop_rest(q);
 }
 
-/* ---- the end of things ------------------------------------------------------------- */
+/* ---- retiring records -------------------------------------------------------------- */
 
-/* The end of a submission of a queue that has more to do there than to raise its value.
- */
-static NOINLINE void over_slowly(struct hal_queue *q, int status, uint64_t submit_ns,
-				 uint64_t end_ns)
+/* End a submission of a queue with SLOW_ flags, or one that failed: count a missed
+ * deadline, publish the timeline's value, write a completion, reset the terms. */
+static NOINLINE void submission_over_slowly(struct hal_queue *q, int status,
+					    uint64_t submit_ns, uint64_t end_ns)
 {
 	uint64_t took = end_ns > submit_ns ? end_ns - submit_ns : 0;
 
-	/* Who finds the point reached finds it counted; who reads of the end finds the
-	 * point reached. */
+	/* This order matters to readers.  A thread that sees the point reached must find
+	 * the miss counted; a reader of the completion must find the point reached. */
 	if (status == 0 && q->retire_terms.deadline_ns != 0 &&
 	    took > q->retire_terms.deadline_ns)
 		counter_add(&q->observe.account.deadline_misses, 1);
@@ -213,7 +226,8 @@ static NOINLINE void over_slowly(struct hal_queue *q, int status, uint64_t submi
 	}
 }
 
-/* All of a submission has ended; own is its last record's. */
+/* End the oldest submission of q: raise the queue's timeline, or report its failure.  own
+ * is .own of its last record in the ring. */
 static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
 					  uint64_t submit_ns, uint64_t end_ns)
 {
@@ -227,7 +241,7 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
 					end_ns > submit_ns ? end_ns - submit_ns : 0);
 		if (UNLIKELY((q->slow & (SLOW_DEADLINE | SLOW_NOTIFIES | SLOW_HEAD)) !=
 			     0))
-			over_slowly(q, 0, submit_ns, end_ns);
+			submission_over_slowly(q, 0, submit_ns, end_ns);
 		else
 			atomic_store_explicit(&q->timeline.value, value,
 					      memory_order_release);
@@ -235,16 +249,17 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
 			timeline_notify(&q->timeline, value);
 		return;
 	}
-	over_slowly(q, q->failing ? status : -ECANCELED, submit_ns, end_ns);
+	submission_over_slowly(q, q->failing ? status : -ECANCELED, submit_ns, end_ns);
 	q->failing = false;
 }
 
-/* The same for one of a block; its block goes with the last of it. */
+/* Do as pop does for r, a record in a block.  After the last record of the block, release
+ * the block and return .own of its REC_BLOCK record; before that return 0. */
 static NOINLINE uint32_t pop_inner(struct hal_queue *q, const struct record *r)
 {
-	const struct record *of_ring = &q->slots[q->retire.pos & q->ring.mask];
-	struct block *block = of_ring->block;
-	uint32_t own = of_ring->own;
+	const struct record *in_ring = &q->slots[q->retire.pos & q->ring.mask];
+	struct block *block = in_ring->block;
+	uint32_t own = in_ring->own;
 	unsigned int pos = q->retire.pos;
 
 	cursor_step(q, &q->retire, r);
@@ -256,8 +271,8 @@ static NOINLINE uint32_t pop_inner(struct hal_queue *q, const struct record *r)
 	return own;
 }
 
-/* The record at the retire cursor has ended: its place may be used again.  Returns its
- * .own, as far as it tells of the submission. */
+/* Move the retire cursor past r and free its slots.  Return .own of r, in which the
+ * caller finds whether the submission is over. */
 static ALWAYS_INLINE uint32_t pop(struct hal_queue *q, const struct record *r)
 {
 	uint32_t own = r->own;
@@ -269,12 +284,13 @@ static ALWAYS_INLINE uint32_t pop(struct hal_queue *q, const struct record *r)
 	return own;
 }
 
+/* Retire f, which has failed or belongs to a failed queue. */
 static COLD void inflight_failed(struct hal_queue *q, const struct inflight *f)
 {
 	const struct record *r = f->record;
 	char text[320];
 
-	/* What the device did behind a failure was for nothing. */
+	/* Commands that follow a failed one are dropped, even if the device ran them. */
 	if (q->err != 0) {
 		counter_add(&q->observe.account.dropped, 1);
 		return;
@@ -288,14 +304,15 @@ static COLD void inflight_failed(struct hal_queue *q, const struct inflight *f)
 	fail_queue(q, f->status, text);
 }
 
-/* f was ready, and ran from start_ns to end_ns. */
+/* Account the time that f waited between being ready and its run (start_ns to end_ns).
+ * Time in which a command of the same queue ran does not count. */
 static ALWAYS_INLINE void count_queueing(struct account *a, const struct inflight *f,
 					 uint64_t start_ns, uint64_t end_ns)
 {
 	uint64_t ready_ns = f->ready_ns;
 
 	if (UNLIKELY(start_ns > a->last_end_ns)) {
-		/* The units were free, or somebody else's. */
+		/* In between the units were idle, or ran other queues' commands. */
 		if (ready_ns < a->last_end_ns)
 			ready_ns = a->last_end_ns;
 		if (start_ns > ready_ns)
@@ -304,7 +321,7 @@ static ALWAYS_INLINE void count_queueing(struct account *a, const struct infligh
 	a->last_end_ns = end_ns;
 }
 
-/* Times of a command that ended well. */
+/* Account f, which has completed without an error. */
 static ALWAYS_INLINE void count_completed(struct account *a, const struct inflight *f)
 {
 	uint64_t took;
@@ -318,7 +335,7 @@ static ALWAYS_INLINE void count_completed(struct account *a, const struct inflig
 		account_latency(a, LATENCY_COMMAND, took);
 }
 
-/* The oldest that the device has had ends. */
+/* Retire f, the oldest in-flight command of q, which the device has ended. */
 static ALWAYS_INLINE void retire_inflight(struct hal_queue *q, struct inflight *f)
 {
 	uint32_t own;
@@ -335,7 +352,8 @@ static ALWAYS_INLINE void retire_inflight(struct hal_queue *q, struct inflight *
 		submission_over(q, own, f->submit_ns, f->end_ns);
 }
 
-static void head_ends(struct hal_queue *q, const struct record *r)
+/* Set the terms of the oldest submission from r, its header. */
+static void retire_head(struct hal_queue *q, const struct record *r)
 {
 	q->retire_terms.deadline_ns = r->head.deadline_ns != 0
 					      ? r->head.deadline_ns
@@ -349,7 +367,8 @@ static void head_ends(struct hal_queue *q, const struct record *r)
 		q->slow |= SLOW_DEADLINE;
 }
 
-/* A command that needed no device, or never had it because of a failure, has ended. */
+/* Account a command that was never submitted to the device: a host function, or a command
+ * that is dropped after a failure. */
 static void count_other(struct hal_queue *q, const struct record *r, uint64_t submit_ns)
 {
 	struct hal_device *dev = q->dev;
@@ -367,13 +386,14 @@ static void count_other(struct hal_queue *q, const struct record *r, uint64_t su
 	OBSERVED(dev, instant, q, record_name(r), now);
 }
 
-static ALWAYS_INLINE void points_passed(const struct record *r)
+/* Count down .pending of the timelines that r, a wait, has used. */
+static ALWAYS_INLINE void release_points(const struct record *r)
 {
 	record_for_each_point(p, r) atomic_fetch_sub(&p->timeline->pending, 1);
 }
 
-/* The buffer is there, or will not be. */
-static COLD void recolored(struct hal_queue *q, const struct record *r)
+/* Finish the recolour of r, or give it up if q has failed. */
+static COLD void finish_recolor(struct hal_queue *q, const struct record *r)
 {
 	int err = q->dev->memory.residency->end(r->recolor, q->err);
 
@@ -383,6 +403,8 @@ static COLD void recolored(struct hal_queue *q, const struct record *r)
 	fail_queue(q, err, q->fault != NULL ? q->fault : "the buffer was not moved");
 }
 
+/* Raise the points of r, or make their timelines fail if q has failed. */
+
 static ALWAYS_INLINE void signal_points(struct hal_queue *q, const struct record *r)
 {
 	record_for_each_point(p, r)
@@ -390,7 +412,7 @@ static ALWAYS_INLINE void signal_points(struct hal_queue *q, const struct record
 		if (LIKELY(q->err == 0))
 			timeline_raise(p->timeline, p->value, q->dev);
 		else
-			signal_failed(q, p->timeline);
+			fail_signal(q, p->timeline);
 		atomic_fetch_sub(&p->timeline->pending, 1);
 	}
 }
@@ -398,22 +420,22 @@ static ALWAYS_INLINE void signal_points(struct hal_queue *q, const struct record
 static COLD void retire_recolor(struct hal_queue *q, const struct record *r)
 {
 	if (r->cmd.op == REC_RECOLORED)
-		recolored(q, r);
+		finish_recolor(q, r);
 	q->dev->memory.residency->put(r->recolor);
 }
 
-/* A record that the device has not had. */
+/* Retire r, which was not submitted to the device. */
 static ALWAYS_INLINE void retire_other(struct hal_queue *q, struct record *r)
 {
-	uint64_t submit_ns = submitted(q, outer(q, q->retire, r));
+	uint64_t submit_ns = submit_time(q, ring_record(q, q->retire, r));
 	uint32_t own;
 
 	if (LIKELY(r->cmd.op == REC_WAIT))
-		points_passed(r);
+		release_points(r);
 	else if (LIKELY(r->cmd.op == REC_SIGNAL))
 		signal_points(q, r);
 	else if (r->cmd.op == REC_HEAD)
-		head_ends(q, r);
+		retire_head(q, r);
 	else if (r->cmd.op == REC_RECOLOR || r->cmd.op == REC_RECOLORED)
 		retire_recolor(q, r);
 	else
@@ -423,13 +445,15 @@ static ALWAYS_INLINE void retire_other(struct hal_queue *q, struct record *r)
 		submission_over(q, own, submit_ns, q->dev->now);
 }
 
-/* All up to the oldest that the device has, or to the next it gets. */
+/* Retire all records up to the oldest in-flight command, or else up to the issue cursor.
+ */
 static NOINLINE void retire_others(struct hal_queue *q)
 {
 	struct hal_device *dev = q->dev;
 
 	dev->acted = true;
-	/* Its own signals need not tell it to go on: it does. */
+	/* If one of these signals ends a wait of q itself, q needs no entry in .todo: the
+	 * caller advances q. */
 	dev->command.retiring = q;
 	do
 		retire_other(q, cursor_record(q, q->retire));
@@ -438,7 +462,8 @@ static NOINLINE void retire_others(struct hal_queue *q)
 	dev->command.retiring = NULL;
 }
 
-/* Ends what is done, in order. */
+/* Retire the records of q that are over, oldest first.  Stop at the first command that
+ * the device still has, or at the issue cursor. */
 static ALWAYS_INLINE void retire_ended(struct hal_queue *q)
 {
 	for (;;) {
@@ -456,9 +481,9 @@ static ALWAYS_INLINE void retire_ended(struct hal_queue *q)
 		}
 		if (UNLIKELY((q->slow & (SLOW_DEFERRED | SLOW_OTHERS)) != 0)) {
 			if ((q->slow & SLOW_DEFERRED) != 0)
-				deferred_go_on(q);
+				deferred_advance(q);
 		} else if (q->inflight_count > 0) {
-			/* Nothing but what the device has is in between. */
+			/* Between the cursors are only in-flight commands. */
 			if (!q->oldest->done)
 				return;
 		} else {
@@ -469,25 +494,27 @@ static ALWAYS_INLINE void retire_ended(struct hal_queue *q)
 		list_del(&q->busy);
 }
 
-/* Ends what is done, in order. */
+/* Do the same out of line, for rare callers. */
 static NOINLINE void queue_retire(struct hal_queue *q)
 {
 	retire_ended(q);
 }
 
-/* ---- advancing --------------------------------------------------------------------- */
+/* ---- advancing to the next command ------------------------------------------------- */
 
+/* End the wait of a queue for a point, which was reached or has failed. */
 static void wait_over(struct waiter *w, int err)
 {
 	struct hal_queue *q = container_of(w, struct hal_queue, waiter);
 
-	(void)err; /* looked up again when the queue advances */
+	(void)err; /* wait_passed finds it again */
 	q->parked = false;
 	inherit_end(q);
 	if (q->dev->command.retiring != q)
 		queue_todo(q);
 }
 
+/* End the wait of a queue for the start time in a submission header. */
 static void time_over(struct hal_device *dev, struct timer *t)
 {
 	struct hal_queue *q = container_of(t, struct hal_queue, timer);
@@ -497,13 +524,12 @@ static void time_over(struct hal_device *dev, struct timer *t)
 	queue_todo(q);
 }
 
-/* All that r uses cannot be on the device: hal_last_error says why.  True: its queue has
- * failed. */
+/* Make q fail because the memory that r uses cannot be made available (err, and
+ * hal_last_error).  Return false while earlier records must retire first. */
 static COLD bool no_memory_for(struct hal_queue *q, const struct record *r, int err)
 {
 	char text[512];
 
-	/* What is before it ends first. */
 	if (!cursor_same(q->issue, q->retire))
 		return false;
 	if (r->cmd.op == REC_RECOLOR)
@@ -517,11 +543,12 @@ static COLD bool no_memory_for(struct hal_queue *q, const struct record *r, int 
 	return true;
 }
 
+/* Make q fail because t, for which it waits, has failed.  Do nothing while earlier
+ * records must retire first.  Return false, as wait_passed does. */
 static COLD bool wait_failed(struct hal_queue *q, const struct hal_timeline *t)
 {
 	char text[384];
 
-	/* What is before the wait ends first. */
 	if (!cursor_same(q->issue, q->retire))
 		return false;
 	format_text(text, sizeof(text), "waits for a point that failed: %s",
@@ -530,7 +557,8 @@ static COLD bool wait_failed(struct hal_queue *q, const struct hal_timeline *t)
 	return false;
 }
 
-/* True: the queue may go past the wait. */
+/* Return true if all points of the wait r are reached.  Otherwise park q until the first
+ * missing point is reached, or make q fail. */
 static ALWAYS_INLINE bool wait_passed(struct hal_queue *q, const struct record *r)
 {
 	record_for_each_point(p, r)
@@ -552,6 +580,8 @@ static ALWAYS_INLINE bool wait_passed(struct hal_queue *q, const struct record *
 	return true;
 }
 
+/* Set the terms of the submission that is issued next from r, its header.  Return true if
+ * its start time has come; otherwise park q until then. */
 static bool head_passed(struct hal_queue *q, const struct record *r)
 {
 	struct hal_device *dev = q->dev;
@@ -574,14 +604,15 @@ static bool head_passed(struct hal_queue *q, const struct record *r)
 	return false;
 }
 
-/* Past r, which is the engine's own business. */
+/* Move the issue cursor past r, which the engine has executed or executes when r retires.
+ */
 static ALWAYS_INLINE void pass(struct hal_queue *q, struct record *r)
 {
-	step(q, r, outer(q, q->issue, r));
+	step(q, r, ring_record(q, q->issue, r));
 	q->slow |= SLOW_OTHERS;
 }
 
-/* Past r, before which all has ended: it ends, too. */
+/* Move the issue cursor past r, which is the oldest record of q, and retire r. */
 static ALWAYS_INLINE void pass_first(struct hal_queue *q, struct record *r)
 {
 	bool plain = r->cmd.op == REC_WAIT && (r->own & (REC_END | REC_INNER)) == 0 &&
@@ -592,12 +623,13 @@ static ALWAYS_INLINE void pass_first(struct hal_queue *q, struct record *r)
 		queue_retire(q);
 		return;
 	}
-	points_passed(r);
+	release_points(r);
 	q->retire = q->issue;
 	ring_release(&q->ring, q->retire.pos);
 }
 
-/* r, the next record, may have to be waited for.  True: it is behind us. */
+/* Execute r, the next record, if that is possible now.  Return true if the issue cursor
+ * has moved past it. */
 static NOINLINE bool try_pass(struct hal_queue *q, struct record *r)
 {
 	bool first = cursor_same(q->issue, q->retire);
@@ -609,7 +641,7 @@ static NOINLINE bool try_pass(struct hal_queue *q, struct record *r)
 		if (!head_passed(q, r))
 			return false;
 	} else if (r->cmd.op == HAL_OP_HOST) {
-		/* After all before it; called from the turn's own level. */
+		/* run_todo calls it, once all earlier records are retired. */
 		if (first && !q->in_callback)
 			queue_todo(q);
 		return false;
@@ -621,7 +653,7 @@ static NOINLINE bool try_pass(struct hal_queue *q, struct record *r)
 		if (may <= 0)
 			return false;
 	} else if (r->cmd.op == REC_RECOLORED && !first) {
-		return false; /* it ends before anything behind it begins */
+		return false; /* a barrier: earlier records must be retired */
 	}
 	if (first)
 		pass_first(q, r);
@@ -630,11 +662,12 @@ static NOINLINE bool try_pass(struct hal_queue *q, struct record *r)
 	return true;
 }
 
-/* NOLINTBEGIN(misc-no-recursion): the one for watched queues does not come back */
+/* NOLINTBEGIN(misc-no-recursion): advance_watched does not call advance */
 static bool advance_watched(struct hal_queue *q);
 
-/* Up to the next command for the device.  True: that is runnable now.  watched: a
- * constant, whether commands are looked at. */
+/* Execute records of q up to its next command for the device.  Return true if q is now
+ * runnable with that command.  watched is a constant: core/memory inspects each command
+ * first. */
 static ALWAYS_INLINE bool advance_on(struct hal_queue *q, bool watched)
 {
 	for (;;) {
@@ -701,14 +734,15 @@ void queue_called(struct hal_queue *q)
 		q->dev->work |= WORK_UNREAD;
 	q->slow |= SLOW_OTHERS;
 	r = cursor_record(q, q->issue);
-	step(q, r, outer(q, q->issue, r));
+	step(q, r, ring_record(q, q->issue, r));
 	bimodal_look(q->home);
 	queue_retire(q);
 	queue_advance(q);
 }
 
-/* Calls back, if that is what comes next; then advances. */
-static void queue_go_on(struct hal_queue *q)
+/* Process q from the todo list: let the scheduler do what is pending for q, then begin
+ * its host function or advance it. */
+static void process_queue(struct hal_queue *q)
 {
 	const struct record *r;
 
@@ -724,25 +758,24 @@ static void queue_go_on(struct hal_queue *q)
 	queue_advance(q);
 }
 
-void queue_returned(struct hal_device *dev, struct message *l)
+void queue_returned(struct hal_device *dev, struct message *msg)
 {
 	(void)dev;
-	queue_called(container_of(l, struct hal_queue, callback));
+	queue_called(container_of(msg, struct hal_queue, callback));
 }
 
-/* ---- taking in --------------------------------------------------------------------- */
+/* ---- accepting submissions --------------------------------------------------------- */
 
-void queue_message(struct hal_device *dev, struct message *l)
+void queue_message(struct hal_device *dev, struct message *msg)
 {
-	struct hal_queue *q = container_of(l, struct hal_queue, message);
+	struct hal_queue *q = container_of(msg, struct hal_queue, message);
 
-	/* From here on a submission sends the message again; what came before is seen
-	 * below. */
+	/* A later submission sends the message again.  An earlier one is read below. */
 	announce_again(&q->announced);
 	dev->acted = true;
 	if (UNLIKELY(dev->intake != 0)) {
 		queue_stamp(q);
-		/* What is written down is taken no further than it has been. */
+		/* With a journal, accept only the records that it has recorded. */
 		journal_accepted(q, ring_tail(&q->ring));
 	}
 	if (list_empty(&q->busy) && !queue_empty(q))
@@ -751,14 +784,14 @@ void queue_message(struct hal_device *dev, struct message *l)
 		partition_runnable(q->part);
 }
 
-/* ---- giving ------------------------------------------------------------------------ */
+/* ---- submitting to the device ------------------------------------------------------ */
 
-/* r has been taken from the queue, for the device or to end in its turn. */
-static ALWAYS_INLINE void add_flight(struct hal_device *dev, struct hal_queue *q,
-				     struct inflight *f, struct record *r)
+/* Make f the in-flight entry of r, the record at the issue cursor. */
+static ALWAYS_INLINE void add_inflight(struct hal_device *dev, struct hal_queue *q,
+				       struct inflight *f, struct record *r)
 {
-	struct record *of_ring = outer(q, q->issue, r);
-	uint64_t submit_ns = submitted(q, of_ring);
+	struct record *in_ring = ring_record(q, q->issue, r);
+	uint64_t submit_ns = submit_time(q, in_ring);
 
 	f->record = r;
 	f->at = q->issue;
@@ -768,18 +801,18 @@ static ALWAYS_INLINE void add_flight(struct hal_device *dev, struct hal_queue *q
 	f->done = false;
 	q->unused = f->next;
 	q->inflight_count++;
-	step(q, r, of_ring);
+	step(q, r, in_ring);
 	dev->acted = true;
 }
 
-/* The device has not taken r, for good. */
+/* Fail r, whose submission to the device failed with err. */
 static COLD void refused(struct hal_queue *q, struct record *r, int err)
 {
 	struct hal_device *dev = q->dev;
 	struct inflight *f = q->unused;
 
-	/* It ends in its turn, behind those that the device has. */
-	add_flight(dev, q, f, r);
+	/* r retires in order, after the commands that the device has. */
+	add_inflight(dev, q, f, r);
 	f->done = true;
 	f->status = err;
 	f->start_ns = dev->now;
@@ -795,7 +828,7 @@ static COLD void refused(struct hal_queue *q, struct record *r, int err)
 	queue_retire(q);
 }
 
-/* The device has no room: the queue keeps its turn. */
+/* Stop serving part because the device is full.  q stays the queue to serve next. */
 static COLD void block(struct hal_device *dev, struct hal_partition *part,
 		       struct hal_queue *q)
 {
@@ -809,7 +842,7 @@ static COLD void block(struct hal_device *dev, struct hal_partition *part,
 	dev->work |= WORK_BLOCKED;
 }
 
-/* The queue's next command to the device.  False: that has no room. */
+/* Submit the next command of q to the device.  Return false if the device is full. */
 static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *part,
 				struct hal_queue *q)
 {
@@ -832,7 +865,7 @@ static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *pa
 		refused(q, r, err);
 		return true;
 	}
-	add_flight(dev, q, f, r);
+	add_inflight(dev, q, f, r);
 	list_add_before(&dev->command.inflight_list, &f->on_device);
 	dev->command.pending++;
 	part->command.inflight++;
@@ -840,6 +873,8 @@ static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *pa
 	return true;
 }
 
+/* Submit commands of part to the device until part has enough in flight, no queue is to
+ * be served, or the device is full. */
 static ALWAYS_INLINE void serve_partition(struct hal_device *dev,
 					  struct hal_partition *part)
 {
@@ -852,6 +887,7 @@ static ALWAYS_INLINE void serve_partition(struct hal_device *dev,
 	}
 }
 
+/* Make the partitions runnable that found the device full. */
 static COLD void unblock(struct hal_device *dev)
 {
 	dev->work = (dev->work & (uint8_t)~WORK_BLOCKED) | WORK_TODO;
@@ -863,7 +899,7 @@ static COLD void unblock(struct hal_device *dev)
 	}
 }
 
-/* Callbacks, and queues that may go on. */
+/* Process the queues on the todo list. */
 static NOINLINE void run_todo(struct hal_device *dev)
 {
 	while (!list_empty(&dev->command.todo)) {
@@ -871,11 +907,12 @@ static NOINLINE void run_todo(struct hal_device *dev)
 
 		list_del(node);
 		dev->acted = true;
-		queue_go_on(container_of(node, struct hal_queue, todo));
+		process_queue(container_of(node, struct hal_queue, todo));
 	}
 }
 
-/* Decides and acts. */
+/* Process all queues with something to do and serve all runnable partitions; then ring
+ * the doorbell. */
 static ALWAYS_INLINE void act(struct hal_device *dev)
 {
 	dev->work &= (uint8_t)~WORK_TODO;
@@ -897,9 +934,10 @@ static ALWAYS_INLINE void act(struct hal_device *dev)
 		dev->hot.doorbell(dev->hot_bk);
 }
 
-/* ---- ending ------------------------------------------------------------------------ */
+/* ---- events of the device ---------------------------------------------------------- */
 
-/* When the oldest command that the device has of part (NULL: of all) was given to it. */
+/* Return when the oldest command that the device has of part (NULL: of any partition) was
+ * submitted to it; the current time if there is none. */
 static uint64_t oldest_issue_ns(const struct hal_device *dev,
 				const struct hal_partition *part)
 {
@@ -913,9 +951,9 @@ static uint64_t oldest_issue_ns(const struct hal_device *dev,
 	return dev->now;
 }
 
-/* Anything else than one that goes on where those before it ended. */
-static NOINLINE void busy_apart(struct hal_device *dev, struct hal_partition *part,
-				struct account *a, uint64_t start, uint64_t end)
+/* Do as count_ran does when the run does not start exactly where the last one ended. */
+static NOINLINE void count_ran_slowly(struct hal_device *dev, struct hal_partition *part,
+				      struct account *a, uint64_t start, uint64_t end)
 {
 	uint64_t from = start > a->busy_until_ns ? start : a->busy_until_ns;
 
@@ -929,12 +967,12 @@ static NOINLINE void busy_apart(struct hal_device *dev, struct hal_partition *pa
 		busy_insert(&dev->observe.ran, start, end, oldest_issue_ns(dev, NULL));
 }
 
-/* What the device did for f. */
+/* Account a run from start to end: busy time of the queue (a), of part, of dev. */
 static ALWAYS_INLINE void count_ran(struct hal_device *dev, struct hal_partition *part,
 				    struct account *a, uint64_t start, uint64_t end)
 {
-	/* Mostly it began when its partition, which includes its queue, and the device
-	 * had ended another. */
+	/* The common case: the run started when the last one in its partition, and the
+	 * last one on the device, ended. */
 	if (LIKELY(end >= start && start == part->observe.ran.at[0].end &&
 		   start == dev->observe.ran.at[0].end)) {
 		uint64_t ran = end - start;
@@ -946,7 +984,7 @@ static ALWAYS_INLINE void count_ran(struct hal_device *dev, struct hal_partition
 		counter_add(&dev->observe.ran.total, ran);
 		dev->observe.ran.at[0].end = end;
 	} else {
-		busy_apart(dev, part, a, start, end);
+		count_ran_slowly(dev, part, a, start, end);
 	}
 }
 
@@ -966,10 +1004,10 @@ void queue_stopped(struct hal_queue *q, uint64_t start_ns, uint64_t end_ns)
 	q->slow |= SLOW_STOPPED;
 }
 
-/* A command ended that was stopped or killed, or has failed, or of whose end others want
- * to know. */
-static NOINLINE void ended_slowly(struct hal_queue *q, struct inflight *f,
-				  const struct hal_bk_event *ev)
+/* Handle the rare parts of the end of f: it failed, was stopped or killed, or a trace,
+ * the policy or core/memory must be notified. */
+static NOINLINE void command_ended_slowly(struct hal_queue *q, struct inflight *f,
+					  const struct hal_bk_event *ev)
 {
 	struct hal_device *dev = q->dev;
 	uint64_t last_ns = f->end_ns > f->start_ns ? f->end_ns - f->start_ns : 0;
@@ -983,7 +1021,8 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct inflight *f,
 		counter_add(&q->observe.account.replayed, 1);
 		q->sched.killed_ran_ns += ran_ns;
 	}
-	/* Or one is given and killed for ever, and never begins. */
+	/* From its second kill on, a command's kills count even if it never began.
+	 * Otherwise it could be submitted and killed for ever. */
 	if (kill && f == q->oldest) {
 		counts = counts || q->sched.killed;
 		q->sched.killed = true;
@@ -1008,7 +1047,7 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct inflight *f,
 	q->sched.stopped_ns = 0;
 	q->slow &= ~SLOW_STOPPED;
 	if (kill) {
-		f->killed = true; /* to be given again */
+		f->killed = true; /* to be submitted again */
 		f->done = false;
 	} else if (ev->status != 0) {
 		q->halted = true;
@@ -1018,7 +1057,8 @@ static NOINLINE void ended_slowly(struct hal_queue *q, struct inflight *f,
 		q->dev->memory.residency->look(q);
 }
 
-/* Returns whose partition has room now. */
+/* Handle the event that a command has ended: account it, retire the queue's records, and
+ * advance the queue.  Return its partition, which may issue another command. */
 static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
 							 const struct hal_bk_event *ev)
 {
@@ -1042,7 +1082,7 @@ static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
 	if (UNLIKELY(((uint32_t)ev->status |
 		      (q->slow & (SLOW_TRACE | SLOW_SUSPENDING | SLOW_POLICY |
 				  SLOW_KILLED | SLOW_STOPPED | SLOW_RECOLOR))) != 0))
-		ended_slowly(q, f, ev);
+		command_ended_slowly(q, f, ev);
 	retire_ended(q);
 	if (UNLIKELY((q->slow & SLOW_SUSPENDING) != 0))
 		dev->sched.listener->ended(q);
@@ -1050,7 +1090,8 @@ static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
 	return part;
 }
 
-static NOINLINE void device_let_go(struct hal_device *dev, const struct hal_bk_event *ev)
+/* Handle the event that a suspend or resize has ended. */
+static NOINLINE void device_quiet(struct hal_device *dev, const struct hal_bk_event *ev)
 {
 	dev->command.pending--;
 	if ((ev->cookie & COOKIE_PARTITION) != 0)
@@ -1059,7 +1100,8 @@ static NOINLINE void device_let_go(struct hal_device *dev, const struct hal_bk_e
 		dev->sched.listener->quiet(ev);
 }
 
-/* The device does not answer any more: all it has is lost, and so is it. */
+/* Handle the loss of the device: fail all its commands, queues, suspends and resizes.
+ * hal_last_error says why it is lost. */
 static COLD void device_lost(struct hal_device *dev)
 {
 	struct hal_bk_event ev = {.kind = HAL_BK_DONE, .status = -EIO};
@@ -1098,8 +1140,9 @@ static COLD void device_lost(struct hal_device *dev)
 	dev->command.pending = 0;
 }
 
-/* ---- a turn ------------------------------------------------------------------------ */
+/* ---- engine turns ------------------------------------------------------------------ */
 
+/* Call the timers that are due, then the scheduler's. */
 static NOINLINE void timers_run(struct hal_device *dev)
 {
 	struct heap_node *n;
@@ -1116,42 +1159,46 @@ static NOINLINE void timers_run(struct hal_device *dev)
 	timer_first(dev);
 }
 
-/* Nothing is running: may time pass all the same? */
+/* Return whether virtual time may pass although the device has no work. */
 static NOINLINE bool may_idle(const struct hal_device *dev, uint64_t until_ns, bool idle)
 {
 	return dev->virtual_clock && until_ns != UINT64_MAX &&
 	       (idle || dev->timer_ns != UINT64_MAX) && atomic_load(&dev->lost) == 0;
 }
 
-/* No time passes while something is called back, and before what that has sent is read.
- */
+/* Return whether virtual time must stop: a host function runs, or a message that was sent
+ * during one is unread. */
 static inline bool calling_back(const struct hal_device *dev)
 {
 	return (dev->work & (WORK_CALLBACKS | WORK_UNREAD)) != 0 && dev->virtual_clock;
 }
 
+/* Handle a poll that returned n <= 0.  Return whether it changed anything: the device is
+ * lost, or virtual time has passed since before. */
 static NOINLINE bool no_events(struct hal_device *dev, int n, uint64_t until_ns,
 			       uint64_t before)
 {
 	if (n < 0)
 		device_lost(dev);
-	/* Up to UINT64_MAX: nothing is left running, whatever the clock says. */
+	/* If until_ns is UINT64_MAX, the poll ended because nothing is left running, even
+	 * if the time has changed. */
 	return n < 0 ||
 	       (dev->virtual_clock && until_ns != UINT64_MAX && dev->now != before);
 }
 
-static NOINLINE void events_taken(struct hal_device *dev, const struct hal_bk_event *e,
-				  int n)
+/* Handle the n events at e.  Serving their partitions is left to act(). */
+static NOINLINE void handle_events(struct hal_device *dev, const struct hal_bk_event *e,
+				   int n)
 {
 	for (; n > 0; n--, e++) {
 		if (LIKELY(e->kind == HAL_BK_DONE))
 			partition_runnable(command_ended(dev, e));
 		else
-			device_let_go(dev, e);
+			device_quiet(dev, e);
 	}
 }
 
-/* Runs the device, or looks at it. */
+/* Poll the device and handle its events.  Return false if nothing happened. */
 static ALWAYS_INLINE bool poll_device(struct hal_device *dev, uint64_t until_ns,
 				      bool idle)
 {
@@ -1174,7 +1221,8 @@ static ALWAYS_INLINE bool poll_device(struct hal_device *dev, uint64_t until_ns,
 	device_now(dev);
 	if (UNLIKELY(n <= 0))
 		return no_events(dev, n, until_ns, before);
-	/* All that has come is taken in before anything is decided; mostly it is one. */
+	/* The common case of one completion: serve its partition at once.  Otherwise all
+	 * events are handled before the next decision. */
 	if (LIKELY(n == dev->command.served_at_once && e->kind == HAL_BK_DONE)) {
 		struct hal_partition *part = command_ended(dev, e);
 
@@ -1184,32 +1232,33 @@ static ALWAYS_INLINE bool poll_device(struct hal_device *dev, uint64_t until_ns,
 			partition_runnable(part);
 		return true;
 	}
-	events_taken(dev, e, n);
+	handle_events(dev, e, n);
 	return true;
 }
 
-/* What waits for the device. */
-static COLD void take_up(struct hal_device *dev)
+/* Retry partitions that found the device full, once a turn.  Ask the policy again about
+ * partitions that it leaves idle, if no command is in flight. */
+static COLD void retry_waiting(struct hal_device *dev)
 {
-	/* One that had no room is asked once a turn. */
 	if ((dev->work & WORK_BLOCKED) != 0)
 		unblock(dev);
 	if ((dev->work & WORK_HELD) != 0 && list_empty(&dev->command.inflight_list))
 		policy_idle(dev);
 }
 
-/* What comes before the device is run: rare things, and what is new. */
+/* Do the work that dev->work names, before the device is polled. */
 static NOINLINE void prepare(struct hal_device *dev)
 {
 	dev->work &= (uint8_t)~WORK_UNREAD;
 	if ((dev->work & WORK_TIMERS) != 0 && dev->timer_ns <= dev->now)
 		timers_run(dev);
 	if ((dev->work & (WORK_BLOCKED | WORK_HELD)) != 0)
-		take_up(dev);
+		retry_waiting(dev);
 	if ((dev->work & WORK_TODO) != 0)
 		act(dev);
 }
 
+/* Read the inbox and issue commands: the part of a turn before the poll. */
 static ALWAYS_INLINE void begin_turn(struct hal_device *dev)
 {
 	dev->acted = false;
@@ -1223,6 +1272,7 @@ static ALWAYS_INLINE void begin_turn(struct hal_device *dev)
 		prepare(dev);
 }
 
+/* Do act() out of line: a second inlined copy would only enlarge the turn. */
 static NOINLINE void act_again(struct hal_device *dev)
 {
 	act(dev);
@@ -1230,13 +1280,14 @@ static NOINLINE void act_again(struct hal_device *dev)
 
 static ALWAYS_INLINE bool flow_turn(struct hal_device *dev, uint64_t until_ns, bool idle)
 {
-	bool looked;
+	bool progressed;
 
 	begin_turn(dev);
-	looked = poll_device(dev, until_ns, idle);
+	progressed = poll_device(dev, until_ns, idle);
 	if (UNLIKELY((dev->work & WORK_TODO) != 0))
 		act_again(dev);
-	return looked || dev->acted;
+	device_check(dev);
+	return progressed || dev->acted;
 }
 
 bool engine_turn(struct hal_device *dev, uint64_t until_ns, bool idle)

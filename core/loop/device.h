@@ -51,11 +51,11 @@ struct timer {
 
 /* Host functions of clock=real run on a thread of their own, started with the first. */
 struct callbacks {
-	pthread_mutex_t start; /* guards .thread while the first ones are submitted */
+	pthread_mutex_t start; /* guards the start of .thread */
 	pthread_t thread;
 	atomic_bool running;
-	_Atomic(struct hal_queue *) list; /* pushed by the engine */
-	atomic_uint wake;                 /* futex */
+	_Atomic(struct hal_queue *) list; /* to be called; pushed by the engine */
+	atomic_uint wake;                 /* futex: changes with each push */
 	atomic_bool stop;
 };
 
@@ -63,13 +63,14 @@ struct callbacks {
  * rectangle for another partition (compact.c). */
 struct plan {
 	uint32_t count;
-	uint32_t open;          /* members that have not moved yet; 0: there is no plan */
-	struct place_rect room; /* rectangle to free; reserved until it has been taken */
+	uint32_t open; /* members that have not moved yet; 0: there is no plan */
+	/* Rectangle to free.  Reserved until the partition that it is for occupies it. */
+	struct place_rect room;
 	/* Counts finished plans; NULL: no thread has ever waited for one. */
 	struct hal_timeline *over;
 	uint64_t over_count;
-	/* Called when any partition has moved, or has failed to, in a plan or not; NULL:
-	 * there has been no plan. */
+	/* Called after each move of any partition, whether it succeeded (well) or failed,
+	 * and whether it belongs to a plan or not.  NULL until the first plan. */
 	void (*moved)(struct hal_partition *part, bool well);
 	struct plan_move {
 		struct hal_partition *part;
@@ -83,8 +84,9 @@ enum { HAL_CLASSES = HAL_CLASS_BEST_EFFORT + 1 };
 
 /* How a less urgent queue is preempted. */
 enum preempt {
-	PREEMPT_BEST, /* the first of those below that keeps the promise, chosen each time
-		       */
+	/* Choose at each preemption: of the modes that stop in time for the urgent
+	 * queue, the one that loses least work. */
+	PREEMPT_BEST,
 	PREEMPT_DRAIN,
 	PREEMPT_FOLD,
 	PREEMPT_SAVE,
@@ -92,7 +94,8 @@ enum preempt {
 	PREEMPT_NEVER,
 };
 
-/* Which queues are preempted for which; each includes the ones before it. */
+/* Which queues may be preempted for which others.  Each value includes those before it.
+ */
 enum preempt_for {
 	PREEMPT_FOR_CLASS,    /* best effort for latency-critical */
 	PREEMPT_FOR_DEADLINE, /* any less urgent queue for one with a deadline */
@@ -109,7 +112,7 @@ struct policy_limits {
 	bool inherit;         /* a queue inherits the urgency of its waiters */
 };
 
-/* hal_device.work: what the next engine turn has to look at. */
+/* hal_device.work: what the next engine turn must handle. */
 #define WORK_TODO      1u  /* .command.todo or .runnable may not be empty */
 #define WORK_BLOCKED   2u  /* .command.blocked is not empty */
 #define WORK_TIMERS    4u  /* .timer_ns is set */
@@ -126,8 +129,10 @@ struct observer {
 	/* f, which has not completed, ran from start_ns to end_ns. */
 	void (*stretch)(struct hal_device *dev, const struct inflight *f,
 			uint64_t start_ns, uint64_t end_ns);
+	/* An event without duration (name) happened to queue at at_ns. */
 	void (*instant)(struct hal_device *dev, const struct hal_queue *queue,
 			const char *name, uint64_t at_ns);
+	/* queue was in the state that name says, from start_ns to end_ns. */
 	void (*span)(struct hal_device *dev, const struct hal_queue *queue,
 		     const char *name, uint64_t start_ns, uint64_t end_ns);
 	/* The number of part's in-flight commands may have changed. */
@@ -144,33 +149,50 @@ struct observer {
 
 /* Receives what a journal records (core/replay/journal.h). */
 struct recorder {
+	/* Write a line of kind (enum journal_kind) with count numbers. */
 	void (*write)(struct journal *j, uint32_t kind, const uint64_t *n,
 		      uint32_t count);
+	/* The engine is about to poll the device, with these arguments. */
 	void (*before_poll)(struct hal_device *dev, uint64_t until_ns, bool idle);
+	/* The engine has read that another thread or device raised t, or made it fail. */
 	void (*raised)(const struct hal_timeline *t, uint64_t value, int err);
+	/* The engine has accepted the records of q up to tail. */
 	void (*accepted)(struct hal_queue *q, unsigned int tail);
 };
 
 /* Calls from core/command and core/sched to core/memory, which is above them
  * (core/memory/residency.c). */
 struct residency {
-	/* See recolor.h and bimodal.h. */
+	/* Recolour (recolor.h): begin it at REC_RECOLOR, end it at REC_RECOLORED, and
+	 * release one of its references. */
 	int (*begin)(struct recolor *m);
 	int (*end)(struct recolor *m, int dropped);
 	void (*put)(struct recolor *m);
+	/* Return 1 if r, the next command of the watched queue q, may be submitted to the
+	 * device; 0 if q has been parked; -errno if it never may. */
 	int (*lets)(struct hal_queue *q, const struct record *r);
+	/* The device has ended a command of the watched queue q, or q is about to drop
+	 * its commands. */
 	void (*look)(struct hal_queue *q);
+	/* Re-evaluate the queues of part that wait for another placement (bimodal.h). */
 	void (*wake)(struct hal_partition *part);
+	/* As memory/check.h says; NULL in a build with NDEBUG. */
+	void (*check)(struct hal_device *dev);
 };
 
 /* Calls from lower modules to core/space, which moves partitions (core/space/moves.c). */
 struct moves {
-	/* See resize.h and plan.h. */
+	/* Carry out the policy's request to give part another number of units. */
 	int (*units)(struct hal_partition *part, uint32_t units);
+	/* Carry out the policy's request for a plan of count moves. */
 	int (*plan)(struct hal_device *dev, const struct hal_policy_move *moves,
 		    uint32_t count);
+	/* The device reports the end of a resize. */
 	void (*done)(const struct hal_bk_event *ev);
+	/* The device is lost: fail a resize of part that is under way. */
 	void (*lost)(struct hal_partition *part);
+	/* As space/check.h says; NULL in a build with NDEBUG. */
+	void (*check)(struct hal_device *dev);
 };
 
 /* Calls from core/command to core/sched, which is above it (core/sched/turn.c). */
@@ -178,22 +200,24 @@ struct turn_listener {
 	/* Carry out what is pending for q: a request of the policy, a change of its
 	 * inherited urgency, or preemption for it.  Top level of a turn only. */
 	void (*todo)(struct hal_queue *q);
-	/* The policy was replaced, or has kept q suspended for too long: resume q. */
+	/* Resume q, which the policy keeps suspended: the policy is replaced, or q has
+	 * been suspended for too long. */
 	void (*release)(struct hal_queue *q);
 	/* q has begun to wait for the point in its .waiter. */
 	void (*waits)(struct hal_queue *q);
-	/* A command of q, whose suspend is under way, has completed. */
+	/* The device has ended a command of q, whose suspend is under way. */
 	void (*ended)(struct hal_queue *q);
-	/* The device reports that a suspended queue is quiet. */
+	/* The device reports that it has stopped working for a queue being suspended. */
 	void (*quiet)(const struct hal_bk_event *ev);
-	/* The device is lost, with the state it kept of suspended queues. */
+	/* The device is lost, and with it the state that it kept of suspended queues. */
 	void (*thaw_all)(struct hal_device *dev);
 	/* The device will never finish the suspend of q. */
 	void (*lost)(struct hal_queue *q);
 };
 
-/* hal_device.intake */
-#define INTAKE_SLEPT   1u /* records without a time were submitted while it slept */
+/* hal_device.intake: flags for the engine when it accepts records. */
+#define INTAKE_SLEPT                                                                     \
+	1u /* the engine slept: records may lack a submit time (SUBMIT_ASLEEP) */
 #define INTAKE_JOURNAL 2u /* accepted submissions are recorded */
 
 /* Fields are grouped by the module that owns them.  Those outside of a group belong to
@@ -205,12 +229,12 @@ struct hal_device {
 	const struct hal_backend *table; /* the backend's, or that of a layer above it */
 	struct hal_bk_hot hot; /* a copy of its hot operations, to save one load a call */
 	void *bk;
-	void *hot_bk; /* first argument of .hot: .bk, or the recorder or player before it
-		       */
+	/* First argument of .hot: .bk, or the journal's recorder or player around it. */
+	void *hot_bk;
 	bool virtual_clock;
 	atomic_bool polled; /* hal_device_poll moves the virtual clock */
 	char name[32];
-	unsigned int number; /* of the devices that this process has opened, from 0 */
+	unsigned int number; /* counts the devices that this process has opened, from 0 */
 	struct hal_device_info info; /* constant, except .memory_free and .lost */
 	uint32_t queue_slots, inflight, partition_inflight;
 	uint64_t spin_ns;
@@ -225,7 +249,7 @@ struct hal_device {
 	char lost_why[160]; /* written before .lost */
 	atomic_uint timelines, programs, rings; /* objects alive */
 	atomic_uint engine_lock;  /* clock=virtual: 1 while a thread is the engine */
-	int cancel_state;         /* that thread's, before pthread_setcancelstate */
+	int cancel_state;         /* cancel state to restore for that thread */
 	atomic_uint lock_waiters; /* threads that sleep on .lock_futex */
 	atomic_uint lock_futex;   /* incremented when they should try again */
 	_Atomic uint64_t ended_reported; /* .command.ended at the last hal_device_poll */
@@ -236,7 +260,7 @@ struct hal_device {
 	pthread_rwlock_t shape;
 
 	/* The engine's, from here on. */
-	uint64_t now;
+	uint64_t now;   /* device time, as last read */
 	bool acted;     /* this turn has done something */
 	uint8_t work;   /* WORK_* */
 	uint8_t intake; /* INTAKE_* */
@@ -246,44 +270,50 @@ struct hal_device {
 	struct list programs_loaded;
 	uint32_t next_queue_id, next_timeline_id;
 
-	/* clock=real */
+	/* The engine's thread, with clock=real. */
 	bool (*turn)(struct hal_device *dev, uint64_t until_ns, bool idle);
 	pthread_t thread;
 	bool has_thread;
 	atomic_bool stop;
-	int wake_fd, event_fd;
+	int wake_fd;  /* wakes the thread if .event_fd is in use; else -1 */
+	int event_fd; /* readable if the device has events; -1: it has no such fd */
 
 	struct {
-		counter ended; /* commands completed */
-		/* Completions that a poll serves at once if they are its only event: 1,
-		 * or -1 (never) if a doorbell has to be rung after submits. */
+		counter ended; /* commands that completed, failed or were dropped */
+		/* 1: a poll whose only event is one completion also issues the next
+		 * command.  -1: never, since the device needs a doorbell after submits.
+		 */
 		int served_at_once;
 		struct list todo; /* queues that may issue, or have a callback to run */
 		struct list runnable; /* partitions that may take a command */
 		struct list blocked;  /* partitions whose queue on the device was full */
 		struct list inflight_list;
-		const struct hal_queue
-			*retiring; /* queue whose records are being retired */
-		uint32_t
-			pending; /* events the device owes: commands, suspends, resizes */
+		/* Queue whose records are being retired.  It needs no entry in .todo when
+		 * its own signal ends its wait. */
+		const struct hal_queue *retiring;
+		/* Events that the device has yet to report: ends of commands, suspends
+		 * and resizes. */
+		uint32_t pending;
 		struct callbacks callbacks;
-		atomic_uint callbacks_begun; /* that have not returned */
+		atomic_uint callbacks_begun; /* host functions that have not returned */
 	} command;
 
 	struct {
-		uint64_t alarm_ns; /* when the policy asked to be called */
-		uint64_t hold_ns;  /* when its first hold of a partition ends */
-		uint64_t stops_ns; /* when its first stop of a queue must be looked at */
-		uint32_t held; /* partitions that it holds: it names none of their queues
-				*/
-		bool picking;  /* policy.pick is running */
+		/* Times at which the scheduler must act; UINT64_MAX: never. */
+		uint64_t alarm_ns; /* the policy asked to be called */
+		uint64_t hold_ns;  /* the policy may no longer leave a partition idle */
+		uint64_t stops_ns; /* a queue that the policy suspended may have to resume
+				    */
+		/* Partitions with runnable queues of which the policy picks none now. */
+		uint32_t held;
+		bool picking;                /* policy.pick is running */
 		struct policy_limits limits; /* those of the policy in force */
 		uint32_t bk_suspend_modes; /* the device's; .info adds the core's DRAIN */
 		const struct hal_policy *policy;
 		uint64_t policy_ns; /* when it was installed */
 		struct hal_bk_config *policy_cfg;
 		void *policy_state;
-		const struct hal_host *services; /* what it may call */
+		const struct hal_host *services; /* functions that the policy may call */
 		struct hal_policy_host policy_host;
 		struct policy_faults {
 			counter invalid, stalls, starved, longest_wait_ns;
@@ -301,17 +331,17 @@ struct hal_device {
 		uint64_t *partition_map; /* a bit per index in use */
 		struct place place;
 		struct plan plan;
-		uint32_t compact; /* partitions that may be moved to make room for another
-				   */
+		/* Partitions that may be moved to free units for another one. */
+		uint32_t compact;
 		bool oversubscribe;
-		pthread_mutex_t room; /* held by a thread from asking for room until it
-					 has used it */
+		/* Held by a thread from requesting free units until it occupies them. */
+		pthread_mutex_t room;
 		const struct moves *moves;
 	} space;
 
 	struct {
-		counter taken; /* bytes promised to partitions, or used by those without
-				  quota */
+		/* Bytes: the quotas of partitions, and what those without quota use. */
+		counter taken;
 		struct list recolors; /* buffers that are moving to other channels */
 		const struct residency *residency;
 	} memory;
@@ -319,13 +349,12 @@ struct hal_device {
 	struct {
 		struct busy ran;
 		struct account past; /* of destroyed partitions */
-		pthread_mutex_t
-			trace_start; /* held while a trace starts and its file opens */
-		struct trace *trace; /* NULL: none is being written */
+		/* Held while a trace starts and its file is opened. */
+		pthread_mutex_t trace_start;
+		struct trace *trace;             /* NULL: none is being written */
 		const struct observer *observer; /* of .trace */
-		struct decisions
-			*decisions;      /* NULL: the policy's decisions are not kept */
-		struct profile *profile; /* NULL: none; the engine's while it learns */
+		struct decisions *decisions;     /* NULL: policy decisions are not kept */
+		struct profile *profile; /* NULL: none.  Only the engine learns. */
 	} observe;
 
 	struct {

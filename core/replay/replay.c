@@ -108,9 +108,9 @@ static void play_raised(struct play *p)
 	p->info.inputs++;
 	atomic_store(&t->value, l.n[3]);
 	if (l.n[4] != 0 && timeline_error(t) == 0) {
-		t->plain.err = -(int)l.n[4];
-		t->plain.text = "it failed while the journal was written";
-		atomic_store(&t->stuck, &t->plain);
+		t->spare.err = -(int)l.n[4];
+		t->spare.text = "it failed while the journal was written";
+		atomic_store(&t->failure, &t->spare);
 	}
 	timeline_read(t, l.n[3], -(int)l.n[4]);
 }
