@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target.h - parse target strings, such as "npu:0?clock=real", and probe backends. */
+/* target.h - parse target strings, such as "ref?clock=real", and probe backends. */
 #ifndef HAL_API_TARGET_H
 #define HAL_API_TARGET_H
 

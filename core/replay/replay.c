@@ -486,7 +486,7 @@ static void replay(struct play *p, const struct hal_queue *until)
 		if (i < ARRAY_LENGTH(inputs))
 			inputs[i].fn(p);
 		else
-			play_fail(p, EINVAL, "this line belongs elsewhere");
+			play_fail(p, EINVAL, "a line of this kind is not allowed here");
 	}
 }
 

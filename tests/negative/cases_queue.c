@@ -341,7 +341,7 @@ NEGATIVE(hal_queue_create, EINVAL, best_effort_in_time, "deadline: deadline_ns i
 
 /* The one by the section, the other by the call. */
 NEGATIVE(hal_queue_create, EINVAL, best_effort_of_section,
-	 "\"a\": best effort by the partition's section")
+	 "\"a\" is best effort by the partition's section")
 {
 	NEG_OK(neg_open_config(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = 1\n"
 				  "class = best-effort\n"));
@@ -351,7 +351,7 @@ NEGATIVE(hal_queue_create, EINVAL, best_effort_of_section,
 }
 
 NEGATIVE(hal_queue_create, EINVAL, deadline_of_section,
-	 "deadline_ns 7000 by the partition's section")
+	 "deadline_ns is 7000 by the partition's section")
 {
 	NEG_OK(neg_open_config(w, "[hal]\ndevice = ref\n[partition \"a\"]\nunits = 1\n"
 				  "deadline_us = 7\n"));

@@ -648,7 +648,7 @@ static void not_devices(void **state)
 		{"mock?says_cols=0", -EPROTO, " 1 x 0 units"},
 		{"mock?says_cols=65536", -EPROTO, " 1 x 65536 units"},
 		{"mock?says_rows=65536", -EPROTO, " 65536 x 16 units"},
-		{"mock?rows=4&says_rows=65535&says_cols=257", -EPROTO, "more than"},
+		{"mock?rows=4&says_rows=65535&says_cols=257", -EPROTO, "at most"},
 		{"mock?rows=4&says_rows=256&says_cols=65535", 0, ""},
 		{"mock?rows=4&says_rows=65535&says_cols=256", 0, ""},
 		{"mock?rows=4&says_rows=4096&says_cols=4096", 0, ""},
