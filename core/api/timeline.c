@@ -7,7 +7,7 @@
 #include "loop/engine.h"
 #include "replay/journal.h"
 
-/* Give t its number.  In the engine, so that a journal has the numbers in order. */
+/* Number t.  Engine only, so that a journal records timelines in the order of numbers. */
 static int number_timeline(struct hal_device *dev, void *arg)
 {
 	struct hal_timeline *t = arg;

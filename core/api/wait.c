@@ -46,7 +46,7 @@ struct sleeper {
 	struct message add, drop;
 	struct wait *wait;
 	uint64_t value;
-	atomic_bool ended; /* the point is reached or has failed; the engine is done */
+	atomic_bool ended; /* the point is reached or has failed; not registered now */
 };
 
 struct wait {

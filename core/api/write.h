@@ -123,7 +123,7 @@ static ALWAYS_INLINE bool write_inline_args(const struct hal_partition *part,
 	case 0:
 		return true;
 	default:
-		__builtin_unreachable(); /* the callers have checked count */
+		__builtin_unreachable(); /* callers check count before */
 	}
 #undef CASE_ARG
 }
