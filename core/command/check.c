@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c - assertions of docs/state.md for queues.
+ * check.c - assert the states of queues that docs/state.md lists.
  *
- * A build with NDEBUG has none of this.  In the others the engine calls device_check at
- * the end of each turn.
+ * In a build without NDEBUG the engine calls device_check at the end of each turn.  With
+ * NDEBUG this file is empty.
  */
 #include "command/check.h"
 
@@ -13,12 +13,12 @@
 
 #include "space/partition.h"
 
-/* Queues and partitions of a device that is checked, at most. */
+/* A device with more queues or more partitions is not checked. */
 enum { CHECKED = 64 };
 
 /* ---- a queue ----------------------------------------------------------------------- */
 
-/* Return the number of commands of q that the device has or keeps. */
+/* Return the number of q's in-flight commands that have neither ended nor been killed. */
 static uint32_t unfinished(const struct hal_queue *q)
 {
 	const struct inflight *f = q->oldest;
@@ -78,7 +78,7 @@ static void check_stop(const struct hal_queue *q)
 		assert(q->state == QUEUE_SUSPENDING || q->err != 0);
 	}
 	assert(!q->sched.policy_stops || !makes_way);
-	/* Its turn comes in which the engine does that. */
+	/* The engine carries both out when it processes q from the todo list. */
 	assert(!(q->sched.policy_asks || q->sched.inherited.stale) ||
 	       !list_empty(&q->todo));
 }
@@ -108,7 +108,8 @@ static void check_lent(const struct hal_queue *q)
 	}
 }
 
-/* Each bit of .slow stands for a state that the way of every command must not miss. */
+/* Assert that .slow has the bits that its states need.  Without its bit, the common path
+ * of a command would miss the state. */
 static void check_slow(const struct hal_queue *q)
 {
 	const uint32_t slow = q->slow;
@@ -145,8 +146,8 @@ static bool has_many(const struct hal_device *dev)
 	return queues > CHECKED;
 }
 
-/* Return how many events the device still owes for the queues of part, and for its move.
- */
+/* Return the number of events that the device has yet to report for part: the ends of
+ * commands, suspends and a resize. */
 static uint32_t owed(const struct hal_partition *part)
 {
 	uint32_t n = part->command.inflight + (part->moving.units != 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.h - assertions of docs/state.md for queues, in builds without NDEBUG. */
+/* check.h - assert the states of docs/state.md, in builds without NDEBUG. */
 #ifndef HAL_COMMAND_CHECK_H
 #define HAL_COMMAND_CHECK_H
 
@@ -7,10 +7,12 @@
 #include "loop/device.h"
 
 #ifndef NDEBUG
-/* Assert the rows of docs/state.md that hold for q between two messages. */
+/* Assert docs/state.md for q.  Do not call it while the engine handles a message or an
+ * event. */
 void queue_check(const struct hal_queue *q);
-/* Assert docs/state.md for all queues, partitions and buffers of dev.  Return without a
- * check when dev has so many of them that a turn would become slow. */
+/* Assert docs/state.md for all queues, partitions and buffers of dev.  Do nothing if dev
+ * has more than 64 queues or 64 partitions, because the check would slow down each turn.
+ */
 void device_check(struct hal_device *dev);
 #else
 static inline void device_check(struct hal_device *dev)

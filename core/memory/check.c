@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - assertions of docs/state.md for buffers. */
+/* check.c - assert the states of buffers that docs/state.md lists. */
 #include "memory/check.h"
 
 #ifndef NDEBUG
@@ -9,7 +9,7 @@
 #include "command/queue.h"
 #include "memory/recolor.h"
 
-/* ---- a buffer that may be evicted -------------------------------------------------- */
+/* ---- buffers that may be evicted --------------------------------------------------- */
 
 static enum place_of place_of(const struct evictable *ev)
 {
@@ -46,7 +46,8 @@ static void check_evict(const struct evict *e)
 	assert(away == counter_get(&e->away));
 }
 
-/* r is with the device, or is next: the buffers that it uses are there. */
+/* Assert that all buffers of r are on the device.  r is an unfinished command, or the
+ * next one of a runnable queue. */
 static void check_used(const struct evict *e, const struct record *r)
 {
 	const void *mem[RECORD_MEMORY_MAX];
@@ -60,9 +61,10 @@ static void check_used(const struct evict *e, const struct record *r)
 	}
 }
 
-/* ---- queues that memory parks ------------------------------------------------------ */
+/* ---- queues parked because of memory ----------------------------------------------- */
 
-/* A move of a buffer that parks q: its own that waits, or one of its partition. */
+/* Return whether the move of a buffer may have parked q.  If own, only a move by q counts
+ * that waits for in-flight commands; otherwise any move in q's partition. */
 static bool is_moving(const struct hal_queue *q, bool own)
 {
 	hal_list_for_each (it, &q->dev->memory.recolors) {
@@ -96,10 +98,10 @@ static void check_queue(const struct hal_queue *q)
 		check_used(e, q->next);
 }
 
-/* ---- a buffer that goes to other channels ------------------------------------------ */
+/* ---- buffers that move to other channels ------------------------------------------- */
 
-/* No queue of the partition but the one that moves it may have a command next that uses
- * it. */
+/* Assert the state of m's buffer.  Only the queue that moves it may be runnable with a
+ * command that uses it. */
 static void check_recolor(const struct recolor *m)
 {
 	const void *mem[RECORD_MEMORY_MAX];

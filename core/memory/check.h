@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.h - assertions of docs/state.md for buffers, in builds without NDEBUG. */
+/* check.h - assert the states of buffers, in builds without NDEBUG. */
 #ifndef HAL_MEMORY_CHECK_H
 #define HAL_MEMORY_CHECK_H
 
@@ -7,10 +7,10 @@
 #include "memory/evict.h"
 
 #ifndef NDEBUG
-/* Assert the rows of docs/state.md that hold for a buffer between two messages. */
+/* Assert docs/state.md for a buffer that may be evicted. */
 void buffer_check(const struct evictable *ev);
-/* The same for all buffers of dev that may be evicted or move to other channels, and for
- * the queues that use them. */
+/* Assert docs/state.md for all buffers of dev that may be evicted or move to other
+ * channels, and for the queues that use them. */
 void memory_check(struct hal_device *dev);
 #endif
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - assertions of docs/state.md for partitions and plans. */
+/* check.c - assert the states of partitions and plans that docs/state.md lists. */
 #include "space/check.h"
 
 #ifndef NDEBUG
@@ -9,7 +9,7 @@
 #include "command/queue.h"
 #include "space/plan.h"
 
-/* Sums over the queues that use the units of a partition, those of its guests too. */
+/* Sums over the queues that use the units of a partition: its own and its guests'. */
 struct sums {
 	uint32_t inflight, runnable, urgent;
 };
@@ -45,7 +45,7 @@ static struct sums sums_of(const struct hal_partition *part)
 	return s;
 }
 
-/* ---- whose turn it is -------------------------------------------------------------- */
+/* ---- runnable and preempted queues ------------------------------------------------- */
 
 static void check_waiting(const struct hal_partition *part)
 {
@@ -78,7 +78,7 @@ static void check_made_way(const struct hal_partition *part)
 	assert(part->sched.urgent > 0 || list_empty(&part->sched.preempted));
 }
 
-/* ---- where it is ------------------------------------------------------------------- */
+/* ---- units of a partition ---------------------------------------------------------- */
 
 static void check_units(struct hal_partition *part)
 {
@@ -123,9 +123,9 @@ void partition_check(struct hal_partition *part)
 	check_units(part);
 }
 
-/* ---- a plan ------------------------------------------------------------------------ */
+/* ---- the plan ---------------------------------------------------------------------- */
 
-/* Return how many other moves m still waits for. */
+/* Return the number of unfinished moves that m has to wait for. */
 static uint32_t waits_for(const struct plan *plan, const struct plan_move *m)
 {
 	struct place_rect both;
@@ -144,7 +144,7 @@ static void check_plan(const struct plan *plan)
 {
 	uint32_t open = 0;
 
-	/* The partitions of a plan that is over may be gone. */
+	/* The members of a finished plan may point to destroyed partitions. */
 	if (plan->open == 0)
 		return;
 	for (uint32_t i = 0; i < plan->count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.h - assertions of docs/state.md for partitions, in builds without NDEBUG. */
+/* check.h - assert the states of partitions, in builds without NDEBUG. */
 #ifndef HAL_SPACE_CHECK_H
 #define HAL_SPACE_CHECK_H
 
@@ -7,9 +7,9 @@
 #include "space/partition.h"
 
 #ifndef NDEBUG
-/* Assert the rows of docs/state.md that hold for part between two messages. */
+/* Assert docs/state.md for part. */
 void partition_check(struct hal_partition *part);
-/* The same for all partitions of dev, and for its plan. */
+/* Assert docs/state.md for all partitions of dev and for its plan. */
 void space_check(struct hal_device *dev);
 #endif
 
