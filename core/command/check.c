@@ -29,7 +29,7 @@ static uint32_t unfinished(const struct hal_queue *q)
 	return n;
 }
 
-static void check_flights(const struct hal_queue *q)
+static void check_inflight(const struct hal_queue *q)
 {
 	const struct inflight *f = q->oldest;
 
@@ -64,20 +64,20 @@ static void check_issue(const struct hal_queue *q)
 
 static void check_stop(const struct hal_queue *q)
 {
-	bool makes_way = !list_empty(&q->sched.preempted);
+	bool preempted = !list_empty(&q->sched.preempted);
 
 	if (q->state == QUEUE_RUNNING) {
 		assert(!q->sched.bk_suspended && !q->sched.resume_wanted &&
-		       !q->sched.final && !makes_way);
+		       !q->sched.final && !preempted);
 		assert(!q->sched.policy_stops || q->sched.policy_asks);
 	}
 	if (q->state == QUEUE_SUSPENDING)
 		assert(q->sched.bk_suspended || q->inflight_count > 0);
 	if (q->sched.final) {
-		assert(!q->sched.policy_stops && !makes_way && !q->sched.resume_wanted);
+		assert(!q->sched.policy_stops && !preempted && !q->sched.resume_wanted);
 		assert(q->state == QUEUE_SUSPENDING || q->err != 0);
 	}
-	assert(!q->sched.policy_stops || !makes_way);
+	assert(!q->sched.policy_stops || !preempted);
 	/* The engine carries both out when it processes q from the todo list. */
 	assert(!(q->sched.policy_asks || q->sched.inherited.stale) ||
 	       !list_empty(&q->todo));
@@ -95,7 +95,7 @@ static uint64_t first_key(const struct heap *h)
 	return heap_empty(h) ? UINT64_MAX : heap_first(h)->key;
 }
 
-static void check_lent(const struct hal_queue *q)
+static void check_inherited(const struct hal_queue *q)
 {
 	if (q->sched.donates.to != NULL) {
 		assert(q->waiter.waiting);
@@ -125,11 +125,11 @@ static void check_slow(const struct hal_queue *q)
 
 void queue_check(const struct hal_queue *q)
 {
-	check_flights(q);
+	check_inflight(q);
 	check_issue(q);
 	check_stop(q);
 	check_end(q);
-	check_lent(q);
+	check_inherited(q);
 	check_slow(q);
 }
 

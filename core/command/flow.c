@@ -404,7 +404,6 @@ static COLD void finish_recolor(struct hal_queue *q, const struct record *r)
 }
 
 /* Raise the points of r, or make their timelines fail if q has failed. */
-
 static ALWAYS_INLINE void signal_points(struct hal_queue *q, const struct record *r)
 {
 	record_for_each_point(p, r)

@@ -67,7 +67,7 @@ static void check_waiting(const struct hal_partition *part)
 	assert(!part->sched.held || n > 0);
 }
 
-static void check_made_way(const struct hal_partition *part)
+static void check_preempted(const struct hal_partition *part)
 {
 	hal_list_for_each (it, &part->sched.preempted) {
 		const struct hal_queue *v =
@@ -119,7 +119,7 @@ void partition_check(struct hal_partition *part)
 	       s.runnable);
 	assert(part->sched.urgent == s.urgent);
 	check_waiting(part);
-	check_made_way(part);
+	check_preempted(part);
 	check_units(part);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place_bits.h - bit operations on rows of the unit grid, private to place*.c. */
-#ifndef CORE_ENGINE_PLACE_BITS_H
-#define CORE_ENGINE_PLACE_BITS_H
+#ifndef HAL_SPACE_PLACE_BITS_H
+#define HAL_SPACE_PLACE_BITS_H
 
 #include <stddef.h>
 
