@@ -74,11 +74,12 @@ int output_open(const char *what, const char *path)
 		return fd;
 	/* On a file system without locks, other writers cannot be detected. */
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-		err = fail(EBUSY,
-			   "%s %s: another device or program is writing this file; name "
-			   "another (in an option, %%p is the process id, %%n the device "
-			   "number)",
-			   what, path);
+		err = fail(
+			EBUSY,
+			"%s %s: another device or program is writing this file; choose "
+			"another file name (in an option, %%p stands for the process "
+			"id, %%n for the device number)",
+			what, path);
 	} else {
 		if (ftruncate(fd, 0) == 0)
 			return fd;

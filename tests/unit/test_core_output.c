@@ -108,7 +108,8 @@ static void one_file(void **state)
 		assert_int_equal(open_with(keys[i], "one", &b), -EBUSY);
 		assert_non_null(strstr(hal_last_error(), "/one: another device"));
 		assert_non_null(
-			strstr(hal_last_error(), "name another (in an option, %p is"));
+			strstr(hal_last_error(),
+			       "choose another file name (in an option, %p stands for"));
 		/* A child has the file, too, but does not keep it from the next device.
 		 */
 		child = fork();
@@ -129,7 +130,7 @@ static void one_file(void **state)
 	assert_int_equal(hal_trace_stop(b), 0);
 	(void)snprintf(path, sizeof(path), "%s/one", folder);
 	assert_int_equal(hal_trace_start(b, path), -EBUSY);
-	assert_non_null(strstr(hal_last_error(), "name another"));
+	assert_non_null(strstr(hal_last_error(), "choose another file name"));
 	close_both(a, b);
 	for (int n = 0; !is_there("x", n); n++)
 		assert_true(n < 100);
