@@ -2,9 +2,10 @@
 /*
  * buffer.c - create, copy, map, move and destroy buffers.
  *
- * A buffer of a partition whose memory_limit exceeds its quota may be evicted to the host
- * (memory/evict.h); .evict is set then.  Engine functions here return -EAGAIN while an
- * eviction is under way, and evict_call repeats them.
+ * If the memory_limit of a partition exceeds its memory quota, buffers of the partition
+ * may be evicted to the host (memory/evict.h).  .evict of such a buffer is set.  While an
+ * eviction is under way, the engine functions in this file return -EAGAIN, and evict_call
+ * calls them again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,8 +56,8 @@ static int bimodal_flags_check(const struct hal_partition *part, uint32_t flags)
 	return 0;
 }
 
-/* Check d for a buffer of part, and fill in its channels if it names none.  Return 0 or
- * -errno. */
+/* Check d for a buffer of part.  If d names no channels, set them to those of part.
+ * Return 0 or -errno. */
 static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *d)
 {
 	uint64_t colors = part->desc.color_mask; /* never changes */
@@ -110,7 +111,8 @@ struct alloc {
 	const struct hal_buffer_desc *desc;
 };
 
-/* Allocate memory for a new buffer.  Engine only; -EAGAIN as evict_place. */
+/* Allocate memory for a new buffer.  Engine only.  Return what evict_place
+ * returns: 0, -EAGAIN or another -errno. */
 static int alloc(struct hal_device *dev, void *arg)
 {
 	const struct alloc *a = arg;
@@ -148,8 +150,8 @@ static int make_evictable(struct hal_buffer *buf, const struct hal_buffer_desc *
 	return -ENOMEM;
 }
 
-/* Begin a host copy: count it in .copies, which keeps buf from moving.  Return whether
- * its bytes are on the device (PLACE_HERE) or with the host (PLACE_AWAY). */
+/* Begin a host copy: count it in .copies, so that buf is not moved meanwhile.  Return
+ * where the bytes of buf are: on the device (PLACE_HERE) or the host (PLACE_AWAY). */
 static enum place_of copy_begins(struct hal_buffer *buf)
 {
 	if (buf->evict != NULL)
@@ -251,7 +253,7 @@ static void free_buffer(struct deferred *d)
 	struct hal_device *dev = buf->dev;
 
 	if (buf->evict != NULL && !evict_leave(buf))
-		return; /* it is moving, and is freed when it has arrived */
+		return; /* buf is moving; the end of the move frees it */
 	(void)dev->table->cold.mem_free(dev->bk, buf->bk);
 	if (buf->part->memory.evict != NULL)
 		limit_release(buf->part, buf->charge);
@@ -262,8 +264,8 @@ static void free_buffer(struct deferred *d)
 	object_free(OBJECT_BUFFER, buf);
 }
 
-/* Unmap buf, and free it once submitted work has stopped using it.  Engine only; -EAGAIN
- * while it is being evicted or fetched. */
+/* Unmap buf, and free it once submitted work has stopped using it.  Engine only;
+ * return -EAGAIN while buf is being evicted or fetched. */
 static int free_when_unused(struct hal_device *dev, void *arg)
 {
 	struct hal_buffer *buf = arg;
@@ -344,8 +346,9 @@ struct moving_check {
 	const char *what;
 };
 
-/* Return -EBUSY if the buffer is still moving.  As a message, read between engine turns:
- * a caller that knows of the end of a move must not get -EBUSY because of it. */
+/* Return -EBUSY if the buffer is still moving, else 0.  Called through a message, which
+ * the engine reads between turns.  So a caller that has seen the move complete does not
+ * get -EBUSY because of that move. */
 static int check_not_moving(struct hal_device *dev, void *arg)
 {
 	const struct moving_check *s = arg;
@@ -383,7 +386,7 @@ static int bimodal_copy_ends(struct hal_device *dev, void *arg)
 }
 
 /* Copy to or from a bimodal buffer.  Count the copy in .memory.copying, so that the
- * partition keeps its placement meanwhile. */
+ * partition does not change its placement during the copy. */
 static int copy_bimodal(struct hal_device *dev, const struct copy *c)
 {
 	struct hal_partition *part = c->buf->part;
@@ -393,7 +396,8 @@ static int copy_bimodal(struct hal_device *dev, const struct copy *c)
 		return device_beside(dev, 0, copy_on_device, c);
 	(void)engine_call(dev, bimodal_copy_begins, part);
 	err = device_beside(dev, HAL_BK_BESIDE_COPY, copy_on_device, c);
-	(void)engine_call(dev, bimodal_copy_ends, part); /* keeps the copy's error text */
+	/* This call leaves the error text of the copy unchanged. */
+	(void)engine_call(dev, bimodal_copy_ends, part);
 	return err;
 }
 
@@ -512,9 +516,9 @@ struct move {
 	void *to; /* the new memory; NULL: allocated when the move begins */
 };
 
-/* Allocate memory for the move.  In a partition that evicts buffers this is deferred
- * until the move begins, because submissions before it may need the memory.  Return 0 or
- * -errno. */
+/* Allocate memory for the move.  In a partition that evicts buffers the allocation
+ * is deferred until the move begins, because submissions before it may need the memory.
+ * Return 0 or -errno. */
 static int place_move(struct move *m)
 {
 	struct hal_buffer *buf = m->buf;

@@ -112,7 +112,7 @@ static bool empty(struct hal_completions *c)
 }
 
 /* Wait until the engine has signalled the fd for every entry that has been read.  An
- * entry is visible a moment before that. */
+ * entry is visible to the reader a moment before the engine signals the fd. */
 static void wait_noticed(struct hal_completions *c)
 {
 	unsigned int head = atomic_load(&c->head), noticed;
@@ -140,7 +140,7 @@ static void silence_fd(struct hal_completions *c)
 		completions_notify(c);
 }
 
-/* clock=real: sleep until there is an entry.  Return 0 or -errno. */
+/* clock=real: sleep until c has an unread entry.  Return 0 or -errno. */
 static int read_real(struct hal_completions *c, int64_t deadline)
 {
 	while (empty(c)) {
@@ -158,7 +158,7 @@ static int read_real(struct hal_completions *c, int64_t deadline)
 		if (err < 0 && errno != EINTR)
 			return fail(errno, "hal_completions_read: %s",
 				    hal_strerror(errno));
-		silence_fd(c); /* it may be readable because of entries read long ago */
+		silence_fd(c); /* the fd may be readable because of old entries */
 	}
 	return 0;
 }
@@ -179,8 +179,8 @@ static uint64_t turn_limit(const struct hal_device *dev, int64_t deadline)
 	return hal_bk_after(dev->now, deadline != 0 ? SLICE_NS : 0);
 }
 
-/* Run engine turns until there is an entry or the deadline has passed.  Return false if
- * the device has nothing left to do.  Engine only. */
+/* Run engine turns until c has an unread entry or the deadline has passed.  Return false
+ * if the device has nothing left to do.  Engine only. */
 static bool run_engine(struct hal_completions *c, int64_t deadline)
 {
 	struct hal_device *dev = c->dev;
@@ -197,7 +197,7 @@ static bool run_engine(struct hal_completions *c, int64_t deadline)
 	}
 }
 
-/* clock=virtual: be the engine until there is an entry.  Return 0 or -errno. */
+/* clock=virtual: be the engine until c has an unread entry.  Return 0 or -errno. */
 static int read_virtual(struct hal_completions *c, int64_t deadline)
 {
 	struct hal_device *dev = c->dev;

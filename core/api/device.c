@@ -64,7 +64,8 @@ int hal_device_get_info(const struct hal_device *device, struct hal_device_info 
 static uint64_t device_time(struct hal_device *dev)
 {
 	/* Any thread may read a real clock.  Only the engine may read a virtual one:
-	 * while another thread is the engine, return the time that it has read last. */
+	 * while another thread is the engine, return the time that the engine has read
+	 * last. */
 	if (!dev->virtual_clock)
 		return dev->table->hot.now(dev->bk);
 	if (engine_try(dev)) {

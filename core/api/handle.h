@@ -17,16 +17,17 @@ static inline int device_alive(struct hal_device *dev)
 				  : 0;
 }
 
-/* Add or drop a reference to a buffer or program: one for its handle, one for each use in
- * a recorded sequence.  Dropping the last one frees it once submitted work has stopped
- * using it.  Any thread, but not from inside an engine turn. */
+/* Add (pin) or drop (unpin) a reference to a buffer or program.  The handle holds one
+ * reference, and each use in a recorded sequence another.  After the last reference is
+ * dropped, the object is freed once submitted work has stopped using it.  Any thread, but
+ * not from inside an engine turn. */
 void buffer_pin(struct hal_buffer *buf);
 void buffer_unpin(struct hal_buffer *buf);
 void program_pin(struct hal_program *prog);
 void program_unpin(struct hal_program *prog);
 
-/* Place prog in part, if it is not there yet, so that its kernels can be launched there.
- * Return 0 or -errno.  Called by the submitting thread. */
+/* Place prog in part, unless it is placed already.  Its kernels can then be launched in
+ * part.  Return 0 or -errno.  Called by the submitting thread. */
 int program_bind(struct hal_program *prog, struct hal_partition *part);
 /* Remove every program from part.  Engine only. */
 void program_unbind_all(struct hal_partition *part);

@@ -6,7 +6,7 @@
  *
  *   REC_RECOLOR    keep other queues' commands off the buffer
  *   REC_BLOCK      copy the buffer to its new memory, in pieces
- *   REC_RECOLORED  exchange the two, free the old memory
+ *   REC_RECOLORED  make the buffer use its new memory, free the old
  */
 #include "api/move.h"
 
@@ -50,7 +50,7 @@ static uint64_t piece_bytes(const struct hal_device *dev)
 	return bytes < GRAIN ? GRAIN : bytes / GRAIN * GRAIN;
 }
 
-/* Write a copy of the next `most` bytes of m's buffer at most, from offset `at`. */
+/* Write a record that copies at most `most` bytes of m's buffer, from offset `at` on. */
 static void write_piece(const struct recolor *m, uint64_t at, uint64_t most,
 			struct record_target *to)
 {

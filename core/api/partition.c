@@ -144,7 +144,7 @@ static int limit_check(const struct hal_device *dev, const struct hal_partition_
 struct create {
 	struct hal_partition *part;
 	const struct hal_partition_desc *desc;
-	bool room; /* a rectangle has been freed for it (room_for) */
+	bool room; /* room_for has freed a rectangle for this partition */
 };
 
 /* Limit p to bandwidth, bytes a second.  Return 0 or -errno. */
@@ -154,8 +154,8 @@ static int set_limit(struct hal_partition *p, uint64_t bandwidth)
 	int err = limit_plan(dev, bandwidth, &p->sched.limit_bytes,
 			     &p->sched.limit_window_ns);
 
-	/* Call the backend itself and not dev->hot, which records the engine's decisions
-	 * in the journal: this is not one. */
+	/* Call the backend directly.  A call through dev->hot would be recorded in the
+	 * journal, which has only decisions of the engine. */
 	return err != 0 ? err
 			: dev->table->hot.limit(dev->bk, p->bk, p->sched.limit_bytes,
 						p->sched.limit_window_ns);
@@ -213,7 +213,7 @@ static int create(struct hal_device *dev, void *arg)
 	return 0;
 }
 
-/* Allocate a partition as d says, without units and memory.  NULL: -ENOMEM. */
+/* Allocate a partition as d says, without units and memory.  NULL on -ENOMEM. */
 static struct hal_partition *partition_make(struct hal_device *dev,
 					    const struct hal_partition_desc *d)
 {
@@ -372,10 +372,10 @@ int hal_partition_create_named(struct hal_device *dev, const char *name,
 struct resize {
 	struct hal_partition *part;
 	const struct hal_partition_desc *desc;
-	bool room; /* a rectangle has been freed for it (room_for) */
+	bool room; /* room_for has freed a rectangle for this partition */
 	struct hal_point done;
-	struct hal_point
-		other; /* end of the move that prevents it; .timeline NULL: none */
+	/* End of the move that prevents the resize; .timeline is NULL if none does. */
+	struct hal_point other;
 };
 
 /* Return the point at which a move of part that the policy or a plan has begun is over;
@@ -388,8 +388,8 @@ static struct hal_point others_move(const struct hal_partition *part)
 	return plan_has(part) ? plan_point(part->dev) : (struct hal_point){NULL, 0};
 }
 
-/* Wait for p, and count it in *tries.  Return true if the caller should try again; false
- * if there was nothing to wait for, or too many tries. */
+/* Wait for the point p, and increment *tries.  Return true if the caller should try
+ * again; false if p names no timeline, or after too many tries. */
 static bool wait_for_others(struct hal_point p, uint32_t *tries)
 {
 	enum { TRIES_MAX = 64 }; /* give up if the policy moves partitions all the time */
@@ -461,7 +461,8 @@ int hal_partition_resize(struct hal_partition *part,
 
 /* ---- destroy, info ----------------------------------------------------------------- */
 
-/* Let threads wait for part's resizes again, for its timelines before end (NULL: all). */
+/* Undo controls_close: reopen the resize timelines of part that come before end in the
+ * list (NULL: all of them). */
 static void controls_reopen(const struct hal_partition *part,
 			    const struct hal_timeline *end)
 {
@@ -470,7 +471,7 @@ static void controls_reopen(const struct hal_partition *part,
 }
 
 /* Keep threads from beginning to wait for part's resizes.  Return 0, or -EBUSY if a
- * thread or submitted work waits for one. */
+ * thread or submitted work waits for one of these resizes now. */
 static int controls_close(const struct hal_partition *part)
 {
 	for (struct hal_timeline *t = part->control; t != NULL; t = t->older) {

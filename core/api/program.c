@@ -74,7 +74,7 @@ struct load {
 	size_t size;
 };
 
-/* Set the number of prog in the device's profile. */
+/* Store in each kernel of prog the number that prog has in the device's profile. */
 static void number_program(struct hal_program *prog)
 {
 	uint32_t number = profile_program(prog->dev->observe.profile, prog->kernels,
@@ -105,7 +105,7 @@ static int load(struct hal_device *dev, void *arg)
 		if (err == 0)
 			err = kernel_add(prog, &info, bk);
 		if (err != 0)
-			prog->loaded = true; /* load_image unloads it */
+			prog->loaded = true; /* makes load_image unload the program */
 	}
 	return err;
 }
@@ -125,7 +125,7 @@ static int unload(struct hal_device *dev, void *arg)
 	return dev->table->cold.program_unload(dev->bk, prog->bk);
 }
 
-/* Allocate a program with a copy of image.  NULL: -ENOMEM. */
+/* Allocate a program with a copy of image.  Return NULL on -ENOMEM. */
 static struct hal_program *program_make(struct hal_device *dev, const void *image,
 					size_t size)
 {
@@ -239,7 +239,8 @@ struct naming {
 	const char *name;
 };
 
-/* Set the name of a program.  In the engine, because its traces read it. */
+/* Set the name of a program.  Engine only, because the engine reads the name when it
+ * writes a trace. */
 static int set_name(struct hal_device *dev, void *arg)
 {
 	const struct naming *n = arg;

@@ -21,7 +21,8 @@
 
 /* ---- create ------------------------------------------------------------------------ */
 
-/* Fill in what d leaves 0 from the partition's section of the configuration. */
+/* Replace fields of d that are 0 by the values in the partition's section of the
+ * configuration. */
 static void desc_complete(const struct hal_partition *part, struct hal_queue_desc *d)
 {
 	const struct hal_queue_desc *all = &part->queue_defaults;
@@ -138,8 +139,8 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->sched.inherited.rank = UINT64_MAX;
 	q->sched.inherited.deadline_ns = UINT64_MAX;
 	q->sched.policy_view.budget_permille = d->budget_permille;
-	/* A record never wraps: one that starts in the last slot continues after the
-	 * ring. */
+	/* A record never wraps: one that starts in the last slot continues in extra
+	 * slots after the ring. */
 	q->slots = malloc((q->slot_count + RECORD_SLOTS_MAX - 1) * sizeof(struct record));
 	if (q->slots == NULL)
 		return fail(ENOMEM, "no memory for a queue of %u slots", q->slot_count);
@@ -257,8 +258,8 @@ static bool may_be_dropped(const struct hal_queue *q)
 	       list_empty(&q->sched.preempted) && !q->in_callback;
 }
 
-/* Return the number of submitted waits in q for points of q itself.  They go with q, so
- * they do not keep it from being destroyed. */
+/* Return the number of submitted waits in q for points of q itself.  These
+ * waits are destroyed with q, so they do not prevent its destruction. */
 static unsigned int own_pending(struct hal_queue *q)
 {
 	unsigned int tail = ring_tail(&q->ring), n = 0;

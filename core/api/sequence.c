@@ -3,10 +3,10 @@
  * sequence.c - record sequences of commands, change their arguments, submit them.
  *
  * A sequence is a block of records that is written and checked once.  A submission puts
- * one record into the queue's ring that refers to the block.  The records have the
- * backend's handles of memory and kernels.  So the sequence pins the buffers and
- * programs: if the application destroys one, it is freed only after the sequence and all
- * submitted work have stopped using it.
+ * one record into the queue's ring that refers to the block.  The records contain the
+ * backend's handles of memory and kernels.  So the sequence pins the buffers and programs
+ * that its commands use.  If the application destroys a pinned object, the object is
+ * freed only after the sequence and all submitted work have stopped using it.
  */
 #include "api/sequence.h"
 
@@ -21,8 +21,8 @@
 
 /* ---- pinned buffers and programs --------------------------------------------------- */
 
-/* The pinned buffers and programs of a block, in the order of its commands.  In each
- * entry at most one of the two is set. */
+/* The pinned buffers and programs of a block, in the order of its commands.  Each entry
+ * has at most one pointer set: to a buffer or to a program. */
 struct handles {
 	uint32_t count;
 	struct {
@@ -34,7 +34,8 @@ struct handles {
 struct recorded {
 	struct hal_sequence seq;
 	struct handles *handles;
-	/* Of each launch: index of its first argument in .handles; else UINT32_MAX. */
+	/* For each command: index in .handles of its first argument if it is a launch,
+	 * else UINT32_MAX. */
 	uint32_t *first;
 };
 
@@ -61,7 +62,7 @@ static void handles_free(struct handles *n)
 	free(n);
 }
 
-/* Pin what command i, c, uses. */
+/* Pin the buffers and the program that c, command number i, uses. */
 static void handles_add_command(struct recorded *s, uint32_t i, const struct hal_cmd *c)
 {
 	s->first[i] = UINT32_MAX;
@@ -87,7 +88,7 @@ static void handles_add_command(struct recorded *s, uint32_t i, const struct hal
 	}
 }
 
-/* Pin what the commands of d use.  Return 0 or -ENOMEM. */
+/* Pin the buffers and programs that the commands of d use.  Return 0 or -ENOMEM. */
 static int handles_make(struct recorded *s, const struct hal_submit_desc *d)
 {
 	s->handles =
@@ -104,9 +105,9 @@ static int handles_make(struct recorded *s, const struct hal_submit_desc *d)
 	return 0;
 }
 
-/* Mark the device's commands as recorded, and the last of each run of them.  A backend
- * may translate such a run once and reuse the result when the sequence is submitted
- * again. */
+/* Mark the commands for the device as recorded, and mark the last command of each run of
+ * consecutive ones.  A backend may translate such a run once and reuse the result when
+ * the sequence is submitted again. */
 static void mark_recorded(struct block *b)
 {
 	struct record *last = NULL;
@@ -238,7 +239,8 @@ int hal_sequence_destroy(struct hal_sequence *seq)
 
 /* ---- arguments --------------------------------------------------------------------- */
 
-/* Copy b.  Launches point to their arguments in the same block: update these pointers. */
+/* Return a copy of b; NULL on -ENOMEM.  Launches point to their arguments in the same
+ * block, so update these pointers in the copy. */
 static struct block *block_copy(const struct block *b)
 {
 	size_t bytes = sizeof(*b) + b->slots * sizeof(struct record);

@@ -9,8 +9,8 @@
 struct hal_sequence {
 	struct object obj;
 	struct hal_partition *part;
-	/* One reference is the sequence's.  Submitted work may share the block, so it is
-	 * replaced by a changed copy and never modified. */
+	/* The sequence holds one reference.  Submitted work may share the block, so the
+	 * block is never modified, but replaced by a changed copy. */
 	struct block *block;
 	uint32_t commands;
 };

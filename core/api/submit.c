@@ -208,7 +208,8 @@ static int write_block(struct hal_queue *q, const struct hal_submit_desc *d,
 	return 0;
 }
 
-/* The command of a submission without any: it completes in order, like any other. */
+/* Submitted in place of an empty submission, which thus completes in order like any
+ * other. */
 static const struct hal_cmd barrier = {.op = HAL_OP_BARRIER};
 
 /* Submit d, which may be of any size.  Return 0 or -errno. */

@@ -103,7 +103,7 @@ static ALWAYS_INLINE bool has_slots_to(struct hal_queue *q, unsigned int end)
 	return (int)(q->ring_limit - end) >= 0;
 }
 
-/* Return whether q has that many free slots. */
+/* Return whether at least `slots` slots of q are free. */
 static inline bool has_slots(struct hal_queue *q, uint32_t slots)
 {
 	return has_slots_to(q, q->ring.p_tail + slots);
@@ -128,7 +128,7 @@ static ALWAYS_INLINE int publish(struct hal_queue *q, unsigned int tail,
 	return announce_first(&q->announced) ? queue_announce(q) : 0;
 }
 
-/* Publish all records after the ring's tail as one submission of that many commands. */
+/* Publish all records after the ring's tail as one submission of `commands` commands. */
 static inline int submit_written(struct hal_queue *q, const struct record_target *to,
 				 uint32_t commands, struct hal_point *done)
 {

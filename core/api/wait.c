@@ -62,7 +62,8 @@ struct wait {
 	atomic_bool over;          /* the wait may be over: test the points */
 	_Atomic uint64_t woken_ns; /* host time when .over was last set; 0: never */
 	uint64_t asleep_ns;        /* host time when the waiting thread fell asleep */
-	/* futex: count of sleepers, messages and timers that engines have; LEAVING. */
+	/* Futex.  Number of references that engines hold to this wait (sleepers,
+	 * messages, a timer), plus the bit LEAVING. */
 	atomic_uint busy;
 	struct timer timer;
 	struct message timer_add, timer_drop;
@@ -106,7 +107,7 @@ static int test_all_points(const struct wait *w, int *out)
 	return 0;
 }
 
-/* The same as test_all_points, faster for one point, which is the most common number. */
+/* Do as test_all_points, but faster for the most common case, one point. */
 static inline int test_points(const struct wait *w, int *out)
 {
 	if (LIKELY(w->count == 1)) {
@@ -320,7 +321,8 @@ static uint64_t run_limit(const struct wait *w, const struct hal_device *dev)
 	return hal_bk_after(dev->now, w->deadline != 0 ? SLICE_NS : 0);
 }
 
-/* Return whether the deadline has passed.  did: the last turn has done something. */
+/* Return whether the deadline has passed.  did is true if the last turn has
+ * done something. */
 static bool time_is_up(const struct wait *w, const struct hal_device *dev, bool did)
 {
 	/* Deadline 0: let no device time pass, but complete all work that takes none. */
@@ -380,8 +382,8 @@ static enum run run_turns(struct wait *w, struct hal_device *dev)
 	}
 }
 
-/* The same for several points: register a sleeper for each on dev, and count the points
- * of other devices that are reached already. */
+/* Do as run_turns for several points.  Register a sleeper for each point on dev, and
+ * count the points of other devices that are reached already. */
 static enum run run_many(struct wait *w, struct hal_device *dev)
 {
 	enum run run;

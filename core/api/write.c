@@ -3,7 +3,7 @@
  * write.c - check commands and write them as records.
  *
  * The hot checks are in write.h.  The *_bad functions here are called after a check
- * failed: they find out which one, and fail with its error.
+ * failed.  They find out which check it was, and fail with its error.
  */
 #include "api/write.h"
 

@@ -27,7 +27,8 @@ struct record_target {
 	struct record *last; /* most recent record; NULL: none yet */
 };
 
-/* Return the next record, which takes that many slots, and advance past it. */
+/* Return the next record of `to`, which takes the given number of slots, and advance
+ * past it. */
 static inline struct record *target_next(struct record_target *to, uint32_t slots)
 {
 	struct record *r = &to->base[to->pos & to->mask];
@@ -37,7 +38,7 @@ static inline struct record *target_next(struct record_target *to, uint32_t slot
 	return r;
 }
 
-/* Allocate a block with space for that many slots and one reference; NULL on -ENOMEM. */
+/* Allocate a block with the given number of slots and one reference; NULL on -ENOMEM. */
 struct block *block_alloc(uint32_t slots);
 
 /* Return a target for records that starts at the beginning of b. */
@@ -161,7 +162,8 @@ static ALWAYS_INLINE void write_common(struct record *r, uint32_t op, uint32_t f
 	r->submit_ns = now;
 }
 
-/* Check cmd and write it to r, a record of that many slots.  Return 0 or -errno. */
+/* Check cmd and write it to r, a record of the given number of slots.  Return 0 or
+ * -errno. */
 static ALWAYS_INLINE int write_command(const struct hal_queue *q,
 				       const struct hal_cmd *cmd, uint32_t slots,
 				       uint32_t own, uint64_t now, struct record *r)
@@ -237,7 +239,8 @@ static inline int count_slots(const struct hal_submit_desc *d, uint32_t *slots,
 
 /* ---- points and headers ------------------------------------------------------------ */
 
-/* Return *p, and count it in .pending of its timeline, which must outlive it. */
+/* Return *p, and count the point in .pending of its timeline.  While .pending is not 0,
+ * the timeline cannot be destroyed. */
 static ALWAYS_INLINE struct hal_point pending_point(const struct hal_point *p)
 {
 	atomic_fetch_add_explicit(&p->timeline->pending, 1, memory_order_relaxed);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c - assert the states of queues that docs/state.md lists.
+ * check.c - assertions of docs/state.md for queues.
  *
- * In a build without NDEBUG the engine calls device_check at the end of each turn.  With
- * NDEBUG this file is empty.
+ * A build with NDEBUG does not contain these checks.  In other builds the engine calls
+ * device_check at the end of each turn.
  */
 #include "command/check.h"
 
@@ -13,12 +13,13 @@
 
 #include "space/partition.h"
 
-/* A device with more queues or more partitions is not checked. */
+/* Check only devices with at most this many queues, and at most this many partitions. */
 enum { CHECKED = 64 };
 
 /* ---- a queue ----------------------------------------------------------------------- */
 
-/* Return the number of q's in-flight commands that have neither ended nor been killed. */
+/* Return the number of in-flight commands of q that the device has not ended and that no
+ * suspend has killed. */
 static uint32_t unfinished(const struct hal_queue *q)
 {
 	const struct inflight *f = q->oldest;
@@ -29,7 +30,7 @@ static uint32_t unfinished(const struct hal_queue *q)
 	return n;
 }
 
-static void check_inflight(const struct hal_queue *q)
+static void check_flights(const struct hal_queue *q)
 {
 	const struct inflight *f = q->oldest;
 
@@ -64,21 +65,22 @@ static void check_issue(const struct hal_queue *q)
 
 static void check_stop(const struct hal_queue *q)
 {
-	bool preempted = !list_empty(&q->sched.preempted);
+	bool makes_way = !list_empty(&q->sched.preempted);
 
 	if (q->state == QUEUE_RUNNING) {
 		assert(!q->sched.bk_suspended && !q->sched.resume_wanted &&
-		       !q->sched.final && !preempted);
+		       !q->sched.final && !makes_way);
 		assert(!q->sched.policy_stops || q->sched.policy_asks);
 	}
 	if (q->state == QUEUE_SUSPENDING)
 		assert(q->sched.bk_suspended || q->inflight_count > 0);
 	if (q->sched.final) {
-		assert(!q->sched.policy_stops && !preempted && !q->sched.resume_wanted);
+		assert(!q->sched.policy_stops && !makes_way && !q->sched.resume_wanted);
 		assert(q->state == QUEUE_SUSPENDING || q->err != 0);
 	}
-	assert(!q->sched.policy_stops || !preempted);
-	/* The engine carries both out when it processes q from the todo list. */
+	assert(!q->sched.policy_stops || !makes_way);
+	/* While the policy's request or a change of inherited urgency is pending, q is on
+	 * the todo list, so the engine will handle it. */
 	assert(!(q->sched.policy_asks || q->sched.inherited.stale) ||
 	       !list_empty(&q->todo));
 }
@@ -95,7 +97,7 @@ static uint64_t first_key(const struct heap *h)
 	return heap_empty(h) ? UINT64_MAX : heap_first(h)->key;
 }
 
-static void check_inherited(const struct hal_queue *q)
+static void check_lent(const struct hal_queue *q)
 {
 	if (q->sched.donates.to != NULL) {
 		assert(q->waiter.waiting);
@@ -108,8 +110,7 @@ static void check_inherited(const struct hal_queue *q)
 	}
 }
 
-/* Assert that .slow has the bits that its states need.  Without its bit, the common path
- * of a command would miss the state. */
+/* Assert that .slow has its bits for those states that must send q down the slow path. */
 static void check_slow(const struct hal_queue *q)
 {
 	const uint32_t slow = q->slow;
@@ -125,11 +126,11 @@ static void check_slow(const struct hal_queue *q)
 
 void queue_check(const struct hal_queue *q)
 {
-	check_inflight(q);
+	check_flights(q);
 	check_issue(q);
 	check_stop(q);
 	check_end(q);
-	check_inherited(q);
+	check_lent(q);
 	check_slow(q);
 }
 
@@ -146,8 +147,8 @@ static bool has_many(const struct hal_device *dev)
 	return queues > CHECKED;
 }
 
-/* Return the number of events that the device has yet to report for part: the ends of
- * commands, suspends and a resize. */
+/* Return the number of events that the device has yet to report for the queues of part
+ * and for the move of part. */
 static uint32_t owed(const struct hal_partition *part)
 {
 	uint32_t n = part->command.inflight + (part->moving.units != 0);

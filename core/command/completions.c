@@ -5,7 +5,8 @@
 #include "util/fd.h"
 #include "util/futex.h"
 
-/* Entries that come before the reader has reset .notified cost one write(2) together. */
+/* Make .fd readable.  Entries that are added before the reader clears .notified share one
+ * write(2). */
 void completions_notify(struct hal_completions *c)
 {
 	if (atomic_exchange(&c->notified, 1) == 0)

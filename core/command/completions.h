@@ -22,13 +22,13 @@ struct hal_completions {
 	struct hal_completion *entries;
 	uint32_t size; /* a power of two */
 	int fd;
-	atomic_uint queues;   /* that report to this ring */
+	atomic_uint queues;   /* number of queues that report to this ring */
 	atomic_uint taken;    /* entries reserved by submissions, or not read yet */
 	atomic_uint notified; /* 1: .fd is readable or is about to be */
-	atomic_uint tail;     /* entries written; by the engine */
-	atomic_uint head;     /* entries read; by the reader */
-	/* Entries for which the engine has made .fd readable; by the engine.  A futex on
-	 * which the reader sleeps while .awaited is 1. */
+	atomic_uint tail;     /* number of entries written by the engine */
+	atomic_uint head;     /* number of entries read by the reader */
+	/* .noticed: number of entries for which the engine has made .fd readable; written
+	 * by the engine.  The reader sleeps on this futex while .awaited is 1. */
 	atomic_uint noticed, awaited;
 };
 
@@ -41,13 +41,13 @@ static inline bool completions_take(struct hal_completions *c)
 	return false;
 }
 
-/* Return a reserved entry: there will be no submission for it. */
+/* Release a reserved entry that no submission will use. */
 static inline void completions_untake(struct hal_completions *c)
 {
 	atomic_fetch_sub_explicit(&c->taken, 1, memory_order_relaxed);
 }
 
-/* Make .fd readable, unless it is. */
+/* Make .fd readable, unless it is readable already. */
 void completions_notify(struct hal_completions *c);
 
 /* Write the entry of a submission of q that has completed, failed or been cancelled.

@@ -13,7 +13,8 @@ static bool may_use(struct hal_queue *q, const struct deferred *d)
 	       (r->submit_ns <= d->at_ns || r->submit_ns == SUBMIT_ASLEEP);
 }
 
-/* Return the first busy queue of part, from it on, that may use d; NULL if none does. */
+/* Return the first busy queue of part that may use d; NULL if none does.  Begin at the
+ * list node `it`. */
 static struct hal_queue *find_in_partition(struct list *it, struct hal_partition *part,
 					   const struct deferred *d)
 {
@@ -26,9 +27,9 @@ static struct hal_queue *find_in_partition(struct list *it, struct hal_partition
 	return NULL;
 }
 
-/* Return the first queue that may use d; NULL if none does.  Search from partition (a
- * node of dev->space.partitions) on, and there from queue (a node of its busy queues;
- * NULL: its first one) on. */
+/* Return the first queue that may use d; NULL if none does.  Begin at the list
+ * node `partition` of dev->space.partitions.  In that partition begin at the node `queue`
+ * of its list of busy queues (NULL: at the first one). */
 static struct hal_queue *find_user(const struct deferred *d, struct list *partition,
 				   struct list *queue)
 {
@@ -47,7 +48,7 @@ static struct hal_queue *find_user(const struct deferred *d, struct list *partit
 	return NULL;
 }
 
-/* Have d wait on q; free it if q is NULL. */
+/* Have d wait on q; if q is NULL, free d. */
 static void wait_on(struct deferred *d, struct hal_queue *q)
 {
 	if (q == NULL) {
@@ -87,7 +88,7 @@ void deferred_free(struct deferred *d)
 
 void deferred_advance(struct hal_queue *q)
 {
-	struct list unused; /* by q */
+	struct list unused; /* objects that q no longer uses */
 
 	list_init(&unused);
 	while (!list_empty(&q->deferred)) {

@@ -19,11 +19,11 @@
  * can now.  .dev, .home and .free must be set. */
 void deferred_free(struct deferred *d);
 /* Have each object that waits on q, and that q no longer uses, wait on the next queue
- * that may use it; free it if there is none.  Call after records of q have been retired.
- */
+ * that may use it.  If no queue may, free the object.  Call after records of q have been
+ * retired. */
 void deferred_advance(struct hal_queue *q);
-/* Do the same for q, which is empty and about to be destroyed: no object waits on it any
- * more. */
+/* Do as deferred_advance for q, which is empty and about to be destroyed.  After this
+ * call no object waits on q. */
 void deferred_leave(struct hal_queue *q);
 
 #endif

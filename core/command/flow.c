@@ -37,7 +37,7 @@
 /* ---- the issue cursor -------------------------------------------------------------- */
 
 /* Return the record in the ring for r, the record at c: r itself, or the REC_BLOCK record
- * whose block has r. */
+ * whose block contains r. */
 static ALWAYS_INLINE struct record *ring_record(struct hal_queue *q, union cursor c,
 						struct record *r)
 {
@@ -392,7 +392,7 @@ static ALWAYS_INLINE void release_points(const struct record *r)
 	record_for_each_point(p, r) atomic_fetch_sub(&p->timeline->pending, 1);
 }
 
-/* Finish the recolour of r, or give it up if q has failed. */
+/* Finish the recolour of r, or abandon it if q has failed. */
 static COLD void finish_recolor(struct hal_queue *q, const struct record *r)
 {
 	int err = q->dev->memory.residency->end(r->recolor, q->err);
@@ -493,7 +493,7 @@ static ALWAYS_INLINE void retire_ended(struct hal_queue *q)
 		list_del(&q->busy);
 }
 
-/* Do the same out of line, for rare callers. */
+/* Do as retire_ended, out of line, for callers that are rarely executed. */
 static NOINLINE void queue_retire(struct hal_queue *q)
 {
 	retire_ended(q);
@@ -506,7 +506,7 @@ static void wait_over(struct waiter *w, int err)
 {
 	struct hal_queue *q = container_of(w, struct hal_queue, waiter);
 
-	(void)err; /* wait_passed finds it again */
+	(void)err; /* wait_passed reads the timeline's error */
 	q->parked = false;
 	inherit_end(q);
 	if (q->dev->command.retiring != q)
@@ -640,7 +640,7 @@ static NOINLINE bool try_pass(struct hal_queue *q, struct record *r)
 		if (!head_passed(q, r))
 			return false;
 	} else if (r->cmd.op == HAL_OP_HOST) {
-		/* run_todo calls it, once all earlier records are retired. */
+		/* Once all earlier records are retired, run_todo calls the function. */
 		if (first && !q->in_callback)
 			queue_todo(q);
 		return false;
@@ -886,7 +886,7 @@ static ALWAYS_INLINE void serve_partition(struct hal_device *dev,
 	}
 }
 
-/* Make the partitions runnable that found the device full. */
+/* Make runnable those partitions for which the device was full. */
 static COLD void unblock(struct hal_device *dev)
 {
 	dev->work = (dev->work & (uint8_t)~WORK_BLOCKED) | WORK_TODO;
@@ -950,7 +950,7 @@ static uint64_t oldest_issue_ns(const struct hal_device *dev,
 	return dev->now;
 }
 
-/* Do as count_ran does when the run does not start exactly where the last one ended. */
+/* Do the work of count_ran for a run that does not start when the last one ended. */
 static NOINLINE void count_ran_slowly(struct hal_device *dev, struct hal_partition *part,
 				      struct account *a, uint64_t start, uint64_t end)
 {
@@ -1235,8 +1235,8 @@ static ALWAYS_INLINE bool poll_device(struct hal_device *dev, uint64_t until_ns,
 	return true;
 }
 
-/* Retry partitions that found the device full, once a turn.  Ask the policy again about
- * partitions that it leaves idle, if no command is in flight. */
+/* Serve again, once a turn, partitions for which the device was full.  If no command is
+ * in flight, ask the policy again about partitions that it leaves idle. */
 static COLD void retry_waiting(struct hal_device *dev)
 {
 	if ((dev->work & WORK_BLOCKED) != 0)

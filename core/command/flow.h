@@ -8,9 +8,9 @@
 #include "space/partition.h"
 
 /* Run one turn: read messages, issue commands, poll the device, retire commands.
- * With clock=virtual the poll runs the device until it has an event or reaches until_ns;
- * idle lets time pass although the device has no work.  With clock=real it only reads
- * events.  Return false if nothing happened in the turn. */
+ * With clock=virtual the poll runs the device until it has an event or reaches until_ns.
+ * If the flag idle is true, time passes even while the device has no work.  With
+ * clock=real the poll only reads events.  Return false if the turn did nothing. */
 bool engine_turn(struct hal_device *dev, uint64_t until_ns, bool idle);
 
 /* Run turns until t reaches value or fails, or until another thread waits for the engine
@@ -26,10 +26,10 @@ void queue_advance(struct hal_queue *q);
 void queue_returned(struct hal_device *dev, struct message *msg);
 /* Continue q after its host function, the record at q->issue, has returned. */
 void queue_called(struct hal_queue *q);
-/* Drop every command of q, whose queue on the device is destroyed. */
+/* Drop every command of q, whose queue on the device has been destroyed. */
 void queue_abandon(struct hal_queue *q) COLD;
-/* Fail q (-ECANCELED), which is never to be resumed, and drop its commands.  Those that
- * the device keeps are dropped with q. */
+/* Fail q (-ECANCELED), which is never to be resumed, and drop its commands.  Commands
+ * that the device keeps are dropped when q is destroyed. */
 void queue_end(struct hal_queue *q) COLD;
 /* Account a run from start_ns to end_ns of q's oldest command on the device, which the
  * device has stopped inside and keeps the progress of. */

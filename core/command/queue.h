@@ -38,7 +38,7 @@ struct inflight {
 #define SLOW_DEFERRED   16u   /* objects wait in .deferred to be freed */
 #define SLOW_POLICY     32u   /* the policy has a hook for completions */
 #define SLOW_HEAD       64u   /* .retire_terms differ from .default_terms */
-#define SLOW_OTHERS     128u  /* the device never gets some records between the cursors */
+#define SLOW_OTHERS     128u  /* some records between cursors are not for the device */
 #define SLOW_EXPECTS    256u  /* run times are predicted for the policy or a profile */
 #define SLOW_KILLED     512u  /* .sched.kills, .killed, .starving or .no_preempt is set */
 #define SLOW_STOPPED    1024u /* .sched.stopped_ns is not 0 */
@@ -112,8 +112,8 @@ struct learned {
 struct hal_queue {
 	struct object obj;
 
-	/* Of the submitting thread.  Constant: the fields from .slot_count to .part_bit,
-	 * except .ring_limit. */
+	/* Used by the submitting thread.  The fields from .slot_count to
+	 * .part_bit are constant, except .ring_limit. */
 	atomic_uint open; /* QUEUE_OPEN* while it accepts work, 0 after a failure */
 	uint32_t slot_count;
 	struct hal_device *dev;
@@ -129,7 +129,7 @@ struct hal_queue {
 	counter more_commands; /* commands minus submissions; may wrap below 0 */
 	struct ck_ring ring;
 
-	/* Notifies the engine of new records.  Any thread's. */
+	/* Notifies the engine of new records.  Sent by any thread. */
 	struct message message;
 	atomic_uint announced;
 
@@ -137,13 +137,13 @@ struct hal_queue {
 	uint32_t inflight_max;
 	struct terms default_terms; /* of a submission without a header */
 
-	/* The engine's, from here on. */
+	/* Only the engine uses the fields from here on. */
 	struct hal_timeline timeline;
 	struct list on_partition;
 	struct list
 		todo; /* on device.command.todo: may issue, or has a callback to run */
 	struct list busy;     /* on partition.command.busy while it is not empty */
-	struct list deferred; /* objects to free once it no longer uses them */
+	struct list deferred; /* objects to free once this queue no longer uses them */
 	void *bk;             /* the backend's queue */
 	/* The next record to issue, and the next to retire. */
 	union cursor issue, retire;
@@ -182,9 +182,8 @@ struct hal_queue {
 
 	struct {
 		struct hal_policy_queue policy_view;
-		struct list
-			waiting; /* on partition.sched.waiting while the policy has it */
-		struct heap_node order; /* under a policy that orders by keys */
+		struct list waiting;    /* in partition.sched.waiting; see policy.c */
+		struct heap_node order; /* in the heap of a policy that uses keys */
 		bool admitted;          /* policy.attach accepted it */
 		bool key_kept;  /* was picked while the device was full; keeps its key */
 		uint32_t lease; /* commands it may issue without asking the policy */
@@ -239,8 +238,8 @@ struct hal_queue {
 	} sched;
 
 	struct {
-		/* On evict.turns since .evict_ns: its next command needs a buffer that is
-		 * not on the device. */
+		/* Node in evict.turns since .evict_ns, while the queue's next command
+		 * needs a buffer that is not on the device. */
 		struct list evict_turn;
 		uint64_t evict_ns;
 		/* The outer .parked is set because of memory (recolor.h, evict.h,
@@ -250,11 +249,11 @@ struct hal_queue {
 
 	struct {
 		struct account account;
-		uint64_t traced_ns; /* the trace has its submissions up to this time */
+		uint64_t traced_ns; /* the trace shows its submissions up to this time */
 	} observe;
 
 	struct {
-		unsigned int limit; /* the journal has the records before this position */
+		unsigned int limit; /* the journal has recorded up to this position */
 	} replay;
 
 	struct inflight inflight[];

@@ -77,8 +77,8 @@ struct record {
 					hal_host_fn fn;
 					void *user;
 				} host;
-				/* REC_WAIT, REC_SIGNAL.  The second may be unused:
-				 * .timeline is NULL. */
+				/* REC_WAIT, REC_SIGNAL.  If the second point is
+				 * unused, its .timeline is NULL. */
 				struct hal_point point[RECORD_POINTS];
 				struct {
 					uint64_t not_before_ns, deadline_ns, tag;
@@ -90,8 +90,8 @@ struct record {
 			};
 		};
 	};
-	/* Device time of the submit, or SUBMIT_ASLEEP.  Not used inside a block, where
-	 * the REC_BLOCK record has it. */
+	/* Device time of the submit, or SUBMIT_ASLEEP.  Not used in a record of a
+	 * block, for which the REC_BLOCK record has the time. */
 	uint64_t submit_ns;
 };
 
@@ -125,7 +125,7 @@ static inline bool record_has_points(const struct record *r)
 	return r->cmd.op == REC_WAIT || r->cmd.op == REC_SIGNAL;
 }
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): it is a name to declare */
+/* NOLINTBEGIN(bugprone-macro-parentheses): p is a name to declare */
 #define record_for_each_point(p, r)                                                      \
 	for (const struct hal_point *p = (r)->point;                                     \
 	     p != (r)->point + RECORD_POINTS && p->timeline != NULL; p++)

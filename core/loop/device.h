@@ -176,7 +176,7 @@ struct residency {
 	void (*look)(struct hal_queue *q);
 	/* Re-evaluate the queues of part that wait for another placement (bimodal.h). */
 	void (*wake)(struct hal_partition *part);
-	/* As memory/check.h says; NULL in a build with NDEBUG. */
+	/* memory_check (memory/check.h); NULL in a build with NDEBUG. */
 	void (*check)(struct hal_device *dev);
 };
 
@@ -191,7 +191,7 @@ struct moves {
 	void (*done)(const struct hal_bk_event *ev);
 	/* The device is lost: fail a resize of part that is under way. */
 	void (*lost)(struct hal_partition *part);
-	/* As space/check.h says; NULL in a build with NDEBUG. */
+	/* space_check (space/check.h); NULL in a build with NDEBUG. */
 	void (*check)(struct hal_device *dev);
 };
 
@@ -227,7 +227,7 @@ struct hal_device {
 
 	/* Constant once it is open. */
 	const struct hal_backend *table; /* the backend's, or that of a layer above it */
-	struct hal_bk_hot hot; /* a copy of its hot operations, to save one load a call */
+	struct hal_bk_hot hot; /* copy of hot operations; saves a load per call */
 	void *bk;
 	/* First argument of .hot: .bk, or the journal's recorder or player around it. */
 	void *hot_bk;
@@ -240,7 +240,7 @@ struct hal_device {
 	uint64_t spin_ns;
 	struct opened *opened; /* the configuration it was opened with; core/api */
 
-	/* Any thread's. */
+	/* Used by any thread. */
 	_Atomic uint64_t
 		now_cached; /* device time, or SUBMIT_ASLEEP while the engine sleeps */
 	_Atomic uint64_t woken_ns; /* host time of the last wake-up by another thread */
@@ -248,10 +248,10 @@ struct hal_device {
 	atomic_int lost;    /* -ENODEV once the device has stopped answering */
 	char lost_why[160]; /* written before .lost */
 	atomic_uint timelines, programs, rings; /* objects alive */
-	atomic_uint engine_lock;  /* clock=virtual: 1 while a thread is the engine */
-	int cancel_state;         /* cancel state to restore for that thread */
+	atomic_uint engine_lock; /* clock=virtual: 1 while a thread is the engine */
+	int cancel_state; /* cancel state of the lock's holder, restored at unlock */
 	atomic_uint lock_waiters; /* threads that sleep on .lock_futex */
-	atomic_uint lock_futex;   /* incremented when they should try again */
+	atomic_uint lock_futex;   /* incremented when these threads should try again */
 	_Atomic uint64_t ended_reported; /* .command.ended at the last hal_device_poll */
 
 	/* Guards the lists of partitions and queues.  A thread that changes a list holds
@@ -259,7 +259,7 @@ struct hal_device {
 	 * list holds it for reading.  The engine never takes it. */
 	pthread_rwlock_t shape;
 
-	/* The engine's, from here on. */
+	/* Only the engine uses the fields from here on. */
 	uint64_t now;   /* device time, as last read */
 	bool acted;     /* this turn has done something */
 	uint8_t work;   /* WORK_* */
@@ -308,7 +308,8 @@ struct hal_device {
 		uint32_t held;
 		bool picking;                /* policy.pick is running */
 		struct policy_limits limits; /* those of the policy in force */
-		uint32_t bk_suspend_modes; /* the device's; .info adds the core's DRAIN */
+		/* Modes of the device.  .info also has DRAIN, which the core adds. */
+		uint32_t bk_suspend_modes;
 		const struct hal_policy *policy;
 		uint64_t policy_ns; /* when it was installed */
 		struct hal_bk_config *policy_cfg;

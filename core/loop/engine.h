@@ -37,7 +37,8 @@ void engine_leave(struct hal_device *dev);
 /* Sleep until the engine lock may be free, the engine calls engine_lock_notify, or 20 ms
  * have passed.  seen is .lock_futex as read before the caller's last engine_try. */
 void engine_lock_sleep(struct hal_device *dev, unsigned int seen);
-/* Sleep while a host callback runs on another thread; return early as above. */
+/* Sleep while a host callback runs on another thread.  Return early when
+ * engine_lock_sleep would. */
 void engine_callback_sleep(struct hal_device *dev);
 /* Wake the threads that sleep in the two functions above.  Engine only. */
 void engine_lock_notify(struct hal_device *dev);

@@ -56,8 +56,9 @@ static inline void counter_max(counter *c, uint64_t n)
 
 /* ---- busy time: length of the union of intervals ----------------------------------- */
 
-/* As many as the commands that a partition may have in flight.  If they complete in order
- * of issue, this is always enough, and .total is exact. */
+/* Maximum number of intervals in a struct busy, equal to the maximum of in-flight
+ * commands of a partition.  If commands complete in order of issue, this number always
+ * suffices, and .total is exact. */
 #define BUSY_INTERVALS 64
 
 /* The time in which at least one command ran. */
@@ -77,8 +78,8 @@ static inline void busy_init(struct busy *b)
 	b->at[0].end = UINT64_MAX;
 }
 
-/* Add the interval from start to end.  No later call adds one that starts before settled.
- */
+/* Add the interval from start to end.  The caller guarantees that no later call adds an
+ * interval that starts before settled. */
 void busy_insert(struct busy *b, uint64_t start, uint64_t end, uint64_t settled);
 
 /* Add the interval if it only extends the newest one, the usual case.  Return false if
@@ -113,8 +114,8 @@ struct account {
 	uint64_t busy_until_ns; /* engine only */
 	uint64_t last_end_ns;   /* engine only: end of the last command without error */
 	counter queueing_ns;
-	counter submitted; /* commands of destroyed queues; for others see queue_commands
-			    */
+	/* Commands submitted to destroyed queues; for live ones see queue_commands. */
+	counter submitted;
 	counter completed, failed, dropped;
 	counter deadline_misses;
 	counter suspends, suspend_ns, suspend_max_ns;

@@ -23,7 +23,7 @@
 
 #define REQUEST_BYTES 4096u
 #define WORDS_MAX     64u
-/* Time limit, each, for a client to send its request and to read the reply. */
+/* Time limit for a client to send its request, and again to read the reply. */
 #define PEER_NS  UINT64_C(1000000000)
 #define FOR_EVER UINT64_MAX
 
@@ -186,8 +186,9 @@ static char *set_policy(struct monitor *m, const char *const *words, size_t *siz
 	return strdup("{}");
 }
 
-/* Split bytes into words, each ended by a 0, and store them in words, ended by NULL.
- * Return false if there are too many, or if the last one has no 0. */
+/* Split bytes into words, each of which ends with a 0 byte.  Store pointers to them in
+ * the array words, and NULL after the last.  Return false if there are too many words, or
+ * if the last one does not end with a 0 byte. */
 static bool split_words(const char *bytes, size_t size, const char **words)
 {
 	size_t n = 0;

@@ -8,7 +8,8 @@
  * are at least MONITOR_PAUSE_MS apart.  A slow client delays only this thread, not the
  * engine.
  *
- * A request consists of words, each ended by a 0; the client then shuts down its side:
+ * A request consists of words, each of which ends with a 0 byte.  The client then shuts
+ * down its side of the connection.  The requests are:
  *   look                     the answer is the device's state as JSON (monitor_json.c)
  *   set NAME KEY=VALUE...    sets the policy; the answer is {} or {"error": TEXT}
  */

@@ -62,7 +62,7 @@ static void name_device(const struct json *d, char *text, size_t size)
 		    clock->text);
 }
 
-/* Clear *same unless member key of d equals is. */
+/* Clear *same if the text of member `key` in d differs from the text `is`. */
 static int same_text(struct reading *r, const struct json *d, const char *key,
 		     const char *is, bool *same)
 {
@@ -74,7 +74,7 @@ static int same_text(struct reading *r, const struct json *d, const char *key,
 	return 0;
 }
 
-/* Clear *same unless member key of d is that number. */
+/* Clear *same if the number of member `key` in d differs from the number `is`. */
 static int same_number(struct reading *r, const struct json *d, const char *key,
 		       uint64_t is, bool *same)
 {

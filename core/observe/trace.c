@@ -42,7 +42,8 @@ enum {
 /* The buffer is written to the file when it is fuller than this after an event.  The rest
  * has space for one event. */
 #define BUFFER_FULL (BUFFER_BYTES - 8192u)
-/* Least time between two readings of the device's counters, which may cost it time. */
+/* Least time between two readings of the device's counters, each of which may delay
+ * the device. */
 #define SAMPLE_NS 2000u
 
 /* One of a partition's tracks. */

@@ -15,11 +15,12 @@ struct trace;
 
 /* Open file path for a trace of dev.  Any thread. */
 int trace_make(const struct hal_device *dev, const char *path, struct trace **out);
-/* Complete the file, and free t.  -EIO: some events could not be written.  Any thread. */
+/* Complete the file, and free t.  Return 0 or -errno; -EIO means that some events could
+ * not be written.  Any thread. */
 int trace_close(struct trace *t);
 
-/* Only the engine calls the functions below.  Those after trace_end do nothing while no
- * trace is written. */
+/* Only the engine calls the functions below.  The functions declared after
+ * trace_end do nothing while no trace is written. */
 
 /* Start writing t. */
 void trace_begin(struct hal_device *dev, struct trace *t);

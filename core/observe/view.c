@@ -88,8 +88,8 @@ static void copy_pair(struct hal_device *dev, uint32_t index, struct view *v)
 	l->takes = beside_expect(dev, l->id, l->other, &l->sure_permille);
 }
 
-/* Add an entry for each used element of by[0..count).  like has the fields that all of
- * them share. */
+/* Add an entry for each used element of by[0..count).  The entry `like` has the
+ * fields that all of them share. */
 static void copy_units(const struct by_units *by, uint32_t count,
 		       const struct view_learned *like, struct view *v)
 {

@@ -10,8 +10,8 @@
 #include "sched/decisions.h"
 #include "space/partition.h"
 
-/* At most this many of each are copied, the first ones; the rest is only counted.  The
- * limits bound the time that the engine spends on a copy. */
+/* Maximum number of entries of each kind in a view.  The device's first ones are copied,
+ * the others only counted.  This bounds the time that the engine needs for a copy. */
 #define VIEW_PARTITIONS 256u
 #define VIEW_GUESTS     256u
 #define VIEW_QUEUES     512u
@@ -19,7 +19,7 @@
 
 enum view_state {
 	VIEW_IDLE,     /* has no commands */
-	VIEW_READY,    /* runnable */
+	VIEW_READY,    /* its next command may be submitted to the device */
 	VIEW_RUNNING,  /* has commands on the device */
 	VIEW_WAITING,  /* waits for a point, for a time or for memory */
 	VIEW_STOPPING, /* is being suspended */
@@ -76,9 +76,11 @@ enum view_of {
 /* A time that was learned while commands ran, as policies get it. */
 struct view_learned {
 	enum view_of of;
-	uint32_t id, other; /* a pair's programs, from 1; else .id: program or queue */
-	uint32_t units;     /* number of units on which the commands ran */
-	uint32_t commands;  /* commands observed */
+	/* VIEW_PAIR: numbers of the two programs in the profile, from 1.  VIEW_KERNEL:
+	 * .id is the kernel's program.  Otherwise .id is the queue. */
+	uint32_t id, other;
+	uint32_t units;    /* number of units on which the commands ran */
+	uint32_t commands; /* commands observed */
 	uint32_t sure_permille;
 	uint64_t takes;  /* ns; for a pair, slowdown in thousandths */
 	char kernel[32]; /* name, for VIEW_KERNEL */

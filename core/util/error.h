@@ -10,8 +10,8 @@
  * negative number, whatever its sign. */
 int fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* The same for frequent errors such as EAGAIN: hal_last_error formats the message, if it
- * is called.  fmt must be constant, with at most three %llu. */
+/* Do as fail, for frequent errors such as EAGAIN.  The message is formatted only if
+ * hal_last_error is called.  fmt must be constant, with at most three %llu. */
 int fail_lazily(int err, const char *fmt, uint64_t a, uint64_t b, uint64_t c);
 
 /* Return err, the result of a public call that may have failed in one way and then
@@ -21,11 +21,11 @@ int tried(int err);
 
 /* Copy src, a caller's struct that begins with a 32-bit .size, into dst.  size is the
  * struct's size in this library, min the smallest in any version; what names it in
- * messages.  Missing fields become 0.  -EINVAL: .size is wrong; -E2BIG: a field that this
- * library does not know is set. */
+ * messages.  Missing fields become 0.  Return 0, -EINVAL if .size is wrong, or -E2BIG if
+ * a field that this library does not know is set. */
 int import_struct(void *dst, size_t size, size_t min, const void *src, const char *what);
 /* Copy src, of this library's version, to the caller's struct dst, up to dst.size bytes.
- * dst.size keeps its value.  -EINVAL: it is less than min. */
+ * dst.size keeps its value.  Return 0, or -EINVAL if dst.size is less than min. */
 int export_struct(void *dst, const void *src, size_t size, size_t min, const char *what);
 
 /* Format text into dst, cut to size bytes; snprintf without a result. */

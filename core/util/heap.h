@@ -46,12 +46,12 @@ static inline struct heap_node *heap_first(const struct heap *h)
 	return h->first != NULL && heap_before(h->first, h->root) ? h->first : h->root;
 }
 
-/* Add n to the pairing heap; .key and .order are set. */
+/* Add n to the pairing heap of h.  The caller has set n->key and n->order. */
 void heap_add_out_of_order(struct heap *h, struct heap_node *n);
 /* Remove n, which may be anywhere in h. */
 void heap_remove(struct heap *h, struct heap_node *n);
 
-/* Add n, whose .key is set. */
+/* Add n to h.  The caller has set n->key. */
 static inline void heap_add(struct heap *h, struct heap_node *n)
 {
 	struct heap_node *last = h->last;
@@ -71,7 +71,8 @@ static inline void heap_add(struct heap *h, struct heap_node *n)
 	h->last = n;
 }
 
-/* Add n, which was removed, at its former place: .key and .order are unchanged. */
+/* Add n, which was removed from h, at its former place.  n->key and n->order must be
+ * unchanged. */
 static inline void heap_put_back(struct heap *h, struct heap_node *n)
 {
 	heap_add_out_of_order(h, n);

@@ -45,7 +45,7 @@ static inline void list_del(struct list *node)
 }
 
 /* Iterate over the nodes of a list.  The body may remove node `it`. */
-/* NOLINTBEGIN(bugprone-macro-parentheses): it is a name to declare */
+/* NOLINTBEGIN(bugprone-macro-parentheses): `it` is a name to declare */
 #define hal_list_for_each(it, head)                                                      \
 	for (struct list *it = (head)->next, *it##_next = it->next; it != (head);        \
 	     it = it##_next, it##_next = it->next)

@@ -19,8 +19,8 @@ struct hal_bk_config {
 	struct option_value *values;
 };
 
-/* Return the value of key in cfg, as value, number or text.  If cfg is NULL or has no
- * such key, return NULL (option_int: 0). */
+/* Return the value of key in cfg: as a struct, as a number, or as text.  If cfg is NULL
+ * or has no such key, return NULL (option_int: 0). */
 const struct option_value *option_find(const struct hal_bk_config *cfg, const char *key);
 int64_t option_int(const struct hal_bk_config *cfg, const char *key);
 const char *option_str(const struct hal_bk_config *cfg, const char *key);

@@ -10,14 +10,14 @@
 #define OUTPUT_BYTES PATH_MAX
 
 /* Copy pattern to out, with %p replaced by the process id, %n by device and %% by %.
- * option is the name of the option, for messages.  -EINVAL: another letter follows a %;
- * -ENAMETOOLONG: the result is too long. */
+ * option is the name of the option, for messages.  Return 0, -EINVAL if another letter
+ * follows a %, or -ENAMETOOLONG if the result is too long. */
 int output_name(const char *option, const char *pattern, unsigned int device,
 		char out[OUTPUT_BYTES]);
 
 /* Open file path, empty it, and lock it against other devices and programs until
- * output_close.  what says in messages what the file is.  -EBUSY: another device or
- * program has locked it. */
+ * output_close.  The text `what` names the kind of file in messages.  Return the fd or
+ * -errno: -EBUSY if another device or program has locked the file. */
 int output_open(const char *what, const char *path);
 /* Return whether fd is a regular file.  Other files, such as a terminal or a pipe, are
  * not locked: several devices may write them. */

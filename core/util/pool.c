@@ -216,9 +216,9 @@ int object_bad(const void *object, enum object_kind kind)
 	return fail(EINVAL, "the handle is not a %s", kind_names[kind]);
 }
 
-/* Free destroyed objects and the shelves.  Live objects stay: a thread may still use
- * them, and a leak checker should find them.  So do those that a fork has left to a
- * child. */
+/* Free destroyed objects and the shelves.  Live objects stay, because a thread may
+ * still use them, and a leak checker should find them.  Objects that this process has
+ * inherited by fork stay, too. */
 __attribute__((destructor)) static void pools_free(void)
 {
 	for (int k = 0; k < OBJECT_KINDS; k++) {
