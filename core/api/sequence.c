@@ -271,7 +271,9 @@ static struct record *record_number(struct block *b, uint32_t n)
 static int launch_check(const struct recorded *s, uint32_t cmd)
 {
 	if (cmd >= s->seq.commands)
-		return fail(EINVAL, "the sequence has %u commands, but no number %u",
+		return fail(EINVAL,
+			    "the sequence has %u commands, numbered from 0; there is no "
+			    "command %u",
 			    s->seq.commands, cmd);
 	if (s->first[cmd] == UINT32_MAX)
 		return fail(EINVAL, "command %u of the sequence is not a launch", cmd);

@@ -128,8 +128,9 @@ static int read_args(struct reading *r, const struct json *in,
 	if (json_list(in, "arg_bytes", r->file, &list, r->why) != 0)
 		return -1;
 	if (list->count > HAL_ARGS_MAX)
-		return json_wrong(list, r->file, r->why, "has %u arguments, at most %d",
-				  list->count, HAL_ARGS_MAX);
+		return json_wrong(list, r->file, r->why,
+				  "has %u arguments; at most %d are allowed", list->count,
+				  HAL_ARGS_MAX);
 	for (const struct json *v = list->first; v != NULL; v = v->next) {
 		if (json_is_number(v, 0, NS_MAX, r->file, r->why) != 0)
 			return -1;
@@ -176,7 +177,8 @@ static int read_point(struct reading *r, const struct json *in, struct known *k)
 		return -1;
 	if (!profile_add(k, (uint32_t)units, ns))
 		return json_wrong(json_member(in, "units"), r->file, r->why,
-				  "is repeated, or is the %ust number of units",
+				  "is repeated, or is entry %u of the kernel's list, one "
+				  "more than allowed",
 				  KNOWN_UNITS + 1);
 	return 0;
 }
