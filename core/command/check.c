@@ -30,7 +30,7 @@ static uint32_t unfinished(const struct hal_queue *q)
 	return n;
 }
 
-static void check_flights(const struct hal_queue *q)
+static void check_inflight(const struct hal_queue *q)
 {
 	const struct inflight *f = q->oldest;
 
@@ -65,20 +65,20 @@ static void check_issue(const struct hal_queue *q)
 
 static void check_stop(const struct hal_queue *q)
 {
-	bool makes_way = !list_empty(&q->sched.preempted);
+	bool preempted = !list_empty(&q->sched.preempted);
 
 	if (q->state == QUEUE_RUNNING) {
 		assert(!q->sched.bk_suspended && !q->sched.resume_wanted &&
-		       !q->sched.final && !makes_way);
+		       !q->sched.final && !preempted);
 		assert(!q->sched.policy_stops || q->sched.policy_asks);
 	}
 	if (q->state == QUEUE_SUSPENDING)
 		assert(q->sched.bk_suspended || q->inflight_count > 0);
 	if (q->sched.final) {
-		assert(!q->sched.policy_stops && !makes_way && !q->sched.resume_wanted);
+		assert(!q->sched.policy_stops && !preempted && !q->sched.resume_wanted);
 		assert(q->state == QUEUE_SUSPENDING || q->err != 0);
 	}
-	assert(!q->sched.policy_stops || !makes_way);
+	assert(!q->sched.policy_stops || !preempted);
 	/* While the policy's request or a change of inherited urgency is pending, q is on
 	 * the todo list, so the engine will handle it. */
 	assert(!(q->sched.policy_asks || q->sched.inherited.stale) ||
@@ -97,7 +97,7 @@ static uint64_t first_key(const struct heap *h)
 	return heap_empty(h) ? UINT64_MAX : heap_first(h)->key;
 }
 
-static void check_lent(const struct hal_queue *q)
+static void check_inherited(const struct hal_queue *q)
 {
 	if (q->sched.donates.to != NULL) {
 		assert(q->waiter.waiting);
@@ -126,11 +126,11 @@ static void check_slow(const struct hal_queue *q)
 
 void queue_check(const struct hal_queue *q)
 {
-	check_flights(q);
+	check_inflight(q);
 	check_issue(q);
 	check_stop(q);
 	check_end(q);
-	check_lent(q);
+	check_inherited(q);
 	check_slow(q);
 }
 
