@@ -2,8 +2,8 @@
 /*
  * beside.c - learn how much programs of a profile slow each other down.
  *
- * A completed command teaches something if the other partitions did one of these for
- * nearly all of its run time:
+ * The engine learns from a completed command in two cases.  Each is a state of the other
+ * partitions that lasted for nearly all of the command's run time:
  *
  *   all were idle           learned: the run time of its kernel alone, on that number of
  *                           units
@@ -15,24 +15,25 @@
  * begun when it was issued, or when the command before it ended, whichever was later.
  *
  * The profile's run times alone are used until commands are seen to run alone.  The more
- * of a pair has been seen, the less its measured value in the profile counts.
+ * commands of a pair of programs have been seen, the less the profile's value for the
+ * pair counts.
  *
- * Each completed command costs a look at each partition.  That happens only with a
- * profile, and under policies with HAL_POLICY_EXPECTS.
+ * Learning reads the state of each partition once per completed command.  The engine
+ * learns only if the device has a profile and the policy has HAL_POLICY_EXPECTS.
  */
 #include "sched/beside.h"
 
-/* A command's run time divided by this is the part that "nearly all" may leave out. */
+/* "Nearly all" of a command's run time may leave out 1/SLACK_DIVISOR of it. */
 #define SLACK_DIVISOR 16u
 /* Sums decay over about COMMANDS_COUNTED commands, and are used from COMMANDS_MIN on. */
 #define COMMANDS_COUNTED 32u
 #define COMMANDS_MIN     4u
 
-/* Values in place of a program's number, for a partition in some time: */
-#define ALONE 0u         /* it ran nothing */
-#define MIXED UINT32_MAX /* several programs, or not all of the time */
+/* Values that stand for a program's number in what a partition ran during an interval: */
+#define ALONE 0u         /* the partition ran nothing */
+#define MIXED UINT32_MAX /* several programs, or one for part of the interval */
 
-/* The program that a partition is known to have run, and the time. */
+/* The program that a partition is known to have run, and when it ran. */
 struct activity {
 	uint32_t program;
 	uint64_t since_ns, until_ns;
@@ -71,7 +72,7 @@ static void extend_stretch(struct hal_partition *part, uint32_t program,
 	s->recent_ns += end_ns - start_ns - s->recent_ns / 8;
 }
 
-/* Return the command that part runs now; NULL: none. */
+/* Return the command that part runs now, or NULL if it runs none. */
 static const struct inflight *running_now(const struct hal_partition *part)
 {
 	const struct list *flights = &part->dev->command.inflight_list;
@@ -208,7 +209,7 @@ uint64_t beside_expect(void *device, uint32_t program, uint32_t other,
 	} else if (p->runs == 0) {
 		return HAL_POLICY_NEVER;
 	}
-	/* The profile's measured cost gets the rest of the weight. */
+	/* The cost measured by the profile gets the rest of the weight, 1 - seen. */
 	measured = p->runs != 0 ? 1 - seen : 0;
 	if (sure_permille != NULL)
 		*sure_permille = (uint32_t)(seen * 1000 +

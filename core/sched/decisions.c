@@ -55,7 +55,7 @@ void decided_other(struct hal_device *dev, enum decision_kind kind,
 static const char *const classes[] = {"normal", "latency", "best effort"};
 static const char *const modes[] = {"drain", "fold", "save", "kill"};
 
-/* Append to text, which has size bytes. */
+/* Append formatted words to text, a buffer of size bytes. */
 __attribute__((format(printf, 3, 4))) static void add(char *text, size_t size,
 						      const char *fmt, ...)
 {
@@ -67,7 +67,7 @@ __attribute__((format(printf, 3, 4))) static void add(char *text, size_t size,
 	va_end(ap);
 }
 
-/* Append the words of what, then a time. */
+/* Append the words in what, then the time ns in microseconds. */
 static void add_ns(char *text, size_t size, const char *what, uint64_t ns)
 {
 	if (ns == HAL_POLICY_NEVER)

@@ -3,8 +3,9 @@
  * decisions.h - the latest scheduling decisions of an engine and their reasons, for
  * hal.monitor.
  *
- * The engine writes them, and copies them for other threads.  Without hal.monitor nothing
- * is recorded.  A queue without competitors is served without a decision.
+ * The engine records the decisions, and copies the records for other threads.  Without
+ * hal.monitor nothing is recorded.  A queue without competitors is served without a
+ * decision.
  */
 #ifndef HAL_SCHED_DECISIONS_H
 #define HAL_SCHED_DECISIONS_H
@@ -38,14 +39,14 @@ struct decision {
 	uint64_t at_ns; /* device time */
 	uint32_t kind;
 	uint32_t queue, partition;
-	uint64_t n[DECISION_NUMBERS]; /* what they are depends on .kind */
+	uint64_t n[DECISION_NUMBERS]; /* values; their meaning depends on .kind */
 	const char *text;             /* never freed */
 };
 
-#define DECISIONS_KEPT 64u /* of each array in struct decisions */
+#define DECISIONS_KEPT 64u /* size of each array in struct decisions */
 
 struct decisions {
-	uint64_t turn_count, other_count; /* decisions made in all */
+	uint64_t turn_count, other_count; /* number of decisions made since the start */
 	struct decision turns[DECISIONS_KEPT], others[DECISIONS_KEPT];
 	bool overruled; /* the watchdog made the choice that is recorded next */
 };

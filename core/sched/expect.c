@@ -164,7 +164,8 @@ static void decayed_add(double *sum, double value)
 	*sum += value - *sum / RUNS_COUNTED;
 }
 
-/* Learn the run time of the submission whose commands were ending, if it has ended. */
+/* If all commands of the current submission have ended, learn the submission's run
+ * time. */
 static void finish_job(struct hal_queue *q, struct learned *l)
 {
 	if (l->job == q->timeline.seen)
@@ -176,8 +177,9 @@ static void finish_job(struct hal_queue *q, struct learned *l)
 	l->part_ns = 0;
 }
 
-/* Add a run time on that number of units to by[0..count).  Commands of known work are
- * kept per multiply-accumulate, others per command.  A new entry replaces *next. */
+/* Add a run time on that number of units to by[0..count).  The time is stored per
+ * multiply-accumulate if the command's work is known, else per command.  A new entry
+ * replaces *next. */
 static void learn_units(struct by_units *by, uint32_t count, uint32_t *next,
 			uint32_t units, uint64_t work, uint64_t ran_ns)
 {
@@ -201,7 +203,7 @@ void expect_learn_alone(struct known *k, uint32_t units, uint64_t ran_ns)
 	learn_units(k->alone, KNOWN_UNITS, &k->alone_next, units, 0, ran_ns);
 }
 
-/* Learn how far the prediction was off. */
+/* Learn the error of the prediction expected_ns for a command that ran ran_ns. */
 static void learn_error(struct sureness *s, uint64_t expected_ns, uint64_t ran_ns)
 {
 	uint64_t off = expected_ns > ran_ns ? expected_ns - ran_ns : ran_ns - expected_ns;
@@ -267,8 +269,8 @@ static uint64_t round_u64(double x, uint64_t least)
 }
 
 /* Predict the run time on that number of units.  Use the entry for exactly this number,
- * or the nearest ones for fewer and more units.  Between these two the time is assumed to
- * be a + b / units.  HAL_POLICY_NEVER: unknown. */
+ * or else the nearest entries for fewer and for more units, and assume a time of a + b /
+ * units between them.  Return HAL_POLICY_NEVER if the time is unknown. */
 static uint64_t interpolate(const struct by_units *by, uint32_t count, uint64_t work,
 			    uint32_t units)
 {
@@ -339,7 +341,7 @@ uint64_t expect_command(const struct hal_queue *q, const struct record *r)
 }
 
 /* Predict the whole submission that begins with q's next command, as the sum of its
- * kernels' predictions.  0: one of them is unknown. */
+ * kernels' predictions.  Return 0 if one of these is unknown. */
 static uint64_t job_from_profile(const struct hal_queue *q)
 {
 	union cursor at = q->issue;
@@ -393,7 +395,7 @@ uint16_t expect_sure(const struct sureness *s)
 	return sure > 0.001 ? (uint16_t)(sure * 1000) : 1;
 }
 
-/* Return what r needs most of the device: enum hal_policy_kind. */
+/* Return the resource that limits r's speed, as enum hal_policy_kind. */
 static uint16_t kind_of(const struct known *k, const struct record *r)
 {
 	uint32_t engines;
@@ -409,7 +411,7 @@ static uint16_t kind_of(const struct known *k, const struct record *r)
 						     : HAL_POLICY_UNKNOWN;
 }
 
-/* Predict the bytes that the next command moves.  HAL_POLICY_NEVER: unknown. */
+/* Predict the bytes that the next command moves.  Return HAL_POLICY_NEVER if unknown. */
 static uint64_t expect_bytes(const struct learned *l, uint64_t work)
 {
 	if (l->head != NULL)

@@ -3,10 +3,11 @@
  * expect.h - predict the run time and the memory traffic of commands, from a profile and
  * from earlier commands.  Engine only.
  *
- * A kernel of the profile has its own statistics, shared by the whole device.  All other
- * commands of a queue share the queue's.  Completed commands are added to either.  Sums
- * decay over about eight commands.  A profile's values count as the number of runs it has
- * measured, at most eight.
+ * A kernel of the profile has its own statistics, shared by the whole device.  Commands
+ * whose kernel is not in the profile share the statistics of their queue.  Each completed
+ * command is added to the statistics that its kernel uses.  Sums decay over about eight
+ * commands.  A profile's values count as the number of runs it has measured, at most
+ * eight.
  */
 #ifndef HAL_SCHED_EXPECT_H
 #define HAL_SCHED_EXPECT_H
@@ -16,12 +17,12 @@
 
 #define RUNS_COUNTED 8u /* sums decay over about this many commands */
 
-/* Limits: counts of units known for a kernel, programs of a profile with known pairs, and
- * suspend modes. */
+/* Array sizes: different unit counts with a run time, per kernel; programs of a profile
+ * with known pairs; suspend modes. */
 enum { KNOWN_UNITS = 32, KNOWN_PAIRED = 1024, STOP_MODES = HAL_SUSPEND_KILL + 1 };
 
 /* The cost of stopping a kernel in one suspend mode: the time until the device has
- * released it, and how much later the kernel ends. */
+ * released the kernel's queue, and how much later the kernel ends. */
 struct stop_cost {
 	bool known;
 	uint64_t quiet_ns, cost_ns;
@@ -48,13 +49,13 @@ struct known {
 struct pair {
 	uint32_t measured; /* by the profile, in thousandths; valid if profile.runs > 0 */
 	uint32_t seen;     /* commands learned from */
-	/* Learned sums: run times beside the other, run times alone, and the number of
-	 * commands. */
+	/* Learned sums: run times beside the other program, run times alone, and the
+	 * number of commands. */
 	double ran_ns, alone_ns, commands;
 };
 
-/* The indices of the kernels or pairs that were learned first, for hal.monitor, which
- * does not show all of them.  A count of NOTED_MAX + 1 means that some are missing. */
+/* The indices of the kernels or pairs that were learned first.  hal.monitor shows only
+ * these.  A count of NOTED_MAX + 1 means that some are missing. */
 #define NOTED_MAX 128u
 
 struct noted {
@@ -66,7 +67,7 @@ struct noted {
 struct profile {
 	uint32_t count;
 	struct known *kernels;
-	/* Pairs: programs with known pairs, and measurements of each pair. */
+	/* Number of programs with known pairs, and of measurements of each pair. */
 	uint32_t programs, runs;
 	struct pair *pairs; /* [program that is slowed][other program]; NULL if .programs
 			       is 0 */
@@ -79,8 +80,8 @@ void profile_free(struct profile *p);
 /* Add a kernel, zeroed; NULL: out of memory.  Pointers to earlier kernels become
  * invalid. */
 struct known *profile_more(struct profile *p);
-/* Set what was measured of k: the number of runs, at least 1, their error, and the bytes
- * moved by one.  Call it before profile_add. */
+/* Set the measured values of k: the number of runs (at least 1), their error, and the
+ * bytes moved by one run.  Call this function before profile_add. */
 void profile_measured(struct known *k, uint32_t runs, uint32_t error_permille,
 		      uint64_t bytes);
 /* Add ns, k's measured run time on that number of units.  Return false if the number is
@@ -105,7 +106,7 @@ struct known *profile_find(const struct profile *p,
 /* Return the number of k in p, from 1; 0 if k is NULL. */
 uint32_t profile_number(const struct profile *p, const struct known *k);
 
-/* Add index to n. */
+/* Append index to the list n, unless the list is full. */
 static inline void note(struct noted *n, size_t index)
 {
 	if (n->count < NOTED_MAX)
@@ -116,13 +117,13 @@ static inline void note(struct noted *n, size_t index)
 /* Return how reliable predictions are, in thousandths; at least 1. */
 uint16_t expect_sure(const struct sureness *s);
 
-/* Return the multiply-accumulates of r; 0: unknown. */
+/* Return the number of multiply-accumulates of r, or 0 if unknown. */
 static inline uint64_t record_work(const struct record *r)
 {
 	return r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->info.work : 0;
 }
 
-/* Return the profile's cost of stopping r in mode; NULL: unknown. */
+/* Return the profile's cost of stopping r in mode, or NULL if unknown. */
 static inline const struct stop_cost *expect_stop(const struct record *r, uint32_t mode)
 {
 	const struct known *k =
@@ -131,15 +132,15 @@ static inline const struct stop_cost *expect_stop(const struct record *r, uint32
 	return k != NULL && k->stops[mode].known ? &k->stops[mode] : NULL;
 }
 
-/* Predict the run time of r, a command of q, on the units of q's partition.
- * HAL_POLICY_NEVER: unknown. */
+/* Predict the run time of r, a command of q, on the units of q's partition.  Return
+ * HAL_POLICY_NEVER if unknown. */
 uint64_t expect_command(const struct hal_queue *q, const struct record *r);
 /* Implement hal_policy_host.expect. */
 uint64_t expect_on(void *device, const struct hal_policy_queue *queue, uint32_t units);
 /* Predict r, the next command of q, and write the result into the policy's view of q. */
 void expect_head(struct hal_queue *q, const struct record *r) NOINLINE;
-/* Predict the run time of k on that number of units while nothing else runs.
- * HAL_POLICY_NEVER: unknown. */
+/* Predict the run time of k on that number of units while nothing else runs.  Return
+ * HAL_POLICY_NEVER if unknown. */
 uint64_t expect_alone(const struct known *k, uint32_t units);
 /* Add an observed run time of k while nothing else ran. */
 void expect_learn_alone(struct known *k, uint32_t units, uint64_t ran_ns);

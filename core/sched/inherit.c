@@ -10,12 +10,12 @@
  * A queue waits for one point at a time, so it donates to one queue at most.  That is the
  * owner of the timeline, or the queue with a submitted signal for the point.  A queue
  * inherits the most urgent rank (class, then priority) and deadline donated to it.  It
- * donates those as well.
+ * donates the inherited rank and deadline as well.
  *
  * The search for a signal reads the first EACH records of each queue, so that one full
- * queue does not hide the others.  If it finds none, it reads four times as many, and so
- * on.  Each pass ends after SEARCHED queues and records.  Partitions and queues are
- * searched in the order of their creation.
+ * queue does not hide the others.  If that pass finds no signal, the next pass reads four
+ * times as many records, and so on.  Each pass ends after SEARCHED queues and records.
+ * Partitions and queues are searched in the order of their creation.
  *
  * The search misses signals that are submitted after the wait has begun.  It also misses
  * signals by the host or by queues of other devices, and records beyond all passes.
@@ -29,8 +29,8 @@ enum { SEARCHED = 256, EACH = 16 };
 /* ---- finding the queue that is waited for --------------------------------------- */
 
 /* Return the first value of t, at least least_value, that a submitted signal of x will
- * reach; UINT64_MAX: none.  Read at most most records of x and at most *left in all, and
- * count *left down.  Set *cut if x has more records. */
+ * reach; UINT64_MAX: none.  Read at most `most` records of x, and at most *left; subtract
+ * the number read from *left.  Set *cut if x has more records. */
 static uint64_t first_signal(struct hal_queue *x, const struct hal_timeline *t,
 			     uint64_t least_value, uint32_t most, uint32_t *left,
 			     bool *cut)
@@ -53,7 +53,7 @@ static uint64_t first_signal(struct hal_queue *x, const struct hal_timeline *t,
 	return UINT64_MAX;
 }
 
-/* Find the queue that signals what q waits for, with the first most records of each
+/* Find the queue that signals the point q waits for, in the first `most` records of each
  * queue.  Prefer the lowest value, then the older queue.  Set *cut if records were left
  * out. */
 static struct hal_queue *find_signaller(const struct hal_queue *q, uint32_t most,

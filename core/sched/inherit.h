@@ -10,7 +10,7 @@
 #include "sched/urgency.h"
 
 /* Find the queue that q waits for, and donate q's urgency to it.  Called by inherit_begin
- * if it can matter. */
+ * if a donation may change the schedule. */
 void inherit_try(struct hal_queue *q) COLD;
 
 /* Donate q's urgency: q has begun to wait, by .waiter.  Do nothing if q has normal class,

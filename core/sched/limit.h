@@ -10,8 +10,8 @@
  * -ENOTSUP if dev has no limits; -EINVAL if bandwidth is too high or too low. */
 int limit_plan(const struct hal_device *dev, uint64_t bandwidth, uint64_t *bytes,
 	       uint64_t *window_ns);
-/* Replace the limit of *bytes per *window_ns with part's own limit if that is lower.  A
- * limit of 0 bytes means no limit. */
+/* Replace the limit of *bytes per *window_ns with part's own limit if part's own limit is
+ * lower.  A limit of 0 bytes means no limit. */
 void limit_own(const struct hal_partition *part, uint64_t *bytes, uint64_t *window_ns);
 /* Return part's own limit in bytes per second; 0: none. */
 uint64_t limit_of(const struct hal_partition *part);

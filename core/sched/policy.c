@@ -8,8 +8,8 @@
  *                      + enqueue         if the policy keeps its own order
  *
  * The policy may call its host from inside any of its callbacks, even about the queue
- * that the callback is for.  Such a stop begins later, at the top level of the engine
- * turn.
+ * that the callback is for.  A stop requested from inside a callback begins later, at the
+ * top level of the engine turn.
  */
 #include "sched/policy.h"
 
@@ -95,7 +95,8 @@ static void unlink_waiting(struct hal_queue *q)
 	part->sched.policy_view.runnable--;
 }
 
-/* Pass the queue that was alone in part to the policy, because it no longer is. */
+/* Pass the queue that was the only runnable one of part to the policy, because another
+ * queue is runnable now. */
 static NOINLINE void pass_sole(struct hal_partition *part)
 {
 	struct hal_queue *sole = part->sched.sole;
@@ -140,7 +141,7 @@ void policy_enqueue(struct hal_queue *q)
 }
 
 /* Return whether other queues may be preempted for q.  If [policy] preempt_for is not
- * class, that can hold for any queue, depending on its submission. */
+ * class, the answer depends on q's submissions, so any queue may preempt. */
 static bool preempts(const struct hal_queue *q)
 {
 	return q->sched.policy_view.service_class == HAL_CLASS_LATENCY ||
@@ -189,7 +190,7 @@ void policy_put_back(struct hal_queue *q)
 		pass_to_policy(q);
 		return;
 	}
-	/* Keep its key, and put it first in order of arrival.  The policy has already
+	/* Keep q's key, and put q first in order of arrival.  The policy has already
 	 * agreed to serve this command. */
 	q->sched.key_kept = true;
 	list_add_before(part->sched.waiting.next, &q->sched.waiting);
@@ -200,7 +201,7 @@ void policy_put_back(struct hal_queue *q)
 
 /* ---- choosing the next queue ---------------------------------------------------- */
 
-/* Return the queue that the policy's pick chooses; NULL: it chose none for now. */
+/* Return the queue that the policy's pick chooses, or NULL if pick chose none for now. */
 static NOINLINE struct hal_queue *ask_policy(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
@@ -229,8 +230,8 @@ static NOINLINE struct hal_queue *ask_policy(struct hal_partition *part)
 	return q;
 }
 
-/* Ask the policy to confirm that the queue of n is next.  Return false if it raised the
- * queue's key instead. */
+/* Ask the policy to confirm that the queue of n is next.  Return false if the policy
+ * raised the queue's key instead. */
 static ALWAYS_INLINE bool confirm_turn(struct hal_partition *part, struct heap_node *n)
 {
 	struct hal_device *dev = part->dev;
@@ -317,8 +318,9 @@ static ALWAYS_INLINE struct hal_queue *pick_by_key(struct hal_partition *part)
 	return q;
 }
 
-/* Pick a queue of part by the policy's pick.  Pick the oldest queue instead if the policy
- * is out of force, or if that queue has waited for too long. */
+/* Pick a queue of part by the policy's pick.  Pick the queue that has waited longest
+ * instead if the policy is out of force, or if that wait is longer than [policy]
+ * timeout_ms. */
 static NOINLINE struct hal_queue *pick_by_policy(struct hal_partition *part,
 						 uint64_t waited)
 {
@@ -596,8 +598,8 @@ void policy_detach(struct hal_queue *q)
 	q->sched.admitted = false;
 }
 
-/* Take q from the policy that is being replaced, and resume q if that policy has stopped
- * it. */
+/* Take q from the policy that is being replaced, and resume q if the old policy has
+ * stopped q. */
 static void leave_policy(struct hal_queue *q)
 {
 	if (q->runnable && q->part->sched.sole != q)
@@ -612,7 +614,7 @@ static void join_policy(struct hal_queue *q)
 {
 	(void)attach_to_policy(q); /* q stays, even if the policy refuses it */
 	if (q->sched.urgent)
-		queue_todo(q); /* preempt_update decides whether it still is */
+		queue_todo(q); /* preempt_update decides whether q is still urgent */
 }
 
 /* Enqueue the runnable queues of part again, for a new policy.  Whether a lone queue is

@@ -21,7 +21,8 @@ void policy_remove(struct hal_device *dev);
 
 /* ---- used by policy.c and the watchdog ------------------------------------------ */
 
-/* Return whether the policy is still asked.  After too many faults it is not. */
+/* Return whether the engine still asks the policy.  After too many faults the engine
+ * ignores it. */
 static inline bool policy_in_force(const struct hal_device *dev)
 {
 	return !atomic_load_explicit(&dev->sched.faults.fallback, memory_order_relaxed);
@@ -73,7 +74,8 @@ void policy_detach(struct hal_queue *q);
 /* Note that part has a queue of service_class.  After the first class other than NORMAL,
  * all its queues go through policy_enqueue, and a pick looks at all classes. */
 void policy_class(struct hal_partition *part, uint32_t service_class);
-/* Change the service class of q, which the policy does not have. */
+/* Change the service class of q.  The policy must not hold q: q is not runnable, or has
+ * been withdrawn. */
 void policy_set_class(struct hal_queue *q, uint32_t service_class);
 /* Return whether a queue that becomes runnable now is the only one, so that the policy
  * need not be asked about it. */
@@ -90,7 +92,8 @@ void policy_put_back(struct hal_queue *q);
 void policy_dequeue(struct hal_queue *q, enum hal_policy_why why);
 /* Take q out of the runnable queues, if it is one of them. */
 void queue_withdraw(struct hal_queue *q, enum hal_policy_why why);
-/* Return the queue to serve next, and take it from the policy; NULL: none for now. */
+/* Return the queue to serve next, and take it from the policy.  Return NULL if no queue
+ * is to be served now. */
 struct hal_queue *policy_pick(struct hal_partition *part);
 /* Notify the policy that command f of q has ended.  A status of -EINTR means that f was
  * stopped inside.  The time that f ran before it was last resumed is before_ns. */
@@ -101,7 +104,7 @@ void policy_ended(struct hal_queue *q, const struct inflight *f,
 void policy_changed(struct hal_partition *part, struct hal_queue *q);
 /* Ask the policy again for all partitions, because nothing is in flight any more. */
 void policy_idle(struct hal_device *dev);
-/* Handle those of .alarm_ns, .hold_ns and .stops_ns that have passed. */
+/* Handle the timers .alarm_ns, .hold_ns and .stops_ns whose time has passed. */
 void policy_timers(struct hal_device *dev);
 
 #endif

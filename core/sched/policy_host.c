@@ -122,16 +122,16 @@ static int host_stop(void *device, struct hal_policy_queue *queue, uint32_t mode
 void policy_begin_stop(struct hal_queue *q)
 {
 	q->sched.policy_asks = false;
-	/* Set it again: the application may have suspended and resumed q since the
-	 * request. */
+	/* The application may have suspended and resumed q since the request, which
+	 * clears .policy_stops.  So set .policy_stops again. */
 	q->sched.policy_stops = true;
 	if (suspend_begin(q, q->sched.suspend_mode, false) == 0) {
 		suspend_mark_starving(q);
 		watchdog_limit_stop(q->dev, q);
 		return;
 	}
-	/* The application was first, or the device refuses.  The policy finds out when it
-	 * starts q. */
+	/* The application has suspended q already, or the device refuses.  When the
+	 * policy starts q, it gets an error. */
 	q->sched.policy_stops = false;
 	policy_changed(q->part, q);
 }
@@ -170,8 +170,8 @@ static int lost_check(const struct hal_device *dev)
 	return atomic_load(&dev->lost) == 0 ? 0 : fail(ENODEV, "%s is lost", dev->name);
 }
 
-/* Record the policy's request to change part from had to units.  Return err, its
- * result. */
+/* Record the policy's request to change part from had to units.  Return err, the result
+ * of the request. */
 static int record_units_request(struct hal_device *dev,
 				const struct hal_policy_partition *part, uint32_t had,
 				uint32_t units, int err)

@@ -6,8 +6,9 @@
 
 #include "util/error.h"
 
-/* Copy text into to, escaping spaces, "%" and unprintable bytes as %XX.  Stop when room
- * is short.  Return the number of bytes written, without a terminating NUL. */
+/* Copy text into to, escaping spaces, "%" and unprintable bytes as %XX.  Stop when the
+ * next character does not fit into the `room` bytes of to.  Return the number of bytes
+ * written, without a terminating NUL. */
 static size_t put_escaped(char *to, size_t room, const char *text)
 {
 	size_t n = 0;

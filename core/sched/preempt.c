@@ -3,7 +3,8 @@
  * preempt.c - stop less urgent queues of a partition while more urgent work needs it.
  *
  * A best-effort queue with in-flight commands is preempted for a latency-critical
- * command.  [policy] preempt_for widens this: rank means class, then priority.
+ * command.  [policy] preempt_for extends this to more queues.  Ranks compare class, then
+ * priority.
  *
  *   class     best effort only, for latency-critical work
  *   deadline  also lower rank, or the same rank with a later deadline or none, for a
@@ -13,9 +14,10 @@
  * Each stop uses the suspend mode that costs least.  Two numbers are estimated per mode:
  *
  *   wait  how long the urgent command waits for the device.  DRAIN: the run time left.
- *         Others: the device's worst case, else the profile's time for the command.
- *   loss  run time that is lost.  KILL: what the command has run.  Others: the profile's
- *         cost.  Without a profile SAVE counts twice its wait, for save and restore.
+ *         Other modes: the device's worst case, else the profile's time for the command.
+ *   loss  run time that is lost.  KILL: the time that the command has run.  Other
+ *         modes: the profile's cost.  Without a profile SAVE counts twice its wait, for
+ *         save and restore.
  *
  * With a deadline the mode with the least loss is chosen among those that meet it.
  * Otherwise the sum of wait and loss decides.  Preempted queues resume when their
@@ -46,12 +48,12 @@ struct stop_estimate {
 /* Run times of a queue's in-flight commands. */
 struct remaining {
 	uint64_t left_ns, ran_ns; /* still to run; already run by .now */
-	const struct record
-		*now; /* command that would be stopped inside; NULL: none has begun */
+	const struct record *now; /* command that would be stopped inside; NULL if no
+				     command has begun */
 };
 
-/* Remove v from the preempted queues and resume it, unless the application has done so.
- */
+/* Remove v from the preempted queues and resume it, unless the application has resumed it
+ * already. */
 static void resume_preempted(struct hal_queue *v)
 {
 	list_del(&v->sched.preempted);
@@ -187,16 +189,16 @@ static uint64_t slack_of(const struct hal_queue *q)
 }
 
 /* Estimate v's in-flight work.  first is the oldest in-flight command of the partition.
- * Only first runs; it began when the command before it ended.  All others have not begun.
- */
+ * Only first runs; it began when the command before it ended.  The other in-flight
+ * commands have not begun. */
 static struct remaining remaining_work(const struct hal_queue *v,
 				       const struct inflight *first)
 {
 	const struct busy *ran = &v->part->observe.ran;
 	struct remaining w = {0, 0, NULL};
 	const struct inflight *f = v->oldest;
-	uint64_t before_ns = v->sched.stopped_ns; /* run earlier by the oldest, before it
-						     was stopped inside */
+	uint64_t before_ns = v->sched.stopped_ns; /* run time of the oldest command before
+						     it was stopped inside */
 
 	for (uint32_t i = 0; i < v->inflight_count; i++, f = f->next) {
 		uint64_t ns = expected_or_unknown(v, f->record);
@@ -213,7 +215,7 @@ static struct remaining remaining_work(const struct hal_queue *v,
 			/* A command that has outrun its expected time is expected to take
 			 * that time once more. */
 			ns = ns > w.ran_ns ? ns - w.ran_ns : ns;
-			w.ran_ns += before_ns; /* KILL loses that, too */
+			w.ran_ns += before_ns; /* KILL also loses the time run earlier */
 		}
 		before_ns = 0;
 		w.left_ns = hal_bk_after(w.left_ns, ns);
@@ -364,7 +366,7 @@ static bool preemptible_for(const struct hal_queue *q, const struct hal_queue *v
 }
 
 /* Return whether v's in-flight commands run to their end, whichever stop mode is chosen.
- * A queue that is stopped already keeps running only under DRAIN. */
+ * Commands of a queue that is stopped already keep running only under DRAIN. */
 static bool keeps_running(const struct hal_queue *q, const struct hal_queue *v)
 {
 	if (v->state != QUEUE_RUNNING || v->sched.policy_asks)

@@ -14,7 +14,8 @@
 void preempt_update(struct hal_queue *q);
 /* Resume q if it is preempted: a more urgent queue waits for it. */
 void preempt_cancel(struct hal_queue *q);
-/* Forget q, which is being destroyed, and resume the queues preempted only for it. */
+/* Remove q, which is being destroyed, from all preemption state, and resume the queues
+ * preempted only for q. */
 void preempt_leave(struct hal_queue *q);
 
 #endif

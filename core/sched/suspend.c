@@ -204,7 +204,7 @@ static void end_if_final(struct hal_queue *q)
 }
 
 /* Complete the suspend of q, which the device has released.  Its oldest command ran for
- * ran_ns before it was stopped inside; 0: it was not. */
+ * ran_ns before it was stopped inside; 0 if it was not stopped inside. */
 static void queue_quiet(struct hal_queue *q, uint64_t ran_ns)
 {
 	struct hal_device *dev = q->dev;
@@ -227,8 +227,8 @@ static void queue_quiet(struct hal_queue *q, uint64_t ran_ns)
 	end_if_final(q);
 	if (q->sched.policy_stops && !q->sched.policy_asks)
 		policy_changed(q->part, q);
-	/* If the device refuses to resume, q stays suspended.  The call that asked for it
-	 * has returned, so q's timeline reports the error. */
+	/* If the device refuses to resume, q stays suspended.  The call that requested
+	 * the resume has returned, so q's timeline reports the error. */
 	if (q->sched.resume_wanted && resume_now(q) != 0)
 		timeline_fail(&q->sched.control, -EIO, hal_last_error(), dev);
 	queue_advance(q);
@@ -273,7 +273,8 @@ void suspend_quiet(const struct hal_bk_event *ev)
 	} else if (ran_ns > 0 && commands_running(q) > 0) {
 		queue_stopped(q, ev->start_ns, ev->end_ns);
 		q->sched.starving_ns =
-			q->sched.suspend_asked_ns; /* it made progress until then */
+			q->sched.suspend_asked_ns; /* q made progress until the suspend
+						      was requested */
 	} else {
 		ran_ns = 0;
 	}
@@ -316,8 +317,8 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 
 	if (err != 0)
 		return err;
-	/* Ask the backend only if it supports the mode and commands run.  Otherwise it is
-	 * enough to issue no more. */
+	/* Have the backend suspend q only if it supports the mode and commands run.
+	 * Otherwise it is enough to issue no more commands. */
 	if (commands_running(q) > 0 && (dev->sched.bk_suspend_modes >> mode & 1) != 0) {
 		err = dev->hot.suspend(dev->hot_bk, q->bk, mode, (uint64_t)(uintptr_t)q);
 		if (err != 0)
@@ -337,8 +338,7 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 	return 0;
 }
 
-/* Return whether q is suspended by the policy or by preemption, not by the application.
- */
+/* Return whether the policy or a preemption suspended q, rather than the application. */
 static bool suspended_by_scheduler(const struct hal_queue *q)
 {
 	return q->state != QUEUE_RUNNING &&
@@ -354,8 +354,8 @@ int suspend_ask(struct hal_queue *q, uint32_t mode, bool final)
 	if (!suspended_by_scheduler(q)) {
 		err = suspend_begin(q, mode, final);
 		if (err == 0)
-			q->sched.starving =
-				false; /* the application stops it, not the scheduler */
+			q->sched.starving = false; /* from now on the application stops q,
+						      not the scheduler */
 		return err;
 	}
 	err = mode_check(q, mode, final);
@@ -368,12 +368,13 @@ int suspend_ask(struct hal_queue *q, uint32_t mode, bool final)
 			    q->obj.id, mode_names[q->sched.suspend_mode],
 			    mode_names[mode]);
 	q->sched.final = final;
-	q->sched.starving = false; /* the application stops it, not the scheduler */
+	q->sched.starving =
+		false; /* from now on the application stops q, not the scheduler */
 	q->sched.resume_wanted = false;
 	q->sched.policy_stops = false;
 	list_del(&q->sched.preempted);
 	if (q->state == QUEUE_SUSPENDED) {
-		end_if_final(q); /* it is quiet already, so no event follows */
+		end_if_final(q); /* q is quiet already, so no event follows */
 		queue_advance(q);
 	}
 	if (policy_stopped)

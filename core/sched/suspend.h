@@ -8,7 +8,7 @@
 /* Return 0 if q may be suspended in mode, else -errno with an error message. */
 int suspend_check(const struct hal_queue *q, uint32_t mode, bool final);
 /* Return the oldest in-flight command of q that may not run twice, which rules out KILL.
- * NULL: there is none. */
+ * Return NULL if there is no such command. */
 const struct record *suspend_once(const struct hal_queue *q);
 /* Begin to suspend q.  When the device has released q, the value of .sched.control
  * reaches .sched.suspend_count.  Return 0 or -errno. */
@@ -25,8 +25,8 @@ int suspend_end(struct hal_queue *q);
  * mark that is set keeps its earlier time. */
 void suspend_mark_starving(struct hal_queue *q);
 /* Return whether stopped queue q has made no progress for longer than [policy]
- * timeout_ms.  If so, set .no_preempt: only DRAIN may stop q until it completes a
- * command. The time then starts anew. */
+ * timeout_ms.  If so, set .no_preempt (only DRAIN may stop q until it completes a
+ * command) and restart the measured time. */
 bool suspend_starved_too_long(struct hal_queue *q);
 
 /* Complete q's suspend if nothing of q is in flight and no report of the backend is
@@ -34,7 +34,7 @@ bool suspend_starved_too_long(struct hal_queue *q);
 void suspend_check_quiet(struct hal_queue *q);
 /* Complete a suspend for which the backend has reported HAL_BK_QUIET. */
 void suspend_quiet(const struct hal_bk_event *ev);
-/* Complete q's suspend on a device that is lost and will never report it. */
+/* Complete q's suspend on a lost device, which will never report HAL_BK_QUIET. */
 void suspend_lost(struct hal_queue *q);
 /* Count the frozen commands of all queues as in flight again, because the device that
  * kept them is lost. */

@@ -16,7 +16,7 @@ static void reenqueue(struct hal_queue *q, uint32_t service_class)
 
 	queue_withdraw(q, HAL_POLICY_INHERITS);
 	policy_set_class(q, service_class);
-	/* Its in-flight commands may be delayed by less urgent ones. */
+	/* Less urgent commands may delay q's in-flight commands. */
 	if (q->sched.preempts && q->inflight_count > 0)
 		preempt_wanted(q);
 	if (!runnable)
@@ -50,7 +50,7 @@ static void update_inherited(struct hal_queue *q)
 	}
 }
 
-/* Carry out what is pending for q. */
+/* Carry out the actions that are pending for q. */
 static void todo(struct hal_queue *q)
 {
 	if (q->sched.policy_asks)

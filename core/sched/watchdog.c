@@ -41,7 +41,8 @@ COLD void watchdog_fault(struct hal_device *dev, counter *kind, const char *reas
 		return;
 	atomic_store(&f->fallback, true);
 	DECIDED(dev, DECIDED_FALLBACK, NULL, NULL, reason, 0);
-	/* Resume the queues that the policy has stopped, because it will not. */
+	/* Resume the queues that the policy has stopped: a policy out of force is not
+	 * called to resume them. */
 	policy_for_each_queue(dev, watchdog_release);
 }
 
