@@ -32,7 +32,8 @@ struct config_entry {
 struct config {
 	struct config_entry *entries; /* newest first */
 	uint32_t file_count;          /* files read so far */
-	char *files; /* their names, separated by commas; NULL: no file was read */
+	char *files; /* names of the files read, separated by commas; NULL: no file was
+			read */
 };
 
 /* The contents of a section [partition "name"]. */
@@ -65,7 +66,8 @@ int config_resolve(const struct config *cfg, const char *section,
 		   const struct hal_option_def *defs, uint32_t count,
 		   struct hal_bk_config **out);
 void config_values_free(struct hal_bk_config *values);
-/* Read section [partition "name"] into *out; -ENOENT if there is none. */
+/* Read section [partition "name"] into *out; return -ENOENT if there is no such
+ * section. */
 int config_partition(const struct config *cfg, const char *name,
 		     struct config_partition *out);
 

@@ -23,10 +23,10 @@ bool config_partition_section(const char *section, char *name, size_t size);
 #define SECTION_BYTES 48
 
 /* Return the normal form of a section's name: exactly one space before the name of a
- * partition.  The result may be in text. */
+ * partition.  The result is section itself or is written to text. */
 const char *config_section_name(const char *section, char text[SECTION_BYTES]);
 
-/* Add a copy of an entry; -ENOMEM. */
+/* Add a copy of an entry; return 0 or -ENOMEM. */
 int config_entry_add(struct config *cfg, enum layer layer, const char *section,
 		     const char *key, const char *value, const char *source);
 /* Return the newest entry of layer for key of section; NULL if there is none. */

@@ -60,7 +60,8 @@ static bool is_of_unmapped_user(const struct stat *st, const char *name)
 }
 
 /* Check that only root and this user can write what (the file name or its folder), which
- * is open as fd.  Store its status in *st.  -EACCES if another user can. */
+ * is open as fd.  Store its status in *st.  Return -EACCES if another user can write
+ * it. */
 static int owner_check(int fd, const char *name, const char *what, struct stat *st)
 {
 	bool other;
@@ -111,12 +112,12 @@ static int load_at(int folder, const char *path, const char *file, find_load_fn 
 	if (fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
 		return 0;
 	format_text(name, sizeof(name), "%s/%s", path, file);
-	/* Check the folder before opening the file.  A link of another user may name a
-	 * device, and opening a device may have an effect. */
+	/* Check the folder before opening the file.  A symbolic link that another user
+	 * made may point to a device, and opening a device may have an effect. */
 	err = owner_check(folder, name, path, &st);
 	if (err != 0)
 		return err;
-	/* If the folder is writable for other users, a link in it may be theirs. */
+	/* If other users can write the folder, they may have created a link in it. */
 	if ((st.st_mode & 022) != 0)
 		flags |= O_NOFOLLOW;
 	fd = openat(folder, file, flags);
@@ -134,8 +135,8 @@ static int load_at(int folder, const char *path, const char *file, find_load_fn 
 	return err;
 }
 
-/* Open the folder path as *fd.  *fd is -1, with result 0, if it does not exist or this
- * user cannot see it. */
+/* Open the folder path as *fd.  If it does not exist or this user cannot see it, set *fd
+ * to -1 and return 0. */
 static int folder_open(const char *path, int *fd)
 {
 	struct stat st;

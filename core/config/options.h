@@ -16,7 +16,8 @@ struct own_section {
 	const char *name;
 	const struct hal_option_def *defs;
 	uint32_t count;
-	bool unknown; /* a backend that did not load: its options are unknown */
+	bool unknown; /* the section is of a backend that did not load, so its options are
+			 unknown */
 };
 
 /* The core's sections that have exactly one table: [hal] and [layers]. */

@@ -49,8 +49,8 @@ static int parse_colors(const char *text, uint64_t *mask)
 	return 0;
 }
 
-/* Return the name of the section of partition name as entries have it, and where it
- * begins in *source; NULL if there is none. */
+/* Return the section name of partition `name` as it is in the entries, and set *source to
+ * the place of its header.  Return NULL if there is no such section. */
 static const char *section_of(const struct config *cfg, const char *name,
 			      const char **source)
 {

@@ -7,8 +7,9 @@
 #include "loop/device.h"
 
 /* Find the policy that [policy] names, and store it in *p.  Store the values of its own
- * options in *out, and of the options that all policies have in *limits.  -EINVAL: no
- * such policy, or a wrong value.  Free *out with config_values_free. */
+ * options in *out, and of the options that all policies have in *limits.  Return -EINVAL
+ * if the policy does not exist or a value is wrong.  Free *out with
+ * config_values_free. */
 int policy_resolve(const struct config *cfg, const struct hal_policy **p,
 		   struct hal_bk_config **out, struct policy_limits *limits);
 

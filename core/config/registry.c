@@ -21,7 +21,8 @@
 #include "util/compiler.h"
 #include "util/error.h"
 
-/* These are weak so that the library links without backends that the build leaves out. */
+/* The entry functions are weak symbols, so that the library links without backends that
+ * the build leaves out. */
 #define HAL_BACKEND(name)                                                                \
 	extern const struct hal_backend *hal_backend_##name(const struct hal_host *)     \
 		__attribute__((weak, visibility("hidden")));
@@ -46,7 +47,7 @@ static const char *const builtin_names[] = {
 
 /* Entries are only added; they never move or change, so that devices may point to them.
  *
- * A thread holds .loading while it loads backends and plug-ins.  This runs code of
+ * A thread holds .loading while it loads backends and plug-ins.  Loading runs code of
  * drivers, which may take long and may fork.  So a fork does not wait for .loading; the
  * child initializes it again.  The loading thread takes .lock for each change of the
  * lists, for a short time.  A fork waits for .lock, so that the child never sees an
@@ -445,8 +446,9 @@ static int backend_add(const struct hal_backend *t, const char *from, const char
 	return 0;
 }
 
-/* Add built-in backend name, which failed to load with err.  It is listed, and opening it
- * returns err with the reason; other backends still work.  The caller holds .lock. */
+/* Add built-in backend name, which failed to load with err.  The backend is listed, and
+ * opening it returns err with the reason; other backends still work.  The caller holds
+ * .lock. */
 static int builtin_broken(const char *name, int err)
 {
 	struct hal_backend t = {
@@ -544,7 +546,7 @@ static int policy_plugin(void *lib, const char *path)
 	return err;
 }
 
-/* Fail with why, the text of dlerror, which usually begins with path itself. */
+/* Fail with why, the text of dlerror.  Do not repeat path if why begins with it. */
 static int not_loaded(const char *path, const char *why)
 {
 	size_t length = strlen(path);

@@ -10,7 +10,8 @@ struct backend {
 	struct hal_backend table; /* missing operations replaced by stubs */
 	char section[32];         /* section of its options: "backend.NAME" */
 	char *path;               /* file of its plug-in; NULL: built in */
-	int err;   /* why a built-in backend did not load: opening it returns this */
+	int err; /* error with which a built-in backend did not load; opening the backend
+		    returns it */
 	char *why; /* message that explains .err */
 };
 
@@ -21,8 +22,8 @@ extern const struct hal_host core_host;
  * plug-in that fails does not keep the others from loading.  Return the error of the
  * first one that failed, or 0. */
 int registry_load(const char *plugins);
-/* Return the error of plug-in number index among those that cannot be loaded, and its
- * name in file; 0 if fewer cannot be loaded. */
+/* Count the plug-ins of the list that cannot be loaded, from 0.  Return the error of
+ * number index and store its name in file.  Return 0 if there is no such number. */
 int registry_fault(const char *plugins, uint32_t index, char *file, size_t size);
 /* The list of backends; any thread may read it. */
 uint32_t registry_count(void);

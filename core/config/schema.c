@@ -76,7 +76,8 @@ static int unknown_key(const struct config *cfg, const char *source, const char 
 		    source, section, key, known, p->name, own);
 }
 
-/* Check that the key of e is one of defs, and the value of a file's entry, too. */
+/* Check that the key of e is one of defs.  If a file made the entry e, also check its
+ * value. */
 static int key_check(const struct config *cfg, const struct config_entry *e,
 		     const struct hal_option_def *defs, uint32_t count)
 {
@@ -165,11 +166,12 @@ bool config_table_at(uint32_t index, struct own_section *t)
 /* An environment variable HAL_SECTION_KEY. */
 struct variable {
 	char name[ENVIRONMENT_BYTES];
-	struct own_section section; /* longest section with which the name begins */
+	struct own_section section; /* longest section name with which .name begins */
 	size_t matched;             /* length of that beginning; 0: none */
 };
 
-/* Return whether v sets an option of t.  If not, note t if v's name begins with it. */
+/* Return whether v sets an option of t.  If not, but v's name begins with t's section,
+ * store t in v. */
 static bool variable_of(struct variable *v, const struct own_section *t)
 {
 	char name[ENVIRONMENT_BYTES];

@@ -25,7 +25,7 @@ static int parse_integer(const char *text, bool suffix, int64_t *out)
 	int shift = 0;
 
 	errno = 0;
-	/* Never octal: 010 is ten. */
+	/* A leading 0 does not mean octal: 010 is ten. */
 	n = strtoll(text, &end, strncasecmp(text, "0x", 2) == 0 ? 16 : 10);
 	if (end == text || errno != 0)
 		return -EINVAL;
@@ -201,9 +201,9 @@ static int paths_join(char **text, const char *list)
 	return 0;
 }
 
-/* Add the plug-ins of all files to v, which has those of the last file.  Files add
- * plug-ins instead of replacing them, because a file may have sections of its plug-ins.
- */
+/* Add the plug-ins of all files to v, which has only the plug-ins of the last file.
+ * Files add plug-ins instead of replacing them, because a file may have sections of its
+ * plug-ins. */
 static int plugins_join(const struct config *cfg, struct option_value *v)
 {
 	bool last = true;

@@ -13,7 +13,8 @@
 void config_option_range(const struct hal_option_def *d, char *text, size_t size);
 
 /* Check text as a value of option d in section, and store its number in *number (0 for a
- * string).  source names its origin in the message.  -EINVAL: not a valid value. */
+ * string).  source names its origin in the message.  Return -EINVAL if text is not a
+ * valid value. */
 int config_value_read(const struct hal_option_def *d, const char *section,
 		      const char *text, const char *source, int64_t *number);
 

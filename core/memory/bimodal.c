@@ -12,8 +12,8 @@ static bool is_wide(const struct hal_partition *part)
 	return (counter_get(&part->memory.switches) & 1) != 0;
 }
 
-/* Return whether a queue on other's units, guests' included, belongs to another partition
- * than part and has work. */
+/* Return whether a queue of other, or of a guest of other, has work and does not belong
+ * to part. */
 static bool has_other_work(const struct hal_partition *part, struct hal_partition *other)
 {
 	hal_list_for_each (it, &other->command.busy)

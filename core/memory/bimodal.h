@@ -15,9 +15,10 @@
  *
  * The queues of a bimodal partition are watched (recolor.h).  Before the first command of
  * each submission, bimodal_lets compares the placement with the right one.  If they
- * differ and the partition has running work, the queue waits for it, and then switches.
- * If that work is blocked (suspended, in a host function, waiting, or in a host copy),
- * the submission runs with the present placement instead.
+ * differ and the partition has running work, the queue waits for the end of that work,
+ * and then switches the placement.  If that work is blocked (suspended, in a host
+ * function, waiting, or in a host copy), the submission runs with the present placement
+ * instead.
  */
 #ifndef HAL_MEMORY_BIMODAL_H
 #define HAL_MEMORY_BIMODAL_H

@@ -23,11 +23,11 @@
 #include "util/error.h"
 #include "util/futex.h"
 
-/* Bytes per call to the backend.  Where only the engine may copy, it has other work to do
+/* Bytes copied per call to the backend.  If only the engine may copy, it does other work
  * between two pieces. */
 #define PIECE (UINT64_C(64) << 10)
 
-enum { SLOTS = 512 }; /* of the hash table */
+enum { SLOTS = 512 }; /* number of slots of the hash table */
 
 static struct evictable *evictable_at(struct list *cold)
 {
@@ -187,8 +187,8 @@ static void free_host_bytes(struct evictable *ev)
 	ev->bytes = NULL;
 }
 
-/* The contents are in host memory: free the device memory.  If the copy or mem_out
- * failed, keep the buffer on the device for good. */
+/* Free the device memory of ev after its contents were copied to host memory.  If the
+ * copy or mem_out failed, keep the buffer on the device for good. */
 static void finish_eviction(struct evictable *ev)
 {
 	struct hal_buffer *buf = ev->buf;
@@ -210,8 +210,8 @@ static void finish_eviction(struct evictable *ev)
 	set_place(ev, PLACE_AWAY);
 }
 
-/* The contents are on the device: free the host memory.  If the copy failed, the buffer
- * stays evicted. */
+/* Free the host memory of ev after its contents were copied to the device.  If the copy
+ * failed, the buffer stays evicted. */
 static void finish_fetch(struct evictable *ev)
 {
 	struct hal_buffer *buf = ev->buf;
@@ -264,8 +264,8 @@ static void start_copy(struct evictable *ev, bool out)
 	}
 }
 
-/* Set ev to MOVES.  Return false if the host is copying it: it stays where it is, and the
- * waiters are woken when that copy ends. */
+/* Set ev to MOVES.  Return false if the host is copying ev: its state does not change,
+ * and the waiters are woken when that copy ends. */
 static bool try_claim(struct evictable *ev)
 {
 	unsigned int was = atomic_load(&ev->place);
@@ -303,7 +303,7 @@ static void mark(const struct evict *e, const struct record *r, uint64_t how)
 		set[n]->mark = e->mark_base + how;
 }
 
-/* Return the queue that gets its buffers now, or NULL if no queue waits. */
+/* Return the queue whose turn it is to get its buffers, or NULL if no queue waits. */
 static struct hal_queue *queue_in_turn(const struct evict *e)
 {
 	hal_list_for_each (it, &e->turns) {
@@ -342,8 +342,8 @@ static void mark_used(struct evict *e)
 }
 
 /* Set the least recently used buffer that can be evicted to MOVES, and return it.  If
- * there is none, return NULL; *busy is set if one can be evicted later.  *unevictable
- * counts the buffers that the device has failed to evict. */
+ * there is none, return NULL, and set *busy if a buffer can be evicted later.
+ * *unevictable counts the buffers that the device has failed to evict. */
 static struct evictable *choose_victim(struct evict *e, bool *busy, uint32_t *unevictable)
 {
 	mark_used(e);
@@ -485,7 +485,8 @@ void evict_forget(struct hal_queue *q)
 	leave_turns(q);
 }
 
-/* Park q until memory may have become free (bimodal_wake); return 0. */
+/* Park q until bimodal_wake, which is called when memory may have become free; return
+ * 0. */
 static int park_for_memory(struct hal_queue *q)
 {
 	q->parked = true;

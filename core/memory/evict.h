@@ -36,11 +36,12 @@ enum place_of { PLACE_HERE, PLACE_MOVES, PLACE_AWAY };
 struct evict {
 	struct hal_device *dev;
 	struct hal_partition *part;
-	uint64_t limit; /* largest sum of its buffers' bytes, on the device or not */
+	uint64_t limit; /* maximum of the partition's buffers in bytes, on the device or
+			   not */
 	counter all;    /* bytes charged to .limit; any thread */
 	counter away;   /* bytes of its buffers in state AWAY */
 	counter evictions, evicted_bytes, fetches, fetched_bytes, wait_ns;
-	atomic_uint changed; /* futex: counts events after which to try again */
+	atomic_uint changed; /* futex: number of events after which waiters try again */
 	/* The engine's. */
 	struct list cold;   /* its buffers, least recently used first */
 	struct list turns;  /* queues that wait for buffers, in order of arrival */
@@ -66,7 +67,8 @@ struct evictable {
 	 * moves during a host copy. */
 	atomic_uint place;
 	atomic_bool awaited; /* wake the waiters when a host copy ends */
-	/* The engine's, or the copy thread's between queue_copy and end_copy. */
+	/* Used by the copy thread between queue_copy and end_copy, otherwise by the
+	 * engine. */
 	struct list cold, slot;
 	uint64_t mark;    /* USED or WANTED of a search (mark_used) */
 	uint8_t *bytes;   /* contents in host memory; NULL if HERE */
@@ -76,8 +78,8 @@ struct evictable {
 	bool pinned;      /* it is moving to other channels */
 	struct message message;
 	struct evictable *next; /* next buffer to be copied */
-	int err;                /* of the copy under way, or of the last failed fetch */
-	char why[128];          /* its error text */
+	int err;       /* error of the copy under way, or of the last failed fetch */
+	char why[128]; /* text of .err */
 };
 
 /* ---- any thread -------------------------------------------------------------------- */
@@ -91,8 +93,8 @@ void evict_close(struct evict *e);
  * error text if memory is short. */
 struct evictable *evictable_make(struct hal_buffer *buf, const struct hal_bk_colors *c);
 
-/* Begin a host copy to or from buf: wait until it does not move, and keep it where it is
- * until evict_copied.  Return PLACE_HERE or PLACE_AWAY. */
+/* Begin a host copy to or from buf: wait until buf does not move, and prevent moves until
+ * evict_copied.  Return PLACE_HERE or PLACE_AWAY. */
 enum place_of evict_copies(struct hal_buffer *buf);
 void evict_copied(struct hal_buffer *buf);
 /* Have the engine call fn(dev, arg).  While fn returns -EAGAIN, call it again after the
@@ -115,20 +117,21 @@ static inline bool evict_moving(const struct hal_buffer *buf)
 	return buf->evict != NULL && atomic_load(&buf->evict->place) == PLACE_MOVES;
 }
 
-/* Remove buf, which is being freed, and release its quota.  Return false if buf MOVES:
- * the end of the copy then calls buf->deferred.free. */
+/* Remove buf, which is being freed, from its partition's state, and release its quota.
+ * Return false if buf MOVES: the end of the copy then calls buf->deferred.free. */
 bool evict_leave(struct hal_buffer *buf);
 /* Record that ev's buffer is on the channels of c now. */
 void evict_recolored(struct evictable *ev, const struct hal_bk_colors *c);
 
-/* An allocation of `bytes` for part has failed with err.  If err is -ENOSPC, evict a
- * buffer. Return 0 if the caller is to try again at once, or -EAGAIN if it is to try
- * again after a move has ended (evict_call).  Otherwise return -errno with the text
- * extended; *busy is set if a buffer could be evicted, but is in use. */
+/* Make space after an allocation of `bytes` for part has failed with err.  If err is
+ * -ENOSPC, evict a buffer.  Return 0 if the caller is to try again at once, or -EAGAIN if
+ * it is to try again after a move has ended (evict_call).  Otherwise return -errno with
+ * the reason appended to the error text, and set *busy if a buffer could be evicted, but
+ * is in use. */
 int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy);
 /* Allocate device memory of buf's size on the channels of c in *mem, and charge it to the
- * partition.  Evict other buffers if needed.  Return 0, or an error as evict_room.  For
- * any partition, with eviction or without. */
+ * partition.  Evict other buffers if needed.  Return 0, or an error as evict_room.  The
+ * partition may be one without eviction. */
 int evict_place(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem,
 		bool *busy);
 /* Bring buf back to the device.  Return 0 if it is HERE, -EAGAIN if a move has to end

@@ -27,7 +27,7 @@ struct hal_bk_granules {
 };
 
 /* Iterate c over the bits set in mask, lowest first. */
-/* NOLINTBEGIN(bugprone-macro-parentheses): it is a name to declare */
+/* NOLINTBEGIN(bugprone-macro-parentheses): c is the name of a variable to declare */
 #define for_each_color(c, mask)                                                          \
 	for (uint64_t rest_##c = (mask), c = 0;                                          \
 	     rest_##c != 0 && (c = (uint64_t)__builtin_ctzll(rest_##c), true);           \
@@ -41,7 +41,8 @@ static ALWAYS_INLINE uint64_t *word_of(const struct hal_bk_granules *g, uint64_t
 	return &g->bits[color * g->pitch + g->level[level] + word];
 }
 
-/* Mark a granule free.  A level is updated only if the word below was 0 before. */
+/* Mark a granule free.  A higher level is updated only if the word below it was 0
+ * before. */
 static ALWAYS_INLINE void set_free(struct hal_bk_granules *g, uint64_t color,
 				   uint64_t granule)
 {
@@ -202,8 +203,9 @@ static COLD int no_space(const struct hal_bk_granules *g, uint64_t short_of,
 }
 
 /* Set quota[] to even shares plus SLACK.  If a colour has fewer free granules than its
- * share, the other colours get the rest.  In unused memory the lowest granules are spread
- * almost evenly; the slack allows to take exactly these. */
+ * share, the other colours get the rest.  While no memory is used, the lowest granules
+ * are spread almost evenly over the colours.  SLACK is large enough to allocate exactly
+ * these lowest granules. */
 static int even_quotas(const struct hal_bk_granules *g, uint64_t mask, uint64_t count,
 		       uint64_t *quota)
 {
@@ -228,8 +230,8 @@ static int even_quotas(const struct hal_bk_granules *g, uint64_t mask, uint64_t 
 	return 0;
 }
 
-/* Set quota[] to shares by weight, rounded down.  Granules that are over go to the
- * colours with the largest remainders. */
+/* Set quota[] to shares by weight, rounded down.  The granules left over by rounding go
+ * to the colours with the largest remainders. */
 static int weighed_quotas(const struct hal_bk_granules *g,
 			  const struct hal_bk_colors *colors, uint64_t count,
 			  uint64_t *quota)

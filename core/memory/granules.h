@@ -5,9 +5,9 @@
  *
  * The free granules of each colour form a bitmap tree.  A bit of the lowest level is a
  * granule; a bit of each higher level says whether any of 64 bits below is set; the top
- * level is one word.  So the lowest free granule of a set of colours is found in one step
- * per level.  Granules are allocated in the order of their addresses, whatever was
- * allocated and freed before.  Free lists would need more memory and lose that order.
+ * level is one word.  So a search finds the lowest free granule of a set of colours in
+ * one step per level.  Granules are allocated in the order of their addresses, whatever
+ * was allocated and freed before.  Free lists would need more memory and lose that order.
  *
  * Functions on one allocator must not run concurrently.
  */
@@ -46,8 +46,8 @@ void granules_give(struct hal_bk_granules *g, const uint32_t *granules, uint64_t
 
 /* Return the number of free granules of these colours. */
 uint64_t granules_left(const struct hal_bk_granules *g, uint64_t mask);
-/* Return the colour of a granule, or COLOR_NONE if the colour is unknown or there is no
- * such granule. */
+/* Return the colour of a granule, or COLOR_NONE if its colour is unknown or the granule
+ * does not exist. */
 uint32_t granules_color(const struct hal_bk_granules *g, uint32_t granule);
 
 #endif

@@ -20,8 +20,8 @@ uint64_t memory_left(const struct hal_device *dev)
 	return taken < dev->info.memory_bytes ? dev->info.memory_bytes - taken : 0;
 }
 
-/* Add bytes to *used if the sum does not exceed limit.  Otherwise return false.  Set
- * *left to the bytes that were left before. */
+/* Add bytes to *used if the sum does not exceed limit.  Otherwise return false.  In both
+ * cases set *left to the bytes that were left before the call. */
 static bool charge_under(counter *used, uint64_t limit, uint64_t bytes, uint64_t *left)
 {
 	uint64_t now = counter_get(used);

@@ -24,12 +24,13 @@ uint64_t memory_left(const struct hal_device *dev);
 
 /* ---- engine thread only ------------------------------------------------------------ */
 
-/* Change the quota of p, and the device memory reserved for it, to `to` bytes; 0: no
- * change.  Return 0, or -ENOSPC if the device has too little free memory. */
+/* Change the quota of p, and the device memory reserved for it, to `to` bytes; do nothing
+ * if `to` is 0.  Return 0, or -ENOSPC if the device has too little free memory. */
 int quota_change(struct hal_partition *p, uint64_t to);
 /* Restore the quota to p->quota_before, because the resize of p has failed.  If the
- * resize lowered it, raise it again, unless other partitions have taken the memory since.
- * If the resize raised it, lower it again, but not below the bytes that p uses by now. */
+ * resize lowered the quota, raise the quota again, unless other partitions have taken the
+ * memory since.  If the resize raised the quota, lower it again, but not below the bytes
+ * that p uses by now. */
 void quota_undo(struct hal_partition *p);
 
 #endif

@@ -130,8 +130,8 @@ static void park_queue(struct hal_queue *q)
 	q->memory.parked = true;
 }
 
-/* Have q check its next command again.  If that uses another moving buffer, q is parked
- * again. */
+/* Have q check its next command again.  If that command uses another moving buffer, q is
+ * parked again. */
 static void unpark_queue(struct recolor *m, struct hal_queue *q)
 {
 	(void)m;
@@ -153,7 +153,7 @@ static bool has_moving_buffer(const struct hal_queue *q)
 	return false;
 }
 
-/* Set or clear the flags of q that have its commands checked. */
+/* Set or clear the flags of q that make the engine check q's commands before issue. */
 static void update_watch(struct recolor *m, struct hal_queue *q)
 {
 	(void)m;

@@ -10,8 +10,8 @@
  *   REC_BLOCK     Copies to newly allocated memory, in pieces, so that commands of other
  *                 queues can run in between.
  *   REC_RECOLORED After all copies: exchange the buffer's memory with the new memory
- *                 (hal_bk_cold.mem_swap), free the old one, and let the other queues
- *                 issue again.
+ *                 (hal_bk_cold.mem_swap), free the old memory, and let the other
+ *                 queues issue again.
  *
  * The buffer's device address stays, and commands that do not use the buffer continue.
  * During the move the partition's queues are watched (hal_queue.memory_watched): each of
@@ -25,7 +25,8 @@
 
 /* A move of a buffer to other channels. */
 struct recolor {
-	uint32_t refs; /* records that refer to it; the engine's once submitted */
+	uint32_t refs; /* number of records that refer to this move; only the engine uses
+			  it after the submit */
 	struct hal_queue *queue; /* the queue of these records */
 	struct hal_buffer *buf;  /* NULL: a replay, which has no memory */
 	/* The new memory; after the exchange the old one.  NULL: it is allocated when the
@@ -37,7 +38,7 @@ struct recolor {
 	uint8_t weights[HAL_BK_COLORS_MAX];
 	/* The engine's. */
 	struct list on_device; /* on device.memory.recolors, from REC_RECOLOR on */
-	bool waits;            /* for in-flight commands that use the buffer */
+	bool waits; /* the move waits for in-flight commands that use the buffer */
 };
 
 /* Allocate a move, with one reference.  c is NULL in a replay.  Return NULL with the
@@ -48,8 +49,9 @@ struct recolor *recolor_make(struct hal_queue *q, struct hal_buffer *buf, void *
  * queue was parked, or -errno if there is no memory on the new channels. */
 int recolor_begin(struct recolor *m);
 /* Handle the end of REC_RECOLORED: exchange the memories and let the other queues issue.
- * dropped is the error of the queue if it has failed: then the buffer stays where it is.
- * Return 0, or -errno if the device refused the exchange. */
+ * dropped is the error of the queue if the queue has failed, else 0.  After an error the
+ * buffer stays on its old channels.  Return 0, or -errno if the device refused the
+ * exchange. */
 int recolor_end(struct recolor *m, int dropped);
 /* Free `to`, the memory allocated for a move of buf (or NULL), and clear buf->recolored.
  */
@@ -61,8 +63,8 @@ void recolor_put(struct recolor *m);
  * 0 if q was parked, because r uses a buffer that is moving or evicted (evict.h), or has
  * to wait for another placement (bimodal.h).  Return -errno if r can never be issued. */
 int recolor_lets(struct hal_queue *q, const struct record *r);
-/* Continue the moves that wait for a command of q, which has completed, failed or been
- * dropped. */
+/* Continue the moves that wait for a command of q, because that command has completed,
+ * failed or been dropped. */
 void recolor_look(struct hal_queue *q);
 /* Set the flags of q, a new queue, if its commands have to be checked. */
 void recolor_enter(struct hal_queue *q);

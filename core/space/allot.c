@@ -277,8 +277,8 @@ static int choose_index(struct hal_device *dev, uint32_t first, uint32_t end,
 		    first == 0 ? "partitions" : "guests", dev->name);
 }
 
-/* Choose channels and index of a guest.  It uses its host's units, and its host's
- * channels unless d names some of them. */
+/* Choose channels and index of a guest.  A guest uses its host's units.  It uses all of
+ * its host's channels unless d names some of them. */
 static int choose_guest(struct hal_device *dev, const struct hal_partition_desc *d,
 			struct hal_bk_partition_desc *out)
 {

@@ -30,8 +30,9 @@ static inline uint32_t allot_wants(const struct hal_partition_desc *d, uint32_t 
 int allot_partition(struct hal_device *dev, const struct hal_partition_desc *d,
 		    struct hal_bk_partition_desc *out);
 
-/* Choose the units that d requests and write them to out.  out->units holds the current
- * number of units, and except their rectangle; 0 and NULL for a new partition. */
+/* Choose the units that d requests and write them to out.  For an existing partition,
+ * out->units holds its number of units and except is its rectangle.  For a new one they
+ * are 0 and NULL. */
 int allot_units(struct hal_device *dev, const struct hal_partition_desc *d,
 		struct hal_bk_partition_desc *out, const struct place_rect *except);
 

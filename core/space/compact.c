@@ -5,9 +5,9 @@
  * The cost of a candidate rectangle is the number of units of the partitions that overlap
  * it and would have to move.  For the TARGETS cheapest candidates, the search looks for
  * new places for these partitions: the largest partition first, each in its present shape
- * if possible.  A partition may move to where another one has been.  If partitions would
- * wait for each other in a cycle, the next candidate is tried.  Partitions that do not
- * overlap the rectangle never move.  Pinned partitions stay.
+ * if possible.  A partition may move to a place that another moving partition leaves.  If
+ * partitions would wait for each other in a cycle, the next candidate is tried.
+ * Partitions that do not overlap the rectangle never move.  Pinned partitions stay.
  *
  * The method is "local repacking" (Diessel, ElGindy, Middendorf, Schmeck, Schmidt 2000:
  * Dynamic scheduling of tasks on partially reconfigurable FPGAs).
@@ -35,7 +35,8 @@ struct target {
 /* The state of one request. */
 struct compact {
 	struct hal_device *dev;
-	const struct hal_partition *part; /* NULL: a new one */
+	const struct hal_partition
+		*part; /* the partition that needs the units; NULL: a new one */
 	uint32_t units, moves_max;
 	/* Prefix sums: the weight of all units above and left of a corner. */
 	uint64_t *sums;
@@ -62,7 +63,8 @@ static uint64_t *corner(const struct compact *c, uint32_t row, uint32_t col)
 	return &c->sums[(size_t)row * (c->dev->info.unit_cols + 1) + col];
 }
 
-/* Set the weight of each unit of a partition, before the sums are formed. */
+/* Write the weight of each unit of a partition into the array from which the prefix sums
+ * are then computed. */
 static void set_weight(const struct compact *c, const struct hal_bk_partition_desc *bk,
 		       uint64_t weight)
 {
@@ -194,7 +196,7 @@ static bool find_elsewhere(struct place *place, struct plan_move *m)
 }
 
 /* Choose a place outside r for each partition of the plan; return whether all found one.
- * The grid is as before when the function returns. */
+ * The function restores the grid before it returns. */
 static bool place_movers(const struct compact *c, const struct place_rect *r)
 {
 	struct place *place = &c->dev->space.place;

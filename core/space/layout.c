@@ -4,10 +4,11 @@
  *
  * Nothing moves here; the grid is only searched.  There are two methods:
  *
- * place_freely   A partition that shrinks stays within its rectangle, at the same corner
- *                as the other shrinking ones.  A partition that grows takes any free
- *                rectangle.  It waits only for shrinking partitions, which wait for
- *                none, so a cycle of waits is impossible.
+ * place_freely   A partition that shrinks stays within its rectangle, at one of its four
+ *                corners.  All shrinking partitions use the same corner, for example top
+ *                left.  A partition that grows takes any free rectangle.  It waits only
+ *                for shrinking partitions, which wait for none, so a cycle of waits is
+ *                impossible.
  * place_columns  All partitions get new places from left to right in their present
  *                order, each in as few columns as possible.  Partitions of less than a
  *                column share columns.
@@ -26,7 +27,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Return the number of units that m's partition is to have. */
+/* Return the number of units that m's partition shall have after the move. */
 static uint32_t target_units(const struct hal_policy_move *moves,
 			     const struct plan_move *m)
 {
@@ -36,8 +37,8 @@ static uint32_t target_units(const struct hal_policy_move *moves,
 }
 
 /* Find a shape of `units` units that fits into from.  shape 0: keep the rows.  shape 1:
- * keep the columns.  Otherwise, or if that is impossible: the squarest shape.  Return
- * false if there is none. */
+ * keep the columns.  Any other value, or if that shape is impossible: use the squarest
+ * shape.  Return false if there is none. */
 static bool shape_within(const struct place_rect *from, uint32_t units, uint32_t shape,
 			 struct place_rect *out)
 {
@@ -80,7 +81,8 @@ static bool shrink(struct plan_move *m, uint32_t units, uint32_t shape, uint32_t
 	return true;
 }
 
-/* Undo the trial: release the first `placed` new places and hold all old ones again. */
+/* Undo a trial layout: release the new places of the first `placed` partitions and hold
+ * all old places again. */
 static void restore_grid(struct hal_device *dev, uint32_t placed)
 {
 	struct plan *plan = &dev->space.plan;

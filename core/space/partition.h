@@ -33,17 +33,19 @@ struct hal_partition {
 	/* Values for fields that a queue's descriptor leaves out; constant. */
 	struct hal_queue_desc queue_defaults;
 
-	/* The engine's, from here on.  A thread that changes the lists holds .dev->shape.
-	 */
+	/* Only the engine uses the fields from here on.  A thread that changes the lists
+	 * holds .dev->shape. */
 	struct list on_device;
 	struct list queues;
 	uint32_t queue_count, guest_count;
 	struct hal_bk_partition_desc desc;
-	/* The place it is moving to; .units is 0 if no resize is under way. */
+	/* The place to which the partition is moving; .units is 0 if no resize is under
+	 * way. */
 	struct hal_bk_partition_desc moving;
 	/* The limits after that resize; .sched.policy_view has the present ones. */
 	uint32_t floor_next, ceiling_next;
-	/* The application requested its rectangle; now, and after that resize. */
+	/* Whether the application requested the exact rectangle: the present one, and the
+	 * one after that resize. */
 	bool pinned, pinned_next;
 	bool policy_moves;            /* the policy or a plan began the resize */
 	uint64_t quota_before;        /* quota to restore if the resize fails */
@@ -54,7 +56,8 @@ struct hal_partition {
 	struct {
 		struct list runnable; /* on device.command.runnable */
 		struct list busy;     /* queues that are not empty */
-		/* In-flight commands, and their limit: 0 while it may not issue. */
+		/* In-flight commands, and their limit, which is 0 while the partition
+		 * must not issue commands. */
 		uint32_t inflight, inflight_max;
 	} command;
 
@@ -67,22 +70,25 @@ struct hal_partition {
 		union {
 			struct {
 				bool held; /* the policy picks none of its queues now */
-				bool deferred; /* ask for it after the other partitions */
+				bool deferred; /* call pick for this partition after the
+						  others */
 				bool watched;  /* picks go to .observe.decisions */
 			};
-			uint32_t unusual; /* all flags above; 0: none is set */
+			uint32_t unusual; /* the flags above; 0: none is set */
 		};
 		struct list waiting; /* queues passed to the policy, oldest first */
 		/* The same queues by key, if the policy uses keys. */
 		struct heap order[HAL_CLASSES];
-		/* It may have a queue that preempts others or is not of class NORMAL. */
+		/* Set if the partition may have a queue that preempts others or is not of
+		 * class NORMAL. */
 		bool classes;
 		uint32_t urgent; /* runnable queues for which others may be preempted */
 		/* Queues that are preempted for urgent ones, oldest first. */
 		struct list preempted;
-		struct hal_queue *sole;   /* runnable queue not passed to the policy */
-		struct hal_queue *leased; /* may issue .lease commands without a pick */
-		uint64_t bandwidth;       /* requested limit in bytes/s; constant */
+		struct hal_queue *sole; /* runnable queue not passed to the policy */
+		struct hal_queue
+			*leased; /* queue that may issue .lease commands without a pick */
+		uint64_t bandwidth; /* requested limit in bytes/s; constant */
 		/* At most limit_bytes per limit_window_ns; 0: no limit. */
 		uint64_t limit_bytes, limit_window_ns;
 		/* The latest run of consecutive commands of one program (beside.c). */
@@ -118,14 +124,16 @@ struct hal_partition {
 struct deferred {
 	struct list node; /* on hal_queue.deferred */
 	struct hal_device *dev;
-	const struct hal_partition *home; /* its queues may use it; NULL: any queue */
+	const struct hal_partition *home; /* only queues of this partition may use the
+					     object; NULL: any queue */
 	uint64_t at_ns;                   /* device time when it was destroyed */
 	void (*free)(struct deferred *d);
 };
 
 struct hal_buffer {
 	struct object obj;
-	/* The partition whose queues may use it; NULL once it is destroyed. */
+	/* The partition whose queues may use the buffer; NULL once the buffer is
+	 * destroyed. */
 	const struct hal_partition *user;
 	uint64_t bytes, charge; /* .charge counts towards the quota */
 	void *bk;
@@ -136,8 +144,8 @@ struct hal_buffer {
 	uint32_t flags;
 	/* .recolored is set while the buffer moves to other channels.  .copies counts
 	 * host copies under way.  To begin a move, set .recolored, then check .copies. To
-	 * begin a copy, increment .copies, then check .recolored.  So the two never
-	 * overlap. */
+	 * begin a copy, increment .copies, then check .recolored.  So a copy and a move
+	 * never overlap. */
 	atomic_bool recolored;
 	atomic_uint copies;
 	atomic_uint pins;        /* sequences that use it, plus one for its handle */
@@ -154,8 +162,8 @@ struct hal_kernel {
 	const _Atomic uint64_t *bound; /* prog->bound */
 	/* Number of arguments, or UINT32_MAX if they do not fit into a ring record. */
 	uint32_t inline_args;
-	uint32_t slots;   /* of such a record */
-	uint32_t flags;   /* cmd.flags of such a record, without HAL_CMD_* */
+	uint32_t slots;   /* ring slots of a launch record of this kernel */
+	uint32_t flags;   /* cmd.flags of that launch record, without HAL_CMD_* */
 	uint32_t program; /* number in the device's profile; 0: none */
 	struct hal_bk_kernel_info info;
 };

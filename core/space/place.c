@@ -106,7 +106,8 @@ bool place_common(const struct place_rect *a, const struct place_rect *b,
 
 /* ---- search bounds ---------------------------------------------------------------- */
 
-/* r was released: extend each hint to the positions of its shape that overlap r. */
+/* Extend each hint, after a release of r, to the positions of the hint's shape that
+ * overlap r. */
 static void hints_widen(struct place *p, const struct place_rect *r)
 {
 	for (int i = 0; i < PLACE_HINTS; i++) {

@@ -13,8 +13,8 @@
  * Each rectangle passed in must lie on the grid and contain at least one unit.  Functions
  * here neither lock nor set an error text.
  */
-#ifndef HAL_SPACE_PLACE_H
-#define HAL_SPACE_PLACE_H
+#ifndef CORE_ENGINE_PLACE_H
+#define CORE_ENGINE_PLACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,9 +76,9 @@ uint32_t place_owner(struct place *p, const struct place_rect *r,
 /* Find a free rectangle of exactly `units` units.  Prefer the shape closest to a square;
  * of two transposed shapes, the wider one.  Among positions of that shape, prefer the one
  * whose edges touch the most held units and grid border, then the first in row-major
- * order.  A search compares at most PLACE_COMPARED positions.  Units in `except` count as
- * free, as for place_owner. Return false and leave *out unchanged if there is none or
- * units is 0. */
+ * order.  A search compares at most PLACE_COMPARED positions.  The parameter except has
+ * the same meaning as for place_owner.  Return false and leave *out unchanged if no
+ * rectangle fits or units is 0. */
 bool place_find(struct place *p, uint32_t units, const struct place_rect *except,
 		struct place_rect *out);
 

@@ -33,7 +33,7 @@ static inline uint32_t is_held(const struct place *p, uint32_t row, uint32_t col
 	return col >= p->cols || (row_of(p, p->held, row)[col / 64] >> col % 64 & 1) != 0;
 }
 
-/* Encode row and column as one number that orders positions row by row. */
+/* Encode row and column as one number, so that sorted numbers are in row-major order. */
 static inline uint64_t position(uint32_t row, uint32_t col)
 {
 	return row * (UINT64_C(1) << 32) + col;

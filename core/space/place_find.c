@@ -177,7 +177,8 @@ static bool try_shape(struct place *p, uint32_t rows, uint32_t cols,
 			to = last_overlap(except);
 	}
 	found = find_shape(p, &s, r, (uint32_t)(from >> 32), (uint32_t)(to >> 32));
-	/* A shape that does not fit with except's units free does not fit without. */
+	/* If the shape does not fit with the units of except free, it does not fit with
+	 * them held. */
 	if (!found) {
 		h->from = position(p->rows, 0);
 		h->to = 0;

@@ -2,8 +2,9 @@
 /*
  * place_largest.c - find the largest free rectangle of the grid.
  *
- * For each top row, the search adds rows below it one by one.  It keeps the AND of their
- * free bits and looks for the longest run in it, 64 units at a time.
+ * For each top row, the search adds rows below it one by one.  For each added row it
+ * updates the AND of the rows' free bits and finds the longest run in that AND, 64 units
+ * at a time.
  */
 #include <string.h>
 
@@ -21,8 +22,8 @@ static uint64_t runs_of(uint64_t avail, uint32_t n)
 	return avail;
 }
 
-/* Find the longest run of set bits in words; the first of several.  Set *col to its first
- * bit and return its length; 0 if no run has `least` bits. */
+/* Find the longest run of set bits in words; of several equally long runs, the first.
+ * Set *col to its first bit and return its length; 0 if no run has `least` bits. */
 static uint32_t longest_run(const uint64_t *words, uint32_t n, uint32_t least,
 			    uint32_t *col)
 {

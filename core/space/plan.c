@@ -150,8 +150,8 @@ int plan_busy(const struct hal_device *dev)
 	return fail(EBUSY, "partitions of %s are being moved already", dev->name);
 }
 
-/* Partition `left` has left its old place: count it off for the partitions that wait for
- * it, and let them reserve its units. */
+/* Partition `left` has left its old place: decrement the wait count of the partitions
+ * that wait for it, and let those reserve the units of the old place. */
 static void release_waiters(struct hal_device *dev, const struct plan_move *left)
 {
 	struct plan *plan = &dev->space.plan;
@@ -166,8 +166,8 @@ static void release_waiters(struct hal_device *dev, const struct plan_move *left
 	reserve_targets(dev);
 }
 
-/* Continue the plan after part has moved or has failed to.  part need not belong to it.
- */
+/* Continue the plan after part has moved or failed to move.  part need not belong to the
+ * plan. */
 static void plan_moved(struct hal_partition *part, bool succeeded)
 {
 	struct hal_device *dev = part->dev;
@@ -202,7 +202,7 @@ static void plan_moved(struct hal_partition *part, bool succeeded)
 			continue;
 		if (m->part != NULL && m->part != part)
 			dropped[n++] = m->part;
-		m->part = NULL; /* it may be destroyed before the plan ends */
+		m->part = NULL; /* the partition may be destroyed before the plan ends */
 	}
 	for (i = 0; i < n; i++)
 		policy_changed(dropped[i], NULL);
@@ -227,7 +227,7 @@ int plan_carry_out(struct hal_device *dev)
 	}
 	if ((dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0)
 		for (uint32_t i = 0; i < plan->count; i++)
-			/* Issue nothing until it has moved. */
+			/* The partition must not issue commands until it has moved. */
 			plan->move[i].part->command.inflight_max = 0;
 	reserve_targets(dev);
 	return start_ready(dev);

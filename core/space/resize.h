@@ -10,7 +10,7 @@
  * .pinned as d requests.  units is the floor if d names none. */
 void resize_limits(struct hal_partition *part, const struct hal_partition_desc *d,
 		   uint32_t units);
-/* Set them to part's current limits. */
+/* Keep part's current limits (floor, ceiling, .pinned) for after the move. */
 void resize_keep_limits(struct hal_partition *part);
 /* Add p to its device: reserve its units and index.  p->desc and p->bk must be set. */
 void partition_enter(struct hal_partition *p);
@@ -33,7 +33,7 @@ int resize_move(struct hal_partition *part, const struct hal_bk_partition_desc *
 /* Handle the device's event that a partition has moved, or that the move has failed
  * (ev->status). */
 void resize_done(const struct hal_bk_event *ev);
-/* The device is lost: fail part's move, if one is under way. */
+/* Fail part's move, if one is under way, because the device is lost. */
 void resize_lost(struct hal_partition *part);
 
 #endif

@@ -47,7 +47,7 @@ static int begin_room(struct hal_device *dev, void *arg)
 	return err;
 }
 
-/* Wait for p, unless it has no timeline. */
+/* Wait until point p is reached; return at once if p has no timeline. */
 static void wait_for(const struct hal_point *p)
 {
 	if (p->timeline != NULL)
@@ -58,7 +58,8 @@ static int free_rectangle(struct hal_device *dev, struct room *r)
 {
 	int err = engine_call(dev, begin_room, r);
 
-	/* A plan of the policy is under way.  Wait for one, not for any that follow. */
+	/* A plan of the policy is under way.  Wait for this plan, but not for later
+	 * ones. */
 	if (err == -EBUSY && r->plan_over.timeline != NULL) {
 		wait_for(&r->plan_over);
 		err = engine_call(dev, begin_room, r);
