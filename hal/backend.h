@@ -3,7 +3,7 @@
  * backend.h - the interface between the core and the backend of a device.
  *
  * A backend describes what its device can do, and carries out what the core asks for.  It
- * decides nothing: no scheduling, no waiting for other queues, no retries.  It includes
+ * makes no decisions: it does not schedule, wait for other queues, or retry.  It includes
  * this header and hal.h, and nothing of core/.  docs/adding-a-backend.md builds one.
  *
  * Which thread calls which operation:
@@ -25,9 +25,9 @@
  * what those operations share with each other and with the engine's.  Different devices
  * are called concurrently.
  *
- * Errors:  return -errno after host->fail(errno, "what and why"), also from hot
- *          operations.  The exceptions are -EAGAIN of submit, -ENOENT of kernel_get and
- *          -ENOTSUP of event_fd, which need no text.
+ * Errors:  an operation, hot ones included, calls host->fail(errno, "what and why") and
+ *          returns -errno.  The exceptions are -EAGAIN of submit, -ENOENT of kernel_get
+ *          and -ENOTSUP of event_fd, which need no text.
  * Time:    device time in ns.
  * Handles: pointers that the backend returns through void **; never NULL.
  * Out of tree: a .so that exports hal_backend_entry (HAL_BACKEND_SYMBOL).
@@ -91,7 +91,7 @@ struct hal_bk_colors {
 };
 
 /* Map from granule number (physical address / .granule_bytes) to channel.  With .table
- * the channel is table[granule].  Without, bit i of the channel is the parity of
+ * the channel is table[granule].  Without .table, bit i of the channel is the parity of
  * granule & mask[i], for i < .mask_count.  If .q is not 0, the bits above these are the
  * sum of weight[j] * digit j of (granule >> shift) in base q, modulo q. */
 struct hal_bk_color_map {
@@ -244,7 +244,7 @@ struct hal_bk_event {
 	uint32_t kind; /* enum hal_bk_event_kind */
 	int32_t status;
 	uint64_t cookie;
-	/* Interval of device time; both equal: none.
+	/* Interval of device time; if both are equal, there is no interval.
 	 * DONE: when the command ran.  If it was killed: when it had run.  If FOLD or
 	 * SAVE stopped it: when it ran since it was last resumed.
 	 * QUIET of FOLD, SAVE: when the queue's oldest command ran until it was stopped
@@ -275,8 +275,9 @@ struct hal_bk_counter {
 /* ---- cold operations -------------------------------------------------------------- */
 
 /* hal_backend.beside: operations that may take long.  The threads that need them call
- * them directly, concurrently with each other and with the engine.  Without a flag the
- * engine makes the call, and every tenant of the device waits for it. */
+ * them directly, concurrently with each other and with the engine.  If the flag of an
+ * operation is not set, the engine calls the operation, and every tenant of the device
+ * waits until it returns. */
 /* program_load, kernel_get; program_unload stays the engine's and must be short */
 #define HAL_BK_BESIDE_PROGRAM (UINT64_C(1) << 0)
 #define HAL_BK_BESIDE_COPY    (UINT64_C(1) << 1) /* mem_write, mem_read, mem_clear */
@@ -293,8 +294,8 @@ static inline uint64_t hal_bk_twins(uint64_t n, uint64_t own, uint64_t further)
 	return n / all * f + (n % all * f + all - 1) / all;
 }
 
-/* An operation that may be NULL says what that means; any other NULL entry makes the core
- * return -ENOTSUP for it. */
+/* The comment of an operation says what NULL means, if anything special.  For any other
+ * NULL entry the core returns -ENOTSUP. */
 struct hal_bk_cold {
 	/* Describe the devices present in out[0..max) and return their number, or -ENODEV
 	 * after host->fail with the reason.  Leave no device open.  max may be smaller
@@ -313,14 +314,15 @@ struct hal_bk_cold {
 
 	int (*partition_create)(void *dev, const struct hal_bk_partition_desc *desc,
 				void **part);
-	/* Its queues and buffers have been destroyed, its programs unbound. */
+	/* Destroy a partition.  Its queues and buffers have been destroyed, its programs
+	 * unbound. */
 	int (*partition_destroy)(void *dev, void *part);
 
 	/* Make an in-order queue on the partition's units: a hardware queue or a share of
 	 * one.  priority as in hal_queue_desc, a hint for hardware with priorities. */
 	int (*queue_create)(void *dev, void *part, int32_t priority, void **queue);
-	/* Destroy a queue without commands in flight.  Drop what the device has kept of
-	 * it since a FOLD or SAVE, without an event. */
+	/* Destroy a queue without commands in flight.  Drop commands that the device
+	 * keeps for it since a FOLD or SAVE, without an event. */
 	int (*queue_destroy)(void *dev, void *queue);
 
 	/* Allocate memory that the partition's commands can reach.  colors: channels, all
@@ -390,9 +392,10 @@ struct hal_bk_cold {
 
 	/* HAL_CAP_BIMODAL: switch the partition's bimodal memory, that of its programs
 	 * included, to its second placement (wide 1) or back (wide 0), at the same device
-	 * addresses.  The device has no command of the partition, kept ones included.
-	 * Both placements hold what mem_write wrote and programs' constants.  What
-	 * commands wrote is only in the placement that they used. */
+	 * addresses.  During the call the device has no command of the partition, not
+	 * even one kept by FOLD or SAVE.  Both placements hold what mem_write wrote and
+	 * programs' constants.  What commands wrote is only in the placement that they
+	 * used. */
 	int (*partition_widen)(void *dev, void *part, uint32_t wide);
 
 	/* HAL_CAP_EVICT: release the memory of a buffer for other use.  Keep its handle
@@ -400,9 +403,9 @@ struct hal_bk_cold {
 	 * is not mapped and was allocated without flags.  The core has read its contents.
 	 * Until mem_in the only other operation on it is mem_free. */
 	int (*mem_out)(void *dev, void *mem);
-	/* Give an evicted buffer memory again, at its address.  colors as in mem_alloc,
-	 * the same as then.  The core writes its contents next; the memory must not show
-	 * what other buffers held.  -ENOSPC: no memory; the buffer stays evicted. */
+	/* Give an evicted buffer memory again, at its address.  colors are the same as in
+	 * the call of mem_alloc.  The core writes its contents next; the memory must not
+	 * show what other buffers held.  -ENOSPC: no memory; the buffer stays evicted. */
 	int (*mem_in)(void *dev, void *mem, const struct hal_bk_colors *colors);
 
 	/* Fill a new buffer with zeros, so that it does not show what other tenants left
@@ -418,9 +421,9 @@ struct hal_bk_hot {
 	/* Accept a command.  -EAGAIN: the device's queue is full; the engine tries again
 	 * after an event, so an event must be due.  Any other error fails the command.
 	 * If doorbell is set, submit may only record the command.  The commands of a
-	 * queue take effect in order.  When one ends with -EIO, end all commands behind
-	 * it in its queue with -ECANCELED and without effect; the core submits no more to
-	 * that queue. */
+	 * queue take effect in order.  When a command ends with -EIO, end all later
+	 * commands of its queue with -ECANCELED and without effect; the core submits no
+	 * more to that queue. */
 	int (*submit)(void *dev, void *queue, const struct hal_bk_cmd *cmd);
 	/* Write up to max events to ev and return their number.
 	 * Real clock: check for events and return; until_ns is 0.  A simulated device
@@ -466,8 +469,9 @@ struct hal_bk_hot {
 	 * the command. */
 	void (*doorbell)(void *dev);
 	/* HAL_CAP_LIMIT: let a partition move at most bytes of memory traffic in each
-	 * window; 0: no limit.  -EINVAL: fewer than info.limit_bytes, a window of 0 or
-	 * above info.limit_window_ns, or more than its memory can carry. */
+	 * window; 0: no limit.  -EINVAL: bytes is below info.limit_bytes, window_ns is 0
+	 * or above info.limit_window_ns, or the limit exceeds the bandwidth of the
+	 * partition's memory. */
 	int (*limit)(void *dev, void *part, uint64_t bytes, uint64_t window_ns);
 };
 
@@ -489,9 +493,10 @@ struct hal_backend {
 	struct hal_bk_hot hot;
 };
 
-/* The one symbol of a plugin.  A backend in the tree has hal_backend_NAME of this type.
- * host stays valid for the life of the process; so must the returned table and what it
- * points to.  NULL after host->fail: the backend is refused. */
+/* Type of hal_backend_entry, the one symbol that a plug-in exports.  A backend in the
+ * tree has hal_backend_NAME of this type. host stays valid for the life of the process;
+ * so must the returned table and what it points to.  To refuse to load, call host->fail
+ * and return NULL. */
 typedef const struct hal_backend *(*hal_backend_entry_fn)(const struct hal_host *host);
 
 #ifdef __cplusplus

@@ -136,9 +136,11 @@ enum hal_policy_why {
 	HAL_POLICY_FAILED,    /* the queue failed; its work is dropped */
 	HAL_POLICY_REPLACED,  /* another policy is installed */
 	HAL_POLICY_OVERRULED, /* the engine serves it instead of the policy's choice */
-	/* its inherited class, priority or deadline changed: it is enqueued again */
+	/* the queue's inherited class, priority or deadline changed: it is enqueued
+	 * again */
 	HAL_POLICY_INHERITS,
-	/* its next command uses a buffer that is moving: it is enqueued again later */
+	/* the queue's next command uses a buffer that is moving: it is enqueued again
+	 * later */
 	HAL_POLICY_HELD,
 };
 
@@ -167,9 +169,9 @@ struct hal_policy_move {
 	uint32_t reserved;
 };
 
-/* Services of the engine.  A policy may call them from inside any of its functions; pass
- * .device as the first argument.  Each returns 0 or -errno unless stated otherwise, and
- * hal_last_error has the text.  The struct stays valid until destroy. */
+/* Services of the engine.  A policy may call them from inside any of its functions, with
+ * .device as the first argument.  Each returns 0 or -errno unless stated otherwise; after
+ * -errno, hal_last_error has the text.  The struct stays valid until destroy. */
 struct hal_policy_host {
 	uint32_t size;
 	uint32_t reserved;
@@ -177,8 +179,8 @@ struct hal_policy_host {
 	/* Call .alarm at device time at_ns, at the earliest 1 ns from now.  A new alarm
 	 * replaces the pending one. */
 	void (*alarm)(void *device, uint64_t at_ns);
-	/* Suspend queue by mode (enum hal_suspend_mode), as hal_queue_suspend does.
-	 * The stop begins after the policy's function has returned and ends in .changed.
+	/* Suspend queue by mode (enum hal_suspend_mode), as hal_queue_suspend does.  The
+	 * stop begins after the policy's function has returned; .changed reports its end.
 	 * -EBUSY: the queue is suspended or being suspended; a queue of higher class or
 	 * priority waits for it; or it was stopped for too long and must complete a
 	 * command first.  -EPERM: KILL, but its command was killed [policy] kills times.
@@ -187,13 +189,14 @@ struct hal_policy_host {
 	int (*stop)(void *device, struct hal_policy_queue *queue, uint32_t mode);
 	/* Resume a queue that this policy stopped; -EINVAL for any other. */
 	int (*start)(void *device, struct hal_policy_queue *queue);
-	/* Give part that many units; the engine chooses the place.  Ends in .changed.
-	 * -EINVAL, counted as a fault: below the floor or above the ceiling. */
+	/* Resize part to `units` units; the engine chooses the place.  .changed reports
+	 * the end. -EINVAL, counted as a fault: units is below the floor or above the
+	 * ceiling. */
 	int (*resize)(void *device, struct hal_policy_partition *part, uint32_t units);
 	/* Let part move at most bytes of memory traffic in each window; 0 bytes: no limit
-	 * beyond the partition's own.  In force on return.  -ENOTSUP: no HAL_CAP_LIMIT.
-	 * -EINVAL, counted as a fault: fewer bytes than info->limit_bytes, or a window of
-	 * 0 or above info->limit_window_ns. */
+	 * beyond the partition's own.  The limit is in force on return.  -ENOTSUP: the
+	 * device lacks HAL_CAP_LIMIT. -EINVAL, counted as a fault: fewer bytes than
+	 * info->limit_bytes, or a window of 0 or above info->limit_window_ns. */
 	int (*limit)(void *device, struct hal_policy_partition *part, uint64_t bytes,
 		     uint64_t window_ns);
 	/* Convert a bandwidth in bytes per second into bytes (returned) per window
@@ -201,14 +204,14 @@ struct hal_policy_host {
 	 * still at least 16 grains of info->limit_bytes, else the longest window.
 	 * Returns 0 if the bandwidth is below the device's smallest limit. */
 	uint64_t (*window)(void *device, uint64_t bandwidth, uint64_t *window_ns);
-	/* Resize several partitions as one plan.  Places are found for all before any
-	 * moves, else none moves.  A partition that grows waits for those that give up
-	 * the units, and no other partition can take these meanwhile.  Ends in .changed,
-	 * once for each partition that moved.  -ENOSPC: no places for all of them.
-	 * -EAGAIN: they would wait for each other; shrink all of them first.  -EBUSY: a
-	 * plan is under way, or one of them is moving.  If the device refuses a move
-	 * midway, those still waiting stay as they are, and .changed reports them, too.
-	 */
+	/* Resize several partitions as one plan.  The engine first finds places for all
+	 * of them; if it cannot, no partition moves.  A partition that grows waits for
+	 * those that give up the units, and no other partition can take these meanwhile.
+	 * The engine calls .changed once for each partition that moved.  -ENOSPC: no
+	 * places for all of them. -EAGAIN: they would wait for each other; shrink all of
+	 * them first. -EBUSY: a plan is under way, or one of them is moving.  If the
+	 * device refuses a move midway, those still waiting stay as they are, and
+	 * .changed reports them, too. */
 	int (*move)(void *device, const struct hal_policy_move *moves, uint32_t count);
 	/* HAL_POLICY_EXPECTS: return the expected run time in ns of the queue's next
 	 * command on that many units, or HAL_POLICY_NEVER if unknown.  Interpolates
@@ -217,19 +220,20 @@ struct hal_policy_host {
 			   uint32_t units);
 	/* Return by how many thousandths a request of program takes longer while requests
 	 * of other run on the rest of the device.  Both are numbers as in head.program.
-	 * Uses the profile, measured on halves of the device, and with HAL_POLICY_EXPECTS
-	 * what ran since.  HAL_POLICY_NEVER: unknown.  *sure_permille (may be NULL):
-	 * confidence in thousandths; 1000: measured at least eight times, or seen often.
-	 */
+	 * The value comes from the profile, measured on halves of the device, and with
+	 * HAL_POLICY_EXPECTS also from commands that ran since.  HAL_POLICY_NEVER:
+	 * unknown.  *sure_permille (may be NULL): confidence in thousandths; 1000:
+	 * measured at least eight times, or seen often. */
 	uint64_t (*beside)(void *device, uint32_t program, uint32_t other,
 			   uint32_t *sure_permille);
-	/* Return the number of submissions of queue that are not fully submitted to the
-	 * device, that of its next command included, within its next HAL_POLICY_BEHIND
-	 * ring slots.  *last_ns: deadline of the last one, or HAL_POLICY_NEVER. */
+	/* Return the number of submissions in the next HAL_POLICY_BEHIND ring slots of
+	 * queue that are not fully submitted to the device.  The submission of the next
+	 * command is included.  *last_ns: deadline of the last one, or
+	 * HAL_POLICY_NEVER. */
 	uint32_t (*waiting)(void *device, const struct hal_policy_queue *queue,
 			    uint64_t *last_ns);
-	/* Call pick for part again, because an event of another partition matters to it.
-	 * Does nothing inside pick. */
+	/* Call pick for part again.  Use this when an event of another partition affects
+	 * the choice for part.  A call from inside pick is ignored. */
 	void (*ask)(void *device, struct hal_policy_partition *part);
 	/* Description of the device.  .memory_free is the value from hal_open. */
 	const struct hal_device_info *info;
@@ -244,7 +248,8 @@ struct hal_policy_order {
 	uint32_t reserved;
 	/* If pick returns NULL: device time at which to call it again.  Any event of the
 	 * partition calls it earlier.  HAL_POLICY_NEVER is a fault if the device is idle.
-	 * For events of other partitions use .ask. */
+	 * Events of other partitions do not call it earlier; use .ask of hal_policy_host.
+	 */
 	uint64_t until_ns;
 };
 
@@ -259,8 +264,8 @@ struct hal_policy_order {
 /* Keep own[] of queues and partitions when the policy is installed again with other
  * options, instead of clearing them. */
 #define HAL_POLICY_KEEPS 8u
-/* Starving is intended: a queue is still served after timeout_ms, but this does not count
- * towards giving up the policy. */
+/* The policy starves queues on purpose.  A queue is still served after timeout_ms, but
+ * the engine does not give up the policy for that. */
 #define HAL_POLICY_STARVES 16u
 /* The policy keeps queues within budget_permille.  Without this flag the engine refuses
  * queues that have a budget. */
@@ -280,16 +285,18 @@ struct hal_policy {
 	/* Each function may be NULL, but key or pick is required.  A policy with key must
 	 * not have enqueue, dequeue or pick. */
 
-	/* Make the state for one device.  Called by hal_open and hal_device_set_policy.
-	 * *device stays valid until destroy.  cfg is for use with host.  -errno after
-	 * host->fail: the policy is not installed. */
+	/* Create the policy's state for one device.  Called by hal_open and
+	 * hal_device_set_policy. *device stays valid until destroy.  cfg is an argument
+	 * for host->option_int and host->option_str.  To refuse, call host->fail and
+	 * return -errno: the policy is not installed. */
 	int (*create)(const struct hal_host *host, const struct hal_bk_config *cfg,
 		      const struct hal_policy_host *device, void **state);
 	/* Free the state.  detach has been called for all queues. */
 	void (*destroy)(void *state);
-	/* Admit a queue.  -errno after host->fail: hal_queue_create fails.  If the policy
-	 * is installed while queues exist, a queue that it does not admit stays: it is
-	 * enqueued like the others, but never detached. */
+	/* Admit a queue.  To refuse it, call host->fail and return -errno:
+	 * hal_queue_create then fails.  If the policy is installed while queues exist, a
+	 * queue that it does not admit stays: it is enqueued like the others, but never
+	 * detached. */
 	int (*attach)(void *state, struct hal_policy_partition *part,
 		      struct hal_policy_queue *queue);
 	/* Release a queue.  Called once for each admitted queue, even after the engine
@@ -309,29 +316,32 @@ struct hal_policy {
 	uint64_t (*key)(void *state, struct hal_policy_partition *part,
 			struct hal_policy_queue *queue, uint64_t now_ns);
 	/* Optional, with key: confirm that queue, which has the lowest key, is served
-	 * now. Return 0, or anything up to key, to serve it.  Return a higher number to
-	 * make that its key; the engine then asks for the queue with the lowest key. */
+	 * now. Return 0, or any number up to key, to serve it.  A higher number becomes
+	 * its new key; the engine then calls turn for the queue that has the lowest
+	 * key. */
 	uint64_t (*turn)(void *state, struct hal_policy_partition *part,
 			 struct hal_policy_queue *queue, uint64_t key, uint64_t now_ns);
-	/* Remove one queue of part from the policy's lists and return it.  Return NULL to
-	 * serve none now, with order->until_ns. */
+	/* Remove one queue of part from the policy's lists and return it.  To serve none
+	 * now, return NULL, with the time of the next call in order->until_ns. */
 	struct hal_policy_queue *(*pick)(void *state, struct hal_policy_partition *part,
 					 uint64_t now_ns, struct hal_policy_order *order);
 	/* Note that a command of queue ended, was stopped inside, or was refused by the
 	 * device.  Costs one call for each command. */
 	void (*ended)(void *state, struct hal_policy_partition *part,
 		      struct hal_policy_queue *queue, const struct hal_policy_end *end);
-	/* queue not NULL: a requested stop took effect, could not be carried out, or was
-	 * taken over by the application.  In the last two cases start returns -EINVAL.
-	 * queue NULL: part moved, or a move of it was dropped; see part->units. */
+	/* Report a change.  queue not NULL: a requested stop took effect, could not be
+	 * carried out, or was taken over by the application.  In the last two cases start
+	 * returns -EINVAL. queue NULL: part moved, or a move of it was dropped; see
+	 * part->units. */
 	void (*changed)(void *state, struct hal_policy_partition *part,
 			struct hal_policy_queue *queue);
 	/* The time set by host->alarm has come. */
 	void (*alarm)(void *state, uint64_t now_ns);
 };
 
-/* The one symbol of a plugin.  The returned table must stay valid for the life of the
- * process.  NULL after host->fail: the plugin is refused. */
+/* Type of hal_policy_entry, the one symbol that a plug-in exports.  The returned table
+ * must stay valid for the life of the process.  To refuse to load, call host->fail and
+ * return NULL. */
 typedef const struct hal_policy *(*hal_policy_entry_fn)(const struct hal_host *host);
 
 #ifdef __cplusplus
