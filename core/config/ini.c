@@ -208,7 +208,8 @@ static int stream_load(struct config *cfg, FILE *file, const char *name)
 	cfg->file_count++;
 	bad_line = ini_parse_stream(read_line, &r, read_pair, &r);
 	if (r.err == 0 && bad_line != 0)
-		r.err = fail(EINVAL, "%s:%d: neither [section] nor key = value", name,
+		r.err = fail(EINVAL,
+			     "%s:%d: the line is neither [section] nor key = value", name,
 			     bad_line);
 	(void)fclose(r.file);
 	return r.err == 0 ? name_add(cfg, name) : r.err;

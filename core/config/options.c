@@ -64,20 +64,23 @@ const struct hal_option_def partition_options[] = {
 	{"units", HAL_OPTION_INT, 0, UINT32_MAX, NULL, "0",
 	 "number of compute units, placed anywhere"},
 	{"ceiling", HAL_OPTION_INT, 0, UINT32_MAX, NULL, "0",
-	 "units to which a policy may let it grow; 0: its size is fixed"},
+	 "most units to which a policy may grow the partition; 0: fixed size"},
 	{"host", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "partition on whose units it runs, as a guest; empty: it has its own units"},
+	 "name of the host partition, if this partition is a guest on its units; empty: "
+	 "not a guest"},
 	{"memory", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0",
-	 "bytes of device memory reserved for it (quota); 0: it uses free memory"},
+	 "bytes of device memory reserved for the partition (quota); 0: it uses free "
+	 "memory"},
 	{"memory_limit", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0",
-	 "limit of the bytes of its buffers, on the device and in host memory "
-	 "together; 0: the same as memory"},
+	 "limit of the bytes of the partition's buffers, on the device and in host "
+	 "memory together; 0: the same as memory"},
 	{"colors", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "memory channels that it owns: a list like 0,2-3 or a mask like 0xd"},
+	 "memory channels that the partition owns: a list like 0,2-3 or a mask like 0xd"},
 	{"bimodal", HAL_OPTION_BOOL, 0, 0, NULL, "no",
-	 "buffers marked bimodal use more channels while it is alone"},
+	 "buffers marked bimodal use more channels while no other partition has work"},
 	{"bandwidth", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0",
-	 "limit of the bytes that it moves per second of device time; 0: no limit"},
+	 "limit of the bytes that the partition moves per second of device time; 0: no "
+	 "limit"},
 	{"isolation", HAL_OPTION_ENUM, 0, 0, "none|advisory|enforced", "none",
 	 "weakest isolation of compute units that is accepted"},
 	/* Defaults for the partition's queues. */
@@ -100,8 +103,8 @@ const struct hal_option_def layer_options[] = {
 	 "check every call between core and backend, in both directions, and report "
 	 "leaks"},
 	{"report", HAL_OPTION_STRING, 0, 0, NULL, "",
-	 "validate: append a line to this file for each error found (%p: process id, "
-	 "%n: device number)"},
+	 "with validate: append a line to this file for each error found (%p: process "
+	 "id, %n: device number)"},
 	{"fault", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "fail every N-th call of an operation: OPERATION:N:ERRNO, several separated "
 	 "by commas"},

@@ -34,11 +34,12 @@ const struct hal_option_def policy_options[] = {
 	 "longest wait of a runnable queue, in ms of device time, before the policy "
 	 "is overruled; 0: no limit"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "best|drain|fold|save|kill|never", "best",
-	 "how best-effort work is preempted for latency-critical work; best: chosen "
-	 "each time"},
+	 "suspend mode by which best-effort work is preempted for latency-critical "
+	 "work; best: the cheapest mode each time"},
 	{"preempt_for", HAL_OPTION_ENUM, 0, 0, "class|deadline|priority", "class",
-	 "class: best effort for latency-critical work; deadline: also less urgent work "
-	 "for a deadline; priority: also lower priority for higher"},
+	 "what is preempted; class: best effort for latency-critical work; deadline: "
+	 "also less urgent work for a deadline; priority: also lower priority for "
+	 "higher"},
 	{"preempt_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
 	 "preemption: assumed run time of a command, in us, until its queue has "
 	 "completed one"},
@@ -46,8 +47,8 @@ const struct hal_option_def policy_options[] = {
 	 "a queue inherits the class, priority and deadline of queues that wait for "
 	 "its points"},
 	{"kills", HAL_OPTION_INT, 1, 1000000, NULL, "10",
-	 "kills of one command after which it runs to its end; kills before its "
-	 "start count from the second on"},
+	 "how many times one command may be killed; then it runs to its end; kills "
+	 "before its start count from the second on"},
 };
 const uint32_t policy_option_count = ARRAY_LENGTH(policy_options);
 
