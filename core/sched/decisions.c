@@ -92,7 +92,7 @@ static void turn_text(const struct decision *d, char *text, size_t size)
 		add(text, size, "is next: the policy chose it");
 	else
 		add(text, size,
-		    "is next: it became runnable first (the policy is not followed)");
+		    "is next: it became runnable first; the policy's choice is not used");
 	add(text, size, "; runnable queues: %" PRIu64, d->n[1]);
 	if (d->n[3] != HAL_CLASS_NORMAL && d->n[3] < ARRAY_LENGTH(classes))
 		add(text, size, "; class %s", classes[d->n[3]]);
