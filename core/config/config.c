@@ -114,7 +114,7 @@ static bool is_set(const char *name)
 	return name != NULL && name[0] != '\0';
 }
 
-/* Return whether name asks to read no file: neither this one nor any before it. */
+/* Return whether name is /dev/null: then neither this file nor any before it is read. */
 static bool is_none(const char *name)
 {
 	return is_set(name) && strcmp(name, "/dev/null") == 0;

@@ -72,8 +72,8 @@ struct evictable {
 	struct list cold, slot;
 	uint64_t mark;    /* USED or WANTED of a search (mark_used) */
 	uint8_t *bytes;   /* contents in host memory; NULL if HERE */
-	bool out;         /* direction of the copy: to the host */
-	bool unevictable; /* the device failed to evict it: it stays there */
+	bool out;         /* the copy is to the host, not back to the device */
+	bool unevictable; /* the device failed to evict the buffer, which stays there */
 	bool destroyed;   /* destroyed during a copy, which ends with freeing it */
 	bool pinned;      /* it is moving to other channels */
 	struct message message;

@@ -14,22 +14,25 @@
 #include "space/partition.h"
 
 enum decision_kind {
-	/* Which queue is next.  Recorded for a queue: */
+	/* Why the recorded queue is served next: */
 	DECIDED_KEY,    /* chosen by its key */
 	DECIDED_POLICY, /* chosen by the policy's pick */
-	DECIDED_OLDEST, /* became runnable first; the policy is not followed */
+	DECIDED_OLDEST, /* became runnable first; the policy's choice is not used */
 	/* All other decisions: */
-	DECIDED_HOLD,      /* of a partition; n: end time, runnable queues */
-	DECIDED_OVERRULED, /* of a queue; text: reason */
-	DECIDED_FAULT,     /* text: reason */
-	DECIDED_FALLBACK,  /* text: reason */
-	DECIDED_STOP,      /* of a queue, by the policy; n: mode, error */
-	DECIDED_START,     /* of a queue, by the policy; n: error */
-	DECIDED_PREEMPT,   /* of a queue; n: mode, urgent queue, wait, loss, slack */
-	DECIDED_RESUME,    /* of a preempted queue */
-	DECIDED_UNITS,     /* of a partition; n: old units, new units, error */
-	DECIDED_LIMIT,     /* of a partition; n: bytes, window, error */
-	DECIDED_INSTALL,   /* text: name of the policy */
+	/* The policy chose no queue of a partition; n: end time, runnable queues. */
+	DECIDED_HOLD,
+	DECIDED_OVERRULED, /* a queue is served against the policy; text: reason */
+	DECIDED_FAULT,     /* the policy made a fault; text: reason */
+	DECIDED_FALLBACK,  /* the policy is no longer asked; text: reason */
+	DECIDED_STOP,      /* the policy requested to stop a queue; n: mode, error */
+	DECIDED_START,     /* the policy requested to resume a queue; n: error */
+	/* A queue is preempted; n: mode, urgent queue, wait, loss, slack. */
+	DECIDED_PREEMPT,
+	DECIDED_RESUME, /* a preempted queue resumes */
+	/* The policy requested to resize a partition; n: old units, new units, error. */
+	DECIDED_UNITS,
+	DECIDED_LIMIT,   /* the policy requested a limit; n: bytes, window, error */
+	DECIDED_INSTALL, /* a policy is installed; text: its name */
 };
 
 #define DECISION_NUMBERS 6u

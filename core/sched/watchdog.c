@@ -99,7 +99,7 @@ void watchdog_check_stops(struct hal_device *dev)
 	policy_for_each_queue(dev, end_long_stop);
 }
 
-/* ---- wrong choices ----------------------------------------------------------------- */
+/* ---- wrong choices of the policy --------------------------------------------------- */
 
 /* Hold part until at_ns, because the policy chose no queue of it.  Limit the hold so that
  * the queue that waits longest is served within [policy] timeout_ms. */
@@ -148,15 +148,15 @@ static COLD struct hal_queue *stalled(struct hal_partition *part)
 {
 	struct hal_device *dev = part->dev;
 
-	/* The policy may be waiting for something that is sure to happen.  Either a
-	 * partition will find space on the device, or the device will complete a suspend
-	 * or resize. */
+	/* The policy may be waiting for an event that is sure to come: space on the
+	 * device for a blocked partition, or the end of a suspend or resize. */
 	if (!list_empty(&dev->command.blocked) || dev->command.pending > 0) {
 		dev->work |= WORK_HELD;
 		hold_partition(part, HAL_POLICY_NEVER);
 		return NULL;
 	}
-	/* It may also be waiting for other partitions, so ask for those first. */
+	/* The policy may also be waiting for other partitions, so call pick for those
+	 * first. */
 	if (!part->sched.deferred && !list_empty(&dev->command.runnable)) {
 		part->sched.deferred = true;
 		partition_runnable(part);

@@ -34,12 +34,12 @@ void watchdog_check_stops(struct hal_device *dev);
 struct hal_queue *watchdog_overrule(struct hal_partition *part, counter *kind,
 				    const char *reason) COLD;
 
-/* Handle a policy that chooses no queue of part until until_ns.  Return NULL if it may:
- * part is held.  Else return the queue to serve instead. */
+/* Handle a policy that chooses no queue of part until until_ns.  If that is allowed, hold
+ * part and return NULL.  Otherwise return the queue to serve instead. */
 struct hal_queue *watchdog_no_choice(struct hal_partition *part, uint64_t until_ns);
 
-/* End the hold of part: the policy may choose a queue of it again, or none is
- * runnable. */
+/* End the hold of part, because the policy may choose a queue of part again or because
+ * part has no runnable queue. */
 void watchdog_unhold(struct hal_partition *part);
 
 /* Reset the fault counts for a new policy. */

@@ -26,15 +26,15 @@ struct known;
 struct hal_partition {
 	struct object obj;
 	struct hal_device *dev;
-	struct hal_partition *host; /* itself, unless it is a guest */
+	struct hal_partition *host; /* the partition itself, unless it is a guest */
 	void *bk;
 	char name[32];
 	counter sequences;
 	/* Values for fields that a queue's descriptor leaves out; constant. */
 	struct hal_queue_desc queue_defaults;
 
-	/* Only the engine uses the fields from here on.  A thread that changes the lists
-	 * holds .dev->shape. */
+	/* Only the engine changes the fields from here on, unless a comment says
+	 * otherwise.  A thread that changes the lists holds .dev->shape. */
 	struct list on_device;
 	struct list queues;
 	uint32_t queue_count, guest_count;
@@ -49,7 +49,7 @@ struct hal_partition {
 	bool pinned, pinned_next;
 	bool policy_moves;            /* the policy or a plan began the resize */
 	uint64_t quota_before;        /* quota to restore if the resize fails */
-	uint64_t moved_ns;            /* device time when it last moved */
+	uint64_t moved_ns;            /* device time of the last move */
 	struct hal_timeline *control; /* counts completed resizes */
 	uint64_t resize_count;
 
@@ -69,7 +69,8 @@ struct hal_partition {
 		uint32_t enqueued;
 		union {
 			struct {
-				bool held; /* the policy picks none of its queues now */
+				bool held; /* the policy picks no queue of the partition
+					      now */
 				bool deferred; /* call pick for this partition after the
 						  others */
 				bool watched;  /* picks go to .observe.decisions */
@@ -95,18 +96,21 @@ struct hal_partition {
 		struct stretch {
 			uint32_t program;
 			uint64_t since_ns, until_ns;
-			uint64_t recent_ns; /* average run time of about the last 8 */
+			uint64_t recent_ns; /* average run time of about the last 8
+					       commands */
 		} stretch;
 	} sched;
 
 	struct {
-		bool own_colors; /* it requested its channels, and owns them alone */
+		bool own_colors; /* the partition requested its channels and owns them
+				    alone */
 		bool bimodal;    /* HAL_PARTITION_BIMODAL */
 		counter quota;   /* bytes; 0: none */
-		counter used; /* bytes charged by its buffers and programs; any thread */
+		counter used;    /* bytes charged by the partition's buffers and programs;
+				    any thread */
 		counter buffer_count; /* buffers that are not freed yet */
 		struct evict *evict;  /* NULL: buffers are never evicted; constant */
-		/* Switches of its bimodal memory; odd: it has the wide placement. */
+		/* Switches of the bimodal memory; odd: the placement is wide. */
 		counter switches;
 		bool ends_wanted;   /* queues wait for memory; wake them when a command
 				       completes or memory is freed (bimodal_look) */
@@ -116,7 +120,7 @@ struct hal_partition {
 
 	struct {
 		struct busy ran;
-		struct account past; /* sums of its destroyed queues */
+		struct account past; /* sums over destroyed queues of the partition */
 	} observe;
 };
 
@@ -140,7 +144,7 @@ struct hal_buffer {
 	struct hal_partition *part;
 	struct hal_device *dev;
 	void *address;
-	uint32_t maps; /* the engine's */
+	uint32_t maps; /* number of maps; only the engine uses it */
 	uint32_t flags;
 	/* .recolored is set while the buffer moves to other channels.  .copies counts
 	 * host copies under way.  To begin a move, set .recolored, then check .copies. To
@@ -148,8 +152,8 @@ struct hal_buffer {
 	 * never overlap. */
 	atomic_bool recolored;
 	atomic_uint copies;
-	atomic_uint pins;        /* sequences that use it, plus one for its handle */
-	struct evictable *evict; /* NULL: it cannot be evicted; constant */
+	atomic_uint pins; /* sequences that use the buffer, plus one for its handle */
+	struct evictable *evict; /* NULL: the buffer cannot be evicted; constant */
 	struct deferred deferred;
 };
 
@@ -171,17 +175,19 @@ struct hal_kernel {
 struct hal_program {
 	struct object obj;
 	struct hal_device *dev;
-	struct list on_device; /* the engine's */
+	struct list on_device; /* only the engine uses it */
 	void *bk;
-	char name[32]; /* for traces; the engine's */
+	char name[32]; /* for traces; only the engine uses it */
 	void *image;
 	bool loaded; /* the backend has it, even if its kernels could not be listed */
 	uint32_t kernel_count;
 	struct hal_kernel **kernels;
 	atomic_uint pins; /* sequences that use its kernels, plus one for its handle */
 	struct deferred deferred;
-	uint64_t *bound_bytes;    /* per partition, charged to its quota; the engine's */
-	_Atomic uint64_t bound[]; /* bitmap of the partition indices it is bound to */
+	uint64_t *bound_bytes;    /* charged to the quota, by partition index; only the
+				     engine uses it */
+	_Atomic uint64_t bound[]; /* bitmap: indices of the partitions to which the
+				     program is bound */
 };
 
 /* Return how many partition indices the device has, guests included. */
