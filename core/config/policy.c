@@ -37,9 +37,8 @@ const struct hal_option_def policy_options[] = {
 	 "suspend mode by which best-effort work is preempted for latency-critical "
 	 "work; best: the cheapest mode each time"},
 	{"preempt_for", HAL_OPTION_ENUM, 0, 0, "class|deadline|priority", "class",
-	 "what is preempted; class: best effort for latency-critical work; deadline: "
-	 "also less urgent work for a deadline; priority: also lower priority for "
-	 "higher"},
+	 "class: latency-critical work preempts best effort; deadline: work with a "
+	 "deadline also preempts less urgent work; priority: also higher preempts lower"},
 	{"preempt_unknown_us", HAL_OPTION_INT, 1, 10000000, NULL, "1000",
 	 "preemption: assumed run time of a command, in us, until its queue has "
 	 "completed one"},
