@@ -36,10 +36,10 @@ enum hal_policy_bound {
 /*
  * Return which resource limits a command (enum hal_policy_bound).
  *
- * @command: a queue's head.  The policy needs HAL_POLICY_EXPECTS, else the result is
- *           HAL_POLICY_BY_UNKNOWN for most commands.
- * @memory_rate: bytes per ns at and above which a command is bound by memory; 0 if the
- *               device's bandwidth is not known.  With 0 only command->kind decides.
+ * command: a queue's head.  The policy needs HAL_POLICY_EXPECTS, else the result is
+ *          HAL_POLICY_BY_UNKNOWN for most commands.
+ * memory_rate: bytes per ns at and above which a command is bound by memory; 0 if the
+ *              device's bandwidth is not known.  With 0 only command->kind decides.
  *
  * A command of kind HAL_POLICY_MEMORY is always bound by memory.
  */
@@ -62,7 +62,7 @@ static inline uint64_t hal_policy_bound(const struct hal_policy_command *command
 /*
  * Return whether the queue's next command is high-priority work.
  *
- * @priority: the lowest priority that counts as high, for queues of HAL_CLASS_NORMAL.
+ * priority: the lowest priority that counts as high, for queues of HAL_CLASS_NORMAL.
  *
  * HAL_CLASS_LATENCY is always high and HAL_CLASS_BEST_EFFORT never, whatever the
  * priority.
@@ -110,7 +110,7 @@ static inline void hal_policy_list_add(struct hal_policy_list *list,
 	list->last = queue;
 }
 
-/* Remove queue, which must be in this list, from any place of it. */
+/* Remove queue, which may be anywhere in this list. */
 static inline void hal_policy_list_take(struct hal_policy_list *list,
 					struct hal_policy_queue *queue)
 {
@@ -211,7 +211,7 @@ hal_policy_heap_meld_all(struct hal_policy_queue *first)
 	return heap;
 }
 
-/* Add queue, which must be in no list or heap, by its own[HAL_POLICY_KEY]. */
+/* Add queue, which must be in no list or heap, with the key in own[HAL_POLICY_KEY]. */
 static inline void hal_policy_heap_add(struct hal_policy_queue **heap,
 				       struct hal_policy_queue *queue)
 {
@@ -220,7 +220,7 @@ static inline void hal_policy_heap_add(struct hal_policy_queue **heap,
 	*heap = hal_policy_heap_meld(*heap, queue);
 }
 
-/* Remove queue, which must be in this heap, from any place of it. */
+/* Remove queue, which may be anywhere in this heap. */
 static inline void hal_policy_heap_take(struct hal_policy_queue **heap,
 					struct hal_policy_queue *queue)
 {
@@ -259,10 +259,10 @@ struct hal_policy_shared {
 	 * how many it can use; the call computes .units. */
 	uint32_t least, most, units;
 	uint32_t rationed; /* set by the policy for hal_policy_ration: 0 or 1 */
-	uint64_t held;     /* limit in force, bytes per second; 0: none */
+	uint64_t held;     /* limit in force, bytes per second; 0: no limit */
 };
 
-/* Index into own[]. */
+/* Index into own[]: address of the shared state. */
 enum { HAL_POLICY_SHARED };
 
 /*
@@ -277,9 +277,9 @@ static inline void *hal_policy_shared(const uint64_t *own)
 /*
  * Give queue the shared state of its partition; call it from attach.
  *
- * @all: the policy's list of shared states; a new one becomes its first element.
- * @bytes: size of the shared state, at least sizeof(struct hal_policy_shared).  A new one
- *         is filled with zeros.
+ * all: the policy's list of shared states; a new one becomes its first element.
+ * bytes: size of the shared state, at least sizeof(struct hal_policy_shared).  A new one
+ *        is filled with zeros.
  *
  * Return 0, or -ENOMEM after host->fail; then attach must return that error.
  */
@@ -351,10 +351,10 @@ static inline uint32_t hal_policy_ceiling(const struct hal_policy_host *device,
 /*
  * Increase s->units by up to `more` units taken from *room; for hal_policy_spread_in.
  *
- * @limit: do not go beyond this number of units, nor beyond the partition's ceiling.
- * @column: units of a grid column.  The result is rounded down to whole columns, because
- *          the units of a partition form a rectangle.
- * @room: units that are still free; reduced by the units taken.
+ * limit: do not go beyond this number of units, nor beyond the partition's ceiling.
+ * column: units of a grid column.  The result is rounded down to whole columns, because
+ *         the units of a partition form a rectangle.
+ * room: units that are still free; reduced by the units taken.
  *
  * Never decrease s->units.
  */
@@ -460,8 +460,8 @@ static inline int hal_policy_spread(const struct hal_policy_host *device,
 /*
  * Limit the memory bandwidth of the partition of s.
  *
- * @bandwidth: bytes per second, rounded to what the device supports and raised to its
- *             smallest limit; 0 removes the limit.
+ * bandwidth: bytes per second, rounded to what the device supports and raised to its
+ *            smallest limit; 0 removes the limit.
  *
  * Do nothing if that limit is in force already.  If the device refuses, s->held stays as
  * it was.  Remove the limit in detach of the partition's last queue, before
@@ -514,14 +514,14 @@ static inline void hal_policy_ration(const struct hal_policy_host *device,
 /*
  * Return the fewest units that are enough for the command at the head of queue.
  *
- * @units: units to begin with.
- * @best_ns: expected run time of the command on that many units.
- * @percent: by how much longer than best_ns the command may run.
+ * units: units to begin with.
+ * best_ns: expected run time of the command on that many units.
+ * percent: by how much longer than best_ns the command may run.
  *
  * Halve the number of units, rounded down to whole columns of the grid, while the command
  * is expected to run at most that much longer and the partition's floor allows it.
- * Return a number for which no run time is known yet at once, so that the policy tries
- * it.  The policy needs HAL_POLICY_EXPECTS.
+ * If the run time on some number of units is not known yet, return that number, so that
+ * the policy tries it.  The policy needs HAL_POLICY_EXPECTS.
  */
 static inline uint32_t hal_policy_enough(const struct hal_policy_host *device,
 					 const struct hal_policy_partition *part,
@@ -546,7 +546,7 @@ static inline uint32_t hal_policy_enough(const struct hal_policy_host *device,
 
 /* ---- programs that run concurrently --------------------------------------------------- */
 
-/* The number of programs that a crowd tells apart. */
+/* The number of programs that a crowd counts separately. */
 enum { HAL_POLICY_CROWD = 8 };
 
 /*
@@ -555,7 +555,7 @@ enum { HAL_POLICY_CROWD = 8 };
  */
 struct hal_policy_crowd {
 	uint64_t program[HAL_POLICY_CROWD]; /* as head.program */
-	uint64_t count[HAL_POLICY_CROWD];   /* commands of it; 0: the slot is free */
+	uint64_t count[HAL_POLICY_CROWD];   /* its commands; 0: the slot is free */
 	uint64_t named;                     /* the sum of .count */
 	/* Commands whose program is unknown, or for which no slot was free. */
 	uint64_t others;
@@ -564,7 +564,7 @@ struct hal_policy_crowd {
 /*
  * Add `count` commands of a program.
  *
- * @program: head.program of the commands; 0 if it is not known.
+ * program: head.program of the commands; 0 if it is not known.
  *
  * Return the value to pass as program to hal_policy_crowd_take: the program, or 0 if the
  * commands were counted in .others.

@@ -5,8 +5,9 @@
  * Promise: each partition that has queues is one part.  When its first command becomes
  * runnable, the partition is resized to the device's units / fgpu_parts, within its floor
  * and ceiling and in whole columns of a grid, and it keeps that size.  Creating the first
- * queue of a partition fails if no part is left, if its floor is larger than a part, or
- * if it has memory channels in common with another part (unless fgpu_colors = any).
+ * queue of a partition fails in three cases: no part is left, the partition's floor is
+ * larger than a part, or the partition has memory channels in common with another part
+ * (allowed with fgpu_colors = any).
  * Queues: all alike; within a partition they are served in order of arrival.
  * Options: fgpu_parts, fgpu_colors.
  *
@@ -41,8 +42,8 @@ struct fgpu {
 	uint32_t parts;          /* option fgpu_parts */
 	uint32_t units_per_part; /* the device's units / parts */
 	bool own_channels;       /* parts may not have memory channels in common */
-	/* resize_parts is to be called: a partition was added, or earlier moves were
-	 * under way at the last call. */
+	/* Call resize_parts again: a partition was added, or the last call failed because
+	 * earlier moves were under way. */
 	bool resize_due;
 };
 
@@ -81,7 +82,8 @@ static void resize_parts(struct fgpu *f)
 	f->resize_due = hal_policy_spread(f->device, f->all) == -EBUSY;
 }
 
-/* Return 0 if part can become one of the parts, else -errno after host->fail. */
+/* Check that partition part can become one of the fixed parts.  Return 0, or -errno after
+ * reporting the reason with host->fail. */
 static int check_part_available(const struct fgpu *f,
 				const struct hal_policy_partition *part)
 {

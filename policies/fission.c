@@ -23,8 +23,9 @@
  *
  * Good for deadlines that no fixed split can meet, because the tenants need more of the
  * device at different times.  Bad for best effort, if deadlines would be met with fewer
- * units than expected (a fixed split leaves it its part).  Bad for work that does not
- * become faster with more units: it gets more and more units and is late all the same.
+ * units than expected (under a fixed split best effort keeps its units).  Bad for work
+ * that does not become faster with more units: it gets more and more units and is late
+ * all the same.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -36,7 +37,7 @@
 
 struct shared {
 	struct hal_policy_shared common;
-	uint64_t deadline_ns; /* the earliest of its heads; orders the partitions */
+	uint64_t deadline_ns; /* earliest of the partition's heads; sort key */
 };
 
 struct fission {
@@ -99,13 +100,13 @@ static void detach(void *state, struct hal_policy_partition *part,
  * partition has now. */
 struct backlog {
 	double head_ns;     /* the rest of the head's submission */
-	double all_ns;      /* that and all submissions waiting behind it */
-	double expected_ns; /* the head itself; 0: not known */
+	double all_ns;      /* head_ns, plus all submissions waiting behind that one */
+	double expected_ns; /* run time of the head alone; 0: not known */
 	double head_left;   /* time to the deadline of the head's submission */
 	double all_left;    /* time to the deadline of the last waiting submission */
 };
 
-/* Return the time from now to a deadline, 0 if it has passed. */
+/* Return the time from now to a deadline, 0 if the deadline has passed. */
 static double time_left(uint64_t deadline_ns, uint64_t now_ns)
 {
 	return deadline_ns > now_ns ? (double)(deadline_ns - now_ns) : 0;
@@ -226,7 +227,8 @@ static void distribute_units(struct fission *f, uint64_t now_ns)
 
 /* ---- order of queues: by deadline ----------------------------------------------------- */
 
-/* A queue that becomes runnable can only raise the need of its partition. */
+/* Return the deadline of queue as its key.  Raise the partition's need to that of queue,
+ * which has become runnable, and redistribute units if the need is not met. */
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {
@@ -246,8 +248,7 @@ static uint64_t key(void *state, struct hal_policy_partition *part,
 	return queue->head.deadline_ns;
 }
 
-/* The queue to be served next decides what its
- * partition needs. */
+/* Set the partition's need to that of queue, which the engine is about to serve. */
 static uint64_t turn(void *state, struct hal_policy_partition *part,
 		     struct hal_policy_queue *queue, uint64_t old_key, uint64_t now_ns)
 {

@@ -34,11 +34,11 @@ struct shared {
 	struct hal_policy_shared common;
 	struct hal_policy_list list[HAL_POLICY_RANKS];
 	uint64_t running;      /* in-flight commands of the partition */
-	bool resize_requested; /* for the queue that is first */
+	bool resize_requested; /* a resize was requested for the next command */
 };
 
-/* Further indices into own[] of a queue: its in-flight commands, and the list that it is
- * in. */
+/* Further indices into own[] of a queue: the number of its in-flight commands, and the
+ * rank of the list that holds the queue. */
 enum { RUNNING = HAL_POLICY_SHARED + 1, RANK };
 
 struct krisp {
@@ -124,7 +124,8 @@ static uint32_t units_needed(const struct krisp *krisp,
 	if (best_ns == HAL_POLICY_NEVER)
 		return all;
 	units = hal_policy_enough(h, part, queue, units, best_ns, krisp->percent);
-	/* Fewer than now are not enough, and the units it has now may be too few. */
+	/* Fewer units than the partition has now are too slow.  Whether its current units
+	 * are fast enough is not known: measure on all units. */
 	return units == part->units && all_unknown ? all : units;
 }
 
@@ -137,8 +138,8 @@ static struct hal_policy_queue *first_queue(const struct shared *s)
 	return NULL;
 }
 
-/* Request that the partition gets up to that many units.  Return whether its number of
- * units is about to change. */
+/* Request up to `units` units for the partition.  Return whether its number of units is
+ * about to change. */
 static bool request_units(const struct krisp *krisp, struct shared *s, uint32_t units)
 {
 	/* A partition without work keeps only its floor. */
@@ -165,7 +166,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	if (queue->running < queue->own[RUNNING])
-		/* Picked, but put back because the device had no room. */
+		/* The device did not accept a command that pick has counted. */
 		set_running(s, queue, queue->running);
 	queue->own[RANK] = hal_policy_rank(queue);
 	hal_policy_list_add(&s->list[queue->own[RANK]], queue);
@@ -209,8 +210,8 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 		return NULL;
 	units = units_needed(krisp, part, queue);
 	if (units != part->units && !s->resize_requested) {
-		/* Resize after the partition's in-flight commands; each completion causes
-		 * another pick. */
+		/* Resize only after the partition's in-flight commands have completed.
+		 * Each completion causes another pick. */
 		if (s->running > 0)
 			return NULL;
 		s->resize_requested = true;

@@ -29,7 +29,7 @@
 #include <hal/policy.h>
 
 /* A key below LATE is the latest device time at which the submission can start and meet
- * its deadline.  Keys from LATE on are of late work and of work without a deadline. */
+ * its deadline.  Late work and work without a deadline have keys of LATE and above. */
 #define LATE (UINT64_C(1) << 63)
 
 /* Indices into own[] of a partition: the device time at which its in-flight commands are
@@ -84,8 +84,8 @@ static uint64_t turn(void *state, struct hal_policy_partition *part,
 
 	if (part->running != 0 && part->own[BUSY_UNTIL] > now_ns)
 		start_ns = part->own[BUSY_UNTIL];
-	/* BUSY_UNTIL is a sum of expectations, and so of their errors: bound it by what
-	 * the in-flight commands can take. */
+	/* BUSY_UNTIL adds up the errors of expected run times.  Bound it by the number of
+	 * in-flight commands times the last expected run time. */
 	if (start_ns > start_max_ns)
 		start_ns = start_max_ns;
 	if (latest_ns < LATE &&

@@ -36,8 +36,8 @@
 
 #include "common.h"
 
-/* Upper bound of the urgency, which is run time left divided by time left.  Late work has
- * this urgency. */
+/* Upper bound of the urgency, which is the remaining run time divided by the time to the
+ * deadline.  Late work has this urgency. */
 #define URGENCY_MAX 16
 /* A limit above this fraction of a partition's demand slows the partition and frees
  * hardly any bandwidth, so it is not set. */
@@ -54,7 +54,8 @@ struct shared {
 	double class_score;
 	uint64_t rest_ns, deadline_ns;
 	/* Computed at the end of a window.  weight: score x demand, the basis of its
-	 * share; 0: it has no work.  unlimited: it needs no limit in the next window. */
+	 * share; 0: the partition has no work.  unlimited: the partition needs no limit
+	 * in the next window. */
 	double weight;
 	bool has_work, unlimited;
 };
@@ -68,7 +69,7 @@ struct moca {
 	double critical_score; /* option moca_weight */
 	double capacity;       /* bytes per ns to share; 0: no limits can be set */
 	bool contended; /* demand exceeded capacity at the end of the last window */
-	bool alarm_set; /* for the end of this window */
+	bool alarm_set; /* an alarm is set for the end of this window */
 };
 
 static const struct hal_option_def options[] = {
@@ -105,7 +106,8 @@ static int create(const struct hal_host *host, const struct hal_bk_config *cfg,
 
 /* ---- score of a partition ------------------------------------------------------------- */
 
-/* Return the score of a head: class_score, plus run time left / time left. */
+/* Return the score of a head: class_score, plus the remaining run time divided by the
+ * time to the deadline. */
 static double head_score(double class_score, uint64_t rest_ns, uint64_t deadline_ns,
 			 uint64_t now_ns)
 {
@@ -159,12 +161,12 @@ static struct shared *first_of(const struct moca *m)
 	return (struct shared *)m->all;
 }
 
-/* Compute demand and weight of the partition from the window that ends now.  While it
- * uses nearly all of its limit, its rate says nothing about its demand: keep the old
+/* Compute demand and weight of the partition from the window that ends now.  While the
+ * partition uses nearly all of its limit, its rate does not show its demand: keep the old
  * demand then. */
 static void update_demand(struct shared *s, uint64_t now_ns)
 {
-	double limit = (double)s->common.held * 1e-9; /* bytes per ns; 0: none */
+	double limit = (double)s->common.held * 1e-9; /* bytes per ns; 0: no limit */
 
 	if (s->peak > 0 && (s->peak > s->demand || s->peak < 0.9 * limit || limit == 0))
 		s->demand = s->peak;
@@ -181,9 +183,9 @@ static void update_demand(struct shared *s, uint64_t now_ns)
  * A partition whose share covers nearly all of its demand runs without a limit, and the
  * remaining capacity is divided again among the others.
  *
- * @demand_exact: demands were measured while limits were in force, so that no other
- *                partition slowed the measured one.  Only then give the part of a share
- *                that exceeds a demand to the other partitions.
+ * demand_exact: demands were measured while limits were in force, so that no other
+ *               partition slowed the measured one.  Only then give the part of a share
+ *               that exceeds a demand to the other partitions.
  */
 static void set_limits(struct moca *m, bool demand_exact)
 {
@@ -298,7 +300,8 @@ static void ended(void *state, struct hal_policy_partition *part,
 	rate = (double)end->bytes / (double)end->ran_ns;
 	if (rate > s->peak)
 		s->peak = rate;
-	/* The heads of other queues are considered when they become runnable. */
+	/* This queue has no most urgent head any more.  The heads of other queues are
+	 * considered when they become runnable. */
 	if (s->urgent == queue && queue->running == 0)
 		s->urgent = NULL;
 }

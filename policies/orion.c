@@ -7,9 +7,9 @@
  * (1) the best-effort commands in flight are not expected to run longer than
  * orion_permille of a high-priority request, (2) no high-priority work is in its own
  * partition, and (3) it does not disturb the high-priority work in other partitions.
- * Where the slowdown of the programs beside each other is known, (3) means that the
- * slowdown is at most orion_beside_permille.  Else it means that one of the two commands
- * is known to be bound by compute and the other by memory.
+ * If the slowdown that the two programs cause each other is known, (3) means that this
+ * slowdown is at most orion_beside_permille.  Otherwise (3) means that one of the two
+ * commands is known to be bound by compute and the other by memory.
  * Queues: high-priority ones are those of the latency class, and those of the normal
  * class with at least orion_priority.  All others are best effort and can starve.
  * Options: orion_priority, orion_permille, orion_beside_permille, orion_memory_mbs,
@@ -48,15 +48,15 @@ enum kind {
 /*
  * Further indices into own[] of a queue.
  * KIND: kind of its newest head.
- * COUNTED: its commands that are counted.  These are its in-flight commands and, for a
- *          high-priority queue, its runnable head, so that the queue does not appear idle
- *          between two commands.
- * COUNTED_AS: how they are counted: kind + PROGRAM x program, where program is the value
- *             that hal_policy_crowd_add returned.
+ * COUNTED: how many of its commands are counted: its in-flight commands and, for a
+ *          high-priority queue, its runnable head.  The head is counted so that the
+ *          queue does not appear idle between two commands.
+ * COUNTED_AS: what these commands are counted as: kind + PROGRAM x program, where
+ *             program is the value that hal_policy_crowd_add returned.
  */
 enum { KIND = HAL_POLICY_SHARED + 1, COUNTED, COUNTED_AS, PROGRAM = 16 };
 
-/* Queues of a list that are examined for one that may start. */
+/* Limit of the queues in a list that are examined to find one that may start. */
 enum { EXAMINED_MAX = 8 };
 
 struct shared {
@@ -79,8 +79,8 @@ struct orion {
 				* 0: not known */
 	uint64_t count[KINDS]; /* counted commands of all partitions */
 	struct hal_policy_crowd crowd; /* counted high-priority commands by program */
-	/* Expected run time of the best-effort commands that were started since none was
-	 * in flight. */
+	/* Sum of the expected run times of the best-effort commands that were started
+	 * since the last time that none was in flight. */
 	uint64_t best_effort_ns;
 	/* Expected run time of the last high-priority submission; 0: none so far. */
 	uint64_t request_ns;
@@ -152,7 +152,7 @@ static void set_counted(struct orion *o, struct hal_policy_queue *queue, uint64_
 	queue->own[COUNTED_AS] = as;
 }
 
-/* Have pick called again for every held partition: the counts have changed. */
+/* Ask the engine to pick again for every held partition: the counts have changed. */
 static void retry_held_partitions(struct orion *o)
 {
 	while (o->held != NULL) {
@@ -164,7 +164,7 @@ static void retry_held_partitions(struct orion *o)
 	}
 }
 
-/* Count one command of queue less. */
+/* Subtract one command of queue from the counts. */
 static void uncount_one(struct orion *o, struct hal_policy_queue *queue)
 {
 	if (queue->own[COUNTED] > 0)
@@ -218,7 +218,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	(void)part;
 	if (s == NULL)
 		return;
-	/* A command was picked, but put back because the device had no room. */
+	/* The device did not accept a command that pick has counted. */
 	if (queue->own[COUNTED] > queue->running)
 		uncount_one(o, queue);
 	if (hal_policy_above(queue, o->priority)) {
@@ -276,8 +276,8 @@ static bool may_start(const struct orion *o, const struct shared *s,
  * Return the queue to serve next, NULL if none may start: a high-priority queue if there
  * is one, else the best-effort queue that has been runnable longest.
  *
- * While the program of no high-priority command is known, the first queue of a list
- * decides for the whole list, because the decision depends on the kind alone.
+ * If no counted high-priority command has a known program, the decision depends on the
+ * kind alone.  Then the first queue of a list decides for the whole list.
  */
 static struct hal_policy_queue *first_to_start(const struct orion *o,
 					       const struct shared *s)

@@ -7,21 +7,22 @@
  * of class latency are served before all others.  The rule below applies to each of the
  * two groups separately.
  *
- * Option: prema_unknown_us, the assumed run time of commands that are not known yet.
+ * Option: prema_unknown_us, the assumed run time of commands whose run time
+ * is not known yet.
  *
  * Rule: a queue has 1, 3 or 9 tokens for a priority below 0, of 0, or above 0.  Class
  * best effort has 1 and class latency has 9.  The queue gains the same number of tokens
- * again each time it has waited for its own length.  The level is the highest power of
- * three that any queue's tokens reach.  Of the queues that reach the level, the shortest
- * is served.
+ * again each time it has waited for its own expected run time.  The level is the highest
+ * power of three that any queue's tokens reach.  Of the queues that reach the level, the
+ * shortest is served.
  *
  * Follows PREMA (Choi, Rhu: A predictive multi-task scheduling algorithm for preemptible
  * neural processing units, HPCA 2020).  Differences:
  *   - The paper's highest level is 9.  Here the level has no upper limit; otherwise a
  *     flood of short commands with 9 tokens would starve a longer one.
  *   - The paper hands out tokens periodically.  Here tokens are computed at each pick.
- *   - The paper models lengths of an array.  Here lengths are the expected run times,
- *     rounded up to powers of two.
+ *   - The paper computes lengths from a model of the array.  Here lengths are the
+ * expected run times, rounded up to powers of two.
  *   - Waiting time counts from when the command became runnable.
  *   - This policy stops no running command.
  *

@@ -10,7 +10,7 @@
  * window.
  *
  * Options: quota_window_us (length of a window), quota_permille (share for weight 1),
- * quota_unknown_us (assumed run time of commands that are not known yet).
+ * quota_unknown_us (assumed run time of commands whose run time is not known yet).
  *
  * Follows the limits of KubeShare (Yeh, Chen, Chou 2020) and Gemini (Chen, Lin, Chou,
  * Chou 2021).  Time is charged when a command completes.  Time in excess of the share is
@@ -83,7 +83,7 @@ static void advance_window(const struct quota *quota, struct hal_policy_queue *q
 	if (queue->own[WINDOW] == 0)
 		passed = 0;
 	else if (window < queue->own[WINDOW])
-		passed = 1; /* own[WINDOW] is of another window length (old options) */
+		passed = 1; /* own[WINDOW] counts windows of an old quota_window_us */
 	queue->own[WINDOW] = window;
 	if (passed == 0)
 		return;
@@ -93,7 +93,7 @@ static void advance_window(const struct quota *quota, struct hal_policy_queue *q
 		queue->own[USED] -= passed * budget_ns;
 }
 
-/* Return the device time at which the queue may be served. */
+/* Return the device time from which the queue may be served. */
 static uint64_t key(void *state, struct hal_policy_partition *part,
 		    struct hal_policy_queue *queue, uint64_t now_ns)
 {

@@ -34,9 +34,9 @@
 #include "common.h"
 
 enum class { REAL_TIME, BEST_EFFORT, CLASSES };
-/* Indices into hal_policy_queue.own: the class of the newest command, and the number of
- * real-time commands that the device has.  own[HAL_POLICY_SHARED] points to struct
- * shared. */
+/* Indices into hal_policy_queue.own: the class of the queue's newest command, and the
+ * number of the queue's real-time commands that the device has.  own[HAL_POLICY_SHARED]
+ * points to struct shared. */
 enum { CLASS = HAL_POLICY_SHARED + 1, RUNNING };
 
 /* The device has at most 64 commands of a partition (hal.partition_inflight), so at most
@@ -138,7 +138,7 @@ static void restart_killed(const struct reef *reef, struct shared *s)
 
 	if (s->running > 0 || s->list[REAL_TIME].first != NULL)
 		return;
-	/* start fails for a queue that the application has resumed already. */
+	/* Ignore errors: start fails for a queue that the application has resumed. */
 	while (s->killed.count > 0)
 		(void)h->start(h->device, s->killed.at[--s->killed.count]);
 }
@@ -182,7 +182,7 @@ static void ended(void *state, struct hal_policy_partition *part,
 	if (queue->own[RUNNING] > 0)
 		set_running(s, queue, queue->own[RUNNING] - 1);
 	/* The next best-effort command on the device may be replayable although the one
-	 * that ended was not: try to kill again. */
+	 * that completed was not: try to kill again. */
 	if (s->running > 0 || s->list[REAL_TIME].first != NULL)
 		kill_best_effort(state, s);
 	else
@@ -202,7 +202,8 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	if (queue->running < queue->own[RUNNING])
-		set_running(s, queue, queue->running); /* the device did not accept it */
+		set_running(s, queue,
+			    queue->running); /* the device did not accept a command */
 	queue->own[CLASS] = c;
 	hal_policy_list_add(&s->list[c], queue);
 	if (c == REAL_TIME)

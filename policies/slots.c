@@ -11,19 +11,20 @@
  *   - With a deadline: due when half of the slack is gone, but at most slots_age_us after
  *     submission.  Slack is the deadline less the expected run time and one load.
  *   - Without a deadline: due slots_age_us after the command became runnable.
- * While a command wants the loaded configuration, it stays for at least slots_stay load
- * times, even if other commands are past their due time.  Under overload all queues are
- * late.  While no command wants it, a command without a deadline waits for at most
- * slots_hold load times.  A command with a deadline still waits until its due time,
- * because more commands for either configuration may arrive.
+ * While a command wants the loaded configuration, that configuration stays for at least
+ * slots_stay load times, even if other commands are past their due time.  Under overload
+ * all queues are late.  While no command wants it, a command without a deadline waits for
+ * at most slots_hold load times.  A command with a deadline still waits until its due
+ * time, because more commands for either configuration may arrive.
  *
  * Options: slots_load_us, slots_hold, slots_stay, slots_age_us, and slots_unknown_us (the
- * assumed run time of commands that are not known yet).  The policy follows no published
- * system.  With one configuration, or if loading takes no time, it is policy edf with an
- * age limit.
+ * assumed run time of commands whose run time is not known yet).  The policy follows no
+ * published system.  With one configuration, or if loading takes no time, it is policy
+ * edf with an age limit.
  *
  * The engine gives a command of another configuration to the device as soon as the last
- * command of the old one has been submitted.  The load begins when that one completes.
+ * command of the old one has been submitted.  The load begins when that last command
+ * completes.
  *
  * Good where loading is slow and there are several programs: fewer loads at the same rate
  * of missed deadlines.  Bad for latency: a command may use up half of its slack.  Each
@@ -43,7 +44,8 @@ enum { PLACE = HAL_POLICY_SHARED + 1, DUE = HAL_POLICY_KEY };
 
 /* A group has the runnable queues that need one configuration.  Each class has two heaps
  * there: queues with a deadline, and queues without one (can_be_held).  Group 0 has the
- * queues that need no configuration, and those of configurations that found no group. */
+ * queues that need no configuration, and those whose configuration found no free group.
+ */
 enum { HEAPS = 2 * HAL_POLICY_RANKS, GROUPS = 64 };
 
 struct shared {
@@ -62,7 +64,7 @@ struct slots {
 	const struct hal_policy_host *device;
 	uint64_t load_ns, hold_ns, stay_ns, age_ns, unknown_ns;
 	uint32_t loaded;   /* configuration of the command submitted to the device last */
-	uint64_t stays_ns; /* until then it is not replaced while a queue wants it */
+	uint64_t stays_ns; /* device time until which .loaded stays if it is wanted */
 };
 
 static const struct hal_option_def options[] = {
@@ -120,8 +122,8 @@ static void detach(void *state, struct hal_policy_partition *part,
 
 /* ---- due times --------------------------------------------------------------------- */
 
-/* Return whether queue has neither class latency nor a deadline: slots_hold applies. */
-
+/* Return whether the option slots_hold applies to queue, because it has neither class
+ * latency nor a deadline. */
 static bool can_be_held(const struct hal_policy_queue *queue)
 {
 	return hal_policy_rank(queue) != 0 && queue->head.deadline_ns == HAL_POLICY_NEVER;
@@ -146,7 +148,7 @@ static uint64_t due_time(const struct slots *slots, const struct hal_policy_queu
 		return head->submit_ns;
 	if (can_be_held(queue))
 		return hal_bk_after(head->submit_ns, wait_ns);
-	if (head->deadline_ns < head->submit_ns) /* inherited from a waiter */
+	if (head->deadline_ns < head->submit_ns) /* deadline inherited from a waiter */
 		return head->deadline_ns;
 	needs_ns = head->rest_ns != HAL_POLICY_NEVER ? head->rest_ns : slots->unknown_ns;
 	needs_ns = hal_bk_after(needs_ns, slots->load_ns);
@@ -155,8 +157,8 @@ static uint64_t due_time(const struct slots *slots, const struct hal_policy_queu
 	return hal_bk_after(head->submit_ns, slack_ns < wait_ns ? slack_ns : wait_ns);
 }
 
-/* Return the group of configuration number that has runnable queues or, if empty, any
- * unused group.  Return 0 if there is none. */
+/* Return the group with runnable queues of configuration `number` or, if the flag empty
+ * is set, any unused group.  Return 0 if no such group exists. */
 static uint64_t group_of(const struct shared *s, uint32_t number, bool empty)
 {
 	for (uint64_t i = 1; number != 0 && i < GROUPS && i <= s->used + empty; i++)
@@ -225,9 +227,10 @@ static bool served_before(const struct hal_policy_queue *a,
 	return hal_policy_heap_before(a, b);
 }
 
-/* Return the queue that must get its load first, and set *until_ns to the time of that.
- * Consider only queues that need a load.  wanted: a queue wants the loaded configuration.
- * Several that are due now: prefer the higher class, then the earlier due time. */
+/* Return the queue whose configuration must be loaded first, and set *until_ns to the
+ * time of that load.  Consider only queues whose configuration is not loaded.  Of several
+ * that are due now, prefer the higher class, then the earlier due time.  wanted: work for
+ * the loaded configuration is left. */
 static struct hal_policy_queue *first_due(const struct slots *slots,
 					  const struct shared *s, bool wanted,
 					  uint64_t now_ns, uint64_t *until_ns)
@@ -259,7 +262,7 @@ static struct hal_policy_queue *first_due(const struct slots *slots,
 
 /* Return whether work for the loaded configuration is left in any partition: a runnable
  * queue, further submissions of the queue served last, or commands that the device has
- * not begun (it has more than one per unit). */
+ * not begun (a partition has more commands on the device than units). */
 static bool loaded_is_wanted(const struct slots *slots)
 {
 	uint64_t ns;
@@ -302,8 +305,8 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	return queue;
 }
 
-/* Ask again for all partitions with runnable queues: their decision may depend on the
- * command that has ended. */
+/* Ask the engine to pick again for all partitions with runnable queues: the choice may
+ * depend on the command that has completed. */
 static void ended(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue, const struct hal_policy_end *end)
 {

@@ -8,10 +8,11 @@
  * hal_queue_create fails with -ENOSPC if none is free.
  *
  * A command that fits in a slot starts only if it is expected to complete before the slot
- * ends.  A command that is longer than a slot, or not known yet, starts as the first one
- * of its slot and in the slot's first half.  It may overrun into slots of other queues.
- * For each slot it overran, its queue later leaves out one own slot.  Otherwise a queue
- * with long commands could take a slot of another queue in each frame.
+ * ends.  A command that is longer than a slot, or whose run time is not known yet,
+ * starts as the first one of its slot and in the slot's first half.  It may overrun into
+ * slots of other queues.  For each slot it overran, its queue later leaves out one own
+ * slot.  Otherwise a queue with long commands could take a slot of another queue in each
+ * frame.
  *
  * Options: static_slots, static_slot_us.
  *
@@ -83,7 +84,8 @@ static int attach(void *state, struct hal_policy_partition *part,
 		queue->own[SLOT] = i;
 		return 0;
 	}
-	/* A queue that existed before the policy was set stays, in the last slot. */
+	/* A queue that existed before the policy was set remains despite this error.  It
+	 * shares the last slot. */
 	queue->own[SLOT] = slots->count - 1;
 	return slots->host->fail(ENOSPC,
 				 "static: all %u slots of partition %u are taken; raise "
@@ -115,7 +117,8 @@ static bool may_start_at(const struct slots *slots,
 
 	if (expected <= slots->slot_ns && elapsed_ns <= slots->slot_ns - expected)
 		return true;
-	/* A command that is longer than a slot or not known starts first and early. */
+	/* A command that is longer than a slot, or whose run time is not known, starts as
+	 * the first of its slot and in the slot's first half. */
 	return expected > slots->slot_ns && elapsed_ns <= slots->slot_ns / 2 &&
 	       part->own[STARTED] != number + 1;
 }

@@ -13,10 +13,11 @@
  * Follows TGS (Wu, Zhang, Bai, Liu, Jin: Transparent GPU sharing in container clouds for
  * deep learning workloads, NSDI 2023), with its constants:
  *   - The rate is the number of productive commands completed in five periods.
- *   - Rate within 3 % of the best: raise the limit of best-effort commands per period by
- *     half, and after the first decrease by 0.025 % instead.
+ *   - Rate within 3 % of the best: raise the limit of best-effort commands per period.
+ *     Raise it by half at first, and by 0.025 % after the first decrease.
  *   - Lower rate: reduce the limit by a third the first time, by 8 % afterwards.
- *   - Rate more than 9 % below the best: divide the limit by 10 and search anew.
+ *   - Rate more than 9 % below the best: divide the limit by 10, then raise by half
+ *     again.
  *   - After twenty low periods in a row, reduce the best rate to four fifths.
  * Differences: there each job is a container with a thread that samples every 5 s.  Here
  * classes and priorities distinguish the queues, and elapsed periods are evaluated when a
@@ -111,7 +112,7 @@ static void detach(void *state, struct hal_policy_partition *part,
 
 /* ---- the rate ---------------------------------------------------------------------- */
 
-/* Lower the best-effort limit: rate is more than 3 % below the best. */
+/* Lower the best-effort limit.  Call if rate is more than 3 % below the best. */
 static void lower_limit(struct shared *s, uint64_t rate)
 {
 	if (rate * 100 < s->best * 91) {

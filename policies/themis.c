@@ -11,7 +11,7 @@
  * Priorities and deadlines are ignored.
  *
  * Options: themis_lease_us (length of a lease), themis_unknown_us (assumed run time of
- * submissions that are not known yet).
+ * submissions whose run time is not known yet).
  *
  * Follows Themis (Mahajan, Balasubramanian, Singhvi, Venkataraman, Akella, Phanishayee,
  * Chawla: Themis: Fair and efficient GPU cluster scheduling, NSDI 2020).  Differences:
@@ -37,10 +37,10 @@ enum {
 	LENGTHS = 64 * QUARTERS, /* length numbers of each class */
 	WORDS = LENGTHS / 64,
 };
-/* Indices into hal_policy_queue.own: the length number plus rank * LENGTHS, and the heap
- * key: submit time less expected remaining run time.  now - SINCE is then the time from
- * submission to completion if the queue had the partition alone from now on.
- * own[HAL_POLICY_SHARED] points to struct shared. */
+/* Indices into hal_policy_queue.own: LENGTH is the length number plus rank * LENGTHS.
+ * SINCE, the heap key, is the submit time less the expected remaining run time.
+ * The current time less SINCE is the time from submission to completion if the queue had
+ * the partition alone from now on.  own[HAL_POLICY_SHARED] points to struct shared. */
 enum { LENGTH = HAL_POLICY_SHARED + 1, SINCE = HAL_POLICY_KEY };
 
 /* Queues of one length are in one heap, lowest SINCE first.  The first has the highest
@@ -49,7 +49,7 @@ struct shared {
 	struct hal_policy_shared common;
 	uint64_t waiting[HAL_POLICY_RANKS * WORDS]; /* bit i: heap[i] is not empty */
 	struct hal_policy_queue *heap[HAL_POLICY_RANKS * LENGTHS];
-	struct hal_policy_queue *holder; /* of the lease; NULL: none */
+	struct hal_policy_queue *holder; /* queue with the lease; NULL: none */
 	bool holder_waits;               /* the holder is in a heap */
 	uint64_t lease_ends_ns;
 };
@@ -163,7 +163,8 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 		remove_queue(hal_policy_shared(queue->own), queue);
 }
 
-/* Return the time from submission to expected completion, over the run time alone. */
+/* Return rho: the time from submission to expected completion, divided by the run time
+ * alone. */
 static double rho(const struct hal_policy_queue *queue, uint64_t now_ns)
 {
 	return (double)(int64_t)(now_ns - queue->own[SINCE]) /

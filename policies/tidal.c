@@ -44,10 +44,11 @@ struct shared {
 	struct hal_policy_shared common;
 	struct hal_policy_list list[CLASSES];
 	uint64_t running[CLASSES]; /* commands that the device has */
-	/* Until then the class counts as active even without work; 0: it is inactive. */
+	/* Device time until which the class counts as active even without work; 0: the
+	 * class is inactive. */
 	uint64_t active_until_ns[CLASSES];
 	uint32_t critical_units; /* most units that critical commands can use */
-	bool memory_bound;       /* its best effort is bound by memory */
+	bool memory_bound;       /* best effort here is bound by memory */
 };
 
 struct tidal {
@@ -115,7 +116,7 @@ static uint32_t units_for(const struct tidal *t, const struct hal_policy_partiti
 static void plan_units(struct tidal *t)
 {
 	uint32_t critical = 0, part = hal_policy_spare(t->device, t->all);
-	uint64_t channels = 0; /* of critical work */
+	uint64_t channels = 0; /* those of critical work */
 
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next)
 		if (((struct shared *)c)->active_until_ns[CRITICAL] != 0) {
@@ -124,7 +125,7 @@ static void plan_units(struct tidal *t)
 		}
 	part /= critical != 0 ? critical : 1;
 	for (struct hal_policy_shared *c = t->all; c != NULL; c = c->next) {
-		struct shared *s = (struct shared *)c; /* its first member */
+		struct shared *s = (struct shared *)c; /* c is the first member */
 		c->most = s->active_until_ns[CRITICAL] != 0 ? s->critical_units : 0;
 		c->least = c->part->floor + part;
 		c->least = c->most < c->least ? c->most : c->least;

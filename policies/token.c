@@ -31,7 +31,7 @@ enum { FULL_AT };
 
 #define MILLION  UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
-#define WORK_MAX (UINT64_C(1) << 52) /* times 1,000 does not overflow */
+#define WORK_MAX (UINT64_C(1) << 52) /* WORK_MAX * 1,000 fits in 64 bits */
 
 enum price { COMMAND, WORK };
 

@@ -111,7 +111,7 @@ static struct shared *next_holder(const struct v10 *v)
 	struct shared *next = NULL;
 
 	for (struct hal_policy_shared *c = v->all; c != NULL; c = c->next) {
-		struct shared *s = (struct shared *)c; /* its first member */
+		struct shared *s = (struct shared *)c; /* c is the first member */
 
 		if (first_of(s, ARRAY) != NULL &&
 		    (!next || array_time(s) < array_time(next)))
@@ -123,7 +123,8 @@ static struct shared *next_holder(const struct v10 *v)
 	return next;
 }
 
-/* Ask for the partition that should have the array: it may have changed. */
+/* Ask the engine to pick for the partition that should have the array, which may be
+ * another one than before. */
 static void offer_array(const struct v10 *v)
 {
 	if (next_holder(v) != NULL)
@@ -189,7 +190,8 @@ static int attach(void *state, struct hal_policy_partition *part,
 
 	if (err != 0 || queue->running == 0)
 		return err;
-	v->holder = hal_policy_shared(queue->own); /* submitted under another policy */
+	/* Commands that were submitted under another policy may be using the array. */
+	v->holder = hal_policy_shared(queue->own);
 	set_running(v->holder, queue, ARRAY, queue->running);
 	return 0;
 }
@@ -204,7 +206,7 @@ static void detach(void *state, struct hal_policy_partition *part,
 	if (s == v->holder && s->common.queues == 1)
 		v->holder = NULL;
 	hal_policy_unshare(&v->all, part, queue);
-	queue->own[HAL_POLICY_SHARED] = 0; /* HAL_POLICY_KEEPS would keep it */
+	queue->own[HAL_POLICY_SHARED] = 0; /* with HAL_POLICY_KEEPS own[] persists */
 }
 
 /* ---- the queues -------------------------------------------------------------------- */

@@ -96,7 +96,8 @@ static void set_running(struct weave *w, struct hal_policy_queue *queue, uint64_
 	queue->own[RUNNING] = running;
 }
 
-/* Ask again for all partitions in w->held: the mix of running commands has changed. */
+/* Ask the engine to pick again for all partitions in w->held: the mix of running commands
+ * has changed. */
 static void ask_held(struct weave *w)
 {
 	while (w->held != NULL) {

@@ -19,7 +19,7 @@
 #include <hal/policy.h>
 
 /* Indices into hal_policy_queue.own: virtual time charged so far; .served_ns and
- * .completed at the last charge; commands that the policy has picked and not charged yet.
+ * .completed at the last charge; commands that the policy has picked but not charged yet.
  * hal_policy_partition.own[0] is the virtual time of the queue served last. */
 enum { VIRTUAL, SERVED, COMPLETED, PICKED };
 
@@ -36,8 +36,8 @@ static int attach(void *state, struct hal_policy_partition *part,
 }
 
 /* Charge the commands that have completed since the last charge, but at most the commands
- * that the policy picked.  The engine serves a queue without competitors without asking;
- * those commands took time from no other queue and are free. */
+ * that the policy picked.  The engine does not call the policy for a queue that has no
+ * competitors; those commands took time from no other queue and are free. */
 static void charge(struct hal_policy_queue *queue)
 {
 	uint64_t ran = queue->served_ns - queue->own[SERVED];
