@@ -376,7 +376,7 @@ int color_map_pages(const struct color_map *map, uint32_t page, const char *name
 	uint64_t group[COLOR_MAP_COLORS];
 	uint32_t count = page / map->granule, most = COLOR_MAP_COLORS;
 
-	/* A page within one granule has only its channel. */
+	/* A page within one granule lies only on the channel of that granule. */
 	if (page == 0 || map->granule % page == 0)
 		return 0;
 	while (most > 1 && !channels_form_groups(map, most, group))
@@ -747,7 +747,7 @@ static int item_probe(struct reader *r)
 	return err;
 }
 
-/* Check that the sum matches all lines before it, and that nothing follows it. */
+/* Check that the checksum matches all lines before line sum, and that no line follows. */
 static int item_sum(struct reader *r, const char *bytes)
 {
 	char hex[SHA256_DIGEST_STRING_LENGTH], said[SHA256_DIGEST_STRING_LENGTH];

@@ -61,7 +61,7 @@ enum color_map_source {
 };
 
 struct color_map {
-	char device[80], shape[24]; /* color_map_device; "": no device */
+	char device[80], shape[24]; /* see color_map_device; "": no device */
 	uint64_t memory;            /* bytes */
 	uint32_t granule;           /* bytes */
 	uint32_t channels;
@@ -77,7 +77,7 @@ struct color_map {
 	 * map was not verified. */
 	uint64_t tests, bad;
 	double bound;
-	double p0, p1; /* P0 and P1 of item noise */
+	double p0, p1; /* P0 and P1 of item noise, if .noise */
 	bool noise;
 	uint64_t probe_tests, probe_loads, probe_cycles, probe_seed;
 	bool probed;
@@ -86,9 +86,9 @@ struct color_map {
 /* Return the name of the map's kind: "xor", "xormod" or "table". */
 const char *color_map_kind(const struct color_map *map);
 
-/* Set device, shape and memory of map to those of info, as a file names them.  device is
- * the backend, followed by the device's name unless it is simulated.  shape is the units.
- */
+/* Set device, shape and memory of map from info, as a map file states them.  device is
+ * the name of the backend, followed by the device's name unless the device is simulated.
+ * shape is the rows and columns of units, such as 4x8. */
 void color_map_device(struct color_map *map, const struct hal_device_info *info);
 
 /* Fill map from what a backend reports; device and shape stay empty.  map refers to the
@@ -98,7 +98,7 @@ void color_map_of(struct color_map *map, const struct hal_bk_color_map *reported
 void color_map_tell(const struct color_map *map, struct hal_bk_color_map *out);
 
 /* Check that map is complete and consistent, and that each channel has granules.  Return
- * 0, or -EINVAL with why, which begins with the item at fault. */
+ * 0, or -EINVAL with the reason in why, which begins with the item at fault. */
 int color_map_check(const struct color_map *map, char why[COLOR_MAP_WHY]);
 
 static inline uint64_t color_map_granules(const struct color_map *map)
@@ -122,14 +122,14 @@ bool color_map_differ(const struct color_map *a, const struct color_map *b,
 		      uint64_t *granule);
 
 /* Read a map from a file into *out, to be freed with color_map_free.  Return 0, -EINVAL
- * if the text is not a valid map, -ENOMEM, or -errno of path.  why names file, line and
- * item. */
+ * if the text is not a valid map, -ENOMEM, or -errno if the file cannot be read.  The
+ * text in why names file, line and item. */
 int color_map_read(const char *path, struct color_map **out, char why[COLOR_MAP_WHY]);
 /* Parse bytes[0..size) likewise; name stands for the file in error texts. */
 int color_map_parse(const char *bytes, size_t size, const char *name,
 		    struct color_map **out, char why[COLOR_MAP_WHY]);
 /* Check that the map was made for this device.  Return 0, -EINVAL if device or memory
- * size differ, or -EPERM if the map is not verified and unverified is false. */
+ * size differ, or -EPERM if the map is not verified and the flag unverified is false. */
 int color_map_fits(const struct color_map *map, const struct hal_device_info *info,
 		   bool unverified, const char *name, char why[COLOR_MAP_WHY]);
 
@@ -137,7 +137,8 @@ int color_map_fits(const struct color_map *map, const struct hal_device_info *in
  * channels of one tenant (hal_color.h; SGDRC, appendix A.2).  That is true for a page
  * within one granule, and for a page of several granules if the page's channels form a
  * group: any other page with one of them has exactly the same channels.  page 0: the
- * device does not report a page size, and every map fits.  Return 0, or -EINVAL with why.
+ * device does not report a page size, and every map fits.  Return 0, or -EINVAL with the
+ * reason in why.
  */
 int color_map_pages(const struct color_map *map, uint32_t page, const char *name,
 		    char why[COLOR_MAP_WHY]);
@@ -147,7 +148,7 @@ int color_map_pages(const struct color_map *map, uint32_t page, const char *name
 int color_map_split(struct color_map *map, uint32_t page);
 
 /* Return the text of a map file, from malloc: *size bytes and a NUL.  Return NULL with
- * why if the map is not valid, is of no device, or memory is short. */
+ * the reason in why if the map is not valid, names no device, or memory is short. */
 char *color_map_text(const struct color_map *map, size_t *size, char why[COLOR_MAP_WHY]);
 /* Write the map to a file.  Replace an existing file atomically.  Return 0 or -errno. */
 int color_map_write(const struct color_map *map, const char *path,

@@ -55,7 +55,7 @@ __attribute__((format(printf, 4, 5))) int json_wrong(const struct json *at,
 						     const char *fmt, ...);
 
 /* Return member key of object in *out.  Return 0, or -1 if the member is missing, has
- * another type, is an empty text, or is a number outside least to most. */
+ * another type, is an empty text, or is a number below least or above most. */
 int json_text(const struct json *object, const char *key, const char *file,
 	      const char **out, char why[JSON_WHY]);
 int json_number(const struct json *object, const char *key, double least, double most,

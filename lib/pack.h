@@ -16,7 +16,8 @@ bool pack_is(const void *image, size_t size);
  * why[0..why_size). */
 bool pack_check(const void *image, size_t size, char *why, size_t why_size);
 
-/* For packs that pack_check has accepted.  index is less than pack_count. */
+/* Call the functions below only for packs that pack_check has accepted, with an index
+ * less than pack_count. */
 uint32_t pack_count(const void *image);
 struct hal_pack_entry pack_entry(const void *image, uint32_t index);
 

@@ -7,8 +7,8 @@
 /* Return the length of the UTF-8 character at s[0..n), n > 0; 0 if it is not valid. */
 static size_t character_length(const unsigned char *s, size_t n)
 {
-	/* The first byte limits the second one, to exclude overlong forms, surrogates and
-	 * characters beyond U+10FFFF. */
+	/* The first byte narrows the range of the second one, to exclude overlong forms,
+	 * surrogates and characters beyond U+10FFFF. */
 	unsigned char least = 0x80, most = 0xbf;
 	size_t length;
 
