@@ -5,13 +5,13 @@
  *
  * An option like "submit:5:EIO,mem_alloc:3:ENOSPC" has one rule per operation and errno.
  * Each rule counts the calls of its operation from 1, so that the same calls fail in each
- * run.  A call that fails does not reach the backend.  Exceptions are the operations that
- * the core never repeats (op_errors.forwarded): the backend executes them, and the layer
- * returns the error afterwards.
+ * run.  A call that this layer makes fail does not reach the backend.  Exceptions are the
+ * operations that the core never repeats (op_errors.forwarded): the backend executes
+ * them, and the layer returns the error afterwards.
  *
- * The layer counts the events that the device owes, for two reasons.  An idle device must
- * not return -EAGAIN.  After an injected failure of poll, the device must become idle
- * before its objects are destroyed.
+ * The layer counts the events that the device has yet to report, for two reasons.  An
+ * idle device must not return -EAGAIN.  After an injected failure of poll, the device
+ * must become idle before its objects are destroyed.
  */
 #include "layers/layers.h"
 
@@ -76,7 +76,7 @@ enum kind { QUEUE, COMMAND, STOP };
 /* A queue, found by its handle; or a command or suspend, found by its cookie. */
 struct device_object {
 	struct handle h;
-	struct device_object *queue; /* of a command or suspend */
+	struct device_object *queue; /* the queue of a command or suspend */
 	uint32_t commands;           /* of a queue: commands on the device */
 	uint32_t frozen; /* of a suspended queue: its commands, which do not complete */
 };
@@ -229,7 +229,7 @@ static struct device_object *find_device_object(const struct fault *f, enum kind
 	return h != NULL && h->alive ? container_of(h, struct device_object, h) : NULL;
 }
 
-/* Cannot fail: fault_before() has reserved the entry. */
+/* Add an entry to the table of objects.  Cannot fail: fault_before() has reserved it. */
 static struct device_object *add_device_object(struct fault *f, enum kind kind,
 					       uint64_t key)
 {
@@ -296,7 +296,7 @@ static bool starts_work(enum layer_op op)
 	       op == CALL_resize;
 }
 
-/* Return whether a successful call of op adds an entry to the table. */
+/* Return whether a successful call of op adds an entry to the table of objects. */
 static bool adds_object(enum layer_op op)
 {
 	return op == CALL_queue_create || op == CALL_submit || op == CALL_suspend;

@@ -340,8 +340,8 @@ static uint64_t call_now(void *dev)
 	uint64_t now = REAL_HOT(l, now)(l->bk);
 	uint32_t passed;
 
-	/* Layers compare now with times returned before this call only: a concurrent call
-	 * may return a later time. */
+	/* Layers compare this time only with times returned before this call began,
+	 * because a concurrent call may return a later time. */
 	c.until_ns = reported;
 	while (reported < now &&
 	       !atomic_compare_exchange_weak(&l->reported_ns, &reported, now))
@@ -467,7 +467,8 @@ static int layers_destroy(struct layers *l)
 {
 	int err = 0;
 
-	/* The verdict of the layer nearest to the core wins. */
+	/* If several layers found problems, return the error of the one nearest to the
+	 * core. */
 	while (l->count-- > 0) {
 		int e = l->at[l->count].type->destroy(l->at[l->count].state);
 

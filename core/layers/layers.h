@@ -84,8 +84,8 @@ struct layer_call {
 	uint32_t index, flags, mode, max;
 	/* The backend's handles that were passed. */
 	void *part, *queue, *mem, *other, *prog;
-	/* until_ns: of poll.  Of limit: the window.  Of now: the latest time that any
-	 * thread had been given before the call. */
+	/* until_ns is poll's until_ns, limit's window or, for now, the latest time that
+	 * was returned to any thread before the call. */
 	uint64_t bytes, offset, cookie, until_ns;
 	const struct hal_bk_colors *colors; /* of mem_alloc, mem_in */
 	const struct hal_bk_partition_desc *desc;
@@ -126,7 +126,7 @@ struct layers {
 	void *bk; /* the backend's device */
 	const struct hal_device *dev;
 	pthread_mutex_t lock;      /* guards the states */
-	atomic_ullong reported_ns; /* latest time that any thread has been given */
+	atomic_ullong reported_ns; /* latest time returned to any thread */
 	uint32_t count;
 	struct {
 		const struct layer_type *type;
@@ -148,7 +148,7 @@ void *layers_native(const struct layers *l, void *bk);
  * -EBUSY.  Text is empty without layer validate. */
 void layers_living(struct layers *l, char *text, size_t size);
 
-/* Write that text if layer validate is among l. */
+/* Write the text of layers_living if l has layer validate. */
 void validate_living(const struct layers *l, char *text, size_t size);
 
 /* ---- handles.c: a table of the handles and cookies that layers know --------------- */
@@ -174,12 +174,13 @@ struct handles {
 
 int handles_init(struct handles *t, size_t bytes);
 void handles_fini(struct handles *t);
-/* Return the entry of key, alive or destroyed; NULL if there has never been one. */
+/* Return the entry of key, alive or destroyed; NULL if key never had an entry. */
 struct handle *handles_find(const struct handles *t, uint32_t kind, uint64_t key);
-/* Allocate the memory of the next handles_add, which cannot fail then.  -ENOMEM. */
+/* Allocate memory for the next handles_add, so that it cannot fail.  Return 0 or -ENOMEM.
+ */
 int handles_reserve(struct handles *t);
 /* Add a live entry with a new number and all other fields 0; reuse a destroyed entry of
- * the same key.  NULL: no memory. */
+ * the same key.  Return NULL if memory is short. */
 struct handle *handles_add(struct handles *t, uint32_t kind, uint64_t key);
 
 #endif

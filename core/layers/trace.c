@@ -33,7 +33,7 @@ struct call_trace {
 	char *path;
 	bool broken;          /* a write has failed */
 	uint64_t number;      /* of the next line */
-	uint64_t polls, nows; /* calls that were not written since the last line */
+	uint64_t polls, nows; /* calls counted, not written, since the last line */
 	struct handles handles;
 };
 
@@ -118,14 +118,14 @@ static void put_handle(struct call_trace *t, uint32_t kind, const void *handle)
 		put_int(t, kind_names[kind], handle_number(t, kind, handle));
 }
 
-/* Give the handle that the call returned a number, and write it. */
+/* Assign a number to the handle that the call returned, and write that number. */
 static void put_new(struct call_trace *t, uint32_t kind, const struct layer_call *c)
 {
 	const struct handle *h;
 
 	if (c->result != 0)
 		return;
-	/* -1: there was no memory for the number. */
+	/* Write -1 if memory for the number was short. */
 	h = handles_add(&t->handles, kind, (uintptr_t)*c->out);
 	put_int(t, "new", h != NULL ? (int64_t)h->id : -1);
 }
@@ -216,7 +216,7 @@ static void put_command(struct call_trace *t, const struct hal_bk_cmd *cmd)
  * events are written with the same number. */
 enum { COMMAND = KERNEL + 1, QUIET };
 
-/* Write the number of a cookie; fresh: give it a new one. */
+/* Write the number of a cookie.  fresh: assign a new number to the cookie first. */
 static void put_cookie(struct call_trace *t, uint32_t kind, const char *key,
 		       uint64_t cookie, bool fresh)
 {
@@ -375,7 +375,7 @@ static const struct {
 	[CALL_resize] = {arg_desc, NOTHING, result_quiet},
 };
 
-/* Handles are written for all operations. */
+/* Write the handles, which all operations have in common, and the other arguments. */
 static void put_arguments(struct call_trace *t, const struct layer_call *c)
 {
 	put_handle(t, PART, c->part);
@@ -399,7 +399,8 @@ static void trace_after(void *state, struct layer_call *c)
 	struct call_trace *t = state;
 	const struct layers *l = t->layers;
 
-	/* Their number depends on when the engine sleeps, so that runs would differ. */
+	/* Do not write calls of next and doorbell: how many are made depends on when the
+	 * engine sleeps, so the traces of two equal runs would differ. */
 	if (c->op == CALL_next || c->op == CALL_doorbell)
 		return;
 	if (c->op == CALL_now || (c->op == CALL_poll && c->result == 0)) {
@@ -477,7 +478,8 @@ static int trace_create(struct layers *l, const struct hal_bk_config *cfg, void 
 		trace_free(t);
 		return err;
 	}
-	/* Line buffering: if the program crashes, the file has all calls before that. */
+	/* Line buffering: if the program crashes, the file has all calls before the
+	 * crash. */
 	(void)setvbuf(t->file, NULL, _IOLBF, BUFSIZ);
 	(void)yajl_gen_config(t->gen, yajl_gen_print_callback, write_text, t);
 	*state = t;

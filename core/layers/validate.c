@@ -7,8 +7,8 @@
  * commands allowed in their queue.  A call that breaks a rule returns -EPROTO and does
  * not reach the backend.  Results from the backend: handles, texts, errnos and times must
  * be valid, and each event must belong to a submitted command that has not completed.  A
- * result that breaks a rule becomes -EPROTO.  If poll breaks one, the device is lost,
- * because none of its later events can be trusted.
+ * result that breaks a rule becomes -EPROTO.  If poll breaks a rule, the device is
+ * lost, because none of its later events can be trusted.
  *
  * A violation is reported in hal_last_error of the call and in the file of option
  * layers.report.  hal_close returns -EPROTO with the first one.  Objects are named by
@@ -89,7 +89,7 @@ static int check_desc(struct validate *v, const char *op, const struct tracked *
 }
 
 /* Check a guest: its index follows those of other partitions, it has no units, and its
- * colours are some of its host's. */
+ * colours are a subset of its host's. */
 static int check_guest_desc(struct validate *v, const struct layer_call *c)
 {
 	const struct hal_bk_partition_desc *d = c->desc;
@@ -286,7 +286,8 @@ static int check_colors_set(struct validate *v, const struct layer_call *c)
 	return 0;
 }
 
-/* The next get_info may describe the device differently. */
+/* After colors_set, get_info may describe the device differently: forget the last
+ * description. */
 static void got_colors_set(struct validate *v, struct layer_call *c)
 {
 	if (c->result == 0)
@@ -471,7 +472,8 @@ static int check_kernel_get(struct validate *v, const struct layer_call *c)
 	return tracked_require(v, c, PROG, c->prog) != NULL ? 0 : -EPROTO;
 }
 
-/* Check that no command on the device uses program p; uses: number of those that do. */
+/* Check that no command on the device uses program p.  uses: number of commands that do.
+ */
 static int check_unused(struct validate *v, const struct layer_call *c,
 			const struct tracked *p, uint32_t uses)
 {
@@ -521,7 +523,7 @@ static void got_kernel(struct validate *v, struct layer_call *c)
 
 	if (c->result != 0)
 		return;
-	/* A repeated call may return the same handle. */
+	/* A repeated call for the same kernel may return the same handle. */
 	old = tracked_find(v, KERNEL, (uintptr_t)*c->out);
 	if (old != NULL && old->h.alive && old->parent->h.key == (uintptr_t)c->prog)
 		old->h.alive = false;
@@ -838,7 +840,8 @@ static const struct op ops[LAYER_OP_COUNT] = {
 	[CALL_limit] = {check_limit, NULL, HOT},
 };
 
-/* Reserve memory for what the call may add, because it can be refused only now. */
+/* Reserve memory for the entries that the call may add: after the backend has executed
+ * the call, it is too late to refuse it. */
 static int reserve(struct validate *v, const struct layer_call *c)
 {
 	if (handles_reserve(&v->handles) != 0)

@@ -14,7 +14,7 @@
 #include "layers/layers.h"
 #include "util/compiler.h"
 
-#define FRAMES_MAX 24 /* of a stack that is kept with an object */
+#define FRAMES_MAX 24 /* limit of the frames in a stored call stack */
 
 /* Kinds of tracked object.  COMMAND and QUIET are found by their cookie; QUIET is a
  * suspend or a move, which ends with a QUIET event. */
@@ -42,9 +42,9 @@ struct tracked {
 	struct hal_bk_partition_desc desc, target; /* target.units is 0: no move */
 	bool wide;                                 /* uses its second placement */
 	/* queue */
-	bool stopping, stopped; /* suspend requested; reported quiet */
+	bool stopping, stopped; /* suspend requested; queue reported quiet */
 	uint32_t mode;          /* of that suspend */
-	uint32_t kept; /* commands of .uses that a FOLD or SAVE keeps while quiet */
+	uint32_t kept; /* commands of .uses kept by FOLD or SAVE while suspended */
 	bool failed;   /* one of its commands completed with -EIO */
 	struct tracked *oldest; /* its oldest command on the device */
 	/* mem */
@@ -95,7 +95,7 @@ void tracked_describe(const struct tracked *t, char *text, size_t size);
 /* Return the number of objects that are alive, 100 at most.  Write all of them to report
  * unless it is NULL, and the first three into text. */
 uint32_t tracked_living(const struct validate *v, FILE *report, char *text, size_t size);
-/* Return the object of key, alive or destroyed; NULL if there has never been one. */
+/* Return the object of key, alive or destroyed; NULL if key never had an object. */
 struct tracked *tracked_find(const struct validate *v, enum kind kind, uint64_t key);
 /* Add a live object.  Never NULL: validate_before() has reserved the memory. */
 struct tracked *tracked_add(struct validate *v, enum kind kind, uint64_t key);
@@ -103,8 +103,9 @@ struct tracked *tracked_add(struct validate *v, enum kind kind, uint64_t key);
  * core and return NULL. */
 struct tracked *tracked_require(struct validate *v, const struct layer_call *c,
 				enum kind kind, const void *handle);
-/* Add the object whose handle the backend has just returned.  NULL: the call failed, or
- * the handle is NULL or in use, which is reported as a violation by the backend. */
+/* Add the object whose handle the backend has just returned.  Return NULL if
+ * the call failed.  Also return NULL, and report a violation by the backend, if the
+ * handle is NULL or in use. */
 struct tracked *tracked_new(struct validate *v, struct layer_call *c, enum kind kind);
 /* Return the binding of prog to part; NULL if it is not bound there. */
 struct binding *tracked_binding(const struct tracked *prog, const struct tracked *part);

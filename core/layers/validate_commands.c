@@ -144,7 +144,8 @@ static void count_mem_use(struct validate *v, const void *mem, bool on)
 		m->uses += on ? 1u : UINT32_MAX;
 }
 
-/* Count (on) or stop counting all objects that a command of queue q uses. */
+/* Add 1 to .uses of all objects that a command of queue q uses, or subtract 1 if on is
+ * false. */
 static void count_use(struct validate *v, struct tracked *q, const struct hal_bk_cmd *cmd,
 		      bool on)
 {
@@ -336,7 +337,7 @@ static void end_command(struct validate *v, struct tracked *t)
 	count_use(v, t->parent, t->cmd, false);
 }
 
-/* Drop the commands that the device kept of a destroyed queue. */
+/* Stop tracking the commands of a destroyed queue that the device kept. */
 void validated_queue_destroy(struct validate *v, struct layer_call *c)
 {
 	struct tracked *q = tracked_find(v, QUEUE, (uintptr_t)c->queue);

@@ -30,7 +30,7 @@ int validate_violation(struct validate *v, const char *side, const char *fmt, ..
 	format_text(text, sizeof(text), "validate: %s: ", side);
 	n = strlen(text);
 	va_start(ap, fmt);
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it has been started */
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start was called */
 	(void)vsnprintf(text + n, sizeof(text) - n, fmt, ap);
 	va_end(ap);
 	if (v->violations++ == 0)
@@ -49,7 +49,7 @@ static const char *file_name(const Dl_info *info)
 
 /* Write which code created t, as FILE+0xOFFSET for addr2line.  It is the innermost frame
  * of the stack outside this library.  If the library is linked statically into the
- * program, its frames look like the program's own: write the offsets of all. */
+ * program, its frames look like the program's own: write the offsets of all frames. */
 static void describe_creator(const struct tracked *t, char *text, size_t size)
 {
 	const union {
