@@ -18,14 +18,15 @@
 #include "util/output.h"
 
 #define BUFFER_BYTES (256u << 10)
-/* A turn starts with a flush if the buffer is fuller than this.  The lines of most turns
- * fit into the rest, so that a turn without effect can still be removed. */
+/* Flush the buffer at the beginning of a turn if it has more bytes than this.  The lines
+ * of most turns fit into the remaining space, so that a turn without effect can still be
+ * removed. */
 #define BUFFER_FULL (BUFFER_BYTES - 4096u)
 #define DIGITS_MAX  20u
 
 struct journal {
 	struct hal_device *dev;
-	/* The operations that dev->hot had before. */
+	/* The operations that dev->hot had before the journal was begun. */
 	struct hal_bk_hot hot;
 	void *bk;
 	int fd;
@@ -36,7 +37,7 @@ struct journal {
 	uint32_t turn;     /* offset in .text of the current turn's lines */
 	uint64_t turn_now; /* .now at the beginning of that turn (clock=virtual) */
 	bool happened;     /* the turn has had an effect, or its lines must stay */
-	bool polled;       /* the next time read is the one after a poll */
+	bool polled;       /* the next journal_now() is the one after a poll */
 	uint64_t now;      /* time that was last written */
 	char text[BUFFER_BYTES];
 };
@@ -139,10 +140,10 @@ int journal_make(const struct hal_device *dev, const char *path, struct journal 
 
 /* ---- recording operations of the device ---------------------------------------- */
 
-/* Begin the lines of a turn: when the engine reads the time (clock=real), or before it
- * polls (clock=virtual).  Remove the lines of the previous turn if it had no effect, no
- * work and no timer to run, and virtual time did not pass.  A replay does not need that
- * turn. */
+/* Begin the lines of a turn.  Call when the engine reads the time (clock=real), or before
+ * the engine polls (clock=virtual).  Remove the lines of the previous turn if that turn
+ * had no effect, no work and no timer to run, and virtual time did not pass.  A replay
+ * does not need such a turn. */
 static void begin_turn(struct journal *j, uint64_t now)
 {
 	const struct hal_device *dev = j->dev;
@@ -313,7 +314,7 @@ static void write_before_poll(struct hal_device *dev, uint64_t until_ns, bool id
 		idle || dev->timer_ns != UINT64_MAX);
 }
 
-/* Write the three numbers that name t into n. */
+/* Write the three numbers that identify timeline t into n. */
 static void name_timeline(const struct hal_timeline *t, uint64_t *n)
 {
 	n[2] = 0;
@@ -400,7 +401,8 @@ static void write_accepted(struct hal_queue *q, unsigned int tail)
 	for (pos = q->replay.limit; pos != tail;) {
 		struct record *r = &q->slots[pos & q->ring.mask];
 
-		/* Set the time now, so that the engine and the journal use the same. */
+		/* Set the submit time here, so that the engine and the journal use the
+		 * same one. */
 		if (r->submit_ns == SUBMIT_ASLEEP)
 			r->submit_ns = q->dev->now;
 		write_record(j, r);

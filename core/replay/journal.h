@@ -30,7 +30,7 @@ enum journal_kind {
 	/* The beginning of a journal. */
 	JOURNAL_HEAD = 'J',   /* hal-journal VERSION DEVICE */
 	JOURNAL_DEVICE = 'D', /* properties of the device: write_first_line() */
-	JOURNAL_POLICY = 'Y', /* NAME KEY=VALUE ...; those after the first are calls */
+	JOURNAL_POLICY = 'Y', /* NAME KEY=VALUE ...; each Y after the first is a call */
 	/* The profile, after the first Y.  Kernels and programs are numbered from 1. */
 	JOURNAL_KNOWN = 'k',       /* number kind runs error bytes */
 	JOURNAL_KNOWN_UNITS = 'u', /* units ns, of the last k */
@@ -39,19 +39,20 @@ enum journal_kind {
 	JOURNAL_PAIR = 'i',     /* program other permille; pairs without a line: 0 */
 	/* Inputs. */
 	JOURNAL_NOW = 'n',      /* ns */
-	JOURNAL_POLL = 't',     /* until idle: the engine is about to poll the device */
+	JOURNAL_POLL = 't',     /* until idle; the engine is about to poll the device */
 	JOURNAL_POLLED = 'p',   /* number of events, whose lines follow */
 	JOURNAL_DONE = 'e',     /* queue pos inner error start end read written */
 	JOURNAL_QUIET = 'q',    /* queue error read written start end */
 	JOURNAL_MOVED = 'm',    /* partition error */
 	JOURNAL_LOST = 'x',     /* error */
-	JOURNAL_RETURNED = 'R', /* queue: its callback has returned */
+	JOURNAL_RETURNED = 'R', /* queue; its callback has returned */
 	JOURNAL_RAISED = 'v',   /* timeline (3) value error */
 	JOURNAL_ACCEPTED = 'l', /* queue, number of accepted records; they follow */
 	JOURNAL_RECORD = 'r',   /* op flags submit_ns, more by op: write_record() */
-	/* queue answer: 1 or 0, whether a command of the queue uses a buffer that is
-	 * being recoloured, or whether its partition should switch placements.  A replay
-	 * knows neither buffers nor channels, and reads the answer from this line. */
+	/* queue answer.  The answer, 1 or 0, is whether a command of the queue uses a
+	 * buffer that is being recoloured, or whether the partition of the queue should
+	 * switch placements.  A replay knows neither buffers nor channels, and reads the
+	 * answer from this line. */
 	JOURNAL_USES = 'w',
 	/* Calls. */
 	/* index row col rows cols ceiling flags (JOURNAL_PINNED, JOURNAL_BIMODAL).  A
@@ -77,7 +78,7 @@ enum journal_kind {
 	JOURNAL_START = 'g',  /* queue error */
 	JOURNAL_MOVE = 'z',   /* partition row col rows cols units error */
 	JOURNAL_LIMIT = 'b',  /* partition bytes window error */
-	JOURNAL_CALLED = 'c', /* queue: its callback starts */
+	JOURNAL_CALLED = 'c', /* queue; its callback starts */
 	/* The last line of a complete journal; without numbers. */
 	JOURNAL_END = 'E',
 };
@@ -106,16 +107,17 @@ struct player {
 	bool (*call)(struct hal_queue *q);
 	/* Return the answer of the next JOURNAL_USES, which must be of q. */
 	bool (*uses)(const struct hal_queue *q);
-	/* A queue is destroyed; n: the numbers of JOURNAL_NO_QUEUE. */
+	/* Compare the counts of a queue that is being destroyed with the journal.  n: the
+	 * numbers of JOURNAL_NO_QUEUE. */
 	void (*gone)(struct hal_device *dev, const uint64_t *n, uint32_t count);
 };
 
-/* Create the journal file at path.  Any thread.  0 or -errno. */
+/* Create the journal file at path.  Any thread may call this.  Return 0 or -errno. */
 int journal_make(const struct hal_device *dev, const char *path, struct journal **out);
 /* Start to record, before the first engine turn.  policy: text of the first Y.  j is NULL
  * for a replay: then only make the engine take the same path as while recording. */
 void journal_begin(struct hal_device *dev, struct journal *j, const char *policy);
-/* Write the last line and close the file.  -EIO: the file is incomplete. */
+/* Write the last line and close the file.  Return -EIO if the file is incomplete. */
 int journal_end(struct hal_device *dev);
 
 /* Return the queue, or partition, whose backend handle is bk. */
@@ -147,7 +149,8 @@ static inline uint64_t journal_error(int err)
 	return err < 0 ? (uint64_t)-err : 0;
 }
 
-/* The engine is about to poll its device, which may run until until_ns. */
+/* Record that the engine is about to poll its device, which may run until until_ns.  In a
+ * replay, check that the journal has a poll here. */
 static inline void journal_before_poll(struct hal_device *dev, uint64_t until_ns,
 				       bool idle)
 {

@@ -72,7 +72,7 @@ static bool parse_numbers(struct line *l)
 	return true;
 }
 
-/* The least and the most numbers of each kind of line. */
+/* For each kind of line: how many numbers it has at least and at most. */
 static const struct shape {
 	char kind;
 	uint8_t least, most;
@@ -287,8 +287,8 @@ struct hal_partition *play_partition_at(struct play *p, uint64_t index)
 	return NULL;
 }
 
-/* Return the timeline of a partition's resizes before which the partition had `older` of
- * them. */
+/* Return the resize timeline of partition index that has `older` older ones, or the
+ * newest one if the partition has fewer.  Return NULL if the partition does not exist. */
 static struct hal_timeline *control_at(struct play *p, uint64_t index, uint64_t older)
 {
 	struct hal_partition *part = play_partition_at(p, index);
@@ -391,7 +391,8 @@ int journal_read(struct play *p)
 		}
 		n = fread(p->text + used, 1, room - used, f);
 		used += n;
-		/* Stop early at other files; some, as /dev/zero, have no end. */
+		/* Stop early if the file is no journal: /dev/zero, for one, has no end.
+		 */
 		if (!may_be_journal(p->text, used))
 			break;
 	}

@@ -285,7 +285,8 @@ static void play_resume(struct play *p)
 	compare_answer(p, suspend_end(q));
 }
 
-/* Read the partition's part of M and C from n into d. */
+/* Read the units of an M or C line, from n, into d: floor, ceiling and rectangle.  Return
+ * false if a number is out of range. */
 static bool read_units(struct play *p, const uint64_t *n, struct hal_partition_desc *d)
 {
 	for (int i = 0; i < 6; i++)
@@ -416,8 +417,8 @@ static void play_policy(struct play *p)
 		return;
 	p->info.inputs++;
 	if (line_find_answer(p, &err) && err != 0) {
-		/* The engine of the journal could not start it and kept the old policy.
-		 */
+		/* The engine of the journal could not start this policy and kept the old
+		 * one. */
 		compare_answer(p, -(int)err);
 		return;
 	}
@@ -701,7 +702,7 @@ static void finish_replay(struct play *p)
 		if (hal_partition_destroy(container_of(dev->space.partitions.prev,
 						       struct hal_partition,
 						       on_device)) != 0)
-			break; /* never: guests follow their hosts, and go first */
+			break; /* not reached: guests are destroyed before hosts */
 }
 
 /* Load the policies, those of configured plugins included. */

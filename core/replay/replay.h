@@ -45,14 +45,14 @@ struct play {
 	const char *at, *end; /* the text that has not been consumed */
 	uint64_t number;      /* of the line at .at, from 1 */
 	struct line line;     /* the last line that line_peek() has parsed */
-	uint64_t current;     /* its number */
+	uint64_t current;     /* number of .line, from 1 */
 	bool parsed;          /* .line is the line at .at */
-	/* Of the last REC_RECOLOR, until its REC_RECOLORED has been read. */
+	/* The object of the last REC_RECOLOR, until its REC_RECOLORED has been read. */
 	struct recolor *recolor;
 	bool over;      /* no more lines are read */
 	bool finishing; /* the objects are being destroyed */
 	bool ended;     /* JOURNAL_END has been read */
-	int err;        /* why the replay cannot continue; 0: it can */
+	int err;        /* why the replay cannot continue; 0: no error */
 	char why[400];  /* text of .err */
 	uint64_t now;
 	unsigned int calls; /* nested callbacks that are running */
@@ -85,7 +85,7 @@ bool line_parse(struct line *l);
 /* Return whether lines of that kind are written while the engine decides. */
 bool line_is_decision(char kind);
 
-/* Return the next line without consuming it; NULL if there is none.  An incomplete last
+/* Return the next line without consuming it; NULL if no line is left.  An incomplete last
  * line does not count. */
 const struct line *line_peek(struct play *p);
 
@@ -98,15 +98,15 @@ void line_skip(struct play *p);
 /* Return whether n is at most `most`; if not, end the replay. */
 bool number_check(struct play *p, uint64_t n, uint64_t most);
 
-/* Find the poll of the turn that starts at the next line; it has the arguments of that
- * turn.  Return false if the turn has none. */
+/* Find the poll line of the turn that starts at the next line.  The poll line has the
+ * arguments of that turn.  Return false if the turn has none. */
 bool line_find_poll(const struct play *p, struct line *out);
 
-/* Find the result of the call that starts at the next line, after its decisions.  Return
- * false if there is none. */
+/* Find the result of the call that starts at the next line, after the decisions of that
+ * call.  Return false if the journal has no result. */
 bool line_find_answer(const struct play *p, uint64_t *err);
 
-/* Read the file of p into memory.  0 or -errno. */
+/* Read the file of p into memory.  Return 0 or -errno. */
 int journal_read(struct play *p);
 
 /* ---- objects by number --------------------------------------------------------- */
@@ -114,8 +114,8 @@ int journal_read(struct play *p);
 /* Give object the next number of t.  Without memory, end the replay and return false. */
 bool numbered_add(struct play *p, struct numbered *t, void *object);
 
-/* Return the object of that number.  If there is none, end the replay with the text what
- * and return NULL.  So do play_*_at(). */
+/* Return the object of that number.  If it does not exist, end the replay with the
+ * text what and return NULL.  The functions play_*_at() do the same. */
 void *numbered_at(struct play *p, const struct numbered *t, uint64_t number,
 		  const char *what);
 

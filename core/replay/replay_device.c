@@ -17,8 +17,8 @@
 /* ---- decisions ----------------------------------------------------------------- */
 
 /* Compare the engine's decision, kind and n[0..count), with the next line.  Return the
- * result that the journal has for it: the number after those.  Return otherwise if no
- * line is left. */
+ * result that the journal has for the decision: the number after n[0..count).  Return 0
+ * if the next line is of another kind, or the argument otherwise if no line is left. */
 static int compare_decision(struct play *p, enum journal_kind kind, const uint64_t *n,
 			    uint32_t count, int otherwise)
 {
@@ -161,7 +161,7 @@ static bool match_quiet(const struct line *l, struct hal_queue *q,
 	if (!q->sched.bk_suspended || q->state != QUEUE_SUSPENDING ||
 	    is_among(before, count, ev->cookie))
 		return false;
-	/* After a KILL, the events of all killed commands come first. */
+	/* After a KILL, the events of all killed commands come before this event. */
 	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		if (q->sched.suspend_mode == HAL_SUSPEND_KILL && !f->done && !f->killed &&
 		    !is_among(before, count, (uint64_t)(uintptr_t)f))

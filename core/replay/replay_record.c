@@ -18,7 +18,8 @@ static void drop_points(const struct record *r)
 	record_for_each_point(point, r) atomic_fetch_sub(&point->timeline->pending, 1);
 }
 
-/* Read count points into r, and count them as pending.  False: a timeline is missing. */
+/* Read count points into r, and count them as pending.  Return false if a
+ * timeline is missing. */
 static bool fill_points(struct play *p, const uint64_t *n, uint32_t count,
 			struct record *r)
 {
@@ -88,7 +89,8 @@ static bool fill_record(struct play *p, const struct line *l, uint32_t own_wante
 	}
 }
 
-/* Read the next line, a record.  *slots: slots of a block; 0 for other records. */
+/* Read the next line, a record, into r.  Set *slots to the slots of a block, 0 for other
+ * records. */
 static bool read_record(struct play *p, uint32_t own_wanted, struct record *r,
 			uint64_t *slots)
 {
