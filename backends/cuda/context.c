@@ -111,7 +111,7 @@ static bool at_once(const struct cu_device *dev, const struct cu_later *what)
 {
 	if (what->kind < CU_KIND_MODULE || what->kind == CU_KIND_PHYSICAL)
 		return true;
-	return !dev->inflight &&
+	return !dev->base.inflight &&
 	       (what->kind != CU_KIND_RANGE || !cu_range_mapped(what->handle));
 }
 
@@ -121,7 +121,7 @@ static void give_back(struct cu_device *dev, const struct cu_later *what, int *e
 {
 	int one = 0;
 
-	if (atomic_load(&dev->lost))
+	if (atomic_load(&dev->base.lost))
 		return;
 	pthread_mutex_lock(&dev->later_lock);
 	if (at_once(dev, what)) {
@@ -161,7 +161,7 @@ void cu_give_back_place(struct cu_device *dev, const struct cu_place *place, int
 
 bool cu_make_room(struct cu_device *dev)
 {
-	if (!dev->later_count || dev->hangs)
+	if (!dev->later_count || dev->base.hangs)
 		return false;
 	cu_give_back_later(dev, false);
 	cu_catch_up(dev);
@@ -176,7 +176,7 @@ void cu_give_back_later(struct cu_device *dev, bool running)
 		return;
 	pthread_mutex_lock(&dev->later_lock);
 	for (i = 0; i < dev->later_count; i++)
-		if (!atomic_load(&dev->lost) && destroy(dev, &dev->later[i]))
+		if (!atomic_load(&dev->base.lost) && destroy(dev, &dev->later[i]))
 			dev->later[left++] = dev->later[i];
 	dev->later_count = left;
 	pthread_mutex_unlock(&dev->later_lock);

@@ -255,23 +255,7 @@ static int cu_get_info(void *device, struct hal_device_info *info)
 /* Device time is the host's: what the driver tells are durations. */
 uint64_t cu_now(void *device)
 {
-	const struct cu_device *dev = device;
-	struct timespec ts;
-
-	if (dev->opt.virtual_clock)
-		return atomic_load(&dev->last_ns);
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - dev->zero_ns;
-}
-
-/* Several threads may have asked: it never goes back. */
-void cu_raise(struct cu_device *dev, uint64_t now)
-{
-	unsigned long long last = atomic_load(&dev->last_ns);
-
-	while (last < now - dev->zero_ns &&
-	       !atomic_compare_exchange_weak(&dev->last_ns, &last, now - dev->zero_ns))
-		;
+	return stream_now(device);
 }
 
 /* Virtual clock: a call that waited has let time go by. */
@@ -283,7 +267,7 @@ void cu_catch_up(struct cu_device *dev)
 	if (!dev->opt.virtual_clock)
 		return;
 	cu.advance(0, &now, &idle);
-	cu_raise(dev, now);
+	stream_raise(&dev->base, now);
 }
 
 static int start_clock(struct cu_device *dev)
@@ -292,7 +276,7 @@ static int start_clock(struct cu_device *dev)
 	uint32_t idle;
 
 	if (!dev->opt.virtual_clock) {
-		dev->zero_ns = cu_now(dev);
+		dev->base.zero_ns = cu_now(dev);
 		return 0;
 	}
 	if (!cu.drive || !cu.advance)
@@ -302,14 +286,14 @@ static int start_clock(struct cu_device *dev)
 				     dev->index, dev->shape.name);
 	cu.drive(1);
 	cu.advance(0, &now, &idle);
-	dev->zero_ns = now;
+	dev->base.zero_ns = now;
 	return 0;
 }
 
 /* The text of a device that is lost; -EIO. */
 int cu_gone(struct cu_device *dev)
 {
-	const uint32_t r = atomic_load(&dev->lost);
+	const uint32_t r = atomic_load(&dev->base.lost);
 
 	return cu_host->fail(EIO,
 			     "cuda:%u: the device is lost: %s (%u); no CUDA call of this "
@@ -330,10 +314,10 @@ static bool put_away(struct cu_device *dev)
 		err = cu_push(dev, &mode);
 	if (err)
 		return true;
-	cu_free_deferred(dev);
-	if (dev->hanging) {
+	cu_free_hanging(dev);
+	if (dev->base.hanging) {
 		cu_pop(mode);
-		atomic_store(&dev->lost, CUR_LAUNCH_TIMEOUT);
+		atomic_store(&dev->base.lost, CUR_LAUNCH_TIMEOUT);
 		return false;
 	}
 	cu_lane_drop(dev);
@@ -348,18 +332,18 @@ static bool put_away(struct cu_device *dev)
 static void cu_close(void *device)
 {
 	struct cu_device *dev = device;
-	struct cu_queue *q;
+	struct stream_queue *q;
 	bool ours = true;
 
 	if (!dev)
 		return;
 	cu_forget(dev);
-	if (dev->context && !atomic_load(&dev->lost))
+	if (dev->context && !atomic_load(&dev->base.lost))
 		ours = put_away(dev);
-	while ((q = dev->hanging)) {
-		dev->hanging = q->older;
-		free(q->stops);
-		cu_graphs_free(q);
+	while ((q = dev->base.hanging)) {
+		dev->base.hanging = q->older;
+		free(((struct cu_queue *)q)->stops);
+		cu_graphs_free((struct cu_queue *)q);
 		free(q);
 	}
 	if (dev->context && ours && cu.cuDevicePrimaryCtxRelease_v2(dev->shape.device))
@@ -463,6 +447,9 @@ static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	dev->index = index;
 	dev->id = atomic_fetch_add(&opens, 1) + 1;
 	dev->opt = o;
+	dev->base.inflight_max = o.inflight;
+	dev->base.hang_ns = o.hang_ns;
+	dev->base.virtual_clock = o.virtual_clock;
 	dev->shape = s;
 	(void)pthread_mutex_init(&dev->offer.lock, NULL);
 	(void)pthread_mutex_init(&dev->later_lock, NULL);

@@ -100,7 +100,7 @@ int cu_fence_rewrite(const struct cu_program *prog, char **text, size_t *bytes)
 
 int cu_fence_make(struct cu_device *dev, struct cu_queue *q)
 {
-	const uint64_t bytes = q->slot_count * sizeof(uint32_t);
+	const uint64_t bytes = q->base.slot_count * sizeof(uint32_t);
 	void *pinned = NULL;
 	int err = cu_pin(dev, bytes, &pinned, &q->astray_at);
 
@@ -126,7 +126,7 @@ int cu_fence_check(const struct cu_queue *q, const struct hal_bk_cmd *cmd)
 	for (i = 0; i < cmd->launch.arg_count; i++) {
 		const struct cu_mem *mem = cmd->launch.args[i].mem;
 
-		if (!mem || mem->place.range == q->part->range)
+		if (!mem || mem->place.range == cu_part(q)->range)
 			continue;
 		return refuse(cmd->launch.kernel, i,
 			      mem->place.range ? "another partition's memory"
@@ -143,7 +143,7 @@ static uint32_t number_of(const struct cu_queue *q, const struct cu_slot *s)
 
 struct ptx_range cu_fence_of(const struct cu_queue *q, const struct cu_slot *s)
 {
-	struct ptx_range r = cu_range_of(q->part->range);
+	struct ptx_range r = cu_range_of(cu_part(q)->range);
 
 	r.astray = q->astray_at + number_of(q, s) * sizeof(uint32_t);
 	return r;
@@ -151,12 +151,9 @@ struct ptx_range cu_fence_of(const struct cu_queue *q, const struct cu_slot *s)
 
 bool cu_fence_astray(struct cu_queue *q, const struct cu_slot *s)
 {
-	if (s->cmd.op != HAL_OP_LAUNCH ||
+	if (s->base.cmd.op != HAL_OP_LAUNCH ||
 	    !__atomic_load_n(&q->astray[number_of(q, s)], __ATOMIC_ACQUIRE))
 		return false;
-	if (!q->broken)
-		snprintf(q->fault, sizeof(q->fault),
-			 "access outside its partition's range");
-	q->broken = true;
+	stream_break(&q->base, "access outside its partition's range");
 	return true;
 }

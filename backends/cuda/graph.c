@@ -130,13 +130,13 @@ static bool is_of(const struct cu_graph *g, const struct cu_program *prog)
 
 void cu_graphs_forget(struct cu_device *dev, const struct cu_program *prog)
 {
-	struct cu_queue *q;
+	struct stream_queue *q;
 	uint32_t i;
 	int ignored = 0; /* it is tried again */
 
-	for (q = dev->queues; q && dev->opt.graphs; q = q->older)
+	for (q = dev->base.queues; q && dev->opt.graphs; q = q->older)
 		for (i = 0; i < CU_GRAPHS_MAX; i++) {
-			struct cu_graph **g = &q->graphs->made[i];
+			struct cu_graph **g = &((struct cu_queue *)q)->graphs->made[i];
 
 			if (!*g || (*g)->users || !is_of(*g, prog))
 				continue;
@@ -397,7 +397,7 @@ static struct cu_graph *take_up(struct cu_device *dev, struct cu_graphs *gs)
 bool cu_graphs_launch(struct cu_device *dev, struct cu_queue *q)
 {
 	struct cu_graphs *gs = q->graphs;
-	const uint32_t first = q->count - gs->gathered;
+	const uint32_t first = q->base.count - gs->gathered;
 	struct cu_graph *g;
 	uint32_t i;
 
@@ -417,7 +417,7 @@ bool cu_graphs_launch(struct cu_device *dev, struct cu_queue *q)
 		struct cu_slot *s = cu_slot(q, first + i);
 
 		s->graph = g;
-		s->value = i + 1;
+		s->base.number = i + 1;
 		s->begin = i ? g->stages[i - 1].end : g->begin;
 		s->end = g->stages[i].end;
 	}
@@ -429,9 +429,10 @@ bool cu_graph_ended(const struct cu_device *dev, const struct cu_queue *q,
 		    const struct cu_slot *s)
 {
 	const uint32_t ended = __atomic_load_n(s->graph->word, __ATOMIC_ACQUIRE);
-	const bool each = dev->opt.hang_ns || q->broken || atomic_load(&dev->lost);
+	const bool each =
+		dev->opt.hang_ns || q->base.broken || atomic_load(&dev->base.lost);
 
-	return ended >= (each ? s->value : s->graph->count);
+	return ended >= (each ? s->base.number : s->graph->count);
 }
 
 bool cu_graphs_empty(const struct cu_queue *q)

@@ -146,7 +146,7 @@ void cu_green_close(struct cu_device *dev)
 		return;
 	while ((c = g->pool)) {
 		g->pool = c->next;
-		if (!atomic_load(&dev->lost) && cu.cuGreenCtxDestroy(c->handle))
+		if (!atomic_load(&dev->base.lost) && cu.cuGreenCtxDestroy(c->handle))
 			(void)cu.cuGreenCtxDestroy(c->handle);
 		free(c);
 	}

@@ -129,7 +129,7 @@ static int parse_kernel(const struct hal_cuda_kernel *from, struct cu_kernel *k)
 					     "cuda: image: kernel %s: argument %u has "
 					     "both scalar_bytes and arg_bytes",
 					     k->info.name, i);
-		k->scalar_bytes[i] = n;
+		stream_param_set(&k->params, i, n);
 		k->info.arg_bytes[i] = from->arg_bytes[i];
 	}
 	return 0;

@@ -42,7 +42,7 @@ int cu_offer_memory(void *native, uint64_t address, uint64_t bytes)
 	struct cu_device *dev = native;
 	int err = 0;
 
-	if (atomic_load(&dev->lost))
+	if (atomic_load(&dev->base.lost))
 		return cu_gone(dev);
 	if (bytes && dev->opt.bounds)
 		return cu_host->fail(
@@ -142,7 +142,7 @@ int cu_offer_stream(void *native, void *stream)
 	struct cu_device *dev = native;
 	int err = 0;
 
-	if (atomic_load(&dev->lost))
+	if (atomic_load(&dev->base.lost))
 		return cu_gone(dev);
 	if (named == 1 || named == 2)
 		return cu_host->fail(EINVAL,

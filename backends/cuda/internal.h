@@ -24,6 +24,15 @@
 #include "cu_calls.h"
 #include "ptx/ptx.h"
 
+#define STREAM_NAME "cuda"
+#define STREAM_HOST cu_host
+/* A hardware channel has some 1,000 entries, a command takes three, and how streams share
+ * channels is not known.  A launch into a full channel blocks the engine. */
+#define STREAM_INFLIGHT_ALL 300u
+extern const struct hal_host *cu_host;
+#include "../stream/args.h"
+#include "../stream/slots.h"
+
 #define CU_INFLIGHT_MAX 64u
 #define CU_STOP_BLOCKS  65536u /* of a launch that can be stopped */
 #define CU_GRAPHS_MAX   8u     /* of a queue */
@@ -131,24 +140,18 @@ struct cu_later {
 	struct cu_place place;
 };
 
-/* A counter that the device raises: how far a stream is.  The host reads it without a
- * call of the driver, and it still tells after a fault. */
-struct cu_counter {
+/* A word that the device writes: how far a stream is.  The host reads it without a call
+ * of the driver, and it is still right after a fault. */
+struct cu_word {
 	void *memory;
 	uint64_t address; /* the device's */
-	uint32_t given;   /* last value that was asked for */
 };
 
 struct cu_partition {
-	struct hal_bk_partition_desc desc;
-	void *green;      /* the context; NULL: the whole device */
-	bool masked;      /* at launch */
-	uint32_t mask[4]; /* what its launches are kept off */
-	struct cu_partition *moving_next;
-	bool moving;
-	uint64_t moving_cookie;
-	uint32_t moving_left; /* commands in flight that were given before it moved */
-	uint32_t queues, buffers;
+	struct stream_partition base;
+	void *green;            /* the context; NULL: the whole device */
+	bool masked;            /* at launch */
+	uint32_t mask[4];       /* what its launches are kept off */
 	struct cu_range *range; /* with memory=vmm */
 };
 
@@ -161,13 +164,18 @@ struct cu_mem {
 	struct cu_place place;
 };
 
+static inline uint64_t vendor_address(const void *mem)
+{
+	return ((const struct cu_mem *)mem)->address;
+}
+
 struct cu_kernel {
 	struct hal_bk_kernel_info info;
 	void *function;
 	uint32_t block[3], shared_bytes;
-	uint32_t scalar_bytes[HAL_ARGS_MAX]; /* 0: memory */
-	bool stops;                          /* it looks at a flag: one more parameter */
-	char why[PTX_WHY];                   /* it does not */
+	struct stream_params params;
+	bool stops;        /* it looks at a flag: one more parameter */
+	char why[PTX_WHY]; /* it does not */
 };
 
 struct cu_program {
@@ -211,56 +219,48 @@ struct cu_graphs {
 };
 
 struct cu_slot {
-	struct hal_bk_cmd cmd;
+	struct stream_slot base; /* .number: of the queue's word, or its graph's */
 	void *begin; /* the event before it: the last one's end, or the queue's .idle */
 	void *end;   /* .own, or its graph's */
 	void *own;
 	void *start;            /* with graphs: the begin of one behind a graph */
 	struct cu_graph *graph; /* NULL: by itself */
-	uint32_t value; /* of the counter, or the graph's word, when it has ended */
-	bool stamping;
-	bool stops; /* a launch that looks at the flag of its control */
-	/* Of those: blocks that it was launched with, those that were stopped since;
-	 * which list they are in; whether its control is as staged. */
-	uint32_t blocks, stopped, list;
-	bool staged;
+	bool staged;            /* a launch that stops: its control is as staged */
 };
 
 /* How the launches of a queue are stopped, slot by slot: see stop.c. */
 struct cu_stops {
+	struct stream_stops base;
 	uint64_t controls, lists; /* the device's: a ptx_control, two lists of a slot */
 	struct ptx_control *staged, *seen; /* pinned: what is written there, read there */
 	uint64_t staged_at, seen_at;
-	struct cu_counter raised;
-	/* Of the queue's counter: controls are written; .seen is as they were left. */
-	uint32_t ready, asked;
-	bool folding;  /* flags are raised, until resume */
-	bool lowering; /* all has ended or was stopped: they are being lowered */
-	bool settled;  /* and it is known what was stopped */
+	struct cu_word raised;
+	uint32_t raised_given; /* the last number that it is to have */
+	bool cleared;          /* controls are being cleared, for the first launch */
+	bool ready;            /* they have been */
+	/* Numbers of the queue: .cleared is done; .seen is as the controls were left. */
+	uint32_t ready_at, asked;
+	bool lowering; /* all has ended or was stopped: flags are being lowered */
 };
 
 struct cu_queue {
-	struct cu_queue *older, *newer; /* all of the device */
-	struct cu_partition *part;
+	struct stream_queue base;
 	void *stream, *idle;
-	struct cu_counter counter;
-	uint32_t slot_count, head, count;
-	uint32_t older_count;          /* of these, given before its partition moved */
-	uint64_t last_end_ns, turn_ns; /* since when its oldest command is that */
-	bool suspended, quiet_due, fenced, broken, reported;
-	bool hangs;   /* given up; its stream is not empty */
-	bool foreign; /* its stream is the program's own */
-	bool masked;  /* a mask is in its stream */
-	uint64_t quiet_cookie;
+	struct cu_word word;
+	bool masked;              /* a mask is in its stream */
 	struct cu_stops *stops;   /* NULL: its launches cannot be stopped */
 	struct cu_graphs *graphs; /* NULL: each command is given by itself */
 	/* One a slot, which the device sets, pinned; no launch comes behind one that was
 	 * set.  NULL: kernels reach anything. */
 	uint32_t *astray;
 	uint64_t astray_at;
-	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
 	struct cu_slot slots[];
 };
+
+static inline struct stream_slot *vendor_slot(struct stream_queue *q, uint32_t at)
+{
+	return &((struct cu_queue *)q)->slots[at].base;
+}
 
 /* The way of host copies: a stream of its own through pinned memory, under its lock. */
 struct cu_lane {
@@ -269,6 +269,7 @@ struct cu_lane {
 };
 
 struct cu_device {
+	struct stream_device base;
 	struct cu_options opt;
 	struct cu_shape shape;
 	uint32_t index;
@@ -281,21 +282,11 @@ struct cu_device {
 	struct cu_program *programs;
 	struct cu_green *green; /* these two NULL: the device is one unit */
 	struct cu_mask *mask;
-	char said[HAL_CUDA_SAID];    /* how it came to these */
-	struct cu_partition *moving; /* those that QUIET is due for */
-	bool unmasked;               /* a launch was not kept off what it should be */
-	struct cu_queue *queues;
-	struct cu_queue *hanging; /* destroyed, and their streams are not empty */
-	uint32_t inflight;        /* commands, and queues that hang */
-	uint32_t hangs;           /* of that, queues */
+	char said[HAL_CUDA_SAID]; /* how it came to these */
+	bool unmasked;            /* a launch was not kept off what it should be */
 	uint64_t memory_bytes, memory_used; /* of what was free at open */
 	uint32_t granule;                   /* in which memory is mapped; 0: it is not */
-	struct cu_range *ranges;          /* of all partitions, of those that went, too */
-	uint64_t progress_ns, checked_ns; /* something was submitted or ended */
-	bool ask_now;
-	uint64_t zero_ns;
-	atomic_ullong last_ns;
-	atomic_uint lost; /* the result that said so; 0: it is not */
+	struct cu_range *ranges; /* of all partitions, of those that went, too */
 	pthread_mutex_t later_lock;
 	struct cu_later *later;
 	uint32_t later_count, later_room;
@@ -342,7 +333,6 @@ static inline enum cu_way cu_way_of(const struct cu_device *dev)
 
 /* device.c */
 uint64_t cu_now(void *device);
-void cu_raise(struct cu_device *dev, uint64_t now);
 void cu_catch_up(struct cu_device *dev);
 int cu_gone(struct cu_device *dev);
 
@@ -522,17 +512,16 @@ bool cu_fence_astray(struct cu_queue *q, const struct cu_slot *s);
 int cu_stops_make(struct cu_device *dev, struct cu_queue *q);
 void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err);
 /* Whether it has to wait for what the device has of its queue. */
-bool cu_stops_wait(const struct cu_queue *q, const struct hal_bk_cmd *cmd);
+bool cu_stops_wait(struct cu_queue *q, const struct hal_bk_cmd *cmd);
 /* Before the launch in that slot: the parameter for it. */
 int cu_stops_stage(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 		   uint64_t *control);
 /* Raises the flags of what runs; false: nothing of it can be stopped. */
 bool cu_stops_raise(struct cu_device *dev, struct cu_queue *q);
-/* Finds out what was stopped; true: it is known. */
-bool cu_stops_settle(struct cu_device *dev, struct cu_queue *q);
-/* What the device has of the queue though it does not run. */
-uint32_t cu_stops_kept(const struct cu_queue *q);
-void cu_stops_forget(struct cu_device *dev, struct cu_queue *q);
+/* Finds out what was stopped, once that can be known. */
+void cu_stops_settle(struct cu_device *dev, struct cu_queue *q);
+/* Return whether no flag of the queue is about to be written. */
+bool cu_stops_idle(const struct cu_queue *q);
 /* All that was stopped goes on. */
 void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q);
 
@@ -553,23 +542,45 @@ bool cu_graph_ended(const struct cu_device *dev, const struct cu_queue *q,
 bool cu_graphs_empty(const struct cu_queue *q);
 
 /* queue.c */
-/* Number i of what is in flight. */
+/* Return the slot of the i-th oldest command in flight. */
 static inline struct cu_slot *cu_slot(struct cu_queue *q, uint32_t i)
 {
-	const uint32_t at = q->head + i;
-
-	return &q->slots[at < q->slot_count ? at : at - q->slot_count];
+	return &q->slots[stream_at(&q->base, i)];
 }
 
-/* What the slot has, with its arguments and, if not NULL, the control; groups as given.
- */
+static inline struct cu_partition *cu_part(const struct cu_queue *q)
+{
+	return (struct cu_partition *)q->base.part;
+}
+
+/* Return how far the device is that writes w. */
+static inline uint32_t cu_at(const struct cu_word *w)
+{
+	return __atomic_load_n((uint32_t *)w->memory, __ATOMIC_ACQUIRE);
+}
+
+/* Return whether the device has written number to q's word, or a later one. */
+static inline bool cu_reached(const struct cu_queue *q, uint32_t number)
+{
+	return stream_reached(cu_at(&q->word), number);
+}
+
+/* Give the driver the launch in s, of that many groups, with its arguments and, if it is
+ * not NULL, the address of its control. */
 int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 	      const uint32_t groups[3], const uint64_t *control);
+/* Have the device record the end of s, and write its number. */
 void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
-void cu_break_queue(struct cu_queue *q, const char *call, uint32_t r);
-bool cu_reached(const struct cu_counter *c, uint32_t value);
-/* Ends those that hung and do no more; the context is current. */
-void cu_free_deferred(struct cu_device *dev);
+/* The call has failed behind a command: only the driver can say when q is empty. */
+void cu_break_queue(struct cu_device *dev, struct cu_queue *q, const char *call,
+		    uint32_t r);
+/* Free the queues that hung and do no more; the context is current. */
+void cu_free_hanging(struct cu_device *dev);
+/* Make a word of pinned memory, 0. */
+int cu_make_word(struct cu_device *dev, struct cu_word *w);
+/* Have q's stream write the pattern to that many words. */
+int cu_fill(struct cu_device *dev, struct cu_queue *q, uint64_t address, uint32_t pattern,
+	    uint64_t words);
 int cu_queue_create(void *device, void *partition, int32_t priority, void **out);
 int cu_queue_destroy(void *device, void *queue);
 int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);

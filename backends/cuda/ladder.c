@@ -270,7 +270,7 @@ static int choose(struct cu_device *dev, struct cu_verdict *v, struct cu_tried *
 		if (take(dev, t) == 0)
 			say(dev, "%s: %s", cu_way_names[cu_way_order[i]],
 			    fresh ? "tried out at open" : "tried out at an earlier open");
-		else if (atomic_load(&dev->lost))
+		else if (atomic_load(&dev->base.lost))
 			return cu_gone(dev);
 		else
 			say(dev, "%s: works elsewhere but cannot be opened here; ",

@@ -64,7 +64,7 @@ static int adopt(struct cu_partition *part, uint64_t address, uint64_t bytes, vo
 		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");
 	*mem = (struct cu_mem){
 		.part = part, .address = address, .bytes = bytes, .foreign = true};
-	part->buffers++;
+	part->base.buffers++;
 	*out = mem;
 	return 0;
 }
@@ -92,7 +92,7 @@ int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
 		free(mem);
 		return err;
 	}
-	mem->part->buffers++;
+	mem->part->base.buffers++;
 	*out = mem;
 	return 0;
 }
@@ -101,7 +101,7 @@ int cu_mem_free(void *device, void *memory)
 {
 	struct cu_device *dev = device;
 	struct cu_mem *mem = memory;
-	int err = atomic_load(&dev->lost) ? 0 : cu_enter(dev);
+	int err = atomic_load(&dev->base.lost) ? 0 : cu_enter(dev);
 
 	if (mem->host)
 		cu_give_back(dev, CU_KIND_HOST, mem->host, &err);
@@ -109,7 +109,7 @@ int cu_mem_free(void *device, void *memory)
 		cu_place_leave(dev, &mem->place, &err);
 	else if (!mem->foreign)
 		cu_give_back_address(dev, CU_KIND_DEVICE, mem->address, &err);
-	mem->part->buffers--;
+	mem->part->base.buffers--;
 	dev->memory_used -= mem->foreign || mem->place.range ? 0 : mem->bytes;
 	free(mem);
 	return err;

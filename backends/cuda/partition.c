@@ -43,7 +43,7 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	part = calloc(1, sizeof(*part));
 	if (!part)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a partition");
-	part->desc = *desc;
+	part->base.desc = *desc;
 	err = dev->green ? cu_green_take(dev, desc->col, desc->units, &part->green) : 0;
 	if (!err && dev->granule)
 		err = cu_range_make(dev, &part->range);
@@ -64,14 +64,14 @@ int cu_partition_destroy(void *device, void *partition)
 	struct cu_device *dev = device;
 	int err = 0;
 
-	if (part->moving)
+	if (part->base.moving)
 		return cu_host->fail(EBUSY, "cuda: partition %u is being resized",
-				     part->desc.index);
-	if (part->queues + part->buffers)
+				     part->base.desc.index);
+	if (part->base.queues + part->base.buffers)
 		return cu_host->fail(
 			EBUSY, "cuda: partition %u still has %u queues and %u buffers",
-			part->desc.index, part->queues, part->buffers);
-	if (part->range && !atomic_load(&dev->lost))
+			part->base.desc.index, part->base.queues, part->base.buffers);
+	if (part->range && !atomic_load(&dev->base.lost))
 		err = cu_enter(dev);
 	if (part->range)
 		cu_give_back(dev, CU_KIND_RANGE, part->range, &err);
@@ -86,7 +86,7 @@ int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc 
 {
 	struct cu_device *dev = device;
 	struct cu_partition *part = partition;
-	struct cu_queue *q;
+	struct stream_queue *q;
 	int err;
 
 	if (!dev->mask)
@@ -94,44 +94,22 @@ int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc 
 				     "cuda:%u: partitions can be resized only with "
 				     "partitions=mask or stream",
 				     dev->index);
-	if (part->moving)
+	if (part->base.moving)
 		return cu_host->fail(EBUSY, "cuda: partition %u is already being resized",
-				     part->desc.index);
+				     part->base.desc.index);
 	err = check_units(dev, desc);
 	if (err)
 		return err;
-	part->desc = *desc;
+	part->base.desc = *desc;
 	cu_mask_of(dev, desc->col, desc->units, part->mask);
-	for (q = dev->queues; q; q = q->older) {
-		if (q->part != part)
+	for (q = dev->base.queues; q; q = q->older) {
+		if (q->part != &part->base)
 			continue;
-		part->moving_left += q->older_count = q->count - cu_stops_kept(q);
+		stream_move_queue(q);
 		if (dev->mask->stream_at)
-			(void)cu_stream_mask_set(dev, q->stream, part->mask, false);
+			(void)cu_stream_mask_set(dev, ((struct cu_queue *)q)->stream,
+						 part->mask, false);
 	}
-	part->moving = true;
-	part->moving_cookie = cookie;
-	part->moving_next = dev->moving;
-	dev->moving = part;
+	stream_move(&dev->base, &part->base, cookie);
 	return 0;
-}
-
-uint32_t cu_moved(struct cu_device *dev, struct hal_bk_event *ev, uint32_t max)
-{
-	struct cu_partition **at = &dev->moving, *part;
-	uint32_t n = 0;
-
-	while ((part = *at) && n < max) {
-		if (part->moving_left) {
-			at = &part->moving_next;
-			continue;
-		}
-		*at = part->moving_next;
-		part->moving = false;
-		ev[n++] = (struct hal_bk_event){.kind = HAL_BK_QUIET,
-						.cookie = part->moving_cookie,
-						.start_ns = cu_now(dev),
-						.end_ns = cu_now(dev)};
-	}
-	return n;
 }

@@ -59,8 +59,9 @@ static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
 				i < more ? 0 : i - more, k->info.arg_count);
 		if (r)
 			return cu_failed(dev, r, "cuFuncGetParamInfo");
-		want = i < k->info.arg_count && k->scalar_bytes[i] ? k->scalar_bytes[i]
-								   : 8;
+		want = i < k->info.arg_count && k->params.scalar_bytes[i]
+			       ? k->params.scalar_bytes[i]
+			       : 8;
 		if (bytes != want)
 			return cu_host->fail(EINVAL,
 					     "cuda: kernel %s: parameter %u has %zu "
@@ -138,9 +139,11 @@ static int raise_shared(struct cu_device *dev, const struct cu_kernel *k)
 static int find_kernel(struct cu_device *dev, const struct cu_program *prog,
 		       struct cu_kernel *k)
 {
-	uint32_t r = cu.cuModuleGetFunction(&k->function, prog->module, k->info.name);
+	uint32_t r = cu.cuModuleGetFunction(&k->function, prog->module, k->info.name), i;
 	int err;
 
+	for (i = 0; i < 3; i++)
+		k->params.groups_max[i] = (uint32_t)dev->shape.max_grid[i];
 	if (r && cu_sticky(r))
 		return cu_failed(dev, r, "cuModuleGetFunction");
 	if (r)
@@ -186,7 +189,7 @@ static int load_either(struct cu_device *dev, struct cu_program *prog, const cha
 				 "the driver rejects the rewritten kernel (%d)", -err);
 		prog->kernels[i].stops = false;
 	}
-	return atomic_load(&dev->lost) ? cu_gone(dev) : load(dev, prog, as_it_is);
+	return atomic_load(&dev->base.lost) ? cu_gone(dev) : load(dev, prog, as_it_is);
 }
 
 /* *fenced, *text: what is made of it, NULL: nothing. */
@@ -260,7 +263,7 @@ int cu_program_unload(void *device, void *program)
 {
 	struct cu_device *dev = device;
 	struct cu_program *prog = program;
-	int err = atomic_load(&dev->lost) ? 0 : cu_enter(dev);
+	int err = atomic_load(&dev->base.lost) ? 0 : cu_enter(dev);
 
 	leave(dev, prog);
 	cu_graphs_forget(dev, prog);

@@ -5,12 +5,9 @@
  * blocks that run end, the others write their numbers to a list and end, and resume
  * launches the list.
  *
- * What is behind a launch that was stopped must not run before the rest of it.  So behind
- * one that can be stopped only such launches are given to the device, their flags are
- * raised from the last to the first: one that was stopped has none behind it that was
- * not.  A stream of the device's own raises flags while kernels run, and lowers them when
- * the queue has come to its end, before that is told; the queue's own stream writes
- * all of a control but its flag.
+ * A stream of the device's own raises flags while kernels run, and lowers them when the
+ * queue has come to its end, before QUIET is reported; the queue's own stream writes all
+ * of a control but its flag.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -19,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "../stream/stop.h"
 
 #define CONTROL sizeof(struct ptx_control)
 #define LIST    (CU_STOP_BLOCKS * sizeof(uint32_t))
@@ -87,7 +86,7 @@ int cu_program_rewrite(struct cu_program *prog, const char *code, size_t bytes,
 
 int cu_stops_make(struct cu_device *dev, struct cu_queue *q)
 {
-	const uint64_t bytes = q->slot_count * CONTROL;
+	const uint64_t bytes = q->base.slot_count * CONTROL;
 	struct cu_stops *t = calloc(1, sizeof(*t));
 	void *pinned = NULL;
 	int err;
@@ -95,12 +94,13 @@ int cu_stops_make(struct cu_device *dev, struct cu_queue *q)
 	if (!t)
 		return cu_host->fail(ENOMEM, "cuda: no memory to stop a queue");
 	q->stops = t;
+	q->base.stops = &t->base;
 	err = CU(dev, cuMemAlloc_v2, &t->controls, bytes);
 	if (err) {
 		t->controls = 0;
 		return err;
 	}
-	err = CU(dev, cuMemAlloc_v2, &t->lists, (uint64_t)q->slot_count * 2 * LIST);
+	err = CU(dev, cuMemAlloc_v2, &t->lists, (uint64_t)q->base.slot_count * 2 * LIST);
 	if (err) {
 		t->lists = 0;
 		return err;
@@ -110,30 +110,47 @@ int cu_stops_make(struct cu_device *dev, struct cu_queue *q)
 		return err;
 	memset(pinned, 0, 2 * bytes);
 	t->staged = pinned;
-	t->seen = t->staged + q->slot_count;
+	t->seen = t->staged + q->base.slot_count;
 	t->seen_at = t->staged_at + bytes;
-	err = cu_pin(dev, sizeof(uint32_t), &t->raised.memory, &t->raised.address);
-	if (err)
-		return err;
-	__atomic_store_n((uint32_t *)t->raised.memory, 0, __ATOMIC_RELEASE);
-	return 0;
+	return cu_make_word(dev, &t->raised);
 }
 
-/* No flag is up; before that is written nothing may be raised. */
+/* Have the device clear the flags, which hold anything at first.  Nothing may be raised
+ * before it has. */
 static int make_ready(struct cu_device *dev, struct cu_queue *q)
 {
 	struct cu_stops *t = q->stops;
 	int err;
 
-	if (t->ready)
+	if (t->cleared)
 		return 0;
-	err = CU(dev, cuMemsetD32Async, t->controls, 0, q->slot_count * CONTROL / 4,
-		 q->stream);
+	err = cu_fill(dev, q, t->controls, 0, q->base.slot_count * CONTROL / 4);
 	if (err)
 		return err;
-	t->ready = ++q->counter.given;
-	return CU(dev, cuStreamWriteValue32_v2, q->stream, q->counter.address, t->ready,
+	t->cleared = true;
+	t->ready_at = ++q->base.given;
+	return CU(dev, cuStreamWriteValue32_v2, q->stream, q->word.address, t->ready_at,
 		  0);
+}
+
+/* Return whether the flags have been cleared.  Once it is known it stays known: numbers
+ * are compared modulo 2^32. */
+static bool is_ready(struct cu_queue *q)
+{
+	struct cu_stops *t = q->stops;
+
+	t->ready = t->ready || (t->cleared && cu_reached(q, t->ready_at));
+	return t->ready;
+}
+
+static bool is_raised(const struct cu_stops *t)
+{
+	return stream_reached(cu_at(&t->raised), t->raised_given);
+}
+
+bool cu_stops_idle(const struct cu_queue *q)
+{
+	return !q->stops || is_raised(q->stops);
 }
 
 void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err)
@@ -143,10 +160,10 @@ void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err)
 	if (!t)
 		return;
 	/* Little is in these, and of a queue that broke, or never launched. */
-	if (t->ready && !atomic_load(&dev->lost)) {
-		if (!cu_reached(&q->counter, t->ready))
+	if (t->cleared && !atomic_load(&dev->base.lost)) {
+		if (!is_ready(q))
 			(void)cu.cuStreamSynchronize(q->stream);
-		if (!cu_reached(&t->raised, t->raised.given))
+		if (!is_raised(t))
 			(void)cu.cuStreamSynchronize(dev->flags);
 	}
 	if (t->controls)
@@ -157,31 +174,22 @@ void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err)
 	cu_give_back(dev, CU_KIND_HOST, t->raised.memory, err);
 	free(t);
 	q->stops = NULL;
+	q->base.stops = NULL;
 }
 
 /* ---- launches ---------------------------------------------------------------------- */
-
-static uint64_t blocks_of(const struct hal_bk_cmd *cmd)
-{
-	const uint32_t *g = cmd->launch.groups;
-	const uint64_t plane = (uint64_t)g[0] * g[1];
-
-	return plane > CU_STOP_BLOCKS ? plane : plane * g[2];
-}
 
 static bool can_stop(const struct hal_bk_cmd *cmd)
 {
 	const struct cu_kernel *k = cmd->launch.kernel;
 
-	return cmd->op == HAL_OP_LAUNCH && k->stops && blocks_of(cmd) <= CU_STOP_BLOCKS;
+	return cmd->op == HAL_OP_LAUNCH && k->stops &&
+	       stream_blocks(cmd, CU_STOP_BLOCKS) <= CU_STOP_BLOCKS;
 }
 
-bool cu_stops_wait(const struct cu_queue *q, const struct hal_bk_cmd *cmd)
+bool cu_stops_wait(struct cu_queue *q, const struct hal_bk_cmd *cmd)
 {
-	const struct cu_slot *last =
-		&q->slots[(q->head + q->count + q->slot_count - 1) % q->slot_count];
-
-	return q->count && last->stops && !can_stop(cmd);
+	return stream_stops_wait(&q->base, can_stop(cmd));
 }
 
 static uint32_t number_of(const struct cu_queue *q, const struct cu_slot *s)
@@ -218,28 +226,21 @@ static int copy_control(struct cu_device *dev, struct cu_queue *q, struct cu_slo
 int cu_stops_stage(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 		   uint64_t *control)
 {
-	const struct hal_bk_cmd *cmd = &s->cmd;
+	const struct hal_bk_cmd *cmd = &s->base.cmd;
 	struct ptx_control c = {.to = list_of(q, s, 0)};
 	int err = make_ready(dev, q);
 
 	if (err)
 		return err;
 	memcpy(c.grid, cmd->launch.groups, sizeof(c.grid));
-	s->stops = can_stop(cmd);
-	s->blocks = s->stops ? (uint32_t)blocks_of(cmd) : 0;
-	s->stopped = s->list = 0;
+	s->base.stops = can_stop(cmd);
+	s->base.blocks = s->base.stops ? (uint32_t)stream_blocks(cmd, CU_STOP_BLOCKS) : 0;
+	s->base.stopped = s->base.list = 0;
 	*control = control_of(q, s);
 	return copy_control(dev, q, s, &c);
 }
 
 /* ---- stopping ---------------------------------------------------------------------- */
-
-static void broken(struct cu_device *dev, struct cu_queue *q, const char *call,
-		   uint32_t r)
-{
-	(void)cu_failed(dev, r, call);
-	cu_break_queue(q, call, r);
-}
 
 /* From the last to the first; then that all are. */
 static uint32_t raise_flags(struct cu_device *dev, struct cu_queue *q)
@@ -247,14 +248,14 @@ static uint32_t raise_flags(struct cu_device *dev, struct cu_queue *q)
 	struct cu_stops *t = q->stops;
 	uint32_t i, r = 0;
 
-	for (i = q->count; !r && i--;)
-		if (cu_slot(q, i)->stops)
+	for (i = q->base.count; !r && i--;)
+		if (cu_slot(q, i)->base.stops)
 			r = cu.cuStreamWriteValue32_v2(
 				dev->flags, control_of(q, cu_slot(q, i)), 1, 0);
-	t->raised.given++;
+	t->raised_given++;
 	return r ? r
 		 : cu.cuStreamWriteValue32_v2(dev->flags, t->raised.address,
-					      t->raised.given, 0);
+					      t->raised_given, 0);
 }
 
 bool cu_stops_raise(struct cu_device *dev, struct cu_queue *q)
@@ -262,39 +263,27 @@ bool cu_stops_raise(struct cu_device *dev, struct cu_queue *q)
 	struct cu_stops *t = q->stops;
 	uint32_t r;
 
-	if (!q->count || !cu_slot(q, q->count - 1)->stops || q->broken ||
-	    atomic_load(&dev->lost) || !cu_reached(&q->counter, t->ready) ||
-	    cu_enter(dev))
+	if (!stream_stops_can(&dev->base, &q->base) || !is_ready(q) || cu_enter(dev))
 		return false;
-	t->folding = true;
-	t->lowering = t->settled = false;
+	t->base.folding = true;
+	t->lowering = t->base.settled = false;
 	r = raise_flags(dev, q);
 	if (r) {
-		broken(dev, q, "cuStreamWriteValue32_v2", r);
+		cu_break_queue(dev, q, "cuStreamWriteValue32_v2", r);
 		return true;
 	}
 	/* When the stream has come to here, all have ended or were stopped. */
-	r = cu.cuMemcpyAsync(t->seen_at, t->controls, q->slot_count * CONTROL, q->stream);
+	r = cu.cuMemcpyAsync(t->seen_at, t->controls, q->base.slot_count * CONTROL,
+			     q->stream);
 	if (r) {
-		broken(dev, q, "cuMemcpyAsync", r);
+		cu_break_queue(dev, q, "cuMemcpyAsync", r);
 		return true;
 	}
-	t->asked = ++q->counter.given;
-	r = cu.cuStreamWriteValue32_v2(q->stream, q->counter.address, t->asked, 0);
+	t->asked = ++q->base.given;
+	r = cu.cuStreamWriteValue32_v2(q->stream, q->word.address, t->asked, 0);
 	if (r)
-		broken(dev, q, "cuStreamWriteValue32_v2", r);
+		cu_break_queue(dev, q, "cuStreamWriteValue32_v2", r);
 	return true;
-}
-
-uint32_t cu_stops_kept(const struct cu_queue *q)
-{
-	uint32_t i, n = 0;
-
-	if (!q->stops || !q->stops->settled)
-		return 0;
-	for (i = 0; i < q->count; i++)
-		n += q->slots[(q->head + i) % q->slot_count].stopped != 0;
-	return n;
 }
 
 /* What was stopped, by what was read back; false: it makes no sense. */
@@ -303,140 +292,120 @@ static bool count_stopped(struct cu_queue *q)
 	bool before = false;
 	uint32_t i;
 
-	for (i = 0; i < q->count; i++) {
+	for (i = 0; i < q->base.count; i++) {
 		struct cu_slot *s = cu_slot(q, i);
 		const uint32_t n = q->stops->seen[number_of(q, s)].stopped;
 
-		if (!s->stops)
+		if (!s->base.stops)
 			continue;
 		/* More than there were, or something that ran in front of the rest. */
-		if (n > s->blocks || (before && n != s->blocks))
+		if (n > s->base.blocks || (before && n != s->base.blocks))
 			return false;
-		s->stopped = n;
+		s->base.stopped = n;
 		before |= n != 0;
 	}
 	return true;
 }
 
+/* By writes, not by a memset: that may be a kernel, which would wait for multiprocessors
+ * behind other tenants' blocks, and all later raises of the device behind it.  The rest
+ * of a control is written before its next launch. */
 static void lower_flags(struct cu_device *dev, struct cu_queue *q)
 {
 	struct cu_stops *t = q->stops;
-	uint32_t r = cu_enter(dev) ? CUR_INVALID_CONTEXT : 0;
+	uint32_t i, r = cu_enter(dev) ? CUR_INVALID_CONTEXT : 0;
 
 	t->lowering = true;
-	dev->progress_ns = cu_now(dev); /* it takes no time */
-	if (!r)
-		r = cu.cuMemsetD32Async(t->controls, 0, q->slot_count * CONTROL / 4,
-					dev->flags);
+	dev->base.progress_ns = cu_now(dev); /* it takes no time */
+	for (i = 0; !r && i < q->base.count; i++)
+		if (cu_slot(q, i)->base.stops)
+			r = cu.cuStreamWriteValue32_v2(
+				dev->flags, control_of(q, cu_slot(q, i)), 0, 0);
 	if (!r)
 		r = cu.cuStreamWriteValue32_v2(dev->flags, t->raised.address,
-					       ++t->raised.given, 0);
+					       ++t->raised_given, 0);
 	if (r)
-		broken(dev, q, "cannot clear the stop flag", r);
+		cu_break_queue(dev, q, "cannot clear the stop flag", r);
 }
 
-/* What was stopped is where its partition was, which may go now. */
-static void let_go(struct cu_device *dev, struct cu_queue *q)
-{
-	const uint32_t left = q->count - cu_stops_kept(q);
-	const uint32_t gone = q->older_count > left ? q->older_count - left : 0;
-
-	dev->inflight -= cu_stops_kept(q);
-	q->older_count -= gone;
-	q->part->moving_left -= gone;
-}
-
-bool cu_stops_settle(struct cu_device *dev, struct cu_queue *q)
+void cu_stops_settle(struct cu_device *dev, struct cu_queue *q)
 {
 	struct cu_stops *t = q->stops;
 
-	if (atomic_load(&dev->lost)) {
-		cu_stops_forget(dev, q);
-		return false;
+	if (atomic_load(&dev->base.lost)) {
+		stream_stops_forget(&dev->base, &q->base);
+		return;
 	}
-	if (t->settled || q->broken)
-		return t->settled;
-	if (!cu_reached(&q->counter, t->asked) ||
-	    !cu_reached(&t->raised, t->raised.given))
-		return false;
+	if (t->base.settled || q->base.broken || !cu_reached(q, t->asked) ||
+	    !is_raised(t))
+		return;
 	if (!t->lowering) {
 		lower_flags(dev, q);
-		return false;
+	} else if (count_stopped(q)) {
+		stream_stops_settled(&dev->base, &q->base);
+	} else {
+		stream_stops_forget(&dev->base, &q->base);
+		cu_break_queue(dev, q, "stopped blocks were lost", CUR_UNKNOWN);
 	}
-	if (!count_stopped(q)) {
-		cu_break_queue(q, "stopped blocks were lost", CUR_UNKNOWN);
-		return false;
-	}
-	t->settled = true;
-	let_go(dev, q);
-	return true;
-}
-
-/* Of a device that is lost: they are in flight again, so that they can end. */
-void cu_stops_forget(struct cu_device *dev, struct cu_queue *q)
-{
-	uint32_t i;
-
-	dev->inflight += cu_stops_kept(q);
-	for (i = 0; i < q->count; i++)
-		cu_slot(q, i)->stopped = 0;
-	q->stops->settled = false; /* and .folding stays: none of it has ended well */
 }
 
 static int again(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
-	const uint32_t groups[3] = {s->stopped, 1, 1};
+	const uint32_t groups[3] = {s->base.stopped, 1, 1};
 	const uint64_t control = control_of(q, s);
-	struct ptx_control c = {.resumed = s->stopped,
-				.from = list_of(q, s, s->list),
-				.to = list_of(q, s, 1 - s->list)};
+	struct ptx_control c = {.resumed = s->base.stopped,
+				.from = list_of(q, s, s->base.list),
+				.to = list_of(q, s, 1 - s->base.list)};
 	int err;
 
-	memcpy(c.grid, s->cmd.launch.groups, sizeof(c.grid));
-	s->list = 1 - s->list;
-	s->blocks = s->stopped;
-	s->stopped = 0;
+	memcpy(c.grid, s->base.cmd.launch.groups, sizeof(c.grid));
+	s->base.list = 1 - s->base.list;
+	s->base.blocks = s->base.stopped;
+	s->base.stopped = 0;
 	err = copy_control(dev, q, s, &c);
 	return err ? err : cu_launch(dev, q, s, groups, &control);
 }
 
-/* What was written when they stopped does not say that those have ended which are not
- * launched again: they wait for what nobody writes. */
-static void give_up(struct cu_queue *q)
+static inline int vendor_stops_begin(struct stream_device *device,
+				     struct stream_queue *queue, bool kept)
 {
+	struct cu_device *dev = (struct cu_device *)device;
+	struct cu_queue *q = (struct cu_queue *)queue;
+	int err = cu_enter(dev);
 	uint32_t i;
 
+	for (i = 0; i < queue->slot_count; i++)
+		q->slots[i].staged = false;
+	return err || !kept ? err : CU(dev, cuEventRecord, q->idle, q->stream);
+}
+
+static inline int vendor_stops_again(struct stream_device *device,
+				     struct stream_queue *queue, struct stream_slot *slot,
+				     uint32_t i)
+{
+	struct cu_device *dev = (struct cu_device *)device;
+	struct cu_queue *q = (struct cu_queue *)queue;
+	struct cu_slot *s = (struct cu_slot *)slot;
+	int err;
+
+	s->begin = i ? cu_slot(q, i - 1)->end : q->idle;
+	err = again(dev, q, s);
+	if (!err)
+		cu_mark(dev, q, s);
+	return err;
+}
+
+static inline void vendor_stops_fail(struct stream_device *dev, struct stream_queue *q,
+				     uint32_t i)
+{
+	(void)dev;
 	for (i = 0; i < q->count; i++)
-		if (cu_reached(&q->counter, cu_slot(q, i)->value))
-			cu_slot(q, i)->value = ++q->counter.given;
-	cu_break_queue(q, "cannot resume the stopped launch", CUR_UNKNOWN);
+		if (cu_reached((struct cu_queue *)q, stream_slot(q, i)->number))
+			stream_slot(q, i)->number = ++q->given;
+	q->unsure = true;
 }
 
 void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q)
 {
-	const uint32_t kept = cu_stops_kept(q);
-	struct cu_stops *t = q->stops;
-	uint32_t i;
-	int err;
-
-	if (!t->folding || atomic_load(&dev->lost))
-		return;
-	t->folding = t->settled = false;
-	dev->inflight += kept;
-	err = cu_enter(dev);
-	for (i = 0; i < q->slot_count; i++)
-		q->slots[i].staged = false;
-	if (!err && kept)
-		err = CU(dev, cuEventRecord, q->idle, q->stream);
-	for (i = 0; !err && i < q->count; i++) {
-		struct cu_slot *s = cu_slot(q, i);
-
-		s->begin = i ? cu_slot(q, i - 1)->end : q->idle;
-		err = q->broken ? -EIO : again(dev, q, s);
-		if (!err)
-			cu_mark(dev, q, s);
-	}
-	if (err)
-		give_up(q);
-	dev->progress_ns = dev->checked_ns = q->turn_ns = cu_now(dev);
+	stream_stops_resume(&dev->base, &q->base, cu_now(dev));
 }

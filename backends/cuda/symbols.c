@@ -226,7 +226,7 @@ int cu_failed(struct cu_device *dev, uint32_t result, const char *call)
 
 	cu_refused = (struct cu_refused){call, result};
 	if (dev && cu_sticky(result))
-		(void)atomic_compare_exchange_strong(&dev->lost, &none, result);
+		(void)atomic_compare_exchange_strong(&dev->base.lost, &none, result);
 	return cu_host->fail(cu_errno(result), "cuda: %s: %s (%u)", call,
 			     cu_result_name(result), result);
 }

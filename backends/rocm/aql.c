@@ -167,7 +167,7 @@ void rocm_aql_close(struct rocm_device *dev, struct rocm_aql *a, int *err)
 
 	if (!a)
 		return;
-	if (a->queue && atomic_load(&dev->lost)) {
+	if (a->queue && atomic_load(&dev->base.lost)) {
 		rocm_aql_keep(a);
 		return;
 	}
@@ -313,12 +313,14 @@ launch_as(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd,
 	const uint32_t n = cmd->launch.arg_count;
 	uint64_t value;
 	uint32_t i;
+	int err = stream_check_groups(k->info.name, &k->params, groups);
 
-	if (__builtin_expect(rocm_too_many(k, groups), 0))
-		return rocm_refuse_groups(k, groups);
+	if (err)
+		return err;
 	for (i = 0; i < n; i++) {
-		if (__builtin_expect(!rocm_value(k, i, &a[i], &value), 0))
-			return rocm_refuse_argument(k, i, &a[i]);
+		err = stream_arg(k->info.name, &k->params, i, &a[i], &value);
+		if (err)
+			return err;
 		memcpy(to + k->at[i], &value, sizeof(value));
 	}
 	if (given)
@@ -413,10 +415,10 @@ int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
 int rocm_aql_stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
 		   uint64_t now)
 {
-	const struct rocm_mem *mem = s->cmd.timestamp.dst;
+	const struct rocm_mem *mem = s->base.cmd.timestamp.dst;
 
-	return fill(dev, q->aql, slot_of(q, s), mem->address + s->cmd.timestamp.offset,
-		    sizeof(now), now);
+	return fill(dev, q->aql, slot_of(q, s),
+		    mem->address + s->base.cmd.timestamp.offset, sizeof(now), now);
 }
 
 /* ---- times ------------------------------------------------------------------------- */
@@ -430,18 +432,19 @@ static bool times_of(struct rocm_device *dev, struct rocm_queue *q,
 	       t->end >= t->start;
 }
 
-void rocm_aql_times(struct rocm_device *dev, struct rocm_queue *q,
-		    const struct rocm_slot *first, const struct rocm_slot *last,
-		    uint64_t *took, uint64_t *behind)
+void rocm_aql_times(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
+		    const struct rocm_slot *before)
 {
 	struct hsa_times a, b;
 
-	*took = *behind = 0;
-	if (!times_of(dev, q, first, &a))
+	s->base.took_ns = s->base.after_ns = 0;
+	if (!times_of(dev, q, s, &a))
 		return;
-	*took = (uint64_t)(dev->hsa.tick_ns * (double)(a.end - a.start) + 0.5);
-	if (last != first && times_of(dev, q, last, &b) && b.end > a.end)
-		*behind = (uint64_t)(dev->hsa.tick_ns * (double)(b.end - a.end) + 0.5);
+	s->base.took_ns = (uint64_t)(dev->hsa.tick_ns * (double)(a.end - a.start) + 0.5);
+	s->base.after_ns = s->base.took_ns;
+	if (before != s && times_of(dev, q, before, &b) && a.end >= b.end)
+		s->base.after_ns =
+			(uint64_t)(dev->hsa.tick_ns * (double)(a.end - b.end) + 0.5);
 }
 
 int rocm_aql_end(struct rocm_device *dev, struct rocm_queue *q)

@@ -291,7 +291,7 @@ static void note_hidden(struct reader arg, const struct value *kind,
 
 static int check_argument(struct reader arg, struct rocm_kernel *k, uint32_t i)
 {
-	const uint32_t bytes = i < HAL_ARGS_MAX ? k->scalar_bytes[i] : 0;
+	const uint32_t bytes = i < HAL_ARGS_MAX ? k->params.scalar_bytes[i] : 0;
 	struct value size, kind;
 
 	if (!look_up(arg, ".size", &size) || size.kind != VALUE_NUMBER ||

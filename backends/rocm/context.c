@@ -115,10 +115,10 @@ static void remember(struct rocm_device *dev, struct rocm_later l)
 void rocm_give_back(struct rocm_device *dev, enum rocm_kind kind, void *handle, int *err)
 {
 	const struct rocm_later l = {.kind = kind, .handle = handle};
-	const bool now = kind < ROCM_KIND_BUSY || !dev->inflight;
+	const bool now = kind < ROCM_KIND_BUSY || !dev->base.inflight;
 	int failed = 0;
 
-	if (!handle || atomic_load(&dev->lost))
+	if (!handle || atomic_load(&dev->base.lost))
 		return;
 	pthread_mutex_lock(&dev->later_lock);
 	if (now)
@@ -138,7 +138,7 @@ void rocm_give_back_later(struct rocm_device *dev, bool running)
 		return;
 	pthread_mutex_lock(&dev->later_lock);
 	for (i = 0; i < dev->later_count; i++) {
-		if (atomic_load(&dev->lost) || !end(dev, &dev->later[i]))
+		if (atomic_load(&dev->base.lost) || !end(dev, &dev->later[i]))
 			continue;
 		dev->later[n++] = dev->later[i];
 	}

@@ -253,23 +253,7 @@ static int rocm_get_info(void *device, struct hal_device_info *info)
 
 uint64_t rocm_now(void *device)
 {
-	const struct rocm_device *dev = device;
-	struct timespec t;
-
-	if (dev->opt.virtual_clock)
-		return atomic_load(&dev->last_ns);
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - dev->zero_ns;
-}
-
-/* Several threads may have asked: it never goes back. */
-void rocm_raise(struct rocm_device *dev, uint64_t now)
-{
-	unsigned long long last = atomic_load(&dev->last_ns);
-
-	while (last < now - dev->zero_ns &&
-	       !atomic_compare_exchange_weak(&dev->last_ns, &last, now - dev->zero_ns))
-		;
+	return stream_now(device);
 }
 
 /* Virtual clock: behind a call that waited. */
@@ -281,7 +265,7 @@ void rocm_catch_up(struct rocm_device *dev)
 	if (!dev->opt.virtual_clock)
 		return;
 	hip.advance(0, &now, &idle);
-	rocm_raise(dev, now);
+	stream_raise(&dev->base, now);
 }
 
 static int start_clock(struct rocm_device *dev)
@@ -289,23 +273,23 @@ static int start_clock(struct rocm_device *dev)
 	uint32_t idle;
 
 	if (!dev->opt.virtual_clock) {
-		dev->zero_ns = rocm_now(dev);
+		dev->base.zero_ns = rocm_now(dev);
 	} else if (!hip.drive || !hip.advance) {
-		dev->opt.virtual_clock = false;
+		dev->opt.virtual_clock = dev->base.virtual_clock = false;
 		return rocm_host->fail(ENOTSUP,
 				       "rocm:%u: clock=virtual needs a fake driver: the "
 				       "time of %s cannot be stepped",
 				       dev->index, dev->shape.name);
 	} else {
 		hip.drive(1);
-		hip.advance(0, &dev->zero_ns, &idle);
+		hip.advance(0, &dev->base.zero_ns, &idle);
 	}
 	return 0;
 }
 
 int rocm_gone(struct rocm_device *dev)
 {
-	const uint32_t r = atomic_load(&dev->lost);
+	const uint32_t r = atomic_load(&dev->base.lost);
 
 	return rocm_host->fail(EIO, "rocm:%u: the device is lost: %s (%u)", dev->index,
 			       rocm_result_name(r), r);
@@ -320,11 +304,11 @@ static void put_away(struct rocm_device *dev)
 
 	if (err && rocm_push(dev, &was))
 		return;
-	rocm_free_deferred(dev);
+	rocm_free_hanging(dev);
 	rocm_code_drop(dev, &dev->hsa.loaded, &err);
-	if (!dev->deferred) { /* else all waits for what is stuck, and is the process's
-			       * end's
-			       */
+	/* While something hangs the library would wait for it: the end of the process
+	 * releases all. */
+	if (!dev->base.hanging) {
 		rocm_lane_drop(dev);
 		rocm_give_back_later(dev, false);
 		rocm_give_back_later(dev, false); /* what would not go */
@@ -340,12 +324,12 @@ static void rocm_close(void *device)
 	if (!dev)
 		return;
 	rocm_leave(dev);
-	if (!atomic_load(&dev->lost))
+	if (!atomic_load(&dev->base.lost))
 		put_away(dev);
 	if (dev->hsa.loaded.code)
 		rocm_code_keep(dev->hsa.loaded.code);
-	while ((q = dev->deferred)) {
-		dev->deferred = q->older;
+	while ((q = (struct rocm_queue *)dev->base.hanging)) {
+		dev->base.hanging = q->base.older;
 		if (q->aql)
 			rocm_aql_keep(q->aql);
 		if (q->next)
@@ -372,7 +356,7 @@ static int split(struct rocm_device *dev)
 		err = rocm_try_hsa(dev);
 	if (!err || dev->opt.queues == ROCM_QUEUES_HSA)
 		return err;
-	if (atomic_load(&dev->lost))
+	if (atomic_load(&dev->base.lost))
 		return rocm_gone(dev);
 	err = rocm_try_masks(dev);
 	return err ? err : rocm_try_out(dev);
@@ -420,6 +404,9 @@ static int rocm_open(const struct hal_bk_config *cfg, uint32_t index, void **out
 		return rocm_host->fail(ENOMEM, "rocm:%u: no memory for the device",
 				       index);
 	read_options(cfg, &dev->opt);
+	dev->base.inflight_max = dev->opt.inflight;
+	dev->base.hang_ns = dev->opt.bound_ns;
+	dev->base.virtual_clock = dev->opt.virtual_clock;
 	count = count_devices(&dev->opt);
 	err = count < 0 ? count : 0;
 	if (!err && index >= (uint32_t)count)

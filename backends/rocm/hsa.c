@@ -313,7 +313,7 @@ void rocm_code_undo(struct rocm_device *dev, struct rocm_loaded *loaded)
 void rocm_code_drop(struct rocm_device *dev, struct rocm_loaded *loaded, int *err)
 {
 	rocm_give_back(dev, ROCM_KIND_EXECUTABLE, rocm_handle(loaded->executable), err);
-	if (loaded->code && atomic_load(&dev->lost))
+	if (loaded->code && atomic_load(&dev->base.lost))
 		rocm_code_keep(loaded->code);
 	rocm_give_back(dev, ROCM_KIND_CODE, loaded->code, err);
 	memset(loaded, 0, sizeof(*loaded));
@@ -358,7 +358,7 @@ int rocm_code_fits(struct rocm_device *dev, struct rocm_kernel *k)
 				   k->info.name, k->needs);
 	/* One behind the other, as they are written. */
 	for (i = 0; i < k->info.arg_count + k->follows; i++) {
-		uint32_t bytes = k->scalar_bytes[i % HAL_ARGS_MAX];
+		uint32_t bytes = k->params.scalar_bytes[i % HAL_ARGS_MAX];
 
 		if (i == k->info.arg_count)
 			bytes = sizeof(struct hal_preempt_launch);

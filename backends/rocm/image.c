@@ -151,10 +151,7 @@ static int read_arguments(const struct hal_rocm_kernel *from, struct rocm_kernel
 					       "both scalar_bytes and arg_bytes",
 					       k->info.name, i);
 		k->info.arg_bytes[i] = from->arg_bytes[i];
-		k->scalar_bytes[i] = bytes;
-		k->value_most[i] = UINT64_MAX;
-		if (bytes && bytes < 8)
-			k->value_most[i] = (UINT64_C(1) << 8 * bytes) - 1;
+		stream_param_set(&k->params, i, bytes);
 	}
 	k->info.arg_count = from->arg_count;
 	return 0;

@@ -39,7 +39,7 @@ int rocm_offer_memory(void *native, uint64_t address, uint64_t bytes)
 	uint64_t there = 0;
 	int err = 0;
 
-	if (atomic_load(&dev->lost))
+	if (atomic_load(&dev->base.lost))
 		return rocm_gone(dev);
 	if (bytes && address % HAL_GPU_ALIGN == 0)
 		err = ask_memory(dev, at, &there);
@@ -108,7 +108,7 @@ int rocm_offer_stream(void *native, void *stream)
 	struct rocm_device *dev = native;
 	int err = 0;
 
-	if (atomic_load(&dev->lost))
+	if (atomic_load(&dev->base.lost))
 		return rocm_gone(dev);
 	/* A stream runs on the CUs it was made with; and what the program puts behind a
 	 * launch that was stopped would come before its rest. */

@@ -24,6 +24,12 @@
 #include "hsa_calls.h"
 #include "topology.h"
 
+#define STREAM_NAME "rocm"
+#define STREAM_HOST rocm_host
+extern const struct hal_host *rocm_host;
+#include "../stream/args.h"
+#include "../stream/slots.h"
+
 #define ROCM_INFLIGHT_MAX 64u
 #define ROCM_RING_PACKETS 64u /* of a queue of HSA's */
 #define ROCM_ARCH_BYTES   64u
@@ -96,13 +102,8 @@ struct rocm_caller {
 };
 
 struct rocm_partition {
-	struct hal_bk_partition_desc desc;
+	struct stream_partition base;
 	uint32_t mask[ROCM_MASK_WORDS]; /* where the device is partitioned */
-	uint32_t queues, buffers;
-	struct rocm_partition *moving_next;
-	bool moving;
-	uint64_t moving_cookie;
-	uint32_t moving_left; /* commands in flight that were given before it moved */
 };
 
 struct rocm_mem {
@@ -112,6 +113,11 @@ struct rocm_mem {
 	uint64_t bytes;
 	bool foreign; /* the program's own */
 };
+
+static inline uint64_t vendor_address(const void *mem)
+{
+	return (uintptr_t)((const struct rocm_mem *)mem)->address;
+}
 
 /* A kernel as HSA has it. */
 struct rocm_entry {
@@ -159,9 +165,7 @@ struct rocm_kernel {
 	uint8_t rest[ROCM_ARGUMENT_BYTES];
 	char needs[32]; /* of HIP's runtime, which only its launches have; "" */
 	uint32_t block[3], shared_bytes;
-	uint32_t groups_most[3];             /* in each dimension */
-	uint32_t scalar_bytes[HAL_ARGS_MAX]; /* 0: memory */
-	uint64_t value_most[HAL_ARGS_MAX];   /* of a scalar; memory: any */
+	struct stream_params params;
 	bool follows; /* hal_preempt.h: it has a struct hal_preempt_launch as one more
 			 argument */
 };
@@ -177,16 +181,13 @@ struct rocm_program {
 };
 
 struct rocm_slot {
-	struct hal_bk_cmd cmd;
-	void *begin; /* the event before it */
+	struct stream_slot base; /* .number: of the queue's word */
+	void *begin;             /* the event before it */
 	void *end;
-	uint32_t value; /* of the queue's word when it has ended */
-	bool stamping;
 	bool timed; /* of a queue of HSA's: a kernel, whose times are known */
-	bool stops; /* a launch that looks at its flag */
-	/* Of those: blocks that were launched, how many of them by a list, how many were
-	 * stopped; the list that these are in; numbers in each of its two. */
-	uint32_t blocks, resumed, stopped, list, used[2];
+	/* A launch that stops: blocks that were launched by a list; numbers in each of
+	 * its two lists. */
+	uint32_t resumed, used[2];
 };
 
 /* A queue of HSA's: aql.c. */
@@ -202,42 +203,39 @@ struct rocm_aql {
 
 /* How the launches of a queue are stopped: see stop.c.  By slot. */
 struct rocm_stops {
+	struct stream_stops base;
 	uint32_t *flags, *flags_at; /* pinned: as the host and as the device finds them */
 	uint32_t *lists, *lists_at; /* pinned: two of a slot, of ROCM_STOP_BLOCKS */
 	uint32_t *counts;           /* the device's memory */
-	uint32_t ready;             /* of the queue's word: counts have been written; of a
-				     * queue of HSA's: its last slot writes them */
-	bool folding;               /* flags are up, or what they stopped is kept */
-	bool settled;               /* and it is known what that is */
+	bool cleared;               /* counts are being cleared, for the first launch */
+	bool ready;                 /* they have been */
+	uint32_t ready_at; /* the queue's number by then; of a queue of HSA's its last
+			    * slot clears them */
 	uint8_t launched[ROCM_STOP_BLOCKS / 8]; /* of what is checked, a bit a block */
 };
 
 struct rocm_queue {
-	struct rocm_queue *older, *newer; /* all of the device */
-	struct rocm_partition *part;
+	struct stream_queue base;
 	struct rocm_aql *aql; /* NULL: it is a stream */
 	struct rocm_aql
 		*next; /* KILL has ended .aql: this comes when that is told; NULL */
 	int32_t priority;
 	void *stream, *idle;
-	void *fence;     /* behind its last command when its partition moved */
-	void *left;      /* stream from before a move: its last commands are in flight */
-	uint32_t *word;  /* how far it is: the device writes it, poll reads it */
-	void *word_at;   /* where the device finds it */
-	uint32_t given;  /* last value that was asked for */
-	uint32_t before; /* of those in flight, given before its partition moved */
-	uint32_t slot_count, head, count;
-	uint64_t last_end_ns, quiet_cookie;
-	uint64_t first_ns; /* when its oldest command became that */
-	bool suspended, quiet_due, fenced, broken, reported;
-	bool stuck;               /* it was given up while its stream had something */
-	bool foreign;             /* its stream is the program\'s own */
+	void *fence;    /* behind its last command when its partition moved */
+	void *left;     /* stream from before a move: its last commands are in flight */
+	uint32_t *word; /* how far it is: the device writes it, poll reads it */
+	void *word_at;  /* where the device finds it */
 	struct rocm_stops *stops; /* NULL: its launches cannot be stopped */
-	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
 	struct rocm_slot slots[];
 };
 
+static inline struct stream_slot *vendor_slot(struct stream_queue *q, uint32_t at)
+{
+	return &((struct rocm_queue *)q)->slots[at].base;
+}
+
 struct rocm_device {
+	struct stream_device base;
 	struct rocm_options opt;
 	struct rocm_shape shape;
 	struct rocm_units units; /* .count 0: the device is one unit */
@@ -256,17 +254,8 @@ struct rocm_device {
 	uint32_t index;
 	uint64_t id; /* of all opens of the process */
 	int least_priority, greatest_priority;
-	struct rocm_queue *queues, *deferred; /* .deferred: destroyed while stuck */
-	struct rocm_partition *moving;
-	uint32_t inflight; /* commands, and one for each queue that is stuck */
-	uint32_t stuck;
 	uint32_t left; /* queues that have a stream from before a move */
 	uint64_t memory_bytes, memory_used; /* of what was free at open */
-	uint64_t progress_ns, checked_ns;   /* something began or ended; was asked */
-	bool ask_now;
-	uint64_t zero_ns;
-	atomic_ullong last_ns;
-	atomic_uint lost; /* the result that said so; 0: it is not */
 	struct {
 		pthread_mutex_t lock;
 		void *stream, *event, *stage;
@@ -374,16 +363,15 @@ void rocm_aql_undo(const struct rocm_aql *a, uint32_t slot);
 /* The time, as a command that is in that slot already. */
 int rocm_aql_stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
 		   uint64_t now);
-/* How long the first ran, and the last ended behind it; 0 where it is not known. */
-void rocm_aql_times(struct rocm_device *dev, struct rocm_queue *q,
-		    const struct rocm_slot *first, const struct rocm_slot *last,
-		    uint64_t *took, uint64_t *behind);
+/* Set how long s ran, and how much later it ended than the slot before it, which may be
+ * s; 0 where it is not known. */
+void rocm_aql_times(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
+		    const struct rocm_slot *before);
 /* Nothing of the queue runs any more, whatever it is. */
 int rocm_aql_end(struct rocm_device *dev, struct rocm_queue *q);
 
 /* device.c */
 uint64_t rocm_now(void *device);
-void rocm_raise(struct rocm_device *dev, uint64_t now);
 void rocm_catch_up(struct rocm_device *dev);
 int rocm_gone(struct rocm_device *dev);
 /* What the device is with that option, by the kernel driver's topology. */
@@ -423,7 +411,8 @@ int rocm_partition_create(void *device, const struct hal_bk_partition_desc *desc
 int rocm_partition_destroy(void *device, void *partition);
 int rocm_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
 		uint64_t cookie);
-uint32_t rocm_moved(struct rocm_device *dev, struct hal_bk_event *ev, uint32_t max);
+/* Give back the streams from before a move that are empty. */
+void rocm_drop_left(struct rocm_device *dev);
 /* A stream whose kernels run on the mask alone; read back, or refused. */
 int rocm_masked_stream(struct rocm_device *dev, const uint32_t *mask, void **stream);
 int rocm_try_masks(struct rocm_device *dev);
@@ -491,70 +480,51 @@ void rocm_stops_raise(struct rocm_device *dev, struct rocm_queue *q);
 void rocm_stops_drop_all(struct rocm_queue *q);
 /* Finds out what was stopped, once all has ended or was. */
 void rocm_stops_settle(struct rocm_device *dev, struct rocm_queue *q);
-uint32_t rocm_stops_count(struct rocm_queue *q);
-
-/* What the device has of the queue though it does not run. */
-static inline uint32_t rocm_stops_kept(struct rocm_queue *q)
-{
-	return q->stops && q->stops->settled ? rocm_stops_count(q) : 0;
-}
-
 void rocm_stops_go_on(struct rocm_device *dev, struct rocm_queue *q);
 
 /* queue.c */
-/* Number n of what is in flight. */
-static inline struct rocm_slot *rocm_slot(struct rocm_queue *q, uint32_t n)
+/* All queues of the device, newest first. */
+static inline struct rocm_queue *rocm_newest(const struct rocm_device *dev)
 {
-	return &q->slots[(q->head + n) % q->slot_count];
+	return (struct rocm_queue *)dev->base.queues;
 }
 
-/* Whether the device has written that value to the queue's word. */
-bool rocm_reached(const struct rocm_queue *q, uint32_t value);
+static inline struct rocm_queue *rocm_older(const struct rocm_queue *q)
+{
+	return (struct rocm_queue *)q->base.older;
+}
+
+/* Return the slot of the i-th oldest command in flight. */
+static inline struct rocm_slot *rocm_slot(struct rocm_queue *q, uint32_t i)
+{
+	return &q->slots[stream_at(&q->base, i)];
+}
+
+/* Return whether the device has written number to the queue's word, or a later one. */
+static inline bool rocm_reached(const struct rocm_queue *q, uint32_t number)
+{
+	return stream_reached(__atomic_load_n(q->word, __ATOMIC_ACQUIRE), number);
+}
+
 /* Whether the device has nothing of the slot any more. */
-bool rocm_slot_ended(const struct rocm_queue *q, const struct rocm_slot *s);
+static inline bool rocm_slot_ended(const struct rocm_queue *q, const struct rocm_slot *s)
+{
+	return q->aql ? rocm_aql_ended(q->aql, (uint32_t)(s - q->slots))
+		      : rocm_reached(q, s->base.number);
+}
+
 int rocm_launch(struct rocm_device *dev, struct rocm_queue *q,
 		const struct hal_bk_cmd *cmd, const uint32_t groups[3],
 		struct hal_preempt_launch *given);
-static inline bool rocm_too_many(const struct rocm_kernel *k, const uint32_t g[3])
-{
-	return g[0] > k->groups_most[0] || g[1] > k->groups_most[1] ||
-	       g[2] > k->groups_most[2];
-}
-
-/* What the device is given as argument i, memory as it finds it; false: it cannot be. */
-static inline bool rocm_value(const struct rocm_kernel *k, uint32_t i,
-			      const struct hal_bk_arg *a, uint64_t *value)
-{
-	const struct rocm_mem *mem = a->mem;
-
-	uint64_t v = a->value;
-
-	if (v > k->value_most[i])
-		return false;
-	if (mem) {
-		if (k->scalar_bytes[i])
-			return false;
-		v += (uintptr_t)mem->address;
-	} else if (!k->scalar_bytes[i]) {
-		return false;
-	}
-	*value = v;
-	return true;
-}
-
-/* Why it is not: too many groups; that argument. */
-int rocm_refuse_groups(const struct rocm_kernel *k, const uint32_t *g);
-int rocm_refuse_argument(const struct rocm_kernel *k, uint32_t i,
-			 const struct hal_bk_arg *a);
 /* Behind a command: how long it took, and that it has ended. */
 void rocm_mark(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s);
-/* The queue takes no more, and what it has fails when its stream is empty. */
-__attribute__((format(printf, 2, 3))) void rocm_break(struct rocm_queue *q,
-						      const char *fmt, ...);
+/* The call has failed behind a command: only the library can say when q is empty. */
+void rocm_break_queue(struct rocm_device *dev, struct rocm_queue *q, const char *call,
+		      uint32_t r);
 int rocm_queue_create(void *device, void *partition, int32_t priority, void **out);
 int rocm_queue_destroy(void *device, void *queue);
-/* Those that were stuck and are no more; this is the device's thread. */
-void rocm_free_deferred(struct rocm_device *dev);
+/* Free the queues that hung and do no more; this is the device's thread. */
+void rocm_free_hanging(struct rocm_device *dev);
 /* What comes in that stream runs behind what the queue has. */
 int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void *stream);
 int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);

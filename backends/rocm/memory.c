@@ -31,7 +31,7 @@ static int find_room(struct rocm_device *dev, struct rocm_mem *mem)
 	void *p = NULL;
 	uint32_t r = hip.hipMalloc(&p, mem->bytes);
 
-	if (r == HIPR_OutOfMemory && dev->later_count && !dev->stuck) {
+	if (r == HIPR_OutOfMemory && dev->later_count && !dev->base.hangs) {
 		/* What was freed while something ran, before anybody is refused. */
 		rocm_give_back_later(dev, false);
 		rocm_catch_up(dev);
@@ -84,7 +84,7 @@ int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 		free(mem);
 		return err;
 	}
-	mem->part->buffers++;
+	mem->part->base.buffers++;
 	dev->memory_used += foreign ? 0 : mem->bytes;
 	*out = mem;
 	return 0;
@@ -96,14 +96,14 @@ int rocm_mem_free(void *device, void *memory)
 	struct rocm_mem *mem = memory;
 	int err = 0;
 
-	if (!atomic_load(&dev->lost))
+	if (!atomic_load(&dev->base.lost))
 		err = rocm_enter(dev);
 	if (!mem->foreign) {
 		rocm_give_back(dev, mem->host ? ROCM_KIND_HOST : ROCM_KIND_DEVICE,
 			       mem->host ? mem->host : (void *)mem->address, &err);
 		dev->memory_used -= mem->bytes;
 	}
-	mem->part->buffers--;
+	mem->part->base.buffers--;
 	free(mem);
 	return err;
 }

@@ -77,7 +77,7 @@ static int check_place(const struct rocm_device *dev,
 static void place(const struct rocm_device *dev, struct rocm_partition *part,
 		  const struct hal_bk_partition_desc *desc)
 {
-	part->desc = *desc;
+	part->base.desc = *desc;
 	if (dev->units.count)
 		rocm_topology_mask(&dev->units, desc->col, desc->units, part->mask);
 }
@@ -103,11 +103,11 @@ int rocm_partition_destroy(void *device, void *partition)
 	struct rocm_partition *part = partition;
 
 	(void)device;
-	if (part->queues || part->buffers || part->moving)
+	if (part->base.queues || part->base.buffers || part->base.moving)
 		return rocm_host->fail(
 			EBUSY, "rocm: partition %u still has %u queues and %u buffers%s",
-			part->desc.index, part->queues, part->buffers,
-			part->moving ? " and a resize in progress" : "");
+			part->base.desc.index, part->base.queues, part->base.buffers,
+			part->base.moving ? " and a resize in progress" : "");
 	free(part);
 	return 0;
 }
@@ -120,8 +120,8 @@ static int make_streams(struct rocm_device *dev, const struct rocm_partition *pa
 	uint32_t n = 0;
 	int err = rocm_enter(dev), ignored = 0;
 
-	for (q = dev->queues; q && !err; q = q->older) {
-		if (q->part != part)
+	for (q = rocm_newest(dev); q && !err; q = rocm_older(q)) {
+		if (q->base.part != &part->base)
 			continue;
 		err = rocm_masked_stream(dev, mask, &streams[n]);
 		if (!err)
@@ -138,8 +138,8 @@ static void move(struct rocm_device *dev, struct rocm_partition *part, void **st
 	struct rocm_queue *q;
 	int ignored = 0; /* it is tried again */
 
-	for (q = dev->queues; q; q = q->older) {
-		if (q->part != part)
+	for (q = rocm_newest(dev); q; q = rocm_older(q)) {
+		if (q->base.part != &part->base)
 			continue;
 		if (q->left)
 			rocm_give_back(dev, ROCM_KIND_BUSY, q->left, &ignored);
@@ -147,8 +147,7 @@ static void move(struct rocm_device *dev, struct rocm_partition *part, void **st
 			dev->left++;
 		q->left = q->stream;
 		q->stream = *streams++;
-		q->before = q->count - rocm_stops_kept(q);
-		part->moving_left += q->before;
+		stream_move_queue(&q->base);
 	}
 }
 
@@ -167,18 +166,19 @@ static int change_masks(struct rocm_device *dev, const struct rocm_partition *pa
 	struct rocm_queue *q, *back;
 	int err = 0;
 
-	for (q = dev->queues; q && !err; q = err ? q : q->older)
-		if (q->part == part && !q->broken)
+	for (q = rocm_newest(dev); q && !err; q = err ? q : rocm_older(q))
+		if (q->base.part == &part->base && !q->base.broken)
 			err = change_mask(dev, q, mask);
 	if (!err)
 		return 0;
-	for (back = dev->queues; back != q->older; back = back->older)
-		if (back->part == part && !back->broken &&
+	for (back = rocm_newest(dev); back != rocm_older(q); back = rocm_older(back))
+		if (back->base.part == &part->base && !back->base.broken &&
 		    change_mask(dev, back, part->mask)) {
 			(void)rocm_aql_end(dev, back);
-			rocm_break(back,
-				   "its mask was changed and could not be restored");
-			back->reported = !back->count; /* else its command tells */
+			stream_break(&back->base,
+				     "its mask was changed and could not be restored");
+			/* Else its command tells. */
+			back->base.reported = !back->base.count;
 		}
 	return err;
 }
@@ -187,7 +187,7 @@ static int change_masks(struct rocm_device *dev, const struct rocm_partition *pa
 static int change_streams(struct rocm_device *dev, struct rocm_partition *part,
 			  const uint32_t *mask)
 {
-	void **streams = calloc(part->queues + 1, sizeof(*streams));
+	void **streams = calloc(part->base.queues + 1, sizeof(*streams));
 	int err;
 
 	if (!streams)
@@ -212,10 +212,10 @@ int rocm_resize(void *device, void *partition, const struct hal_bk_partition_des
 				       "rocm:%u: the device is one unit: partitions "
 				       "cannot be resized without partitions=",
 				       dev->index);
-	if (part->moving)
+	if (part->base.moving)
 		return rocm_host->fail(EBUSY,
 				       "rocm: partition %u is already being resized",
-				       part->desc.index);
+				       part->base.desc.index);
 	err = check_place(dev, desc);
 	if (err)
 		return err;
@@ -225,53 +225,25 @@ int rocm_resize(void *device, void *partition, const struct hal_bk_partition_des
 	if (err)
 		return err;
 	place(dev, part, desc);
-	part->moving = true;
-	part->moving_cookie = cookie;
-	part->moving_next = dev->moving;
-	dev->moving = part;
+	stream_move(&dev->base, &part->base, cookie);
 	return 0;
 }
 
 /* The streams from before a move, when they are empty: the mark that the new one waits
  * for comes behind the last command, and to end a stream is to wait for what is in it. */
-static void drop_left(struct rocm_device *dev)
+void rocm_drop_left(struct rocm_device *dev)
 {
 	struct rocm_queue *q;
 	int ignored = 0; /* it is tried again */
 
-	for (q = dev->queues; q && dev->left; q = q->older) {
-		if (!q->left || q->before)
+	for (q = rocm_newest(dev); q && dev->left; q = rocm_older(q)) {
+		if (!q->left || q->base.before)
 			continue;
-		if (!atomic_load(&dev->lost) &&
+		if (!atomic_load(&dev->base.lost) &&
 		    (rocm_enter(dev) || hip.hipStreamQuery(q->left) == HIPR_NotReady))
 			continue;
 		rocm_give_back(dev, ROCM_KIND_STREAM, q->left, &ignored);
 		q->left = NULL;
 		dev->left--;
 	}
-}
-
-uint32_t rocm_moved(struct rocm_device *dev, struct hal_bk_event *ev, uint32_t max)
-{
-	struct rocm_partition **at = &dev->moving;
-	uint32_t n = 0;
-
-	if (dev->left)
-		drop_left(dev);
-	while (*at && n < max) {
-		struct rocm_partition *part = *at;
-
-		if (part->moving_left) {
-			at = &part->moving_next;
-			continue;
-		}
-		part->moving = false;
-		memset(&ev[n], 0, sizeof(ev[n]));
-		ev[n].kind = HAL_BK_QUIET;
-		ev[n].cookie = part->moving_cookie;
-		ev[n].start_ns = ev[n].end_ns = rocm_now(dev);
-		n++;
-		*at = part->moving_next;
-	}
-	return n;
 }

@@ -13,9 +13,9 @@ static void set_most(const struct rocm_device *dev, struct rocm_kernel *k)
 	uint32_t i;
 
 	for (i = 0; i < 3; i++) {
-		k->groups_most[i] = UINT32_MAX / k->block[i];
-		if (k->groups_most[i] > (uint32_t)dev->shape.max_grid[i])
-			k->groups_most[i] = (uint32_t)dev->shape.max_grid[i];
+		k->params.groups_max[i] = UINT32_MAX / k->block[i];
+		if (k->params.groups_max[i] > (uint32_t)dev->shape.max_grid[i])
+			k->params.groups_max[i] = (uint32_t)dev->shape.max_grid[i];
 	}
 }
 
@@ -125,7 +125,7 @@ int rocm_program_unload(void *device, void *program)
 		;
 	*at = prog->older;
 	pthread_mutex_unlock(&dev->programs_lock);
-	if (!atomic_load(&dev->lost))
+	if (!atomic_load(&dev->base.lost))
 		err = rocm_enter(dev);
 	rocm_give_back(dev, ROCM_KIND_MODULE, prog->module, &err);
 	rocm_code_drop(dev, &prog->loaded, &err);

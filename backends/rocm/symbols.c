@@ -185,7 +185,7 @@ int rocm_failed(struct rocm_device *dev, uint32_t result, const char *call)
 	unsigned int none = 0;
 
 	if (dev && rocm_sticky(result))
-		(void)atomic_compare_exchange_strong(&dev->lost, &none, result);
+		(void)atomic_compare_exchange_strong(&dev->base.lost, &none, result);
 	return rocm_host->fail(rocm_errno(result), "rocm: %s: %s (%u)", call,
 			       rocm_result_name(result), result);
 }

@@ -37,8 +37,8 @@ __attribute__((noinline)) static uint32_t bare_submit(struct cu_queue *q, void *
 	if (!r)
 		r = cu.cuEventRecord(q->slots[0].own, q->stream);
 	if (!r)
-		r = cu.cuStreamWriteValue32_v2(q->stream, q->counter.address,
-					       ++q->counter.given, 0);
+		r = cu.cuStreamWriteValue32_v2(q->stream, q->word.address,
+					       ++q->base.given, 0);
 	return r;
 }
 

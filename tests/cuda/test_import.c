@@ -80,7 +80,7 @@ static uint32_t callback(void *device, void *stream,
 
 static void lose(void *device, uint32_t result)
 {
-	((struct cu_device *)device)->lost = result;
+	((struct cu_device *)device)->base.lost = result;
 }
 
 struct rig_face rig_face = {

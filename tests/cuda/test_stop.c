@@ -28,7 +28,7 @@ static const struct hal_bk_config blockwise = {.clock = 1, .preempt = 1},
 
 static void lose(void *device, uint32_t result)
 {
-	((struct cu_device *)device)->lost = result;
+	((struct cu_device *)device)->base.lost = result;
 }
 
 struct rig_face rig_face = {
@@ -36,8 +36,8 @@ struct rig_face rig_face = {
 	.device = 1,
 	.units = 46,
 	.kernels = {"work:m8", "iota:m4"},
-	.calls = {"cuStreamWriteValue32_v2", "cuMemcpyAsync", "cuMemsetD32Async",
-		  "cuLaunchKernel", "cuEventRecord"},
+	.calls = {"cuStreamWriteValue32_v2", "cuMemcpyAsync", "cuLaunchKernel",
+		  "cuEventRecord"},
 	.stand_in = stand_in,
 	.image = make_cuda_image,
 	.lose = lose,

@@ -11,9 +11,10 @@ const struct hal_backend *hal_backend_rocm(const struct hal_host *h);
 
 /* Of four work-items each: more than 32 bits of them. */
 #define TOO_LARGE                                                                        \
-	{0, 1u << 30, "1073741824 groups of 4 in dimension 0"},                          \
+	{0, 1u << 30,                                                                    \
+	 "1073741824 x 1 x 1 groups; the device allows at most 1073741823 x"},           \
 	{                                                                                \
-		2, 1u << 31, "2147483648 groups of 1 in dimension 2"                     \
+		2, 1u << 31, "1 x 1 x 2147483648 groups"                                 \
 	}
 
 #endif

@@ -458,7 +458,7 @@ static void kill_fails(void **state)
 	submit_work(&r, 0, 1, 1000000);
 	assert_int_equal(b->hot.suspend(r.dev, r.queue[0], HAL_SUSPEND_KILL, 9), 0);
 	stand_in()->lose(0, HIPR_Unknown);
-	((struct rocm_device *)r.dev)->lost = HIPR_Unknown;
+	((struct rocm_device *)r.dev)->base.lost = HIPR_Unknown;
 	poll_one(&r, ev);
 	assert_int_equal(ev[0].status, -EIO);
 	close_rig(&r);

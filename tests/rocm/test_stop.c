@@ -33,7 +33,7 @@ static const struct hal_bk_config blockwise = {HOW, .preempt = 1},
 
 static void lose(void *device, uint32_t result)
 {
-	((struct rocm_device *)device)->lost = result;
+	((struct rocm_device *)device)->base.lost = result;
 }
 
 struct rig_face rig_face = {
