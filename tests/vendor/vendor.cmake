@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# What tests/cuda, rocm, levelzero and fpga have alike: a program of this folder with a table of the
+# vendor's.
+#
+# vendor_tests(NAME BACKEND [HELPERS sources] [DEFINITIONS ...] [INCLUDES ...] [DEPENDS targets]
+#	[ENVIRONMENT ...] [SUBMIT FUNCTION,FUNCTION... AT_MOST instructions])
+# SUBMIT: NAME_bench_submit from bench_submit.c, and test NAME_overhead, which fails if these
+# functions of the backend have AT_MOST instructions more than the same calls by hand.
+function(vendor_tests name backend)
+	cmake_parse_arguments(PARSE_ARGV 2 T "" "SUBMIT;AT_MOST"
+		"HELPERS;DEFINITIONS;INCLUDES;DEPENDS;ENVIRONMENT")
+	set(here ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
+	set(made "")
+	if(T_SUBMIT)
+		set(bench ${name}_bench_submit)
+		list(APPEND made ${bench})
+		add_executable(${bench} bench_submit.c ${here}/bench.c ${T_HELPERS})
+		target_link_libraries(${bench} PRIVATE accelhal_internal hal_warnings ${CMAKE_DL_LIBS})
+		if(HAL_VALGRIND AND NOT HAL_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+			add_test(NAME ${name}_overhead COMMAND ${here}/../fakes/overhead.sh ${backend}
+				${T_SUBMIT} $<TARGET_FILE:${bench}> ${T_AT_MOST} ${name})
+			set_tests_properties(${name}_overhead PROPERTIES LABELS unit TIMEOUT 120
+				ENVIRONMENT "${T_ENVIRONMENT}")
+		endif()
+	endif()
+	foreach(target IN LISTS made)
+		target_compile_definitions(${target} PRIVATE ${T_DEFINITIONS})
+		target_include_directories(${target} PRIVATE ${T_INCLUDES})
+		add_dependencies(${target} ${T_DEPENDS})
+	endforeach()
+endfunction()
