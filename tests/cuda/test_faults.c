@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every call of the driver that the backend makes fails in turn: tests/gpu/faults.h. */
+/* Every call of the driver that the backend makes fails in turn: tests/vendor/faults.h.
+ */
 #define _GNU_SOURCE
-#include "tests/gpu/faults.h"
+#include "tests/vendor/faults.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,29 +23,35 @@ static bool load(struct faults_world *w)
 {
 	static const char *const kernels[] = {"work:m8", "iota:m4"};
 	static const char *const absent[] = {"nobody:m"};
-	void *image, *none = NULL;
+	static const char *const texts[] = {"CUDA_ERROR_INVALID_PTX", NULL};
 	size_t size;
-	int err;
+	void *image = make_cuda_image(absent, 1, 1, &size);
 
-	image = make_cuda_image(absent, 1, 1, &size);
-	err = w->b->cold.program_load(w->dev, image, size, &none);
-	free(image);
-	if (err != -EINVAL || !strstr(host_text, "CUDA_ERROR_INVALID_PTX"))
-		return faults_step(w, err ? err : -EPROTO);
+	if (!faults_refused(w, image, size, texts))
+		return false;
 	image = make_cuda_image(kernels, 2, 4, &size);
 	/* So much shared memory has to be asked for. */
 	((struct hal_cuda_kernel *)((struct hal_cuda_image *)image + 1))->shared_bytes =
 		100000;
-	return gpu_faults_load(w, image, size);
+	return faults_load(w, image, size, &w->prog, &w->kernel);
+}
+
+static bool prepare(struct faults_fake *fake)
+{
+	const struct gpu_stand_in *s = stand_in();
+
+	if (s)
+		*fake = (struct faults_fake)FAULTS_FAKE(s);
+	return s != NULL;
 }
 
 static const struct faults_result results[] = {
-	{CUR_LAUNCH_FAILED, EIO, "CUDA_ERROR_LAUNCH_FAILED (719)"},
-	{CUR_OUT_OF_MEMORY, ENOSPC, "CUDA_ERROR_OUT_OF_MEMORY (2)"},
-	{CUR_INVALID_HANDLE, EINVAL, "CUDA_ERROR_INVALID_HANDLE (400)"},
-	{CUR_NOT_PERMITTED, EPERM, "CUDA_ERROR_NOT_PERMITTED (800)"},
-	{CUR_NOT_SUPPORTED, ENOTSUP, "CUDA_ERROR_NOT_SUPPORTED (801)"},
-	{CUR_UNKNOWN, EIO, "CUDA_ERROR_UNKNOWN (999)"},
+	{CUR_LAUNCH_FAILED, EIO, "CUDA_ERROR_LAUNCH_FAILED (719)", FAULTS_LATER},
+	{CUR_OUT_OF_MEMORY, ENOSPC, "CUDA_ERROR_OUT_OF_MEMORY (2)", FAULTS_AT_ONCE},
+	{CUR_INVALID_HANDLE, EINVAL, "CUDA_ERROR_INVALID_HANDLE (400)", FAULTS_AT_ONCE},
+	{CUR_NOT_PERMITTED, EPERM, "CUDA_ERROR_NOT_PERMITTED (800)", FAULTS_AT_ONCE},
+	{CUR_NOT_SUPPORTED, ENOTSUP, "CUDA_ERROR_NOT_SUPPORTED (801)", FAULTS_AT_ONCE},
+	{CUR_UNKNOWN, EIO, "CUDA_ERROR_UNKNOWN (999)", FAULTS_LATER},
 };
 
 static const char *const silent[] = {
@@ -76,24 +83,33 @@ static const char *const elsewhere[] = {"cuStreamSynchronize", "cuMemGetAddressR
 					"cuStreamGetCtx",      "cuStreamGetFlags",
 					"cuStreamIsCapturing", NULL};
 
-static const struct hal_bk_config ways[] = {
-	{.clock = 1},
-	{.clock = 1, .memory = 1, .inflight = 1},
-	{.clock = 1, .memory = 2},
-	{.clock = 1, .memory = 2, .bounds = 1},
+static const struct hal_bk_config plain = {.clock = 1};
+static const struct hal_bk_config pinned = {.clock = 1, .memory = 1, .inflight = 1};
+static const struct hal_bk_config ranges = {.clock = 1, .memory = 2};
+static const struct hal_bk_config bounds = {.clock = 1, .memory = 2, .bounds = 1};
+static const struct faults_way ways[] = {
+	{"plain", &plain, NULL},
+	{"pinned", &pinned, NULL},
+	{"ranges", &ranges, NULL},
+	{"bounds", &bounds, NULL},
 };
 
-const struct gpu_faults gpu_faults = {
+const struct faults_vendor faults_vendor = {
 	.name = "cuda",
 	.backend = hal_backend_cuda,
+	.prepare = prepare,
 	.devices = 2,
+	.part = {.units = 1, .rows = 1, .cols = 1},
+	.bytes = 64,
+	.flags = HAL_BUFFER_MAPPABLE,
+	.load = load,
+	.work_ns = 20000000,
 	.calls = call_names,
 	.call_count = sizeof(call_names) / sizeof(call_names[0]),
 	.results = results,
 	.result_count = sizeof(results) / sizeof(results[0]),
-	.load = load,
 	.silent = silent,
-	.retried = retried,
+	.silent_in_close = retried,
 	.once = once,
 	.elsewhere = elsewhere,
 	.ways = ways,

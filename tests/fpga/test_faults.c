@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every call of XRT that the backend makes fails in turn; tests/fakes/faults.h. */
+/* Every call of XRT that the backend makes fails in turn: tests/vendor/faults.h. */
 #define _GNU_SOURCE
-#include "host.h"
+#include "tests/vendor/faults.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "backends/fpga/xrt_calls.h"
-#include "tests/fakes/faults.h"
+#include "host.h"
 
 #define BANK "bank DDR[0] ddr4 0x0 16M\n"
 
@@ -24,40 +19,18 @@ static const char first_text[] = BANK "kernel work 1\narg d memory 4 0\narg ns u
 static const char second_text[] = BANK "kernel twice 1\narg d memory 64 0\n"
 				       "arg s memory 64 0\n";
 
-static const struct hal_backend *b;
-static const char *first_file;
-
 static const char *const call_names[XRT_CALL_COUNT] = {
 #define NAME(name, ...) #name,
 	XRT_CALLS(NAME) XRT_CALLS_OPEN(NAME)
 #undef NAME
 };
 
-static bool load(struct faults_world *w, const char *text, void **prog, void **kernel)
-{
-	struct hal_bk_kernel_info info;
-	size_t size;
-	void *image = make_image(text, &size);
-	int err = b->cold.program_load(w->dev, image, size, prog);
-
-	free(image);
-	return faults_step(w, err) &&
-	       faults_step(w, b->cold.kernel_get(w->dev, *prog, 0, &info, kernel));
-}
-
 /* A kernel of another configuration, on parts of buffers. */
 static bool reconfigure(struct faults_world *w, void *kernel)
 {
 	const struct hal_bk_arg args[2] = {{w->mem[0], 64, 64}, {w->mem[1], 128, 64}};
-	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH, .cookie = 8};
-	int i;
 
-	cmd.launch.kernel = kernel;
-	cmd.launch.args = args;
-	cmd.launch.arg_count = 2;
-	for (i = 0; i < 3; i++)
-		cmd.launch.groups[i] = 1;
-	if (!faults_submit(w, &cmd))
+	if (!faults_launch(w, kernel, args, 2))
 		return false;
 	faults_run_dry(w);
 	return !w->first.err;
@@ -67,7 +40,7 @@ static bool reconfigure(struct faults_world *w, void *kernel)
 static int hear(struct faults_world *w, uint64_t until_ns)
 {
 	struct hal_bk_event e;
-	const int n = b->hot.poll(w->dev, until_ns, &e, 1);
+	const int n = w->b->hot.poll(w->dev, until_ns, &e, 1);
 
 	w->lost |= n < 0;
 	if (n < 1) {
@@ -75,29 +48,21 @@ static int hear(struct faults_world *w, uint64_t until_ns)
 		return -1;
 	}
 	w->inflight -= e.kind == HAL_BK_DONE;
-	if (e.status && !w->first.err) {
-		w->first.err = e.status;
-		snprintf(w->first.text, sizeof(w->first.text), "%s", e.fault);
-	}
+	(void)faults_note(w, e.status, e.fault);
 	return (int)e.kind;
 }
 
 /* A run that is stopped half-way, and goes on. */
 static bool stop(struct faults_world *w)
 {
+	const struct hal_backend *b = w->b;
 	const struct hal_bk_arg arg = {w->mem[2], 0, 64};
-	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH, .cookie = 9};
 	struct hal_bk_kernel_info info;
-	int i, kind;
+	void *spin;
+	int kind;
 
-	if (!faults_step(
-		    w, b->cold.kernel_get(w->dev, w->prog, 1, &info, &cmd.launch.kernel)))
-		return false;
-	cmd.launch.args = &arg;
-	cmd.launch.arg_count = 1;
-	for (i = 0; i < 3; i++)
-		cmd.launch.groups[i] = 1;
-	if (!faults_submit(w, &cmd))
+	if (!faults_step(w, b->cold.kernel_get(w->dev, w->prog, 1, &info, &spin)) ||
+	    !faults_launch(w, spin, &arg, 1))
 		return false;
 	b->hot.doorbell(w->dev);
 	(void)hear(w, b->hot.now(w->dev) + 1000000);
@@ -114,151 +79,73 @@ static bool stop(struct faults_world *w)
 	return !w->first.err;
 }
 
-/* Everything the backend can do, once; the first thing that goes wrong ends it. */
-static struct faults_outcome run(const struct hal_bk_config *cfg)
+static bool load(struct faults_world *w)
 {
-	const struct hal_bk_partition_desc part = {
-		.units = 1, .rows = 1, .cols = 1, .color_mask = 1};
-	const struct hal_bk_colors colors = {.mask = 1};
-	struct hal_device_info info[2];
-	struct faults_world w = {.b = b};
-	void *second = NULL, *twice = NULL;
-	uint32_t i;
-	const bool will_fail = stand_in()->armed() != 0;
-	bool ok;
+	void *image, *twice;
+	size_t size;
 
-	memset(info, 0, sizeof(info));
-	for (i = 0; i < 2; i++)
-		info[i].size = sizeof(info[i]);
-	ok = faults_step(&w, b->cold.probe(cfg, info, 2)) &&
-	     faults_step(&w, b->cold.open(cfg, 0, &w.dev)) &&
-	     faults_step(&w, b->cold.get_info(w.dev, info)) &&
-	     faults_step(&w, b->cold.partition_create(w.dev, &part, &w.part)) &&
-	     faults_step(&w, will_fail && !stand_in()->armed() ? -ENOTRECOVERABLE : 0) &&
-	     faults_step(&w, b->cold.queue_create(w.dev, w.part, 0, &w.queue));
-	for (i = 0; ok && i < 3; i++)
-		ok = faults_step(&w, b->cold.mem_alloc(w.dev, w.part, 4096, &colors, 0,
-						       &w.mem[i]));
-	ok = ok && load(&w, first_text, &w.prog, &w.kernel) && stop(&w) &&
-	     load(&w, second_text, &second, &twice) && reconfigure(&w, twice) &&
-	     faults_compute(&w, 100000);
-	(void)ok;
-	if (second) {
-		faults_run_dry(&w);
-		faults_step(&w, b->cold.program_unload(w.dev, second));
-	}
-	faults_put_away(&w);
-	return w.first;
+	image = make_image(first_text, &size);
+	if (!faults_load(w, image, size, &w->prog, &w->kernel) || !stop(w))
+		return false;
+	image = make_image(second_text, &size);
+	return faults_load(w, image, size, &w->other, &twice) && reconfigure(w, twice);
 }
 
 static const struct faults_result results[] = {
-	{EIO, EIO, "EIO"},          {ENOMEM, ENOSPC, "ENOMEM"},
-	{EINVAL, EINVAL, "EINVAL"}, {ENODEV, ENODEV, "ENODEV"},
-	{EPERM, EPERM, "EPERM"},    {EBUSY, EBUSY, "EBUSY"},
-	{EACCES, EPERM, "EACCES"},
+	{EIO, EIO, "EIO", FAULTS_AT_ONCE},
+	{ENOMEM, ENOSPC, "ENOMEM", FAULTS_AT_ONCE},
+	{EINVAL, EINVAL, "EINVAL", FAULTS_AT_ONCE},
+	{ENODEV, ENODEV, "ENODEV", FAULTS_LATER},
+	{EPERM, EPERM, "EPERM", FAULTS_AT_ONCE},
+	{EBUSY, EBUSY, "EBUSY", FAULTS_AT_ONCE},
+	{EACCES, EPERM, "EACCES", FAULTS_AT_ONCE},
 };
 
 /* Made again: what is given back is nobody's error, and a slot that is broken is opened
- * once more when it is wanted.  The first time, for a partition, is told: run. */
-static bool silent(const char *call, bool last, bool at_close)
-{
-	static const char *const again[] = {
-		"xrtRunClose", "xrtKernelClose",         "xrtDeviceClose",
-		"xrtBOFree",   "xrtKernelWriteRegister", "xrtPLKernelOpenExclusive",
-		"xrtRunOpen"};
-	size_t i;
+ * once more when it is wanted.  The first time, for a partition, is told: strict_start.
+ */
+static const char *const silent[] = {"xrtRunClose",
+				     "xrtKernelClose",
+				     "xrtDeviceClose",
+				     "xrtBOFree",
+				     "xrtKernelWriteRegister",
+				     "xrtPLKernelOpenExclusive",
+				     "xrtRunOpen",
+				     NULL};
 
-	(void)last;
-	(void)at_close;
-	for (i = 0; i < sizeof(again) / sizeof(again[0]); i++)
-		if (strcmp(call, again[i]) == 0)
-			return true;
-	return false;
-}
-
-/* A loss is told by whatever call comes next. */
-static bool told_later(const char *call, const struct faults_result *r, bool is_silent)
-{
-	(void)call;
-	(void)is_silent;
-	return r->result == ENODEV;
-}
-
-static bool none(const char *call)
-{
-	(void)call;
-	return false;
-}
-
-static struct faults all = {
-	.names = call_names,
-	.name_count = XRT_CALL_COUNT,
-	.results = results,
-	.result_count = sizeof(results) / sizeof(results[0]),
-	.most = UINT64_MAX,
-	.run = run,
-	.left_out = none,
-	.silent = silent,
-	.told_later = told_later,
+static struct hal_bk_config single = {.clock = 1, .inflight = 1};
+static struct hal_bk_config several = {.clock = 1, .inflight = 8, .hang_ms = 1000};
+static const struct faults_way ways[] = {
+	{"one_at_a_time", &single, NULL},
+	{"several", &several, NULL},
 };
 
-static void one_at_a_time(void **state)
-{
-	const struct hal_bk_config cfg = {
-		.xclbin = first_file, .clock = 1, .inflight = 1};
-
-	(void)state;
-	faults_all(&all, &cfg);
-}
-
-static void several(void **state)
-{
-	const struct hal_bk_config cfg = {
-		.xclbin = first_file, .clock = 1, .inflight = 8, .hang_ms = 1000};
-
-	(void)state;
-	faults_all(&all, &cfg);
-}
-
-/* The calls of the runs above are all there are. */
-static void every_call(void **state)
-{
-	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
-	const struct hal_bk_config *const cfgs[] = {&cfg};
-
-	(void)state;
-	faults_cover(&all, cfgs, 1, none);
-}
-
-static int setup(void **state)
+static bool prepare(struct faults_fake *fake)
 {
 	const struct fpga_stand_in *s = stand_in();
 
-	(void)state;
-	b = hal_backend_fpga(&host);
-	first_file = make_file(first_text);
-	if (!b || !s)
-		return -1;
-	all.b = b;
-	all.break_call = s->break_call;
-	all.armed = s->armed;
-	all.calls = s->calls;
-	all.live = s->live;
-	all.misuse = s->misuse;
-	all.reset = s->reset;
-	return 0;
+	single.xclbin = several.xclbin = make_file(first_text);
+	if (s)
+		*fake = (struct faults_fake)FAULTS_FAKE(s);
+	return s != NULL;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_at_a_time),
-		cmocka_unit_test(several),
-		cmocka_unit_test(every_call),
-	};
-	int rc = cmocka_run_group_tests(tests, setup, NULL);
-
-	printf("figure fpga.faults.calls %u\n", faults_made);
-	printf("figure fpga.faults.bad %u\n", faults_bad);
-	return rc;
-}
+const struct faults_vendor faults_vendor = {
+	.name = "fpga",
+	.backend = hal_backend_fpga,
+	.prepare = prepare,
+	.devices = 2,
+	.part = {.units = 1, .rows = 1, .cols = 1, .color_mask = 1},
+	.bytes = 4096,
+	.queue_first = true,
+	.strict_start = true,
+	.load = load,
+	.work_ns = 100000,
+	.calls = call_names,
+	.call_count = XRT_CALL_COUNT,
+	.results = results,
+	.result_count = sizeof(results) / sizeof(results[0]),
+	.silent = silent,
+	.ways = ways,
+	.way_count = sizeof(ways) / sizeof(ways[0]),
+};

@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every vendor call that the backend makes fails in turn; tests/fakes/faults.h. */
+/* Every call of Level Zero that the backend makes fails in turn: tests/vendor/faults.h.
+ */
 #define _GNU_SOURCE
-#include "host.h"
+#include "tests/vendor/faults.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <hal/levelzero.h>
 
 #include "backends/levelzero/ze_calls.h"
-#include "tests/fakes/faults.h"
-
-static const struct hal_backend *b;
+#include "host.h"
 
 static const char *const call_names[LZ_CALL_COUNT] = {
 #define NAME(table, slot, need, name, params, args) #name,
@@ -29,45 +22,38 @@ static const char *const call_names[LZ_CALL_COUNT] = {
 static bool load(struct faults_world *w)
 {
 	static const char *const kernels[] = {"work:m8", "iota:m4"};
-	struct hal_bk_kernel_info info;
-	uint64_t bytes;
+	static const char junk[64] = "\x7f"
+				     "ELF of another device";
+	static const char *const texts[] = {"zeModuleCreate", "INVALID_NATIVE_BINARY",
+					    NULL};
+	const struct hal_bk_cold *cold = &w->b->cold;
 	size_t size;
-	void *image = make_image(kernels, 2, 4, &size), *raw;
+	void *image = make_image(kernels, 2, 4, &size), *raw = NULL, *copy;
 	struct lz_stand_in_module *m;
 	bool ok;
 
 	/* What is behind the table, as it is: names come from the driver. */
 	m = (void *)((char *)image + sizeof(struct hal_levelzero_image) +
 		     2 * sizeof(struct hal_levelzero_kernel));
-	raw = NULL;
-	ok = faults_step(w, b->cold.program_load(w->dev, m, m->bytes, &raw));
+	ok = faults_step(w, cold->program_load(w->dev, m, m->bytes, &raw));
 	if (raw)
-		ok = faults_step(w, b->cold.program_unload(w->dev, raw)) && ok;
-	ok = ok && faults_step(w, b->cold.program_load(w->dev, image, size, &w->prog)) &&
-	     faults_step(w, b->cold.program_bind(w->dev, w->prog, w->part, &bytes)) &&
-	     faults_step(w, b->cold.kernel_get(w->dev, w->prog, 0, &info, &w->kernel));
-	/* The image may go only now: modules of other tiles are made from it. */
-	free(image);
-	return ok;
-}
-
-static bool bad_module(struct faults_world *w)
-{
-	char junk[64] = "\x7f"
-			"ELF of another device";
-	void *prog = NULL;
-	int err = b->cold.program_load(w->dev, junk, sizeof(junk), &prog);
-
-	if (err == -EINVAL && strstr(host_text, "zeModuleCreate") &&
-	    strstr(host_text, "INVALID_NATIVE_BINARY"))
-		return true;
-	faults_step(w, err ? err : -EPROTO);
-	return false;
+		ok = faults_step(w, cold->program_unload(w->dev, raw)) && ok;
+	if (!ok) {
+		free(image);
+		return false;
+	}
+	if (!faults_load(w, image, size, &w->prog, &w->kernel))
+		return false;
+	copy = malloc(sizeof(junk));
+	assert_non_null(copy);
+	memcpy(copy, junk, sizeof(junk));
+	return faults_refused(w, copy, sizeof(junk), texts);
 }
 
 static bool extras(struct faults_world *w)
 {
-	const struct hal_levelzero_extension *x = b->cold.extension(w->dev, "levelzero");
+	const struct hal_levelzero_extension *x =
+		w->b->cold.extension(w->dev, "levelzero");
 	struct hal_levelzero_scheduler s = HAL_INIT(hal_levelzero_scheduler);
 	struct hal_levelzero_ipc ipc;
 	void *address = NULL;
@@ -92,150 +78,67 @@ static bool extras(struct faults_world *w)
 	return false;
 }
 
-/* Everything the backend can do, once; the first thing that goes wrong ends it. */
-static struct faults_outcome run(const struct hal_bk_config *cfg)
-{
-	const struct hal_bk_partition_desc part = {.units = 2, .rows = 1, .cols = 2};
-	struct hal_device_info info[4];
-	struct faults_world w = {.b = b};
-	uint32_t i;
-	bool ok;
-
-	memset(info, 0, sizeof(info));
-	for (i = 0; i < 4; i++)
-		info[i].size = sizeof(info[i]);
-	ok = faults_step(&w, b->cold.probe(cfg, info, 4));
-	for (i = 0; ok && i < 4; i++)
-		ok = faults_step(&w,
-				 strncmp(info[i].name, "unusable", 8) == 0 ? -EIO : 0);
-	ok = ok && faults_step(&w, b->cold.open(cfg, 0, &w.dev));
-	ok = ok && faults_step(&w, b->cold.get_info(w.dev, info)) &&
-	     faults_step(&w, b->cold.partition_create(w.dev, &part, &w.part));
-	ok = ok &&
-	     faults_step(&w, b->cold.mem_alloc(w.dev, w.part, 64, NULL, 0, &w.mem[0])) &&
-	     faults_step(&w, b->cold.mem_alloc(w.dev, w.part, 64, NULL,
-					       HAL_BUFFER_MAPPABLE, &w.mem[1])) &&
-	     faults_step(&w, b->cold.mem_alloc(w.dev, w.part, 64, NULL, 0, &w.mem[2]));
-	ok = ok && faults_step(&w, b->cold.queue_create(w.dev, w.part, 0, &w.queue)) &&
-	     load(&w) && bad_module(&w) && faults_compute(&w, 120000000) &&
-	     (cfg->memory == 2 || extras(&w));
-	(void)ok;
-	faults_put_away(&w);
-	return w.first;
-}
-
-/* ---- failures ---------------------------------------------------------------------- */
-
 static const struct faults_result results[] = {
-	{LZ_ERROR_DEVICE_LOST, EIO, "0x70000001"},
-	{LZ_ERROR_OUT_OF_HOST_MEMORY, ENOMEM, "0x70000002"},
-	{LZ_ERROR_OUT_OF_DEVICE_MEMORY, ENOSPC, "0x70000003"},
-	{LZ_ERROR_UNSUPPORTED_FEATURE, ENOTSUP, "0x78000003"},
-	{LZ_ERROR_INSUFFICIENT_PERMISSIONS, EPERM, "0x70010000"},
-	{LZ_ERROR_HANDLE_OBJECT_IN_USE, EBUSY, "0x78000006"},
-	{LZ_ERROR_UNKNOWN, EIO, "0x7ffffffe"},
+	{LZ_ERROR_DEVICE_LOST, EIO, "0x70000001", FAULTS_LATER_IF_SILENT},
+	{LZ_ERROR_OUT_OF_HOST_MEMORY, ENOMEM, "0x70000002", FAULTS_AT_ONCE},
+	{LZ_ERROR_OUT_OF_DEVICE_MEMORY, ENOSPC, "0x70000003", FAULTS_AT_ONCE},
+	{LZ_ERROR_UNSUPPORTED_FEATURE, ENOTSUP, "0x78000003", FAULTS_AT_ONCE},
+	{LZ_ERROR_INSUFFICIENT_PERMISSIONS, EPERM, "0x70010000", FAULTS_AT_ONCE},
+	{LZ_ERROR_HANDLE_OBJECT_IN_USE, EBUSY, "0x78000006", FAULTS_AT_ONCE},
+	{LZ_ERROR_UNKNOWN, EIO, "0x7ffffffe", FAULTS_AT_ONCE},
 };
 
 /* Calls that may fail unseen: what they are for is given up, and nothing else. */
-static bool silent(const char *call, bool last, bool by_close)
-{
-	static const char *const at_close[] = {"zeContextDestroy", "zeCommandListDestroy",
-					       "zeEventDestroy", "zeEventPoolDestroy",
-					       "zeMemFree"};
-	size_t i;
-
-	(void)by_close;
+static const char *const silent[] = {
 	/* What a compiler says; the error itself is told all the same. */
-	if (strncmp(call, "zeModuleBuildLog", 16) == 0)
-		return true;
-	/* hal_close cannot fail: it tries twice. */
-	for (i = 0; i < sizeof(at_close) / sizeof(at_close[0]); i++)
-		if (strcmp(call, at_close[i]) == 0 && last)
-			return true;
-	/* With two drivers a loader of 1.20 asks each on its own account, and keeps quiet
-	 * about one that fails. */
-	if (strcmp(call, "zeDriverGet") == 0 &&
-	    strchr(getenv("ZE_ENABLE_ALT_DRIVERS"), ','))
-		return true;
+	"zeModuleBuildLogDestroy", "zeModuleBuildLogGetString",
 	/* A device is as good without an address. */
-	return strcmp(call, "zeDevicePciGetPropertiesExt") == 0;
-}
+	"zeDevicePciGetPropertiesExt", NULL};
 
-/* A device that is lost in silence is found lost by the next call. */
-static bool told_later(const char *call, const struct faults_result *r, bool is_silent)
+/* hal_close cannot fail: it tries twice. */
+static const char *const retried[] = {"zeContextDestroy", "zeCommandListDestroy",
+				      "zeEventDestroy",   "zeEventPoolDestroy",
+				      "zeMemFree",        NULL};
+
+/* With two drivers a loader of 1.20 asks each on its own account, and keeps quiet about
+ * one that fails. */
+static bool silent_here(const char *call)
 {
-	(void)call;
-	return r->result == LZ_ERROR_DEVICE_LOST && is_silent;
+	return strcmp(call, "zeDriverGet") == 0 &&
+	       strchr(getenv("ZE_ENABLE_ALT_DRIVERS"), ',');
 }
 
-/* Once a process: test_loader. */
-static bool left_out(const char *call)
+/* See test_loader.c; when something is stuck at close. */
+static const char *const once[] = {"zeInit", NULL};
+static const char *const elsewhere[] = {"zeFenceHostSynchronize", NULL};
+
+/* Not with every driver. */
+static bool elsewhere_here(const char *call)
 {
-	return strcmp(call, "zeInit") == 0;
+	return !build_logs() && strncmp(call, "zeModuleBuildLog", 16) == 0;
 }
 
-static struct faults all = {
-	.names = call_names,
-	.name_count = LZ_CALL_COUNT,
-	.results = results,
-	.result_count = sizeof(results) / sizeof(results[0]),
-	.most = 24,
-	.run = run,
-	.left_out = left_out,
-	.silent = silent,
-	.told_later = told_later,
+static const struct hal_bk_config immediate = {.clock = 1};
+static const struct hal_bk_config regular = {.clock = 1, .lists = 1, .memory = 1};
+static const struct hal_bk_config host_memory = {.clock = 1, .memory = 2};
+static const struct faults_way ways[] = {
+	{"immediate", &immediate, extras},
+	{"regular", &regular, extras},
+	{"host_memory", &host_memory, NULL},
 };
-
-static const struct hal_bk_config by_immediate = {.clock = 1};
-static const struct hal_bk_config by_regular = {.clock = 1, .lists = 1, .memory = 1};
-static const struct hal_bk_config by_host = {.clock = 1, .memory = 2};
-
-static void immediate(void **state)
-{
-	(void)state;
-	faults_all(&all, &by_immediate);
-}
-
-static void regular(void **state)
-{
-	(void)state;
-	faults_all(&all, &by_regular);
-}
-
-static void host_memory(void **state)
-{
-	(void)state;
-	faults_all(&all, &by_host);
-}
-
-/* Once a process; when something is stuck at close; not with every driver. */
-static bool elsewhere(const char *call)
-{
-	return left_out(call) || strcmp(call, "zeFenceHostSynchronize") == 0 ||
-	       (!build_logs() && strncmp(call, "zeModuleBuildLog", 16) == 0);
-}
-
-/* The calls of the runs above are all there are. */
-static void every_call(void **state)
-{
-	const struct hal_bk_config *const cfgs[] = {&by_immediate, &by_regular, &by_host};
-
-	(void)state;
-	faults_cover(&all, cfgs, 3, elsewhere);
-}
 
 /* What the core does not do, the backend refuses all the same. */
 static void suspend_out_of_turn(void **state)
 {
 	const struct hal_bk_partition_desc desc = {.units = 1, .rows = 1, .cols = 1};
-	const struct hal_bk_config cfg = {.clock = 1};
 	struct hal_bk_cmd nop = {.op = HAL_OP_NOP, .cookie = 1};
 	struct hal_bk_event ev[4];
+	const struct hal_backend *b = hal_backend_levelzero(&host);
 	struct faults_world w = {.b = b};
 
 	(void)state;
 	stand_in()->reset();
-	assert_int_equal(b->cold.open(&cfg, 0, &w.dev), 0);
+	assert_int_equal(b->cold.open(&immediate, 0, &w.dev), 0);
 	assert_int_equal(b->cold.partition_create(w.dev, &desc, &w.part), 0);
 	assert_int_equal(b->cold.queue_create(w.dev, w.part, 0, &w.queue), 0);
 	assert_int_equal(b->hot.resume(w.dev, w.queue), -EINVAL);
@@ -267,38 +170,43 @@ static void suspend_out_of_turn(void **state)
 	assert_int_equal(w.first.err, 0);
 }
 
-static int setup(void **state)
+static bool prepare(struct faults_fake *fake)
 {
-	const struct lz_stand_in *s = stand_in();
-
-	(void)state;
-	b = hal_backend_levelzero(&host);
-	if (!b || !s)
-		return -1;
-	all.b = b;
-	all.break_call = s->break_call;
-	all.armed = s->armed;
-	all.calls = s->calls;
-	all.live = s->live;
-	all.misuse = s->misuse;
-	all.reset = s->reset;
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(immediate),           cmocka_unit_test(regular),
-		cmocka_unit_test(host_memory),         cmocka_unit_test(every_call),
-		cmocka_unit_test(suspend_out_of_turn),
-	};
-	int rc;
+	const struct lz_stand_in *s;
 
 	/* Without the NPU, of which a text is told each time. */
 	setenv("ZE_AFFINITY_MASK", "0,1,2,3", 1);
-	rc = cmocka_run_group_tests(tests, setup, NULL);
-
-	printf("figure levelzero.faults.calls %u\n", faults_made);
-	printf("figure levelzero.faults.bad %u\n", faults_bad);
-	return rc;
+	s = stand_in();
+	if (s)
+		*fake = (struct faults_fake)FAULTS_FAKE(s);
+	return s != NULL;
 }
+
+static const struct CMUnitTest cases[] = {cmocka_unit_test(suspend_out_of_turn)};
+
+const struct faults_vendor faults_vendor = {
+	.name = "levelzero",
+	.backend = hal_backend_levelzero,
+	.prepare = prepare,
+	.devices = 4,
+	.part = {.units = 2, .rows = 1, .cols = 2},
+	.bytes = 64,
+	.flags = HAL_BUFFER_MAPPABLE,
+	.load = load,
+	.work_ns = 120000000,
+	.calls = call_names,
+	.call_count = sizeof(call_names) / sizeof(call_names[0]),
+	.results = results,
+	.result_count = sizeof(results) / sizeof(results[0]),
+	.most = 24,
+	.silent = silent,
+	.silent_last = retried,
+	.once = once,
+	.elsewhere = elsewhere,
+	.silent_here = silent_here,
+	.elsewhere_here = elsewhere_here,
+	.ways = ways,
+	.way_count = sizeof(ways) / sizeof(ways[0]),
+	.cases = cases,
+	.case_count = 1,
+};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every call of HIP that the backend makes fails in turn: tests/gpu/faults.h. */
+/* Every call of HIP that the backend makes fails in turn: tests/vendor/faults.h. */
 #define _GNU_SOURCE
-#include "tests/gpu/faults.h"
+#include "tests/vendor/faults.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,25 +21,31 @@ static bool load(struct faults_world *w)
 {
 	static const char *const kernels[] = {"work:m8", "iota:m4"};
 	static const char *const absent[] = {"nobody:m"};
-	void *none = NULL, *image;
+	static const char *const texts[] = {"hipErrorSharedObjectInitFailed", NULL};
 	size_t size;
-	int err;
+	void *image = make_rocm_image(absent, 1, 1, &size);
 
-	image = make_rocm_image(absent, 1, 1, &size);
-	err = w->b->cold.program_load(w->dev, image, size, &none);
-	free(image);
-	if (err != -EINVAL || !strstr(host_text, "hipErrorSharedObjectInitFailed"))
-		return faults_step(w, err ? err : -EPROTO);
+	if (!faults_refused(w, image, size, texts))
+		return false;
 	image = make_rocm_image(kernels, 2, 4, &size);
-	return gpu_faults_load(w, image, size);
+	return faults_load(w, image, size, &w->prog, &w->kernel);
+}
+
+static bool prepare(struct faults_fake *fake)
+{
+	const struct gpu_stand_in *s = stand_in();
+
+	if (s)
+		*fake = (struct faults_fake)FAULTS_FAKE(s);
+	return s != NULL;
 }
 
 static const struct faults_result results[] = {
-	{HIPR_LaunchFailure, EIO, "hipErrorLaunchFailure (719)"},
-	{HIPR_OutOfMemory, ENOSPC, "hipErrorOutOfMemory (2)"},
-	{HIPR_InvalidHandle, EINVAL, "hipErrorInvalidHandle (400)"},
-	{HIPR_NotSupported, ENOTSUP, "hipErrorNotSupported (801)"},
-	{HIPR_Unknown, EIO, "hipErrorUnknown (999)"},
+	{HIPR_LaunchFailure, EIO, "hipErrorLaunchFailure (719)", FAULTS_LATER},
+	{HIPR_OutOfMemory, ENOSPC, "hipErrorOutOfMemory (2)", FAULTS_AT_ONCE},
+	{HIPR_InvalidHandle, EINVAL, "hipErrorInvalidHandle (400)", FAULTS_AT_ONCE},
+	{HIPR_NotSupported, ENOTSUP, "hipErrorNotSupported (801)", FAULTS_AT_ONCE},
+	{HIPR_Unknown, EIO, "hipErrorUnknown (999)", FAULTS_LATER},
 };
 
 static const char *const silent[] = {
@@ -66,25 +72,32 @@ static const char *const elsewhere[] = {"hipStreamSynchronize", "hipMemGetAddres
 					"hipStreamGetFlags", "hipStreamIsCapturing",
 					NULL};
 
-static const struct hal_bk_config ways[] = {
-	{.clock = 1},
-	{.clock = 1, .memory = 1, .inflight = 1},
-	{.clock = 1, .partitions = 1},
+static const struct hal_bk_config plain = {.clock = 1};
+static const struct hal_bk_config pinned = {.clock = 1, .memory = 1, .inflight = 1};
+static const struct hal_bk_config engines = {.clock = 1, .partitions = 1};
+static const struct faults_way ways[] = {
+	{"plain", &plain, NULL},
+	{"pinned", &pinned, NULL},
+	{"engines", &engines, faults_move},
 };
 
-const struct gpu_faults gpu_faults = {
+const struct faults_vendor faults_vendor = {
 	.name = "rocm",
 	.backend = hal_backend_rocm,
+	.prepare = prepare,
 	.devices = 4,
 	.device = 1, /* not the one that this thread means */
+	.part = {.units = 1, .rows = 1, .cols = 1},
+	.bytes = 64,
+	.flags = HAL_BUFFER_MAPPABLE,
+	.load = load,
+	.work_ns = 20000000,
 	.calls = call_names,
-	.call_count = HIP_ALL_CALL_COUNT,
+	.call_count = sizeof(call_names) / sizeof(call_names[0]),
 	.results = results,
 	.result_count = sizeof(results) / sizeof(results[0]),
-	.load = load,
-	.more = gpu_faults_move,
 	.silent = silent,
-	.retried = retried,
+	.silent_in_close = retried,
 	.once = once,
 	.elsewhere = elsewhere,
 	.ways = ways,

@@ -3,12 +3,18 @@
 # vendor's.
 #
 # vendor_tests(NAME BACKEND [HELPERS sources] [DEFINITIONS ...] [INCLUDES ...] [DEPENDS targets]
-#	[ENVIRONMENT ...] [SUBMIT FUNCTION,FUNCTION... AT_MOST instructions])
+#	[ENVIRONMENT ...] [SUBMIT FUNCTION,FUNCTION... AT_MOST instructions]
+#	[FAULTS source [FAULTS_ENVIRONMENT more...]] [NO_MEMCHECK])
 # SUBMIT: NAME_bench_submit from bench_submit.c, and test NAME_overhead, which fails if these
 # functions of the backend have AT_MOST instructions more than the same calls by hand.
+# FAULTS: test_NAME_faults, in which each call of the vendor's library fails in turn.
 function(vendor_tests name backend)
-	cmake_parse_arguments(PARSE_ARGV 2 T "" "SUBMIT;AT_MOST"
-		"HELPERS;DEFINITIONS;INCLUDES;DEPENDS;ENVIRONMENT")
+	cmake_parse_arguments(PARSE_ARGV 2 T "NO_MEMCHECK" "SUBMIT;AT_MOST;FAULTS"
+		"HELPERS;DEFINITIONS;INCLUDES;DEPENDS;ENVIRONMENT;FAULTS_ENVIRONMENT")
+	set(memcheck "")
+	if(T_NO_MEMCHECK)
+		set(memcheck NO_MEMCHECK)
+	endif()
 	set(here ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
 	set(made "")
 	if(T_SUBMIT)
@@ -22,6 +28,11 @@ function(vendor_tests name backend)
 			set_tests_properties(${name}_overhead PROPERTIES LABELS unit TIMEOUT 120
 				ENVIRONMENT "${T_ENVIRONMENT}")
 		endif()
+	endif()
+	if(T_FAULTS)
+		list(APPEND made test_${name}_faults)
+		hal_test(test_${name}_faults SOURCES ${T_FAULTS} ${here}/faults.c ${T_HELPERS} INTERNAL
+			${memcheck} ENVIRONMENT ${T_ENVIRONMENT} ${T_FAULTS_ENVIRONMENT})
 	endif()
 	foreach(target IN LISTS made)
 		target_compile_definitions(${target} PRIVATE ${T_DEFINITIONS})
