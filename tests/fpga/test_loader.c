@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * No XRT, another library, one too old, no driver, and each way in which the environment
- * would make XRT end the process: told for what it is, before the first call; and which
- * cards there are.  A process a case.
+ * would make XRT end the process: reported before the first call, by the table of
+ * tests/vendor/loader.h.  And which cards there are.
  */
 #define _GNU_SOURCE
-#include "host.h"
+#include "tests/vendor/loader.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,150 +17,91 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "host.h"
 
-/* Probe and open answer want, with this in their text. */
-static int says(const struct hal_bk_config *cfg, int want, const char *text)
+static const struct hal_bk_config nowhere = {.xclbin = "/nowhere"},
+				  none = {.library = FPGA_none},
+				  old = {.library = FPGA_old},
+				  nobody = {.library = "libxrt_of_nobody.so.2"};
+
+static const struct loader_row rows[] = {
+	LOADER_REFUSED("no_library", &nobody, -ENODEV, "no XRT: libxrt_of_nobody.so.2",
+		       NULL),
+	LOADER_REFUSED("another_library", &none, -ENODEV,
+		       "has no xrtDeviceOpen: XRT 2.13 (2022.1) or later", NULL),
+	LOADER_REFUSED("old_library", &old, -ENODEV,
+		       "has no xrtDeviceLoadXclbin: XRT 2.13", NULL),
+	LOADER_REFUSED("no_xrt_variable", &nowhere, -ENODEV,
+		       "XILINX_XRT is not set, and XRT would end", "XILINX_XRT"),
+	LOADER_REFUSED("empty_xrt_variable", &nowhere, -ENODEV, "XILINX_XRT is not set",
+		       "XILINX_XRT="),
+	LOADER_REFUSED("no_driver_there", &nowhere, -ENODEV,
+		       "XILINX_XRT=/usr: /usr/lib/libxrt_core.so.2 does not exist",
+		       "XILINX_XRT=/usr"),
+	LOADER_REFUSED("unknown_mode", &nowhere, -ENODEV,
+		       "XCL_EMULATION_MODE=bogus: XRT does not know this mode",
+		       "XCL_EMULATION_MODE=bogus"),
+	LOADER_REFUSED("empty_mode", &nowhere, -ENODEV, "XRT does not know this mode",
+		       "XCL_EMULATION_MODE="),
+	LOADER_REFUSED("hw_emu", &nowhere, -ENOTSUP, "hw_emu: emulation by the vendor",
+		       "XCL_EMULATION_MODE=hw_emu"),
+	LOADER_REFUSED("sw_emu", &nowhere, -ENOTSUP, "sw_emu: emulation by the vendor",
+		       "XCL_EMULATION_MODE=sw_emu"),
+	{.name = "no_noop",
+	 .cfg = &nowhere,
+	 .set = {"XCL_EMULATION_MODE=noop"},
+	 .probe = -ENODEV,
+	 .texts = {"does not exist", "/lib/libxrt_noop.so.2"}},
+	/* The environment as it is, is right; the file is missing. */
+	{.name = "right",
+	 .cfg = &nowhere,
+	 .probe = 2,
+	 .open = -ENOENT,
+	 .texts = {"/nowhere"}},
+};
+
+static int open_broken(const void *arg)
 {
-	const struct hal_backend *b = hal_backend_fpga(&host);
-	struct hal_device_info info[2];
+	static const char *const texts[2] = {"cannot load its driver"};
 	void *dev;
-	int got;
 
-	memset(info, 0, sizeof(info));
-	info[0].size = info[1].size = sizeof(info[0]);
-	got = b->cold.probe(cfg, info, 2);
-	if (got != want || (text && !strstr(host_text, text))) {
-		fprintf(stderr, "probe: %d, not %d: %s: not %s\n", got, want, host_text,
-			text ? text : "");
-		return 1;
-	}
-	got = b->cold.open(cfg, 0, &dev);
-	if (want < 0 && (got != want || (text && !strstr(host_text, text)))) {
-		fprintf(stderr, "open: %d, not %d: %s\n", got, want, host_text);
-		return 1;
-	}
-	return 0;
-}
-
-static void probe_says(const struct hal_bk_config *cfg, int want, const char *text)
-{
-	int status;
-	pid_t child;
-
-	fflush(NULL);
-	child = fork();
-	if (child == 0)
-		_exit(says(cfg, want, text));
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static void no_library(void **state)
-{
-	const struct hal_bk_config cfg = {.library = "libxrt_of_nobody.so.2"};
-
-	(void)state;
-	probe_says(&cfg, -ENODEV, "no XRT: libxrt_of_nobody.so.2");
-}
-
-static void another_library(void **state)
-{
-	const struct hal_bk_config none = {.library = FPGA_none};
-	const struct hal_bk_config old = {.library = FPGA_old};
-
-	(void)state;
-	probe_says(&none, -ENODEV, "has no xrtDeviceOpen: XRT 2.13 (2022.1) or later");
-	probe_says(&old, -ENODEV, "has no xrtDeviceLoadXclbin: XRT 2.13");
-}
-
-/* Value NULL: not set. */
-static void with(const char *variable, const char *value, int want, const char *text)
-{
-	const struct hal_bk_config cfg = {.xclbin = "/nowhere"};
-	char *old = getenv(variable) ? strdup(getenv(variable)) : NULL;
-
-	if (value)
-		setenv(variable, value, 1);
-	else
-		unsetenv(variable);
-	probe_says(&cfg, want, text);
-	if (old)
-		setenv(variable, old, 1);
-	else
-		unsetenv(variable);
-	free(old);
-}
-
-static void environment(void **state)
-{
-	(void)state;
-	with("XILINX_XRT", NULL, -ENODEV, "XILINX_XRT is not set, and XRT would end");
-	with("XILINX_XRT", "", -ENODEV, "XILINX_XRT is not set");
-	with("XILINX_XRT", "/usr", -ENODEV,
-	     "XILINX_XRT=/usr: /usr/lib/libxrt_core.so.2 does not exist");
-	with("XCL_EMULATION_MODE", "bogus", -ENODEV,
-	     "XCL_EMULATION_MODE=bogus: XRT does not know this mode");
-	with("XCL_EMULATION_MODE", "", -ENODEV, "XRT does not know this mode");
-	with("XCL_EMULATION_MODE", "hw_emu", -ENOTSUP, "hw_emu: emulation by the vendor");
-	with("XCL_EMULATION_MODE", "sw_emu", -ENOTSUP, "sw_emu: emulation by the vendor");
-	with("XCL_EMULATION_MODE", "noop", -ENODEV, "does not exist");
-	with("XCL_EMULATION_MODE", "noop", -ENODEV, "/lib/libxrt_noop.so.2");
-	/* As it is, it is right. */
-	with("HAL_FPGA_NOTHING", "1", 2, NULL);
+	(void)arg;
+	setenv("XILINX_XRT", FPGA_BROKEN, 1);
+	return !loader_result("open",
+			      hal_backend_fpga(&host)->cold.open(&nowhere, 0, &dev),
+			      -ENODEV, texts) ||
+	       stand_in()->calls(NULL) != 0;
 }
 
 /* There it is, and XRT would end the process all the same: a card is not opened. */
 static void broken_driver(void **state)
 {
-	const struct hal_bk_config cfg = {.xclbin = "/nowhere"};
-	int status;
-	pid_t child;
-
 	(void)state;
-	fflush(NULL);
-	child = fork();
-	if (child == 0) {
-		const struct hal_backend *b = hal_backend_fpga(&host);
-		void *dev;
+	assert_int_equal(loader_child(open_broken, NULL), 0);
+}
 
-		setenv("XILINX_XRT", FPGA_BROKEN, 1);
-		if (b->cold.open(&cfg, 0, &dev) == -ENODEV &&
-		    strstr(host_text, "cannot load its driver") &&
-		    stand_in()->calls(NULL) == 0)
-			_exit(0);
-		fprintf(stderr, "%s\n", host_text);
-		_exit(1);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+static int call_without_driver(const void *arg)
+{
+	void *library = dlopen("libxrt_coreutil.so.2", RTLD_NOW);
+	void *(*open)(unsigned int index) = NULL;
+	void *p = library ? dlsym(library, "xrtDeviceOpen") : NULL;
+
+	(void)arg;
+	memcpy(&open, &p, sizeof(p));
+	if (!open || !freopen("/dev/null", "w", stderr))
+		return 1;
+	unsetenv("XILINX_XRT");
+	(void)open(0);
+	return 2;
 }
 
 /* What the checks are for: XRT, and the stand-in with it, does not survive a first call
  * there. */
 static void xrt_ends(void **state)
 {
-	int status;
-	pid_t child;
+	const int status = loader_child(call_without_driver, NULL);
 
 	(void)state;
-	fflush(NULL);
-	child = fork();
-	if (child == 0) {
-		void *library = dlopen("libxrt_coreutil.so.2", RTLD_NOW);
-		void *(*open)(unsigned int index) = NULL;
-		void *p = library ? dlsym(library, "xrtDeviceOpen") : NULL;
-
-		memcpy(&open, &p, sizeof(p));
-		if (!open || !freopen("/dev/null", "w", stderr))
-			_exit(1);
-		unsetenv("XILINX_XRT");
-		(void)open(0);
-		_exit(2);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGABRT);
 }
@@ -228,17 +167,24 @@ static int finds(const char *const *ids, int count)
 	return 0;
 }
 
-static void found(const char *const *ids, int count)
-{
-	int status;
-	pid_t child;
+struct cards {
+	const char *const *ids;
+	int count;
+};
 
-	fflush(NULL);
-	child = fork();
-	if (child == 0)
-		exit(finds(ids, count));
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+/* exit removes the files of make_file. */
+static int finds_and_exits(const void *arg)
+{
+	const struct cards *c = arg;
+
+	exit(finds(c->ids, c->count));
+}
+
+static void finds_these(const char *const *ids, int count)
+{
+	const struct cards c = {ids, count};
+
+	assert_int_equal(loader_child(finds_and_exits, &c), 0);
 }
 
 static void cards(void **state)
@@ -247,29 +193,39 @@ static void cards(void **state)
 	static const char *const others[] = {"bind",          "module",
 					     "new_id",        "0000:3b:00",
 					     "0000:3b:00.10", "0000:3B:00.1"};
-	const struct hal_bk_config cfg = {
+	static const struct hal_bk_config empty = {
 		.library = FPGA_plain, .cards = folder, .xclbin = "/nowhere"};
-	const struct hal_bk_config none = {
+	static const struct hal_bk_config missing = {
 		.library = FPGA_plain, .cards = "/nowhere/xocl", .xclbin = "/nowhere"};
+	static const struct loader_row no_driver = {
+		.name = "no_driver",
+		.cfg = &missing,
+		.probe = -ENODEV,
+		.texts = {"no driver: /nowhere/xocl: ENOENT"}};
+	static const struct loader_row no_card = {
+		.name = "no_card",
+		.cfg = &empty,
+		.probe = -ENODEV,
+		.texts = {"the driver reports no card"}};
 	char name[CARDS_MAX][16];
 	size_t i;
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
-	probe_says(&none, -ENODEV, "no driver: /nowhere/xocl: ENOENT");
+	loader_check(&no_driver);
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		add(others[i]);
-	probe_says(&cfg, -ENODEV, "the driver reports no card");
+	loader_check(&no_card);
 	add(ids[1]);
-	found(&ids[1], 1);
+	finds_these(&ids[1], 1);
 	add(ids[2]);
 	add(ids[0]);
-	found(ids, 3);
+	finds_these(ids, 3);
 	for (i = 0; i < CARDS_MAX; i++) {
 		snprintf(name[i], sizeof(name[i]), "0002:%02x:00.0", (unsigned int)i);
 		add(name[i]);
 	}
-	found(ids, CARDS_MAX);
+	finds_these(ids, CARDS_MAX);
 	for (i = 0; i < CARDS_MAX; i++)
 		take_away(name[i]);
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
@@ -279,37 +235,22 @@ static void cards(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
-static int second_library(void)
-{
-	const struct hal_bk_config first = {.xclbin = "/nowhere"};
-	const struct hal_bk_config second = {.library = FPGA_none};
+static const struct CMUnitTest cases[] = {
+	cmocka_unit_test(broken_driver),
+	cmocka_unit_test(xrt_ends),
+	cmocka_unit_test(cards),
+};
 
-	return says(&first, 2, NULL) ||
-	       says(&second, -EBUSY, "this process already uses");
-}
-
-static void one_a_process(void **state)
-{
-	int status;
-	pid_t child;
-
-	(void)state;
-	fflush(NULL);
-	child = fork();
-	if (child == 0)
-		_exit(second_library());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_library),  cmocka_unit_test(another_library),
-		cmocka_unit_test(environment), cmocka_unit_test(broken_driver),
-		cmocka_unit_test(xrt_ends),    cmocka_unit_test(one_a_process),
-		cmocka_unit_test(cards),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct loader_vendor loader_vendor = {
+	.backend = hal_backend_fpga,
+	.rows = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+	.another = {.found = &nowhere,
+		    .other = &none,
+		    .devices = 2,
+		    .bus_id = "stand-in",
+		    .busy = "this process already uses",
+		    .beyond = "fpga:2: no such card; there are 2"},
+	.cases = cases,
+	.case_count = sizeof(cases) / sizeof(cases[0]),
+};

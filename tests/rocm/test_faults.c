@@ -64,7 +64,7 @@ static const char *const retried[] = {
 	"hipStreamDestroy", "hipEventDestroy", "hipFree", "hipHostFree",
 	"hipModuleUnload",  "hipGetDevice",    NULL};
 
-/* See test_rocm.c. */
+/* See test_loader.c. */
 static const char *const once[] = {"hipInit", NULL};
 
 /* When a copy's event fails; those of offers: test_import.c. */

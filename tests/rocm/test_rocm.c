@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ROCm backend's own: what a fault takes along, what is given back when, limits,
- * priorities, times, masks that are not taken, partitions that move, libraries that are
- * none. */
+ * priorities, times, masks that are not taken, partitions that move. */
 #define _GNU_SOURCE
 #include "host.h"
 
@@ -24,7 +23,6 @@
 
 #include "backends/rocm/internal.h"
 #include "tests/fakes/rocm/kfd.h"
-#include "tests/gpu/probe.h"
 
 enum { KERNELS = 6, WORK = 0, IOTA, WILD, NEVER, SPIN, WHERE };
 static const char *const names[KERNELS] = {"work:m8", "iota:m4", "wild:m",
@@ -474,65 +472,10 @@ static void callers_device(void **state)
 	close_rig(&r);
 }
 
-/* ---- libraries --------------------------------------------------------------------- */
-
-/* In a process of its own: what was loaded stays. */
-static void probe_says(const struct hal_bk_config *cfg, int want, const char *text)
-{
-	probe_of(hal_backend_rocm, cfg, want, text);
-}
-
-static void libraries(void **state)
-{
-	const struct hal_bk_config nobody = {.library = "libamdhip64_of_nobody.so"},
-				   none = {.library = ROCM_NONE}, found = {0};
-
-	(void)state;
-	probe_says(&nobody, -ENODEV, "no HIP: libamdhip64_of_nobody.so");
-	probe_says(&none, -ENODEV, "has no hipGetDeviceCount");
-	setenv("HAL_STAND_IN_HIP_FAIL", "hipInit:1:100", 1);
-	probe_says(&found, -ENODEV, "hipInit: hipErrorNoDevice (100)");
-	setenv("HAL_STAND_IN_HIP_FAIL", "hipInit:1:999", 1);
-	probe_says(&found, -ENODEV, "libamdhip64.so.5 cannot start");
-	unsetenv("HAL_STAND_IN_HIP_FAIL");
-	setenv("HAL_STAND_IN_HIP_DEVICES", "0", 1);
-	probe_says(&found, -ENODEV, "hipErrorInvalidDevice (101)");
-	unsetenv("HAL_STAND_IN_HIP_DEVICES");
-	probe_says(&found, 4, NULL);
-}
-
-/* What did not start is no obstacle; what did is.  A device that cannot be read keeps its
- * number. */
-static void another(void **state)
-{
-	const struct hal_bk_config none = {.library = ROCM_NONE}, found = {0};
-	struct hal_device_info info[4];
-	void *dev = NULL;
-	uint32_t i;
-
-	(void)state;
-	memset(info, 0, sizeof(info));
-	for (i = 0; i < 4; i++)
-		info[i].size = sizeof(info[i]);
-	assert_int_equal(b->cold.probe(&found, info, 4), 4);
-	assert_true(info[0].caps & HAL_CAP_STAND_IN);
-	assert_string_equal(info[1].bus_id, "0000:a4:00.0");
-	assert_int_equal(b->cold.probe(&none, info, 4), -EBUSY);
-	assert_non_null(strstr(host_text, "this process already uses libamdhip64.so.5"));
-	assert_int_equal(b->cold.open(&found, 4, &dev), -ENODEV);
-	assert_non_null(strstr(host_text, "rocm:4: no such device: HIP reports 4"));
-	stand_in()->break_call("hipDeviceGetAttribute", 3, 1);
-	assert_int_equal(b->cold.probe(&found, info, 4), 4);
-	assert_string_equal(info[0].name, "unusable: EINVAL");
-	assert_non_null(strstr(info[1].name, "MI210"));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(libraries), /* before one is loaded */
 		cmocka_unit_test(abort_of_a_fault),
-		cmocka_unit_test(another),
 		cmocka_unit_test(fault),
 		cmocka_unit_test(endless),
 		cmocka_unit_test(hot_calls),

@@ -4,17 +4,22 @@
 #
 # vendor_tests(NAME BACKEND [HELPERS sources] [DEFINITIONS ...] [INCLUDES ...] [DEPENDS targets]
 #	[ENVIRONMENT ...] [SUBMIT FUNCTION,FUNCTION... AT_MOST instructions]
-#	[FAULTS source [FAULTS_ENVIRONMENT more...]] [NO_MEMCHECK])
+#	[FAULTS source [FAULTS_ENVIRONMENT more...]] [LOADER source DEFINITIONS...]
+#	[MEMCHECK kinds])
 # SUBMIT: NAME_bench_submit from bench_submit.c, and test NAME_overhead, which fails if these
 # functions of the backend have AT_MOST instructions more than the same calls by hand.
 # FAULTS: test_NAME_faults, in which each call of the vendor's library fails in turn.
+# LOADER: test_NAME_loader, what can be wrong before there is a device.
+# MEMCHECK: which of faults and loader run under valgrind, too.
 function(vendor_tests name backend)
-	cmake_parse_arguments(PARSE_ARGV 2 T "NO_MEMCHECK" "SUBMIT;AT_MOST;FAULTS"
-		"HELPERS;DEFINITIONS;INCLUDES;DEPENDS;ENVIRONMENT;FAULTS_ENVIRONMENT")
-	set(memcheck "")
-	if(T_NO_MEMCHECK)
-		set(memcheck NO_MEMCHECK)
-	endif()
+	cmake_parse_arguments(PARSE_ARGV 2 T "" "SUBMIT;AT_MOST;FAULTS"
+		"HELPERS;DEFINITIONS;INCLUDES;DEPENDS;ENVIRONMENT;FAULTS_ENVIRONMENT;LOADER;MEMCHECK")
+	foreach(kind IN ITEMS faults loader)
+		set(${kind} NO_MEMCHECK)
+		if(kind IN_LIST T_MEMCHECK)
+			set(${kind} "")
+		endif()
+	endforeach()
 	set(here ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
 	set(made "")
 	if(T_SUBMIT)
@@ -32,7 +37,14 @@ function(vendor_tests name backend)
 	if(T_FAULTS)
 		list(APPEND made test_${name}_faults)
 		hal_test(test_${name}_faults SOURCES ${T_FAULTS} ${here}/faults.c ${T_HELPERS} INTERNAL
-			${memcheck} ENVIRONMENT ${T_ENVIRONMENT} ${T_FAULTS_ENVIRONMENT})
+			${faults} ENVIRONMENT ${T_ENVIRONMENT} ${T_FAULTS_ENVIRONMENT})
+	endif()
+	if(T_LOADER)
+		list(POP_FRONT T_LOADER source)
+		list(APPEND made test_${name}_loader)
+		hal_test(test_${name}_loader SOURCES ${source} ${here}/loader.c ${T_HELPERS} INTERNAL
+			${loader} ENVIRONMENT ${T_ENVIRONMENT})
+		target_compile_definitions(test_${name}_loader PRIVATE ${T_LOADER})
 	endif()
 	foreach(target IN LISTS made)
 		target_compile_definitions(${target} PRIVATE ${T_DEFINITIONS})
