@@ -1,190 +1,166 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own declarations of Level Zero against the vendor's headers, where those are. */
+/* Our declarations of Level Zero against the vendor's headers: tests/vendor/abi.h. */
+#include "tests/vendor/abi.h"
+
 #include <level_zero/ze_api.h>
 #include <level_zero/ze_ddi.h>
 #include <level_zero/zes_api.h>
 #include <level_zero/zes_ddi.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "backends/levelzero/ze_calls.h"
 
-#define SAME_VALUE(ours, theirs) assert_int_equal((uint32_t)(ours), (uint32_t)(theirs))
-#define SAME_SIZE(ours, theirs)  assert_int_equal(sizeof(struct ours), sizeof(theirs))
-#define SAME_FIELD(ours, of, theirs, tf)                                                 \
-	do {                                                                             \
-		assert_int_equal(offsetof(struct ours, of), offsetof(theirs, tf));       \
-		assert_int_equal(sizeof(((struct ours *)0)->of),                         \
-				 sizeof(((theirs *)0)->tf));                             \
-	} while (0)
+static const struct abi_row results[] = {
+#define RESULT(name, value) ABI_VALUE(value, ZE_RESULT_##name),
+	LZ_RESULTS(RESULT)};
 
-static void results(void **state)
-{
-	(void)state;
-#define RESULT(name, value) SAME_VALUE(value, ZE_RESULT_##name);
-	LZ_RESULTS(RESULT)
-#undef RESULT
-}
+static const struct abi_row structure_types[] = {
+#define STYPE(name, value) ABI_VALUE(value, ZE_STRUCTURE_TYPE_##name),
+	LZ_STYPES(STYPE) ABI_VALUE(LZS_STYPE_SCHED_PROPERTIES,
+				   ZES_STRUCTURE_TYPE_SCHED_PROPERTIES),
+	ABI_VALUE(LZS_STYPE_SCHED_TIMEOUT_PROPERTIES,
+		  ZES_STRUCTURE_TYPE_SCHED_TIMEOUT_PROPERTIES),
+	ABI_VALUE(LZS_STYPE_SCHED_TIMESLICE_PROPERTIES,
+		  ZES_STRUCTURE_TYPE_SCHED_TIMESLICE_PROPERTIES),
+};
 
-static void structure_types(void **state)
-{
-	(void)state;
-#define STYPE(name, value) SAME_VALUE(value, ZE_STRUCTURE_TYPE_##name);
-	LZ_STYPES(STYPE)
-#undef STYPE
-	SAME_VALUE(LZS_STYPE_SCHED_PROPERTIES, ZES_STRUCTURE_TYPE_SCHED_PROPERTIES);
-	SAME_VALUE(LZS_STYPE_SCHED_TIMEOUT_PROPERTIES,
-		   ZES_STRUCTURE_TYPE_SCHED_TIMEOUT_PROPERTIES);
-	SAME_VALUE(LZS_STYPE_SCHED_TIMESLICE_PROPERTIES,
-		   ZES_STRUCTURE_TYPE_SCHED_TIMESLICE_PROPERTIES);
-}
+static const struct abi_row values[] = {
+	ABI_VALUE(LZ_DEVICE_GPU, ZE_DEVICE_TYPE_GPU),
+	ABI_VALUE(LZ_DEVICE_CPU, ZE_DEVICE_TYPE_CPU),
+	ABI_VALUE(LZ_DEVICE_FPGA, ZE_DEVICE_TYPE_FPGA),
+	ABI_VALUE(LZ_DEVICE_MCA, ZE_DEVICE_TYPE_MCA),
+	ABI_VALUE(LZ_DEVICE_VPU, ZE_DEVICE_TYPE_VPU),
+	ABI_VALUE(LZ_API_VERSION(1, 4), ZE_API_VERSION_1_4),
+	ABI_VALUE(LZ_DEVICE_SUBDEVICE, ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE),
+	ABI_VALUE(LZ_GROUP_COMPUTE, ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE),
+	ABI_VALUE(LZ_GROUP_COPY, ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY),
+	ABI_VALUE(LZ_ACCESS_RW, ZE_MEMORY_ACCESS_CAP_FLAG_RW),
+	ABI_VALUE(LZ_IPC_MEMORY, ZE_IPC_PROPERTY_FLAG_MEMORY),
+	ABI_VALUE(LZ_POOL_HOST_VISIBLE, ZE_EVENT_POOL_FLAG_HOST_VISIBLE),
+	ABI_VALUE(LZ_POOL_KERNEL_TIMESTAMP, ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP),
+	ABI_VALUE(LZ_SCOPE_DEVICE, ZE_EVENT_SCOPE_FLAG_DEVICE),
+	ABI_VALUE(LZ_SCOPE_HOST, ZE_EVENT_SCOPE_FLAG_HOST),
+	ABI_VALUE(LZS_ENGINE_COMPUTE, ZES_ENGINE_TYPE_FLAG_COMPUTE),
+	ABI_VALUE(LZ_MODE_SYNCHRONOUS, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS),
+	ABI_VALUE(LZ_MODE_ASYNCHRONOUS, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS),
+	ABI_VALUE(LZ_PRIORITY_NORMAL, ZE_COMMAND_QUEUE_PRIORITY_NORMAL),
+	ABI_VALUE(LZ_PRIORITY_LOW, ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW),
+	ABI_VALUE(LZ_PRIORITY_HIGH, ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH),
+	ABI_VALUE(LZ_FORMAT_SPIRV, ZE_MODULE_FORMAT_IL_SPIRV),
+	ABI_VALUE(LZ_FORMAT_NATIVE, ZE_MODULE_FORMAT_NATIVE),
+	ABI_VALUE(LZ_SCHED_TIMEOUT, ZES_SCHED_MODE_TIMEOUT),
+	ABI_VALUE(LZ_SCHED_TIMESLICE, ZES_SCHED_MODE_TIMESLICE),
+	ABI_VALUE(LZ_SCHED_EXCLUSIVE, ZES_SCHED_MODE_EXCLUSIVE),
+};
 
-static void values(void **state)
-{
-	(void)state;
-	SAME_VALUE(LZ_DEVICE_GPU, ZE_DEVICE_TYPE_GPU);
-	SAME_VALUE(LZ_DEVICE_CPU, ZE_DEVICE_TYPE_CPU);
-	SAME_VALUE(LZ_DEVICE_FPGA, ZE_DEVICE_TYPE_FPGA);
-	SAME_VALUE(LZ_DEVICE_MCA, ZE_DEVICE_TYPE_MCA);
-	SAME_VALUE(LZ_DEVICE_VPU, ZE_DEVICE_TYPE_VPU);
-	SAME_VALUE(LZ_API_VERSION(1, 4), ZE_API_VERSION_1_4);
-	SAME_VALUE(LZ_DEVICE_SUBDEVICE, ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE);
-	SAME_VALUE(LZ_GROUP_COMPUTE, ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE);
-	SAME_VALUE(LZ_GROUP_COPY, ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY);
-	SAME_VALUE(LZ_ACCESS_RW, ZE_MEMORY_ACCESS_CAP_FLAG_RW);
-	SAME_VALUE(LZ_IPC_MEMORY, ZE_IPC_PROPERTY_FLAG_MEMORY);
-	SAME_VALUE(LZ_POOL_HOST_VISIBLE, ZE_EVENT_POOL_FLAG_HOST_VISIBLE);
-	SAME_VALUE(LZ_POOL_KERNEL_TIMESTAMP, ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP);
-	SAME_VALUE(LZ_SCOPE_DEVICE, ZE_EVENT_SCOPE_FLAG_DEVICE);
-	SAME_VALUE(LZ_SCOPE_HOST, ZE_EVENT_SCOPE_FLAG_HOST);
-	SAME_VALUE(LZS_ENGINE_COMPUTE, ZES_ENGINE_TYPE_FLAG_COMPUTE);
-	SAME_VALUE(LZ_MODE_SYNCHRONOUS, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
-	SAME_VALUE(LZ_MODE_ASYNCHRONOUS, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
-	SAME_VALUE(LZ_PRIORITY_NORMAL, ZE_COMMAND_QUEUE_PRIORITY_NORMAL);
-	SAME_VALUE(LZ_PRIORITY_LOW, ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW);
-	SAME_VALUE(LZ_PRIORITY_HIGH, ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH);
-	SAME_VALUE(LZ_FORMAT_SPIRV, ZE_MODULE_FORMAT_IL_SPIRV);
-	SAME_VALUE(LZ_FORMAT_NATIVE, ZE_MODULE_FORMAT_NATIVE);
-	SAME_VALUE(LZ_SCHED_TIMEOUT, ZES_SCHED_MODE_TIMEOUT);
-	SAME_VALUE(LZ_SCHED_TIMESLICE, ZES_SCHED_MODE_TIMESLICE);
-	SAME_VALUE(LZ_SCHED_EXCLUSIVE, ZES_SCHED_MODE_EXCLUSIVE);
-}
-
-static void properties(void **state)
-{
-	(void)state;
-	SAME_SIZE(ze_driver_ipc_properties, ze_driver_ipc_properties_t);
-	SAME_FIELD(ze_driver_ipc_properties, flags, ze_driver_ipc_properties_t, flags);
-	SAME_SIZE(ze_driver_extension_properties, ze_driver_extension_properties_t);
-	SAME_FIELD(ze_driver_extension_properties, version,
-		   ze_driver_extension_properties_t, version);
 #define DEVICE(ours, theirs)                                                             \
-	SAME_FIELD(ze_device_properties, ours, ze_device_properties_t, theirs)
-	SAME_SIZE(ze_device_properties, ze_device_properties_t);
-	DEVICE(next, pNext);
-	DEVICE(type, type);
-	DEVICE(vendor_id, vendorId);
-	DEVICE(device_id, deviceId);
-	DEVICE(flags, flags);
-	DEVICE(subdevice_id, subdeviceId);
-	DEVICE(core_clock_rate, coreClockRate);
-	DEVICE(max_mem_alloc_size, maxMemAllocSize);
-	DEVICE(max_hardware_contexts, maxHardwareContexts);
-	DEVICE(max_command_queue_priority, maxCommandQueuePriority);
-	DEVICE(threads_per_eu, numThreadsPerEU);
-	DEVICE(simd_width, physicalEUSimdWidth);
-	DEVICE(eus_per_subslice, numEUsPerSubslice);
-	DEVICE(subslices_per_slice, numSubslicesPerSlice);
-	DEVICE(slices, numSlices);
-	DEVICE(timer_resolution, timerResolution);
-	DEVICE(timestamp_valid_bits, timestampValidBits);
-	DEVICE(kernel_timestamp_valid_bits, kernelTimestampValidBits);
-	DEVICE(uuid, uuid);
-	DEVICE(name, name);
-#undef DEVICE
+	ABI_FIELD(struct ze_device_properties, ours, ze_device_properties_t, theirs)
 #define COMPUTE(ours, theirs)                                                            \
-	assert_int_equal(offsetof(struct ze_device_compute_properties, ours),            \
-			 offsetof(ze_device_compute_properties_t, theirs))
-	SAME_SIZE(ze_device_compute_properties, ze_device_compute_properties_t);
-	COMPUTE(max_total_group_size, maxTotalGroupSize);
-	COMPUTE(max_group_size, maxGroupSizeX);
-	COMPUTE(max_group_count, maxGroupCountX);
-	COMPUTE(max_shared_local_memory, maxSharedLocalMemory);
-	COMPUTE(sub_group_sizes, subGroupSizes);
-#undef COMPUTE
-	SAME_SIZE(ze_command_queue_group_properties, ze_command_queue_group_properties_t);
-	SAME_FIELD(ze_command_queue_group_properties, flags,
-		   ze_command_queue_group_properties_t, flags);
-	SAME_FIELD(ze_command_queue_group_properties, queue_count,
-		   ze_command_queue_group_properties_t, numQueues);
-	SAME_SIZE(ze_device_memory_properties, ze_device_memory_properties_t);
-	SAME_FIELD(ze_device_memory_properties, total_size, ze_device_memory_properties_t,
-		   totalSize);
-	SAME_SIZE(ze_device_memory_access_properties,
-		  ze_device_memory_access_properties_t);
-	SAME_FIELD(ze_device_memory_access_properties, shared_single_alloc,
-		   ze_device_memory_access_properties_t,
-		   sharedSingleDeviceAllocCapabilities);
-	SAME_SIZE(ze_pci_ext_properties, ze_pci_ext_properties_t);
-	SAME_FIELD(ze_pci_ext_properties, bus, ze_pci_ext_properties_t, address.bus);
-	SAME_FIELD(ze_pci_ext_properties, function, ze_pci_ext_properties_t,
-		   address.function);
-	SAME_SIZE(ze_kernel_properties, ze_kernel_properties_t);
-	SAME_FIELD(ze_kernel_properties, arg_count, ze_kernel_properties_t,
-		   numKernelArgs);
-	SAME_FIELD(ze_kernel_properties, uuid, ze_kernel_properties_t, uuid);
-	SAME_SIZE(zes_sched_properties, zes_sched_properties_t);
-	SAME_FIELD(zes_sched_properties, can_control, zes_sched_properties_t, canControl);
-	SAME_FIELD(zes_sched_properties, supported_modes, zes_sched_properties_t,
-		   supportedModes);
-	SAME_SIZE(zes_sched_timeout_properties, zes_sched_timeout_properties_t);
-	SAME_FIELD(zes_sched_timeout_properties, watchdog, zes_sched_timeout_properties_t,
-		   watchdogTimeout);
-	SAME_SIZE(zes_sched_timeslice_properties, zes_sched_timeslice_properties_t);
-	SAME_FIELD(zes_sched_timeslice_properties, yield,
-		   zes_sched_timeslice_properties_t, yieldTimeout);
-}
+	ABI_AT(struct ze_device_compute_properties, ours,                                \
+	       ze_device_compute_properties_t, theirs)
+static const struct abi_row properties[] = {
+	ABI_SIZE(struct ze_driver_ipc_properties, ze_driver_ipc_properties_t),
+	ABI_FIELD(struct ze_driver_ipc_properties, flags, ze_driver_ipc_properties_t,
+		  flags),
+	ABI_SIZE(struct ze_driver_extension_properties, ze_driver_extension_properties_t),
+	ABI_FIELD(struct ze_driver_extension_properties, version,
+		  ze_driver_extension_properties_t, version),
+	ABI_SIZE(struct ze_device_properties, ze_device_properties_t),
+	DEVICE(next, pNext),
+	DEVICE(type, type),
+	DEVICE(vendor_id, vendorId),
+	DEVICE(device_id, deviceId),
+	DEVICE(flags, flags),
+	DEVICE(subdevice_id, subdeviceId),
+	DEVICE(core_clock_rate, coreClockRate),
+	DEVICE(max_mem_alloc_size, maxMemAllocSize),
+	DEVICE(max_hardware_contexts, maxHardwareContexts),
+	DEVICE(max_command_queue_priority, maxCommandQueuePriority),
+	DEVICE(threads_per_eu, numThreadsPerEU),
+	DEVICE(simd_width, physicalEUSimdWidth),
+	DEVICE(eus_per_subslice, numEUsPerSubslice),
+	DEVICE(subslices_per_slice, numSubslicesPerSlice),
+	DEVICE(slices, numSlices),
+	DEVICE(timer_resolution, timerResolution),
+	DEVICE(timestamp_valid_bits, timestampValidBits),
+	DEVICE(kernel_timestamp_valid_bits, kernelTimestampValidBits),
+	DEVICE(uuid, uuid),
+	DEVICE(name, name),
+	ABI_SIZE(struct ze_device_compute_properties, ze_device_compute_properties_t),
+	COMPUTE(max_total_group_size, maxTotalGroupSize),
+	COMPUTE(max_group_size, maxGroupSizeX),
+	COMPUTE(max_group_count, maxGroupCountX),
+	COMPUTE(max_shared_local_memory, maxSharedLocalMemory),
+	COMPUTE(sub_group_sizes, subGroupSizes),
+	ABI_SIZE(struct ze_command_queue_group_properties,
+		 ze_command_queue_group_properties_t),
+	ABI_FIELD(struct ze_command_queue_group_properties, flags,
+		  ze_command_queue_group_properties_t, flags),
+	ABI_FIELD(struct ze_command_queue_group_properties, queue_count,
+		  ze_command_queue_group_properties_t, numQueues),
+	ABI_SIZE(struct ze_device_memory_properties, ze_device_memory_properties_t),
+	ABI_FIELD(struct ze_device_memory_properties, total_size,
+		  ze_device_memory_properties_t, totalSize),
+	ABI_SIZE(struct ze_device_memory_access_properties,
+		 ze_device_memory_access_properties_t),
+	ABI_FIELD(struct ze_device_memory_access_properties, shared_single_alloc,
+		  ze_device_memory_access_properties_t,
+		  sharedSingleDeviceAllocCapabilities),
+	ABI_SIZE(struct ze_pci_ext_properties, ze_pci_ext_properties_t),
+	ABI_FIELD(struct ze_pci_ext_properties, bus, ze_pci_ext_properties_t,
+		  address.bus),
+	ABI_FIELD(struct ze_pci_ext_properties, function, ze_pci_ext_properties_t,
+		  address.function),
+	ABI_SIZE(struct ze_kernel_properties, ze_kernel_properties_t),
+	ABI_FIELD(struct ze_kernel_properties, arg_count, ze_kernel_properties_t,
+		  numKernelArgs),
+	ABI_FIELD(struct ze_kernel_properties, uuid, ze_kernel_properties_t, uuid),
+	ABI_SIZE(struct zes_sched_properties, zes_sched_properties_t),
+	ABI_FIELD(struct zes_sched_properties, can_control, zes_sched_properties_t,
+		  canControl),
+	ABI_FIELD(struct zes_sched_properties, supported_modes, zes_sched_properties_t,
+		  supportedModes),
+	ABI_SIZE(struct zes_sched_timeout_properties, zes_sched_timeout_properties_t),
+	ABI_FIELD(struct zes_sched_timeout_properties, watchdog,
+		  zes_sched_timeout_properties_t, watchdogTimeout),
+	ABI_SIZE(struct zes_sched_timeslice_properties, zes_sched_timeslice_properties_t),
+	ABI_FIELD(struct zes_sched_timeslice_properties, yield,
+		  zes_sched_timeslice_properties_t, yieldTimeout),
+};
 
-static void descriptions(void **state)
-{
-	(void)state;
-	SAME_SIZE(ze_context_desc, ze_context_desc_t);
-	SAME_SIZE(ze_command_queue_desc, ze_command_queue_desc_t);
-	SAME_FIELD(ze_command_queue_desc, ordinal, ze_command_queue_desc_t, ordinal);
-	SAME_FIELD(ze_command_queue_desc, index, ze_command_queue_desc_t, index);
-	SAME_FIELD(ze_command_queue_desc, mode, ze_command_queue_desc_t, mode);
-	SAME_FIELD(ze_command_queue_desc, priority, ze_command_queue_desc_t, priority);
-	SAME_SIZE(ze_command_list_desc, ze_command_list_desc_t);
-	SAME_FIELD(ze_command_list_desc, ordinal, ze_command_list_desc_t,
-		   commandQueueGroupOrdinal);
-	SAME_SIZE(ze_event_pool_desc, ze_event_pool_desc_t);
-	SAME_FIELD(ze_event_pool_desc, count, ze_event_pool_desc_t, count);
-	SAME_SIZE(ze_event_desc, ze_event_desc_t);
-	SAME_FIELD(ze_event_desc, index, ze_event_desc_t, index);
-	SAME_FIELD(ze_event_desc, wait, ze_event_desc_t, wait);
-	SAME_SIZE(ze_kernel_timestamp, ze_kernel_timestamp_result_t);
-	SAME_FIELD(ze_kernel_timestamp, global_end, ze_kernel_timestamp_result_t,
-		   global.kernelEnd);
-	SAME_FIELD(ze_kernel_timestamp, context_start, ze_kernel_timestamp_result_t,
-		   context.kernelStart);
-	SAME_SIZE(ze_device_mem_alloc_desc, ze_device_mem_alloc_desc_t);
-	SAME_SIZE(ze_host_mem_alloc_desc, ze_host_mem_alloc_desc_t);
-	SAME_SIZE(ze_module_desc, ze_module_desc_t);
-	SAME_FIELD(ze_module_desc, format, ze_module_desc_t, format);
-	SAME_FIELD(ze_module_desc, input_size, ze_module_desc_t, inputSize);
-	SAME_FIELD(ze_module_desc, input, ze_module_desc_t, pInputModule);
-	SAME_FIELD(ze_module_desc, build_flags, ze_module_desc_t, pBuildFlags);
-	SAME_SIZE(ze_kernel_desc, ze_kernel_desc_t);
-	SAME_FIELD(ze_kernel_desc, name, ze_kernel_desc_t, pKernelName);
-	SAME_SIZE(ze_group_count, ze_group_count_t);
-	SAME_SIZE(ze_ipc_mem_handle, ze_ipc_mem_handle_t);
-}
+static const struct abi_row descriptions[] = {
+	ABI_SIZE(struct ze_context_desc, ze_context_desc_t),
+	ABI_SIZE(struct ze_command_queue_desc, ze_command_queue_desc_t),
+	ABI_FIELD(struct ze_command_queue_desc, ordinal, ze_command_queue_desc_t,
+		  ordinal),
+	ABI_FIELD(struct ze_command_queue_desc, index, ze_command_queue_desc_t, index),
+	ABI_FIELD(struct ze_command_queue_desc, mode, ze_command_queue_desc_t, mode),
+	ABI_FIELD(struct ze_command_queue_desc, priority, ze_command_queue_desc_t,
+		  priority),
+	ABI_SIZE(struct ze_command_list_desc, ze_command_list_desc_t),
+	ABI_FIELD(struct ze_command_list_desc, ordinal, ze_command_list_desc_t,
+		  commandQueueGroupOrdinal),
+	ABI_SIZE(struct ze_event_pool_desc, ze_event_pool_desc_t),
+	ABI_FIELD(struct ze_event_pool_desc, count, ze_event_pool_desc_t, count),
+	ABI_SIZE(struct ze_event_desc, ze_event_desc_t),
+	ABI_FIELD(struct ze_event_desc, index, ze_event_desc_t, index),
+	ABI_FIELD(struct ze_event_desc, wait, ze_event_desc_t, wait),
+	ABI_SIZE(struct ze_kernel_timestamp, ze_kernel_timestamp_result_t),
+	ABI_FIELD(struct ze_kernel_timestamp, global_end, ze_kernel_timestamp_result_t,
+		  global.kernelEnd),
+	ABI_FIELD(struct ze_kernel_timestamp, context_start, ze_kernel_timestamp_result_t,
+		  context.kernelStart),
+	ABI_SIZE(struct ze_device_mem_alloc_desc, ze_device_mem_alloc_desc_t),
+	ABI_SIZE(struct ze_host_mem_alloc_desc, ze_host_mem_alloc_desc_t),
+	ABI_SIZE(struct ze_module_desc, ze_module_desc_t),
+	ABI_FIELD(struct ze_module_desc, format, ze_module_desc_t, format),
+	ABI_FIELD(struct ze_module_desc, input_size, ze_module_desc_t, inputSize),
+	ABI_FIELD(struct ze_module_desc, input, ze_module_desc_t, pInputModule),
+	ABI_FIELD(struct ze_module_desc, build_flags, ze_module_desc_t, pBuildFlags),
+	ABI_SIZE(struct ze_kernel_desc, ze_kernel_desc_t),
+	ABI_FIELD(struct ze_kernel_desc, name, ze_kernel_desc_t, pKernelName),
+	ABI_SIZE(struct ze_group_count, ze_group_count_t),
+	ABI_SIZE(struct ze_ipc_mem_handle, ze_ipc_mem_handle_t),
+};
 
 static void slots(void **state)
 {
@@ -291,13 +267,10 @@ static void slots(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(results),      cmocka_unit_test(structure_types),
-		cmocka_unit_test(values),       cmocka_unit_test(properties),
-		cmocka_unit_test(descriptions), cmocka_unit_test(slots),
-	};
+static const struct CMUnitTest cases[] = {cmocka_unit_test(slots)};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct abi_group groups[] = {
+	ABI_GROUP(results),    ABI_GROUP(structure_types), ABI_GROUP(values),
+	ABI_GROUP(properties), ABI_GROUP(descriptions),    {0}};
+
+const struct abi_vendor abi_vendor = {.groups = groups, .cases = cases, .case_count = 1};

@@ -1,78 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our declarations against HIP's header, where that is installed (libamdhip64-dev). */
+/* Our declarations against HIP's header (libamdhip64-dev): tests/vendor/abi.h. */
 #define __HIP_PLATFORM_AMD__ 1
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/vendor/abi.h"
 
-#include <cmocka.h>
 #include <hip/hip_runtime_api.h>
 
 #include "backends/rocm/hip_calls.h"
 
-#define SAME(a, b)          _Static_assert((int)(a) == (int)(b), #a)
-#define RESULT(name, value) SAME(hipError##name, value);
-HIPR_RESULTS(RESULT)
+static const struct abi_row values[] = {
+#define RESULT(name, value) ABI_VALUE(value, hipError##name),
+	HIPR_RESULTS(RESULT)
+		ABI_VALUE(HIPA_MAJOR, hipDeviceAttributeComputeCapabilityMajor),
+	ABI_VALUE(HIPA_MAX_BLOCK_X, hipDeviceAttributeMaxBlockDimX),
+	ABI_VALUE(HIPA_MAX_BLOCK_X + 2, hipDeviceAttributeMaxBlockDimZ),
+	ABI_VALUE(HIPA_MAX_GRID_X, hipDeviceAttributeMaxGridDimX),
+	ABI_VALUE(HIPA_MAX_GRID_X + 2, hipDeviceAttributeMaxGridDimZ),
+	ABI_VALUE(HIPA_MAX_THREADS_PER_BLOCK, hipDeviceAttributeMaxThreadsPerBlock),
+	ABI_VALUE(HIPA_MULTIPROCESSORS, hipDeviceAttributeMultiprocessorCount),
+	ABI_VALUE(HIPA_MAX_SHARED, hipDeviceAttributeMaxSharedMemoryPerBlock),
+	ABI_VALUE(HIP_COPY_DEFAULT, hipMemcpyDefault),
+	ABI_VALUE(HIP_STREAM_NON_BLOCKING, hipStreamNonBlocking),
+	ABI_VALUE(HIP_EVENT_BLOCKING_SYNC, hipEventBlockingSync),
+	ABI_VALUE(HIP_EVENT_DISABLE_TIMING, hipEventDisableTiming),
+	ABI_VALUE(HIP_HOST_PORTABLE, hipHostMallocPortable),
+	ABI_VALUE(HIP_HOST_MAPPED, hipHostMallocMapped),
+	ABI_VALUE(HIP_HOST_COHERENT, hipHostMallocCoherent),
+};
 
-SAME(HIPA_MAJOR, hipDeviceAttributeComputeCapabilityMajor);
-SAME(HIPA_MAX_BLOCK_X, hipDeviceAttributeMaxBlockDimX);
-SAME(HIPA_MAX_BLOCK_X + 2, hipDeviceAttributeMaxBlockDimZ);
-SAME(HIPA_MAX_GRID_X, hipDeviceAttributeMaxGridDimX);
-SAME(HIPA_MAX_GRID_X + 2, hipDeviceAttributeMaxGridDimZ);
-SAME(HIPA_MAX_THREADS_PER_BLOCK, hipDeviceAttributeMaxThreadsPerBlock);
-SAME(HIPA_MULTIPROCESSORS, hipDeviceAttributeMultiprocessorCount);
-SAME(HIPA_MAX_SHARED, hipDeviceAttributeMaxSharedMemoryPerBlock);
-SAME(HIP_COPY_DEFAULT, hipMemcpyDefault);
-SAME(HIP_STREAM_NON_BLOCKING, hipStreamNonBlocking);
-SAME(HIP_EVENT_BLOCKING_SYNC, hipEventBlockingSync);
-SAME(HIP_EVENT_DISABLE_TIMING, hipEventDisableTiming);
-SAME(HIP_HOST_PORTABLE, hipHostMallocPortable);
-SAME(HIP_HOST_MAPPED, hipHostMallocMapped);
-SAME(HIP_HOST_COHERENT, hipHostMallocCoherent);
-
-_Static_assert(offsetof(struct hip_properties, arch) ==
-		       offsetof(hipDeviceProp_t, gcnArchName),
-	       "the name of the architecture");
-_Static_assert(sizeof(struct hip_properties) >= sizeof(hipDeviceProp_t), "its room");
-_Static_assert(sizeof(hipError_t) == sizeof(uint32_t), "result");
-_Static_assert(sizeof(hipStream_t) == sizeof(void *), "handle");
+static const struct abi_row sizes[] = {
+	ABI_AT(struct hip_properties, arch, hipDeviceProp_t, gcnArchName),
+	ABI_ROW("free space of hipDeviceProp_t", 1,
+		sizeof(struct hip_properties) >= sizeof(hipDeviceProp_t)),
+	ABI_SIZE(uint32_t, hipError_t),
+	ABI_SIZE(void *, hipStream_t),
+};
 
 /* As wide, argument by argument, in the calls that have more than handles. */
-#define TYPE(call, ...)                                                                  \
-	_Static_assert(                                                                  \
-		__builtin_types_compatible_p(__typeof__(call), hipError_t(__VA_ARGS__)), \
-		#call)
-TYPE(hipGetDeviceProperties, hipDeviceProp_t *, int);
-TYPE(hipDeviceGetPCIBusId, char *, int, int);
-TYPE(hipMemGetInfo, size_t *, size_t *);
-TYPE(hipMalloc, void **, size_t);
-TYPE(hipHostMalloc, void **, size_t, unsigned int);
-TYPE(hipHostGetDevicePointer, void **, void *, unsigned int);
-TYPE(hipMemcpyAsync, void *, const void *, size_t, hipMemcpyKind, hipStream_t);
-TYPE(hipMemsetD32Async, hipDeviceptr_t, int, size_t, hipStream_t);
-TYPE(hipStreamCreateWithPriority, hipStream_t *, unsigned int, int);
-TYPE(hipExtStreamCreateWithCUMask, hipStream_t *, uint32_t, const uint32_t *);
-TYPE(hipExtStreamGetCUMask, hipStream_t, uint32_t, uint32_t *);
-TYPE(hipStreamWaitEvent, hipStream_t, hipEvent_t, unsigned int);
-TYPE(hipStreamWriteValue32, hipStream_t, void *, uint32_t, unsigned int);
-TYPE(hipEventCreateWithFlags, hipEvent_t *, unsigned int);
-TYPE(hipEventRecord, hipEvent_t, hipStream_t);
-TYPE(hipEventElapsedTime, float *, hipEvent_t, hipEvent_t);
-TYPE(hipModuleLoadData, hipModule_t *, const void *);
-TYPE(hipModuleGetFunction, hipFunction_t *, hipModule_t, const char *);
-TYPE(hipModuleLaunchKernel, hipFunction_t, unsigned int, unsigned int, unsigned int,
-     unsigned int, unsigned int, unsigned int, unsigned int, hipStream_t, void **,
-     void **);
+static const struct abi_row types[] = {
+	ABI_TYPE(hipError_t, hipGetDeviceProperties, hipDeviceProp_t *, int),
+	ABI_TYPE(hipError_t, hipDeviceGetPCIBusId, char *, int, int),
+	ABI_TYPE(hipError_t, hipMemGetInfo, size_t *, size_t *),
+	ABI_TYPE(hipError_t, hipMalloc, void **, size_t),
+	ABI_TYPE(hipError_t, hipHostMalloc, void **, size_t, unsigned int),
+	ABI_TYPE(hipError_t, hipHostGetDevicePointer, void **, void *, unsigned int),
+	ABI_TYPE(hipError_t, hipMemcpyAsync, void *, const void *, size_t, hipMemcpyKind,
+		 hipStream_t),
+	ABI_TYPE(hipError_t, hipMemsetD32Async, hipDeviceptr_t, int, size_t, hipStream_t),
+	ABI_TYPE(hipError_t, hipStreamCreateWithPriority, hipStream_t *, unsigned int,
+		 int),
+	ABI_TYPE(hipError_t, hipExtStreamCreateWithCUMask, hipStream_t *, uint32_t,
+		 const uint32_t *),
+	ABI_TYPE(hipError_t, hipExtStreamGetCUMask, hipStream_t, uint32_t, uint32_t *),
+	ABI_TYPE(hipError_t, hipStreamWaitEvent, hipStream_t, hipEvent_t, unsigned int),
+	ABI_TYPE(hipError_t, hipStreamWriteValue32, hipStream_t, void *, uint32_t,
+		 unsigned int),
+	ABI_TYPE(hipError_t, hipEventCreateWithFlags, hipEvent_t *, unsigned int),
+	ABI_TYPE(hipError_t, hipEventRecord, hipEvent_t, hipStream_t),
+	ABI_TYPE(hipError_t, hipEventElapsedTime, float *, hipEvent_t, hipEvent_t),
+	ABI_TYPE(hipError_t, hipModuleLoadData, hipModule_t *, const void *),
+	ABI_TYPE(hipError_t, hipModuleGetFunction, hipFunction_t *, hipModule_t,
+		 const char *),
+	ABI_TYPE(hipError_t, hipModuleLaunchKernel, hipFunction_t, unsigned int,
+		 unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
+		 unsigned int, hipStream_t, void **, void **),
+};
 
-static void compiled(void **state)
-{
-	(void)state;
-}
+static const struct abi_group groups[] = {
+	ABI_GROUP(values), ABI_GROUP(sizes), ABI_GROUP(types), {0}};
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(compiled)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct abi_vendor abi_vendor = {.groups = groups};

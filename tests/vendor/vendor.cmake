@@ -5,14 +5,16 @@
 # vendor_tests(NAME BACKEND [HELPERS sources] [DEFINITIONS ...] [INCLUDES ...] [DEPENDS targets]
 #	[ENVIRONMENT ...] [SUBMIT FUNCTION,FUNCTION... AT_MOST instructions]
 #	[FAULTS source [FAULTS_ENVIRONMENT more...]] [LOADER source DEFINITIONS...]
-#	[MEMCHECK kinds])
+#	[MEMCHECK kinds] [ABI source HEADERS folder WITHOUT text])
 # SUBMIT: NAME_bench_submit from bench_submit.c, and test NAME_overhead, which fails if these
 # functions of the backend have AT_MOST instructions more than the same calls by hand.
 # FAULTS: test_NAME_faults, in which each call of the vendor's library fails in turn.
 # LOADER: test_NAME_loader, what can be wrong before there is a device.
 # MEMCHECK: which of faults and loader run under valgrind, too.
+# ABI: test_NAME_abi, our declarations against the vendor's headers in HEADERS; a skip with the text
+# if there are none.
 function(vendor_tests name backend)
-	cmake_parse_arguments(PARSE_ARGV 2 T "" "SUBMIT;AT_MOST;FAULTS"
+	cmake_parse_arguments(PARSE_ARGV 2 T "" "SUBMIT;AT_MOST;FAULTS;ABI;HEADERS;WITHOUT"
 		"HELPERS;DEFINITIONS;INCLUDES;DEPENDS;ENVIRONMENT;FAULTS_ENVIRONMENT;LOADER;MEMCHECK")
 	foreach(kind IN ITEMS faults loader)
 		set(${kind} NO_MEMCHECK)
@@ -45,6 +47,12 @@ function(vendor_tests name backend)
 		hal_test(test_${name}_loader SOURCES ${source} ${here}/loader.c ${T_HELPERS} INTERNAL
 			${loader} ENVIRONMENT ${T_ENVIRONMENT})
 		target_compile_definitions(test_${name}_loader PRIVATE ${T_LOADER})
+	endif()
+	if(T_ABI AND T_HEADERS)
+		hal_test(test_${name}_abi SOURCES ${T_ABI} ${here}/abi.c LIBS hal_headers)
+		target_include_directories(test_${name}_abi SYSTEM PRIVATE ${T_HEADERS})
+	elseif(T_ABI)
+		hal_test_without(test_${name}_abi ${T_WITHOUT} LABELS unit)
 	endif()
 	foreach(target IN LISTS made)
 		target_compile_definitions(${target} PRIVATE ${T_DEFINITIONS})
