@@ -122,12 +122,8 @@ static const struct faults_way ways[] = {
 
 static bool prepare(struct faults_fake *fake)
 {
-	const struct fpga_stand_in *s = stand_in();
-
 	single.xclbin = several.xclbin = make_file(first_text);
-	if (s)
-		*fake = (struct faults_fake)FAULTS_FAKE(s);
-	return s != NULL;
+	return FAULTS_FIND(fake, stand_in());
 }
 
 const struct faults_vendor faults_vendor = {

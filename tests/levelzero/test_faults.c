@@ -172,14 +172,9 @@ static void suspend_out_of_turn(void **state)
 
 static bool prepare(struct faults_fake *fake)
 {
-	const struct lz_stand_in *s;
-
 	/* Without the NPU, of which a text is told each time. */
 	setenv("ZE_AFFINITY_MASK", "0,1,2,3", 1);
-	s = stand_in();
-	if (s)
-		*fake = (struct faults_fake)FAULTS_FAKE(s);
-	return s != NULL;
+	return FAULTS_FIND(fake, stand_in());
 }
 
 static const struct CMUnitTest cases[] = {cmocka_unit_test(suspend_out_of_turn)};

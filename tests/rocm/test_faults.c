@@ -33,11 +33,7 @@ static bool load(struct faults_world *w)
 
 static bool prepare(struct faults_fake *fake)
 {
-	const struct gpu_stand_in *s = stand_in();
-
-	if (s)
-		*fake = (struct faults_fake)FAULTS_FAKE(s);
-	return s != NULL;
+	return FAULTS_FIND(fake, stand_in());
 }
 
 static const struct faults_result results[] = {

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICES_MOST = 4, CASES_MOST = 16 };
+#include "cases.h"
+
+enum { DEVICES_MOST = 4 };
 
 extern const struct hal_host host; /* of the vendor's host.c */
 extern char host_text[512];
@@ -192,6 +194,7 @@ static bool probe(struct faults_world *w, const struct hal_bk_config *cfg)
 	bool ok;
 
 	memset(info, 0, sizeof(info));
+	assert_true(v->devices <= DEVICES_MOST);
 	for (i = 0; i < v->devices; i++)
 		info[i].size = sizeof(info[i]);
 	ok = faults_step(w, b->cold.probe(cfg, info, v->devices));
@@ -394,23 +397,14 @@ static int setup(void **state)
 
 int main(void)
 {
-	struct CMUnitTest tests[CASES_MOST] = {{0}};
-	uint32_t n = 0, i;
+	struct cases c = {.count = 0};
+	uint32_t i;
 	int rc;
 
-	if (v->way_count + 1 + v->case_count > CASES_MOST || v->devices > DEVICES_MOST) {
-		fprintf(stderr, "%s: raise the limits of faults.c\n", v->name);
-		return 1;
-	}
 	for (i = 0; i < v->way_count; i++)
-		tests[n++] = (struct CMUnitTest){.name = v->ways[i].name,
-						 .test_func = each_call,
-						 .initial_state = (void *)&v->ways[i]};
-	tests[n++] = (struct CMUnitTest)cmocka_unit_test(every_call);
-	for (i = 0; i < v->case_count; i++)
-		tests[n++] = v->cases[i];
-	/* cmocka leaves out empty entries. */
-	rc = cmocka_run_group_tests(tests, setup, NULL);
+		cases_add(&c, v->ways[i].name, each_call, &v->ways[i]);
+	cases_add(&c, "every_call", every_call, NULL);
+	rc = cases_run(&c, v->cases, v->case_count, setup);
 	printf("figure %s.faults.calls %u\n", v->name, faults_made);
 	printf("figure %s.faults.bad %u\n", v->name, faults_bad);
 	return rc;

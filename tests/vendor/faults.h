@@ -56,11 +56,11 @@ struct faults_fake {
 	uint32_t (*misuse)(const char **text);
 	void (*reset)(void);
 };
-#define FAULTS_FAKE(s)                                                                   \
-	{                                                                                \
-		(s)->break_call, (s)->armed, (s)->calls, (s)->live, (s)->misuse,         \
-			(s)->reset                                                       \
-	}
+/* Set *fake to the controls of the fake driver s; false if s is NULL. */
+#define FAULTS_FIND(fake, s)                                                             \
+	((s) && (*(fake) = (struct faults_fake){(s)->break_call, (s)->armed, (s)->calls, \
+						(s)->live, (s)->misuse, (s)->reset},     \
+		 true))
 
 /* Options with which all calls fail in turn; more: further steps of the run, or NULL. */
 struct faults_way {

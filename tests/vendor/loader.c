@@ -10,7 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CASES_MOST = 64, TEXT_MOST = 256 };
+#include "cases.h"
+
+enum { TEXT_MOST = 256 };
 
 extern const struct hal_host host; /* of the vendor's host.c */
 extern char host_text[512];
@@ -168,7 +170,8 @@ static int try_another(const void *arg)
 	err = b->cold.probe(a->found, info, 2);
 	if (!loader_result("probe", err, a->devices, none))
 		return 1;
-	if (!(info[0].caps & HAL_CAP_STAND_IN) || strcmp(info[1].bus_id, a->bus_id)) {
+	if (!(info[0].caps & HAL_CAP_STAND_IN) ||
+	    strcmp(info[1].bus_id, a->bus_id) != 0) {
 		fprintf(stderr, "device 0: caps 0x%llx; device 1: bus \"%s\"\n",
 			(unsigned long long)info[0].caps, info[1].bus_id);
 		return 1;
@@ -192,20 +195,11 @@ static void another(void **state)
 
 int main(void)
 {
-	struct CMUnitTest tests[CASES_MOST] = {{0}};
-	uint32_t n = 0, i;
+	struct cases c = {.count = 0};
+	uint32_t i;
 
-	if (v->row_count + 1 + v->case_count > CASES_MOST) {
-		fprintf(stderr, "raise the limit of loader.c\n");
-		return 1;
-	}
 	for (i = 0; i < v->row_count; i++)
-		tests[n++] = (struct CMUnitTest){.name = v->rows[i].name,
-						 .test_func = check_row,
-						 .initial_state = (void *)&v->rows[i]};
-	tests[n++] = (struct CMUnitTest)cmocka_unit_test(another);
-	for (i = 0; i < v->case_count; i++)
-		tests[n++] = v->cases[i];
-	/* cmocka leaves out empty entries. */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+		cases_add(&c, v->rows[i].name, check_row, &v->rows[i]);
+	cases_add(&c, "another", another, NULL);
+	return cases_run(&c, v->cases, v->case_count, NULL);
 }
