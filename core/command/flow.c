@@ -1000,6 +1000,7 @@ void queue_stopped(struct hal_queue *q, uint64_t start_ns, uint64_t end_ns)
 	count_queueing(&q->observe.account, f, start_ns, end_ns);
 	OBSERVED(dev, stretch, f, start_ns, end_ns);
 	q->sched.stopped_ns += end_ns - start_ns;
+	q->sched.stops_inside++;
 	q->slow |= SLOW_STOPPED;
 }
 
@@ -1044,6 +1045,7 @@ static NOINLINE void command_ended_slowly(struct hal_queue *q, struct inflight *
 	if ((q->slow & SLOW_POLICY) != 0)
 		policy_ended(q, f, ev, q->sched.stopped_ns);
 	q->sched.stopped_ns = 0;
+	q->sched.stops_inside = 0;
 	q->slow &= ~SLOW_STOPPED;
 	if (kill) {
 		f->killed = true; /* to be submitted again */

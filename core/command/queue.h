@@ -84,6 +84,15 @@ struct by_units {
 	double ns, of;
 };
 
+/* What stops of one queue in one suspend mode have cost, in ns. */
+struct stop_learned {
+	bool quiet_known, cost_known;
+	/* From the request until the device released the queue.  Rises to a larger
+	 * observation at once, and decays towards smaller ones. */
+	uint64_t quiet_ns;
+	uint64_t cost_ns; /* how much longer a stopped command ran; decayed average */
+};
+
 /* How far predicted run times were off: sum of the relative errors of .runs commands. */
 struct sureness {
 	double runs, error;
@@ -105,6 +114,7 @@ struct learned {
 	uint32_t by_next;
 	struct sureness sure;
 	const struct known *head; /* profile of the next command's kernel; NULL: none */
+	struct stop_learned stops[HAL_SUSPEND_KILL + 1]; /* by enum hal_suspend_mode */
 };
 
 /* Fields are grouped by the module that owns them.  Those outside of a group belong to
@@ -205,6 +215,7 @@ struct hal_queue {
 		/* Run time of the oldest in-flight command until it was stopped inside.
 		 */
 		uint64_t stopped_ns;
+		uint32_t stops_inside; /* times that command was stopped inside */
 
 		/* Preemption (preempt.c). */
 		bool preempts;  /* less urgent queues may be preempted for it */

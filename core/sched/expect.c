@@ -214,6 +214,36 @@ static void learn_error(struct sureness *s, uint64_t expected_ns, uint64_t ran_n
 		decayed_add(&s->error, off < ran_ns ? (double)off / (double)ran_ns : 1);
 }
 
+void expect_learn_quiet(struct hal_queue *q, uint32_t mode, uint64_t quiet_ns)
+{
+	struct stop_learned *s = &q->sched.learned.stops[mode];
+
+	if (!s->quiet_known || quiet_ns > s->quiet_ns)
+		s->quiet_ns = quiet_ns;
+	else
+		s->quiet_ns -= (s->quiet_ns - quiet_ns) / RUNS_COUNTED;
+	s->quiet_known = true;
+}
+
+/* Learn how much longer than expected f ran, because it was stopped inside.  Ignore f if
+ * it was stopped more than once, perhaps in different modes, or if its units may have
+ * changed in between. */
+static void learn_stop_cost(struct hal_queue *q, const struct inflight *f,
+			    uint64_t ran_ns)
+{
+	struct stop_learned *s = &q->sched.learned.stops[q->sched.suspend_mode];
+	uint64_t expected_ns = expect_command(q, f->record), cost_ns;
+
+	if (q->sched.stops_inside != 1 || expected_ns == HAL_POLICY_NEVER ||
+	    q->part->moved_ns > f->ready_ns || q->part->moving.units != 0)
+		return;
+	cost_ns = ran_ns > expected_ns ? ran_ns - expected_ns : 0;
+	s->cost_ns = s->cost_known ? s->cost_ns - s->cost_ns / RUNS_COUNTED +
+					     cost_ns / RUNS_COUNTED
+				   : cost_ns;
+	s->cost_known = true;
+}
+
 void expect_learn(struct hal_queue *q, const struct inflight *f,
 		  const struct hal_policy_end *end, uint64_t ran_ns)
 {
@@ -224,6 +254,8 @@ void expect_learn(struct hal_queue *q, const struct inflight *f,
 	uint64_t work = record_work(r);
 	uint32_t units = q->part->desc.units;
 
+	if ((q->slow & SLOW_STOPPED) != 0)
+		learn_stop_cost(q, f, ran_ns);
 	if (here)
 		learn_error(k != NULL ? &k->sure : &l->sure, expect_command(q, r),
 			    ran_ns);

@@ -132,6 +132,9 @@ static inline const struct stop_cost *expect_stop(const struct record *r, uint32
 	return k != NULL && k->stops[mode].known ? &k->stops[mode] : NULL;
 }
 
+/* Learn that the device took quiet_ns to release q, which was suspended in mode. */
+void expect_learn_quiet(struct hal_queue *q, uint32_t mode, uint64_t quiet_ns);
+
 /* Predict the run time of r, a command of q, on the units of q's partition.  Return
  * HAL_POLICY_NEVER if unknown. */
 uint64_t expect_command(const struct hal_queue *q, const struct record *r);

@@ -14,10 +14,18 @@
  * Each stop uses the suspend mode that costs least.  Two numbers are estimated per mode:
  *
  *   wait  how long the urgent command waits for the device.  DRAIN: the run time left.
- *         Other modes: the device's worst case, else the profile's time for the command.
+ *         Other modes: the device's worst case, else the profile's time for the command,
+ *         else what earlier stops of the queue took.
  *   loss  run time that is lost.  KILL: the time that the command has run.  Other
- *         modes: the profile's cost.  Without a profile SAVE counts twice its wait, for
- *         save and restore.
+ *         modes: the profile's cost, else what earlier stops cost.  If neither is known,
+ *         SAVE counts twice its wait, for save and restore.
+ *
+ * Stops of the queue count only on a device that can stop inside commands and reports no
+ * worst case for any mode.  There the first FOLD is expected to take half of the run time
+ * that the command has left, because a safe point may come at any time up to its end. The
+ * first SAVE needs no safe point and is expected to take a quarter.
+ * A device that reports a worst case for some mode has decided that the others have none
+ * (docs/npu.md), so these need a profile or the configuration.
  *
  * With a deadline the mode with the least loss is chosen among those that meet it.
  * Otherwise the sum of wait and loss decides.  Preempted queues resume when their
@@ -42,12 +50,14 @@
 
 /* What stopping a queue in one mode costs. */
 struct stop_estimate {
+	bool known;
 	uint64_t wait_ns, lost_ns;
 };
 
 /* Run times of a queue's in-flight commands. */
 struct remaining {
 	uint64_t left_ns, ran_ns; /* still to run; already run by .now */
+	uint64_t oldest_left_ns;  /* still to run, of the oldest command */
 	const struct record *now; /* command that would be stopped inside; NULL if no
 				     command has begun */
 };
@@ -195,7 +205,7 @@ static struct remaining remaining_work(const struct hal_queue *v,
 				       const struct inflight *first)
 {
 	const struct busy *ran = &v->part->observe.ran;
-	struct remaining w = {0, 0, NULL};
+	struct remaining w = {0};
 	const struct inflight *f = v->oldest;
 	uint64_t before_ns = v->sched.stopped_ns; /* run time of the oldest command before
 						     it was stopped inside */
@@ -217,6 +227,8 @@ static struct remaining remaining_work(const struct hal_queue *v,
 			ns = ns > w.ran_ns ? ns - w.ran_ns : ns;
 			w.ran_ns += before_ns; /* KILL also loses the time run earlier */
 		}
+		if (w.left_ns == 0)
+			w.oldest_left_ns = ns;
 		before_ns = 0;
 		w.left_ns = hal_bk_after(w.left_ns, ns);
 	}
@@ -245,24 +257,58 @@ static bool can_stop_inside(const struct hal_queue *v)
 	return false;
 }
 
-/* Estimate the cost of stopping work w in mode.  A wait_ns of 0 means that the wait is
- * unknown, except for DRAIN. */
-static struct stop_estimate estimate_stop(const struct hal_device *dev, uint32_t mode,
+/* Return whether the engine estimates modes of dev by earlier stops: dev can stop inside
+ * commands, and bounds no mode. */
+static bool learns_stops(const struct hal_device *dev)
+{
+	for (uint32_t mode = HAL_SUSPEND_FOLD; mode <= HAL_SUSPEND_KILL; mode++)
+		if (dev->info.suspend_worst_ns[mode] != 0)
+			return false;
+	return dev->info.preempt == HAL_PREEMPT_INSIDE;
+}
+
+/* Estimate the wait for a stop of v in mode, for which the device has no bound and the
+ * profile no time.  Return 0 if it is unknown.  The wait is at most the run time that the
+ * oldest command of w has left. */
+static uint64_t learned_wait(const struct hal_queue *v, uint32_t mode,
+			     const struct remaining *w)
+{
+	const struct stop_learned *l = &v->sched.learned.stops[mode];
+	uint64_t most_ns = w->oldest_left_ns;
+
+	if (!learns_stops(v->dev))
+		return 0;
+	if (l->quiet_known)
+		most_ns = l->quiet_ns < most_ns ? l->quiet_ns : most_ns;
+	else if (mode == HAL_SUSPEND_KILL)
+		return 0; /* loses work, so the engine does not try it out */
+	else
+		most_ns /= mode == HAL_SUSPEND_SAVE ? 4 : 2;
+	return most_ns != 0 ? most_ns : 1;
+}
+
+/* Estimate the cost of stopping v, whose in-flight work is w, in mode. */
+static struct stop_estimate estimate_stop(const struct hal_queue *v, uint32_t mode,
 					  const struct remaining *w)
 {
 	const struct stop_cost *s = w->now != NULL ? expect_stop(w->now, mode) : NULL;
-	uint64_t wait_ns = dev->info.suspend_worst_ns[mode];
+	const struct stop_learned *l = &v->sched.learned.stops[mode];
+	uint64_t wait_ns = v->dev->info.suspend_worst_ns[mode], lost_ns = 0;
+	bool bounded = wait_ns != 0;
 
 	if (mode == HAL_SUSPEND_DRAIN)
-		return (struct stop_estimate){w->left_ns, 0};
-	if (wait_ns == 0 && s != NULL)
-		wait_ns = s->quiet_ns;
+		return (struct stop_estimate){true, w->left_ns, 0};
+	if (!bounded)
+		wait_ns = s != NULL ? s->quiet_ns : learned_wait(v, mode, w);
 	if (mode == HAL_SUSPEND_KILL)
-		return (struct stop_estimate){wait_ns, w->ran_ns};
-	if (s != NULL)
-		return (struct stop_estimate){wait_ns, s->cost_ns};
-	return (struct stop_estimate){
-		wait_ns, mode == HAL_SUSPEND_SAVE ? hal_bk_after(wait_ns, wait_ns) : 0};
+		lost_ns = w->ran_ns;
+	else if (s != NULL)
+		lost_ns = s->cost_ns;
+	else if (!bounded && l->cost_known)
+		lost_ns = l->cost_ns;
+	else if (mode == HAL_SUSPEND_SAVE)
+		lost_ns = hal_bk_after(wait_ns, wait_ns);
+	return (struct stop_estimate){wait_ns != 0, wait_ns, lost_ns};
 }
 
 /* Return whether a costs less than b for a command that can wait slack_ns.  A mode that
@@ -287,7 +333,7 @@ static uint32_t choose_mode(const struct hal_queue *v, const struct remaining *w
 			    uint64_t slack_ns)
 {
 	const struct hal_device *dev = v->dev;
-	struct stop_estimate best = estimate_stop(dev, HAL_SUSPEND_DRAIN, w);
+	struct stop_estimate best = estimate_stop(v, HAL_SUSPEND_DRAIN, w);
 	uint32_t chosen = HAL_SUSPEND_DRAIN;
 
 	if (dev->sched.limits.preempt != PREEMPT_BEST) {
@@ -295,9 +341,9 @@ static uint32_t choose_mode(const struct hal_queue *v, const struct remaining *w
 		return mode_allowed(v, chosen) ? chosen : HAL_SUSPEND_DRAIN;
 	}
 	for (uint32_t mode = HAL_SUSPEND_FOLD; mode <= HAL_SUSPEND_KILL; mode++) {
-		struct stop_estimate cost = estimate_stop(dev, mode, w);
+		struct stop_estimate cost = estimate_stop(v, mode, w);
 
-		if (cost.wait_ns == 0 || !mode_allowed(v, mode) ||
+		if (!cost.known || !mode_allowed(v, mode) ||
 		    !cheaper(&cost, &best, slack_ns))
 			continue;
 		best = cost;
@@ -323,7 +369,7 @@ static void preempt_queue(const struct hal_queue *q, struct hal_queue *v, uint32
 	}
 	if (err != 0)
 		return;
-	cost = estimate_stop(v->dev, mode, w);
+	cost = estimate_stop(v, mode, w);
 	suspend_mark_starving(v);
 	list_add_before(&v->part->sched.preempted, &v->sched.preempted);
 	DECIDED(v->dev, DECIDED_PREEMPT, NULL, v, NULL, mode, q->obj.id, cost.wait_ns,

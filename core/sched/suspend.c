@@ -17,6 +17,7 @@
 
 #include "command/flow.h"
 #include "memory/bimodal.h"
+#include "sched/expect.h"
 #include "sched/policy.h"
 #include "sched/urgency.h"
 #include "util/error.h"
@@ -216,6 +217,8 @@ static void queue_quiet(struct hal_queue *q, uint64_t ran_ns)
 	counter_add(&a->suspend_ns, took);
 	counter_max(&a->suspend_max_ns, took);
 	counter_max(&a->stop_max_ns[q->sched.suspend_mode], took);
+	if (q->sched.bk_suspended && q->sched.suspend_mode != HAL_SUSPEND_DRAIN)
+		expect_learn_quiet(q, q->sched.suspend_mode, took);
 	OBSERVED(dev, span, q, mode_names[q->sched.suspend_mode],
 		 q->sched.suspend_asked_ns, dev->now);
 	rewind_killed(q);

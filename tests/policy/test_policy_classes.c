@@ -501,7 +501,9 @@ static void modes(void **state)
 	 */
 	on_mock("mock?modes=15&save_ns=100&kill_ns=5", 500, 0, HAL_SUSPEND_SAVE);
 	on_mock("mock?modes=9&fold_ns=1&save_ns=1&kill_ns=5", 100, 0, HAL_SUSPEND_KILL);
-	on_mock("mock?modes=15", 100, 0, HAL_SUSPEND_DRAIN);
+	/* Without any bound FOLD is guessed to take half of what is left. */
+	on_mock("mock?modes=15", 100, 0, HAL_SUSPEND_FOLD);
+	on_mock("mock?modes=15&kill_ns=2000", 100, 0, HAL_SUSPEND_DRAIN);
 }
 
 static void bad(void **state)
