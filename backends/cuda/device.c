@@ -30,7 +30,8 @@ static const struct hal_option_def options[] = {
 	 "real: time is the host's clock; virtual: time is stepped, which only a fake "
 	 "driver supports"},
 	{"inflight", HAL_OPTION_INT, 1, CU_INFLIGHT_MAX, NULL, "4",
-	 "commands of one queue that the device may have at a time"},
+	 "commands of one queue that the device may have at a time; hal.inflight and "
+	 "hal.partition_inflight may lower it"},
 	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
 	 "time after which a launch that has not ended is given up, together with its "
 	 "queue; 0: never"},

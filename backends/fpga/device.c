@@ -30,7 +30,8 @@ static const struct hal_option_def options[] = {
 	 "real: time is the host's clock; virtual: time is stepped, which only a fake "
 	 "XRT supports"},
 	{"inflight", HAL_OPTION_INT, 1, FP_INFLIGHT_MAX, NULL, "2",
-	 "commands of one queue that the device may have at a time"},
+	 "commands of one queue that the device may have at a time; hal.inflight and "
+	 "hal.partition_inflight may lower it"},
 	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
 	 "time after which a run that has not ended is given up and its slot reopened; "
 	 "0: never"},

@@ -42,7 +42,8 @@ static const struct hal_option_def options[] = {
 	{"lists", HAL_OPTION_ENUM, 0, 0, "immediate|regular", "immediate",
 	 "kind of command lists that queues use"},
 	{"inflight", HAL_OPTION_INT, 1, LZ_SLOTS_MAX - 2, NULL, "2",
-	 "commands of one queue that the device may have at a time"},
+	 "commands of one queue that the device may have at a time; hal.inflight and "
+	 "hal.partition_inflight may lower it"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "device|shared|host", "device",
 	 "where buffers that need not be mappable are placed"},
 	{"timeout_ms", HAL_OPTION_INT, 0, 86400000, NULL, "0",
