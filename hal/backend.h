@@ -281,7 +281,6 @@ struct hal_bk_counter {
 /* program_load, kernel_get; program_unload stays the engine's and must be short */
 #define HAL_BK_BESIDE_PROGRAM (UINT64_C(1) << 0)
 #define HAL_BK_BESIDE_COPY    (UINT64_C(1) << 1) /* mem_write, mem_read, mem_clear */
-#define HAL_BK_BESIDE_INFO    (UINT64_C(1) << 2) /* get_info */
 
 /* Return how much memory the second placement of a bimodal buffer needs in addition to
  * the first.  n: size of the buffer, in bytes or granules; the result has the same unit.
@@ -308,8 +307,8 @@ struct hal_bk_cold {
 	void (*close)(void *dev);
 	/* Describe the device.  info->size is set and large enough; leave unknown fields
 	 * 0.  Called after open and by each hal_device_get_info, which takes only
-	 * .memory_free, .loads and .load_ns from it.  If it can be slow, set
-	 * HAL_BK_BESIDE_INFO. */
+	 * .memory_free, .loads and .load_ns from it.  The engine makes the second call,
+	 * so answer from memory and ask no driver. */
 	int (*get_info)(void *dev, struct hal_device_info *info);
 
 	int (*partition_create)(void *dev, const struct hal_bk_partition_desc *desc,

@@ -44,8 +44,7 @@ int hal_device_get_info(const struct hal_device *device, struct hal_device_info 
 	i = dev->info;
 	i.lost = atomic_load(&dev->lost);
 	i.memory_free = memory_left(dev);
-	if (i.lost == 0 &&
-	    device_beside(dev, HAL_BK_BESIDE_INFO, get_info, &fresh) == 0) {
+	if (i.lost == 0 && engine_call(dev, get_info, &fresh) == 0) {
 		i.loads = fresh.loads;
 		i.load_ns = fresh.load_ns;
 		/* The backend may have less memory left than the core has counted: it

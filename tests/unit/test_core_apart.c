@@ -201,62 +201,6 @@ static void destroy_waits(void **state)
 		skip();
 }
 
-/* ---- what a device is --------------------------------------------------------------- */
-
-static int (*info_at_once)(void *dev, struct hal_device_info *info);
-static struct hal_device *asked;
-static atomic_bool by_engine;
-
-static int held_info(void *dev, struct hal_device_info *info)
-{
-	atomic_store(&by_engine, pthread_equal(pthread_self(), asked->thread) != 0);
-	sem_post(&begun);
-	while (sem_wait(&go_on) != 0)
-		;
-	return info_at_once(dev, info);
-}
-
-static int get_info(struct tenants *t)
-{
-	struct hal_device_info i = HAL_INIT(hal_device_info);
-	int err = hal_device_get_info(t->dev, &i);
-
-	return err != 0 || i.memory_free != 0 ? err : -EINVAL;
-}
-
-/* A device that is slow to describe itself says so, and is not asked by its engine. */
-static void info_waits(void **state)
-{
-	struct caller asks;
-	struct tenants t;
-
-	(void)state;
-	tenants_open(&t);
-	sem_init(&begun, 0, 0);
-	sem_init(&go_on, 0, 0);
-	asked = t.dev;
-	info_at_once = t.held.cold.get_info;
-	t.held.cold.get_info = held_info;
-	t.held.beside |= HAL_BK_BESIDE_INFO;
-	caller_start(&asks, &t, get_info);
-	while (sem_wait(&begun) != 0)
-		;
-	other_goes_on(&t);
-	sem_post(&go_on);
-	pthread_join(asks.thread, NULL);
-	assert_int_equal(asks.result, 0);
-	assert_false(atomic_load(&by_engine));
-	/* One that does not is. */
-	t.held.beside &= ~HAL_BK_BESIDE_INFO;
-	sem_post(&go_on);
-	assert_int_equal(get_info(&t), 0);
-	assert_true(atomic_load(&by_engine));
-	sem_destroy(&begun);
-	sem_destroy(&go_on);
-	t.held.cold.get_info = info_at_once;
-	tenants_close(&t);
-}
-
 /* ---- traces ------------------------------------------------------------------------- */
 
 static char folder[] = "/tmp/hal_apart_XXXXXX", fifo[64];
@@ -323,7 +267,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(destroy_waits),
-		cmocka_unit_test(info_waits),
 		cmocka_unit_test(trace_waits),
 		cmocka_unit_test(poll_takes_no_lock),
 	};
