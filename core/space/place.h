@@ -13,8 +13,8 @@
  * Each rectangle passed in must lie on the grid and contain at least one unit.  Functions
  * here neither lock nor set an error text.
  */
-#ifndef CORE_ENGINE_PLACE_H
-#define CORE_ENGINE_PLACE_H
+#ifndef HAL_SPACE_PLACE_H
+#define HAL_SPACE_PLACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
