@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Hold the rooms apart by who calls whom, as `nm` reads it from the objects of a build.
+"""Check which modules call which, as `nm` reads it from the objects of a build.
 
   check_calls.py NM SOURCE_DIR BUILD_DIR [--report] [--none]
 
 A call is an undefined symbol of one object that another object defines.
-* A room of core/ calls its own files, rooms of its rank, rooms below, and lib/.
+* A module of core/ calls its own files, modules of its rank and below, and lib/.
 * lib/ calls lib/; a policy calls its own folder; a backend calls its own folder and lib/.
 * core/config alone names the backends and the policies.
 * No files call one another in a circle; of core/, lib/ and policies/ no more than CIRCLE_MAX do,
@@ -23,7 +23,7 @@ import re
 import subprocess
 import sys
 
-# From the top; rooms of one rank stand side by side.
+# From the top.  Modules in one line have the same rank.
 RANKS = [
     ["core/api"],
     ["core/layers", "core/replay"],
@@ -35,13 +35,13 @@ RANKS = [
     ["core/util"],
     ["lib"],
 ]
-RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
+RANK = {module: rank for rank, modules in enumerate(RANKS) for module in modules}
 CIRCLE_MAX = 5
 INSIDE = ("core/", "lib/", "policies/", "backends/")
 USERS = ("tools/", "npuc/", "examples/")
 
 
-def room_of(path):
+def module_of(path):
     parts = path.split("/")
     return "/".join(parts[:2]) if parts[0] in ("core", "backends") else parts[0]
 
@@ -89,7 +89,7 @@ def symbols_of(nm, build, objects):
 
 def allowed(caller, callee):
     """Say whether the file `caller` may call the file `callee`."""
-    here, there = room_of(caller), room_of(callee)
+    here, there = module_of(caller), module_of(callee)
     if here == there or (there == "lib" and not here.startswith("policies")):
         return True
     if there.startswith(("backends/", "policies")):
@@ -160,9 +160,9 @@ def main():
         for symbol in symbols[out][1]:
             if owner.get(symbol, path) != path:
                 calls[path][owner[symbol]].add(symbol)
-    rooms = {room_of(path) for path in inside}
-    if len(inside) < 100 or not set(RANK) <= rooms:
-        sys.exit("%d files of %s are found in %s" % (len(inside), " ".join(sorted(rooms)), build))
+    modules = {module_of(path) for path in inside}
+    if len(inside) < 100 or not set(RANK) <= modules:
+        sys.exit("%d files of %s are found in %s" % (len(inside), " ".join(sorted(modules)), build))
 
     refused = {}
     for path in calls:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # check_layers.sh SOURCE_DIR: who may include whom.
-#   core -> hal/, lib/ and its own rooms; it names no vendor
+#   core -> hal/, lib/ and its own modules; it names no vendor
 #   lib -> hal/ and itself
 #   policies/X -> hal/policy.h and policies/common.h
 #   backends/X -> hal/, npu-rtl (npu), backends/stream, its own files
