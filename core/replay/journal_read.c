@@ -287,8 +287,8 @@ struct hal_partition *play_partition_at(struct play *p, uint64_t index)
 	return NULL;
 }
 
-/* Return the resize timeline of partition index that has `older` older ones, or the
- * newest one if the partition has fewer.  Return NULL if the partition does not exist. */
+/* Return the resize timeline of partition index that has `older` older ones.  Fail if the
+ * partition or the timeline does not exist. */
 static struct hal_timeline *control_at(struct play *p, uint64_t index, uint64_t older)
 {
 	struct hal_partition *part = play_partition_at(p, index);
@@ -298,6 +298,10 @@ static struct hal_timeline *control_at(struct play *p, uint64_t index, uint64_t 
 	for (const struct hal_timeline *o = t; o != NULL && o->older != NULL;
 	     o = o->older)
 		count++;
+	if (part != NULL && count < older) {
+		play_fail(p, EINVAL, "the partition has no such timeline");
+		return NULL;
+	}
 	for (; t != NULL && count > older; count--)
 		t = t->older;
 	return t;

@@ -443,6 +443,7 @@ static void wrong_lines(void **state)
 		{"v 0 0 0 1 0\n", "no such timeline"},
 		{"T 0\nv 0 0 0 1 4096\n", "too large"},
 		{"T 0\nv 9 0 0 1 0\n", "no such kind of timeline"},
+		{PART "v 3 0 1 1 0\n", "has no such timeline"},
 		{"K 0\n", "no such partition"},
 		{PART "K 0\nK 0\n", "no such partition"},
 		{"Z 0 0 0 0 0 0\n", "no such queue"},
