@@ -120,6 +120,16 @@ static bool publish_value(struct hal_timeline *t, uint64_t value)
 	return true;
 }
 
+/* Return the failure of t that needs no memory.  Threads that fail t at the same time
+ * agree on the error of the first one. */
+static struct failure *spare_failure(struct hal_timeline *t, int err)
+{
+	int none = 0;
+
+	(void)atomic_compare_exchange_strong(&t->spare.err, &none, err);
+	return &t->spare;
+}
+
 /* Set t->failure.  Return false if t has failed before. */
 static bool publish_failure(struct hal_timeline *t, int err, const char *text)
 {
@@ -132,11 +142,10 @@ static bool publish_failure(struct hal_timeline *t, int err, const char *text)
 	if (f != NULL) {
 		memcpy(f + 1, text, length);
 		f->text = (const char *)(f + 1);
+		atomic_init(&f->err, err);
 	} else {
-		f = &t->spare;
-		f->text = hal_strerror(err);
+		f = spare_failure(t, err);
 	}
-	f->err = err;
 	if (atomic_compare_exchange_strong(&t->failure, &none, f))
 		return true;
 	if (f != &t->spare)

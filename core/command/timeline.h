@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <hal/hal.h>
+
 #include "loop/wake.h"
 #include "util/compiler.h"
 #include "util/heap.h"
@@ -39,8 +41,9 @@ struct waiter {
 
 /* Why a timeline has failed. */
 struct failure {
-	int err;
-	const char *text; /* allocated together with it, or a constant */
+	atomic_int err;
+	/* Allocated together with it, or a constant; NULL: the text of .err. */
+	const char *text;
 };
 
 struct hal_timeline {
@@ -52,8 +55,10 @@ struct hal_timeline {
 	const struct hal_device *raiser;
 	_Atomic uint64_t value;
 	_Atomic(struct failure *) failure; /* NULL: it has not failed */
-	struct failure spare;              /* used if memory for a failure is short */
-	atomic_uint pending;               /* submitted waits and signals, messages */
+	/* Used if memory for a failure is short.  It belongs to the thread that has set
+	 * its .err first, but any thread may publish it. */
+	struct failure spare;
+	atomic_uint pending;     /* submitted waits and signals, messages */
 	atomic_uint threads;     /* threads in hal_wait for it, plus TIMELINE_CLOSED */
 	atomic_uint signallers;  /* threads in hal_timeline_signal for it */
 	atomic_uint fds;         /* fds of hal_point_fd that are not readable yet */
@@ -160,7 +165,9 @@ static inline const char *timeline_text(const struct hal_timeline *t)
 {
 	const struct failure *f = atomic_load_explicit(&t->failure, memory_order_acquire);
 
-	return f != NULL ? f->text : NULL;
+	if (f == NULL || f->text != NULL)
+		return f != NULL ? f->text : NULL;
+	return hal_strerror(f->err);
 }
 
 #endif
