@@ -205,11 +205,13 @@ struct hal_queue {
 		uint64_t suspend_count;
 		uint64_t suspend_asked_ns;
 		uint8_t suspend_mode;
-		bool bk_suspended;  /* the backend has suspended it, too */
-		bool resume_wanted; /* resume it once the suspend under way has ended */
-		bool final;         /* never to be resumed */
-		bool policy_stops;  /* the policy has suspended it or requested that */
-		bool policy_asks;   /* requested, with .suspend_mode, and not begun yet */
+		bool bk_suspended; /* the backend has suspended it, too */
+		/* Resume it once the suspend under way, or a move of its partition, has
+		 * ended. */
+		bool resume_wanted;
+		bool final;        /* never to be resumed */
+		bool policy_stops; /* the policy has suspended it or requested that */
+		bool policy_asks;  /* requested, with .suspend_mode, and not begun yet */
 		uint32_t frozen; /* in-flight commands that the device keeps but does not
 				    run */
 		/* Run time of the oldest in-flight command until it was stopped inside.

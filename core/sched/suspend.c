@@ -196,6 +196,43 @@ static int resume_now(struct hal_queue *q)
 	return 0;
 }
 
+/* Return whether q has to stay suspended for now: its partition must be idle while the
+ * device moves it, but the device would get q's frozen commands back. */
+static bool must_stay_idle(const struct hal_queue *q)
+{
+	return q->sched.frozen > 0 && q->part->command.inflight_max == 0;
+}
+
+/* Carry out a resume of q that was requested earlier, if there is one.  If the device
+ * refuses, q stays suspended.  The call that requested the resume has returned, so q's
+ * timeline reports the error. */
+static void resume_as_requested(struct hal_queue *q)
+{
+	if (q->state != QUEUE_SUSPENDED || !q->sched.resume_wanted || must_stay_idle(q))
+		return;
+	if (resume_now(q) == 0)
+		return;
+	q->sched.resume_wanted = false;
+	timeline_fail(&q->sched.control, -EIO, hal_last_error(), q->dev);
+}
+
+void suspend_partition_moved(struct hal_partition *part)
+{
+	/* Queues of guests run on the units of part, too. */
+	hal_list_for_each (p, &part->dev->space.partitions) {
+		struct hal_partition *home =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &home->queues) {
+			struct hal_queue *q =
+				container_of(it, struct hal_queue, on_partition);
+
+			if (q->part == part)
+				resume_as_requested(q);
+		}
+	}
+}
+
 /* Fail the points of q if its suspend is final, so that no thread waits for them for
  * ever. */
 static void end_if_final(struct hal_queue *q)
@@ -230,10 +267,7 @@ static void queue_quiet(struct hal_queue *q, uint64_t ran_ns)
 	end_if_final(q);
 	if (q->sched.policy_stops && !q->sched.policy_asks)
 		policy_changed(q->part, q);
-	/* If the device refuses to resume, q stays suspended.  The call that requested
-	 * the resume has returned, so q's timeline reports the error. */
-	if (q->sched.resume_wanted && resume_now(q) != 0)
-		timeline_fail(&q->sched.control, -EIO, hal_last_error(), dev);
+	resume_as_requested(q);
 	queue_advance(q);
 }
 
@@ -394,8 +428,9 @@ int suspend_end(struct hal_queue *q)
 			    "queue %u was suspended for good (HAL_SUSPEND_FINAL); it can "
 			    "only be destroyed",
 			    q->obj.id);
-	if (q->state == QUEUE_SUSPENDED)
+	if (q->state == QUEUE_SUSPENDED && !must_stay_idle(q))
 		return resume_now(q);
-	q->sched.resume_wanted = true; /* when the device has released it */
+	/* When the device has released q, or has moved its partition. */
+	q->sched.resume_wanted = true;
 	return 0;
 }

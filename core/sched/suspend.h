@@ -17,9 +17,13 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final);
  * application takes over that suspend, and only the application can end it.  Return 0 or
  * -errno. */
 int suspend_ask(struct hal_queue *q, uint32_t mode, bool final);
-/* Resume q.  If its suspend is still under way, resume it when that has completed. Return
- * 0 or -errno. */
+/* Resume q.  If its suspend is still under way, resume it when that has completed.  If
+ * the device keeps commands of q and moves q's partition, which must be idle for that,
+ * resume q after the move.  Return 0 or -errno. */
 int suspend_end(struct hal_queue *q);
+/* Carry out the resumes that part's move has delayed.  Call it when part may issue
+ * commands again. */
+void suspend_partition_moved(struct hal_partition *part);
 
 /* Mark q as starving from now on: the scheduler, not the application, has stopped it.  A
  * mark that is set keeps its earlier time. */

@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "sched/policy.h"
+#include "sched/suspend.h"
 #include "space/allot.h"
 #include "space/layout.h"
 #include "space/resize.h"
@@ -105,6 +106,7 @@ static void drop_waiting(struct hal_device *dev)
 			    partition_holder(m->part));
 		m->state = PLAN_DROPPED;
 		m->part->command.inflight_max = dev->partition_inflight;
+		suspend_partition_moved(m->part);
 		plan->open--;
 	}
 }

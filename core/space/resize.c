@@ -15,6 +15,7 @@
 #include "memory/quota.h"
 #include "observe/trace.h"
 #include "sched/policy.h"
+#include "sched/suspend.h"
 #include "space/allot.h"
 #include "space/place.h"
 #include "space/plan.h"
@@ -252,6 +253,7 @@ static void end_resize(struct hal_partition *part, int status, const char *why)
 	}
 	if (dev->space.plan.moved != NULL)
 		dev->space.plan.moved(part, status == 0);
+	suspend_partition_moved(part);
 	policy_changed(part, NULL);
 	partition_runnable(part);
 }

@@ -302,6 +302,68 @@ static void resume_refused(void **state)
 	world_close(&w);
 }
 
+/* The device refuses a resume that was requested before it had released the queue: the
+ * resume can be tried again. */
+static void early_resume_refused(void **state)
+{
+	struct hal_point done, quiet;
+	struct hal_queue *q;
+	struct world w;
+
+	(void)state;
+	world_open(&w, "mock?modes=15");
+	world_fill(&w);
+	q = add_queue(w.part, 0);
+	OK(submit_cmd(q, numbered(&w, 0), &done));
+	poll_now(&w);
+	OK(hal_queue_suspend(q, HAL_SUSPEND_FOLD, &quiet));
+	OK(hal_queue_resume(q));
+	w.mock->refuse_resume(w.native, 1, EIO);
+	w.mock->quiet(w.native, 5);
+	poll_now(&w);
+	assert_true(reached(quiet));
+	OK(hal_queue_resume(q));
+	run(&w, 1, 10);
+	assert_true(reached(done));
+	OK(hal_queue_destroy(q));
+	world_close(&w);
+}
+
+/* A device that resizes only idle partitions gets no command back during a resize: the
+ * resume takes effect after it. */
+static void resumed_during_resize(void **state)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_point done, moved;
+	struct mock_counts c;
+	struct hal_queue *q;
+	struct world w;
+
+	(void)state;
+	for (int status = 0; status >= -EIO; status -= EIO) {
+		world_open(&w, "mock?modes=15&resize=idle");
+		world_fill(&w);
+		q = add_queue(w.part, 0);
+		done = stopped(&w, q, HAL_SUSPEND_FOLD, 1, 5);
+		d.units_floor = 2;
+		OK(hal_partition_resize(w.part, &d, &moved));
+		OK(hal_queue_resume(q));
+		FAILS(hal_queue_resume(q), -EINVAL, "not suspended");
+		poll_now(&w);
+		w.mock->counts(w.native, &c);
+		assert_int_equal(c.resumes, 0);
+		w.mock->fail_move(w.native, status, "");
+		poll_now(&w);
+		assert_int_equal(hal_wait(&moved, 1, 0, 0), status);
+		w.mock->counts(w.native, &c);
+		assert_int_equal(c.resumes, 1);
+		run(&w, 1, 10);
+		assert_true(reached(done));
+		OK(hal_queue_destroy(q));
+		world_close(&w);
+	}
+}
+
 /* Latency-critical work that is stopped keeps best effort from nothing; when it goes on
  * behind best effort, that makes way again. */
 static void critical(void **state)
@@ -536,12 +598,20 @@ static void served_at_last(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(goes_on),         cmocka_unit_test(in_nobodys_way),
-		cmocka_unit_test(resumed_early),   cmocka_unit_test(killed_later),
-		cmocka_unit_test(destroyed),       cmocka_unit_test(device_lost),
-		cmocka_unit_test(resume_refused),  cmocka_unit_test(critical),
-		cmocka_unit_test(again_and_again), cmocka_unit_test(little_by_little),
-		cmocka_unit_test(served_at_last),  cmocka_unit_test(no_room),
+		cmocka_unit_test(goes_on),
+		cmocka_unit_test(in_nobodys_way),
+		cmocka_unit_test(resumed_early),
+		cmocka_unit_test(killed_later),
+		cmocka_unit_test(destroyed),
+		cmocka_unit_test(device_lost),
+		cmocka_unit_test(resume_refused),
+		cmocka_unit_test(critical),
+		cmocka_unit_test(early_resume_refused),
+		cmocka_unit_test(resumed_during_resize),
+		cmocka_unit_test(again_and_again),
+		cmocka_unit_test(little_by_little),
+		cmocka_unit_test(served_at_last),
+		cmocka_unit_test(no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
