@@ -168,6 +168,26 @@ static void release_waiters(struct hal_device *dev, const struct plan_move *left
 	reserve_targets(dev);
 }
 
+/* Remove the dropped partitions from the plan, since they may be destroyed before it
+ * ends.  Write those other than `except` to dropped, unless it is NULL.  Return their
+ * number. */
+static uint32_t forget_dropped(struct plan *plan, const struct hal_partition *except,
+			       struct hal_partition **dropped)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < plan->count; i++) {
+		struct plan_move *m = &plan->move[i];
+
+		if (m->state != PLAN_DROPPED)
+			continue;
+		if (dropped != NULL && m->part != NULL && m->part != except)
+			dropped[n++] = m->part;
+		m->part = NULL;
+	}
+	return n;
+}
+
 /* Continue the plan after part has moved or failed to move.  part need not belong to the
  * plan. */
 static void plan_moved(struct hal_partition *part, bool succeeded)
@@ -175,7 +195,7 @@ static void plan_moved(struct hal_partition *part, bool succeeded)
 	struct hal_device *dev = part->dev;
 	struct plan *plan = &dev->space.plan;
 	struct hal_partition *dropped[HAL_POLICY_MOVES];
-	uint32_t i = 0, n = 0;
+	uint32_t i = 0, n;
 
 	while (i < plan->count &&
 	       (plan->move[i].part != part || plan->move[i].state != PLAN_MOVES))
@@ -197,15 +217,7 @@ static void plan_moved(struct hal_partition *part, bool succeeded)
 		return;
 	/* Notify the policy of partitions that were dropped and stay where they are.  The
 	 * policy may begin another plan in policy_changed, so collect them first. */
-	for (i = 0; i < plan->count; i++) {
-		struct plan_move *m = &plan->move[i];
-
-		if (m->state != PLAN_DROPPED)
-			continue;
-		if (m->part != NULL && m->part != part)
-			dropped[n++] = m->part;
-		m->part = NULL; /* the partition may be destroyed before the plan ends */
-	}
+	n = forget_dropped(plan, part, dropped);
 	for (i = 0; i < n; i++)
 		policy_changed(dropped[i], NULL);
 }
@@ -232,7 +244,12 @@ int plan_carry_out(struct hal_device *dev)
 			/* The partition must not issue commands until it has moved. */
 			plan->move[i].part->command.inflight_max = 0;
 	reserve_targets(dev);
-	return start_ready(dev);
+	err = start_ready(dev);
+	/* The caller reports the error, so plan_moved need not notify the policy of the
+	 * dropped partitions when the moves that have begun end. */
+	if (err != 0)
+		(void)forget_dropped(plan, NULL, NULL);
+	return err;
 }
 
 int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,

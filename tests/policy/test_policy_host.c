@@ -1514,6 +1514,37 @@ static void moves_refused_twice(void **state)
 	OK(hal_close(e.w.dev));
 }
 
+/* The device refuses the second move of a plan at once: the policy gets the error, and is
+ * not notified again, when the first move fails, of partitions that may be gone. */
+static void plan_refused_at_once(void **state)
+{
+	static const uint32_t one[] = {1, 1, 1, 1}, four[] = {4, 4, 4, 4};
+	struct plugin_control *c = control_of(PLUGIN_TEST);
+	const struct mock_control *mock;
+	struct elastic e;
+
+	(void)state;
+	mock = elastic_on_mock(&e);
+	mock->refuse_later_move(hal_device_native(e.w.dev), 1, EIO);
+	assert_int_equal(move_to(&e, four), -EIO);
+	for (int i = 2; i < PARTS_MAX; i++) {
+		OK(hal_queue_destroy(e.q[i]));
+		OK(hal_partition_destroy(e.part[i]));
+		e.part[i] = NULL;
+	}
+	c->moved = 0;
+	mock->fail_move(hal_device_native(e.w.dev), -EIO, "");
+	pass(&e.w, 0);
+	assert_int_equal(c->moved, 1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(units_of(e.part[i]), one[i]);
+		OK(hal_queue_destroy(e.q[i]));
+		OK(hal_partition_destroy(e.part[i]));
+	}
+	assert_int_equal(policy_of(&e.w).invalid, 0);
+	OK(hal_close(e.w.dev));
+}
+
 /* What some have left is for who waits for all of them, and for nobody else. */
 static void moves_in_order(void **state)
 {
@@ -2022,6 +2053,7 @@ int main(void)
 		cmocka_unit_test(moves_columns),
 		cmocka_unit_test(moves_refused),
 		cmocka_unit_test(moves_refused_twice),
+		cmocka_unit_test(plan_refused_at_once),
 		cmocka_unit_test(moves_in_order),
 		cmocka_unit_test(moves_hold_free),
 		cmocka_unit_test(moves_waited_for),

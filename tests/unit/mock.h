@@ -35,6 +35,8 @@ struct mock_control {
 	/* The next n resizes are taken, and end with status and text; at_once: they are
 	 * refused. */
 	void (*refuse_move)(void *native, uint32_t n, int status, int at_once);
+	/* Refuse with err at once the next resize after n others. */
+	void (*refuse_later_move)(void *native, uint32_t n, int err);
 	/* Polls answer -EIO from now on. */
 	void (*lose)(void *native);
 	/* Suspends and resizes that were asked for are done now; KILL drops what is in

@@ -59,6 +59,7 @@ struct mock {
 	struct mock_move moves[MOVES]; /* that were asked for, in order */
 	uint32_t move_count;
 	uint32_t refuse, refuse_resume, refuse_stop, refuse_move;
+	uint32_t accept_moves; /* resizes that .refuse_move does not concern */
 	int refuse_err, resume_err, stop_err, move_err, move_at_once;
 	int lost;
 	int event_fd;
@@ -484,7 +485,9 @@ static int mock_resize(void *dev, void *part, const struct hal_bk_partition_desc
 
 	(void)part, (void)desc;
 	pthread_mutex_lock(&m->lock);
-	if (m->refuse_move > 0) {
+	if (m->refuse_move > 0 && m->accept_moves > 0) {
+		m->accept_moves--;
+	} else if (m->refuse_move > 0) {
 		m->refuse_move--;
 		status = m->move_err;
 		if (m->move_at_once)
@@ -635,6 +638,18 @@ static void control_refuse_move(void *native, uint32_t n, int status, int at_onc
 	pthread_mutex_unlock(&m->lock);
 }
 
+static void control_refuse_later_move(void *native, uint32_t n, int err)
+{
+	struct mock *m = native;
+
+	pthread_mutex_lock(&m->lock);
+	m->accept_moves = n;
+	m->refuse_move = 1;
+	m->move_err = err;
+	m->move_at_once = 1;
+	pthread_mutex_unlock(&m->lock);
+}
+
 static void control_lose(void *native)
 {
 	struct mock *m = native;
@@ -755,6 +770,7 @@ static const struct mock_control control = {
 	.fault = control_fault,
 	.refuse = control_refuse,
 	.refuse_move = control_refuse_move,
+	.refuse_later_move = control_refuse_later_move,
 	.lose = control_lose,
 	.quiet = control_quiet,
 	.refuse_resume = control_refuse_resume,
