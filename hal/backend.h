@@ -318,7 +318,9 @@ struct hal_bk_cold {
 	int (*partition_destroy)(void *dev, void *part);
 
 	/* Make an in-order queue on the partition's units: a hardware queue or a share of
-	 * one.  priority as in hal_queue_desc, a hint for hardware with priorities. */
+	 * one.  priority is a hint for hardware with priorities: that of hal_queue_desc,
+	 * but at least 1 for HAL_CLASS_LATENCY and at most 0 for HAL_CLASS_BEST_EFFORT.
+	 */
 	int (*queue_create)(void *dev, void *part, int32_t priority, void **queue);
 	/* Destroy a queue without commands in flight.  Drop commands that the device
 	 * keeps for it since a FOLD or SAVE, without an event. */

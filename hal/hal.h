@@ -344,7 +344,8 @@ struct hal_queue_desc {
 	 * default); tgs, prema, reef, orion, tidal and moca make classes of it
 	 * where .service_class says nothing, others go without.  It stops nothing that
 	 * runs, but under reef and with [policy] preempt_for = priority, and lends nobody
-	 * units, but under tidal. */
+	 * units, but under tidal.  A device with priorities gets it as a hint, at least 1
+	 * for HAL_CLASS_LATENCY and at most 0 for HAL_CLASS_BEST_EFFORT. */
 	int32_t priority;
 	/* enum hal_preempt; -ENOTSUP when the device has less, and that is all: who wants
 	 * something stopped calls hal_queue_suspend. */

@@ -156,6 +156,21 @@ static void queue_free(struct hal_queue *q)
 	object_free(OBJECT_QUEUE, q);
 }
 
+/* Return the priority of q for the device, which knows no classes.  A class comes before
+ * a priority: latency-critical queues have at least 1, best effort has at most 0.  Best
+ * effort is not lowered further, because a more urgent queue may wait for it, and the
+ * device cannot raise it then. */
+static int32_t device_priority(const struct hal_queue *q)
+{
+	int32_t priority = q->default_terms.priority;
+
+	if (q->sched.own_class == HAL_CLASS_LATENCY && priority < 1)
+		return 1;
+	if (q->sched.own_class == HAL_CLASS_BEST_EFFORT && priority > 0)
+		return 0;
+	return priority;
+}
+
 /* Enter q into its partition, the policy, the backend and the journal.  Engine only. */
 static int create(struct hal_device *dev, void *arg)
 {
@@ -170,7 +185,7 @@ static int create(struct hal_device *dev, void *arg)
 	err = policy_attach(q);
 	if (err != 0)
 		return err;
-	err = dev->table->cold.queue_create(dev->bk, part->bk, q->default_terms.priority,
+	err = dev->table->cold.queue_create(dev->bk, part->bk, device_priority(q),
 					    &q->bk);
 	if (err != 0) {
 		policy_detach(q);

@@ -21,6 +21,7 @@ struct mock_counts {
 	uint32_t unrung;                                    /* taken since the doorbell */
 	uint32_t mode;                                      /* of the last suspend */
 	uint32_t mems, programs, bound, partitions, queues; /* alive */
+	int32_t priority; /* of the queue that was created last */
 };
 
 struct mock_control {

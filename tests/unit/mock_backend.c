@@ -208,7 +208,7 @@ static int mock_queue_create(void *dev, void *part, int32_t priority, void **que
 	struct mock *m = dev;
 	struct mock_queue *q = calloc(1, sizeof(*q));
 
-	(void)part, (void)priority;
+	(void)part;
 	if (q == NULL)
 		return host->fail(ENOMEM, "mock: no memory");
 	q->mode = UINT32_MAX;
@@ -216,6 +216,7 @@ static int mock_queue_create(void *dev, void *part, int32_t priority, void **que
 	if (m->queue_count < COMMANDS)
 		m->queues[m->queue_count++] = q;
 	m->counts.queues++;
+	m->counts.priority = priority;
 	pthread_mutex_unlock(&m->lock);
 	*queue = q;
 	return 0;

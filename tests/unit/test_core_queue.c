@@ -569,6 +569,40 @@ static void callbacks(void **state)
 	world_close(&w);
 }
 
+/* The device's priority of a queue goes by its class first. */
+static void class_in_device_priority(void **state)
+{
+	static const struct {
+		uint16_t service_class;
+		int32_t priority, device;
+	} cases[] = {
+		{HAL_CLASS_NORMAL, 0, 0},        {HAL_CLASS_NORMAL, 7, 7},
+		{HAL_CLASS_NORMAL, -7, -7},      {HAL_CLASS_LATENCY, 0, 1},
+		{HAL_CLASS_LATENCY, 7, 7},       {HAL_CLASS_LATENCY, -7, 1},
+		{HAL_CLASS_BEST_EFFORT, 0, 0},   {HAL_CLASS_BEST_EFFORT, 7, 0},
+		{HAL_CLASS_BEST_EFFORT, -7, -7},
+	};
+	struct world w;
+
+	(void)state;
+	world_open(&w, "mock");
+	world_fill(&w);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+		struct mock_counts c;
+		struct hal_queue *q;
+
+		d.priority = cases[i].priority;
+		d.service_class = cases[i].service_class;
+		OK(hal_queue_create(w.part, &d, &q));
+		w.mock->counts(w.native, &c);
+		if (c.priority != cases[i].device)
+			fail_msg("case %zu: %d, not %d", i, c.priority, cases[i].device);
+		OK(hal_queue_destroy(q));
+	}
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -586,6 +620,7 @@ int main(void)
 		cmocka_unit_test(wrong_arguments),
 		cmocka_unit_test(priority_then_turns),
 		cmocka_unit_test(callbacks),
+		cmocka_unit_test(class_in_device_priority),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
