@@ -154,8 +154,8 @@ struct hal_policy_end {
 	int32_t status;
 	uint32_t reserved;
 	uint64_t now_ns; /* device time of this call */
-	/* Device time at which it ended; the engine may see this later, at .now_ns.  0:
-	 * unknown.  Ignore it when .status is -EINTR. */
+	/* Device time at which it ended or was stopped; the engine may see this later, at
+	 * .now_ns.  0: unknown. */
 	uint64_t end_ns;
 };
 

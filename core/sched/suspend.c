@@ -33,13 +33,15 @@ static void set_state(struct hal_queue *q, enum queue_state state)
 }
 
 /* Take the commands that the device keeps for q out of the in-flight counts, so that
- * other queues can use their places.  The oldest has run for ran_ns. */
-static void freeze(struct hal_queue *q, uint64_t ran_ns)
+ * other queues can use their places.  The oldest has run for ran_ns, until stopped_ns. */
+static void freeze(struct hal_queue *q, uint64_t ran_ns, uint64_t stopped_ns)
 {
-	struct hal_bk_event ev = {.kind = HAL_BK_DONE, .status = -EINTR};
+	struct hal_bk_event ev = {.kind = HAL_BK_DONE,
+				  .status = -EINTR,
+				  .start_ns = stopped_ns - ran_ns,
+				  .end_ns = stopped_ns};
 	struct inflight *f = q->oldest;
 
-	ev.end_ns = ran_ns; /* the policy gets only end_ns - start_ns */
 	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next) {
 		if (f->done)
 			continue;
@@ -48,7 +50,7 @@ static void freeze(struct hal_queue *q, uint64_t ran_ns)
 		q->part->command.inflight--;
 		q->sched.frozen++;
 		policy_ended(q, f, &ev, 0);
-		ev.end_ns = 0;
+		ev.start_ns = stopped_ns; /* the others have not run */
 	}
 	if (q->sched.frozen == 0)
 		return;
@@ -242,8 +244,8 @@ static void end_if_final(struct hal_queue *q)
 }
 
 /* Complete the suspend of q, which the device has released.  Its oldest command ran for
- * ran_ns before it was stopped inside; 0 if it was not stopped inside. */
-static void queue_quiet(struct hal_queue *q, uint64_t ran_ns)
+ * ran_ns before it was stopped inside at stopped_ns; 0 if it was not stopped inside. */
+static void queue_quiet(struct hal_queue *q, uint64_t ran_ns, uint64_t stopped_ns)
 {
 	struct hal_device *dev = q->dev;
 	struct account *a = &q->observe.account;
@@ -259,7 +261,7 @@ static void queue_quiet(struct hal_queue *q, uint64_t ran_ns)
 	OBSERVED(dev, span, q, mode_names[q->sched.suspend_mode],
 		 q->sched.suspend_asked_ns, dev->now);
 	rewind_killed(q);
-	freeze(q, ran_ns);
+	freeze(q, ran_ns, ran_ns != 0 ? stopped_ns : dev->now);
 	set_state(q, QUEUE_SUSPENDED);
 	bimodal_look(q->home);
 	timeline_raise(&q->sched.control, q->sched.suspend_count, dev);
@@ -290,7 +292,7 @@ void suspend_check_quiet(struct hal_queue *q)
 	/* If the backend did not suspend q, no HAL_BK_QUIET comes: q is quiet when
 	 * nothing is in flight. */
 	if (!q->sched.bk_suspended && q->inflight_count == 0)
-		queue_quiet(q, 0);
+		queue_quiet(q, 0, 0);
 }
 
 void suspend_quiet(const struct hal_bk_event *ev)
@@ -315,7 +317,7 @@ void suspend_quiet(const struct hal_bk_event *ev)
 	} else {
 		ran_ns = 0;
 	}
-	queue_quiet(q, ran_ns);
+	queue_quiet(q, ran_ns, ev->end_ns);
 }
 
 void suspend_mark_starving(struct hal_queue *q)
@@ -344,7 +346,7 @@ bool suspend_starved_too_long(struct hal_queue *q)
 void suspend_lost(struct hal_queue *q)
 {
 	if (q->state == QUEUE_SUSPENDING)
-		queue_quiet(q, 0);
+		queue_quiet(q, 0, 0);
 }
 
 int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
@@ -371,7 +373,7 @@ int suspend_begin(struct hal_queue *q, uint32_t mode, bool final)
 	q->sched.suspend_count++;
 	counter_add(&q->observe.account.suspends, 1);
 	if (commands_running(q) == 0)
-		queue_quiet(q, 0);
+		queue_quiet(q, 0, 0);
 	return 0;
 }
 

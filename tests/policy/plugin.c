@@ -194,6 +194,8 @@ static void ended(void *state, struct hal_policy_partition *part,
 	c->ended++;
 	if (end->status != 0)
 		c->status = end->status;
+	if (end->status == -EINTR)
+		c->folded = *end;
 	if (c->mode == PLUGIN_BEHIND && part != c->behind) {
 		c->enough -= c->enough > 0;
 		if (c->asks)

@@ -45,10 +45,11 @@ struct plugin_control {
 	_Atomic uint64_t moved;         /* read while the engine goes on */
 	struct hal_policy_command head; /* of .watched, when it was enqueued last */
 	uint64_t alarms, alarm_at_ns;
-	uint64_t overruns;    /* enqueued twice, or dequeued without */
-	uint64_t now_ns;      /* of the last pick */
-	int status;           /* of the last that did not end well */
-	int stopped, started; /* what the last ones answered */
+	uint64_t overruns;            /* enqueued twice, or dequeued without */
+	uint64_t now_ns;              /* of the last pick */
+	int status;                   /* of the last that did not end well */
+	struct hal_policy_end folded; /* the last that was stopped inside */
+	int stopped, started;         /* what the last ones answered */
 	int limited;
 	const struct hal_policy_host *host;
 };

@@ -743,6 +743,28 @@ static void preempts(void **state)
 			 510);
 }
 
+/* Of a command that FOLD stops the policy gets the time at which it was stopped. */
+static void time_of_a_stop(void **state)
+{
+	static const char *const options[] = {PLUGINS, ONE_AT_A_TIME,
+					      "backend.ref.fold_ns=100",
+					      "policy.name=plugin", NULL};
+	struct two t;
+
+	(void)state;
+	two_open(&t, options);
+	(void)submit(&t.w, t.a, 3, 1000, 'a');
+	pass(&t.w, 2550);
+	OK(hal_queue_suspend(t.a, HAL_SUSPEND_FOLD, NULL));
+	pass(&t.w, 1000);
+	assert_int_equal(t.c->status, -EINTR);
+	assert_int_equal(t.c->folded.ran_ns, 600);
+	assert_int_equal(t.c->folded.end_ns, 2600);
+	OK(hal_queue_resume(t.a));
+	finish_all(&t.w);
+	two_close(&t);
+}
+
 /* What the policy has stopped, or is stopping, the application suspends: the policy is
  * told, and cannot start it any more. */
 static void taken_over(void **state)
@@ -2037,6 +2059,7 @@ int main(void)
 		cmocka_unit_test(hold_and_alarm),
 		cmocka_unit_test(alarm_in_create),
 		cmocka_unit_test(preempts),
+		cmocka_unit_test(time_of_a_stop),
 		cmocka_unit_test(taken_over),
 		cmocka_unit_test(taken_over_for_good),
 		cmocka_unit_test(waiting),

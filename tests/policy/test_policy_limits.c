@@ -13,6 +13,15 @@ static void open_with(struct world *w, const char *a, const char *b, const char 
 	world_open(w, options);
 }
 
+static struct hal_point folded_at(struct world *w, struct hal_queue *q, uint64_t at_ns)
+{
+	struct hal_point quiet;
+
+	pass(w, at_ns - hal_device_now(w->dev));
+	OK(hal_queue_suspend(q, HAL_SUSPEND_FOLD, &quiet));
+	return quiet;
+}
+
 static void refused(const char *policy, const char *option, const char *word)
 {
 	const char *const options[] = {policy, option, NULL};
@@ -497,6 +506,33 @@ static void bad(void **state)
 	refused("policy.name=tgs", "policy.tgs_priority=high", "tgs_priority");
 }
 
+/* A command that is stopped inside, in the slot of another queue, has overrun its own. */
+static void static_folded(void **state)
+{
+	struct hal_queue *a, *b;
+	struct world w;
+
+	(void)state;
+	open_with(&w, "policy.name=static", "policy.static_slots=2",
+		  "policy.static_slot_us=1000", "backend.ref.fold_ns=1000");
+	a = add_queue(w.part, 0, 1, 0);
+	b = add_queue(w.part, 0, 1, 0);
+	pass(&w, 20 * MS);
+	(void)submit(&w, a, 1, 14 * MS / 10, 'a');
+	finish(folded_at(&w, a, 212 * MS / 10));
+	pass(&w, 22 * MS - hal_device_now(w.dev));
+	OK(hal_queue_resume(a));
+	(void)submit(&w, a, 1, 10, 'a');
+	/* The first command completes, and a leaves out the rest of this slot. */
+	pass(&w, MS);
+	assert_int_equal(stats_of(a).completed, 1);
+	pass(&w, 2 * MS);
+	assert_int_equal(stats_of(a).completed, 2);
+	OK(hal_queue_destroy(a));
+	OK(hal_queue_destroy(b));
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -508,7 +544,7 @@ int main(void)
 		cmocka_unit_test(slots_fit),    cmocka_unit_test(slots_taken),
 		cmocka_unit_test(static_loses), cmocka_unit_test(tgs),
 		cmocka_unit_test(tgs_classes),  cmocka_unit_test(tgs_loses),
-		cmocka_unit_test(bad),
+		cmocka_unit_test(bad),          cmocka_unit_test(static_folded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
