@@ -35,6 +35,8 @@ struct shared {
 	struct hal_policy_list list[HAL_POLICY_RANKS];
 	uint64_t running;      /* in-flight commands of the partition */
 	bool resize_requested; /* a resize was requested for the next command */
+	/* The next command waits until then for the requested units; 0: it does not. */
+	uint64_t wait_until_ns;
 };
 
 /* Further indices into own[] of a queue: the number of its in-flight commands, and the
@@ -170,8 +172,10 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 		set_running(s, queue, queue->running);
 	queue->own[RANK] = hal_policy_rank(queue);
 	hal_policy_list_add(&s->list[queue->own[RANK]], queue);
-	if (first_queue(s) == queue)
+	if (first_queue(s) == queue) {
 		s->resize_requested = false;
+		s->wait_until_ns = 0;
+	}
 }
 
 static void dequeue(void *state, struct hal_policy_partition *part,
@@ -184,6 +188,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 		return;
 	hal_policy_list_take(&s->list[queue->own[RANK]], queue);
 	s->resize_requested = false;
+	s->wait_until_ns = 0;
 	if (why == HAL_POLICY_OVERRULED)
 		set_running(s, queue, queue->own[RUNNING] + 1);
 }
@@ -196,6 +201,17 @@ static void ended(void *state, struct hal_policy_partition *part,
 	(void)state, (void)part, (void)end;
 	if (s != NULL && queue->own[RUNNING] > 0)
 		set_running(s, queue, queue->own[RUNNING] - 1);
+}
+
+/* The partition's move is over, or was dropped: the next command need not wait for it. */
+static void changed(void *state, struct hal_policy_partition *part,
+		    struct hal_policy_queue *queue)
+{
+	struct shared *s = hal_policy_shared(part->own);
+
+	(void)state;
+	if (s != NULL && queue == NULL)
+		s->wait_until_ns = 0;
 }
 
 static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *part,
@@ -215,12 +231,15 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 		if (s->running > 0)
 			return NULL;
 		s->resize_requested = true;
-		if (request_units(krisp, s, units)) {
-			order->until_ns = hal_bk_after(now_ns, krisp->wait_ns);
-			return NULL;
-		}
+		if (request_units(krisp, s, units))
+			s->wait_until_ns = hal_bk_after(now_ns, krisp->wait_ns);
+	}
+	if (s->wait_until_ns > now_ns) {
+		order->until_ns = s->wait_until_ns;
+		return NULL;
 	}
 	s->resize_requested = false;
+	s->wait_until_ns = 0;
 	hal_policy_list_take(&s->list[queue->own[RANK]], queue);
 	set_running(s, queue, queue->own[RUNNING] + 1);
 	return queue;
@@ -243,4 +262,5 @@ const struct hal_policy hal_policy_krisp = {
 	.dequeue = dequeue,
 	.pick = pick,
 	.ended = ended,
+	.changed = changed,
 };

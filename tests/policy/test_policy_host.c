@@ -1536,6 +1536,63 @@ static void moves_refused_twice(void **state)
 	OK(hal_close(e.w.dev));
 }
 
+/* krisp asks for units, which takes the device a while: a command of another queue that
+ * comes meanwhile does not make the first one start on the old units. */
+static void krisp_waits_for_units(void **state)
+{
+	static const char *const options[] = {"hal.plugins=" MOCK_PLUGIN,
+					      "policy.name=krisp", NULL};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_cmd nop = {.op = HAL_OP_NOP};
+	struct hal_submit_desc s = HAL_INIT(hal_submit_desc);
+	const struct mock_control *mock;
+	struct mock_counts counts;
+	struct hal_partition *part;
+	struct hal_queue *q[2];
+	struct hal_point done;
+	struct world w;
+	void *native;
+
+	(void)state;
+	for (int status = 0; status >= -EIO; status -= EIO) {
+		memset(&w, 0, sizeof(w));
+		OK(hal_open("mock", options, &w.dev));
+		native = hal_device_native(w.dev);
+		mock = hal_device_extension(w.dev, "mock");
+		d.units_floor = 1;
+		d.units_ceiling = 10;
+		OK(hal_partition_create(w.dev, &d, &part));
+		q[0] = add_queue(part, 0, 1, 0);
+		q[1] = add_queue(part, 0, 1, 0);
+		s.cmds = &nop;
+		s.cmd_count = 1;
+		for (int i = 0; i < 2; i++) {
+			OK(hal_submit(q[i], &s, &done));
+			pass(&w, 0);
+			mock->counts(native, &counts);
+			assert_int_equal(counts.inflight, 0);
+		}
+		/* It begins at once when the move is over, whether that succeeded. */
+		mock->fail_move(native, status, "");
+		pass(&w, 0);
+		assert_int_equal(units_of(part), status == 0 ? 10 : 1);
+		mock->counts(native, &counts);
+		assert_true(counts.inflight > 0);
+		for (int i = 0; i < 9 && hal_wait(&done, 1, 0, 0) != 0; i++) {
+			mock->complete(native, 1, 1000);
+			mock->fail_move(native, 0, "");
+			pass(&w, 0);
+		}
+		assert_int_equal(hal_wait(&done, 1, 0, 0), 0);
+		mock->fail_move(native, 0, "");
+		pass(&w, 0);
+		for (int i = 0; i < 2; i++)
+			OK(hal_queue_destroy(q[i]));
+		OK(hal_partition_destroy(part));
+		OK(hal_close(w.dev));
+	}
+}
+
 /* The device refuses the second move of a plan at once: the policy gets the error, and is
  * not notified again, when the first move fails, of partitions that may be gone. */
 static void plan_refused_at_once(void **state)
@@ -2077,6 +2134,7 @@ int main(void)
 		cmocka_unit_test(moves_refused),
 		cmocka_unit_test(moves_refused_twice),
 		cmocka_unit_test(plan_refused_at_once),
+		cmocka_unit_test(krisp_waits_for_units),
 		cmocka_unit_test(moves_in_order),
 		cmocka_unit_test(moves_hold_free),
 		cmocka_unit_test(moves_waited_for),
