@@ -112,9 +112,12 @@ static bool outranks(const struct hal_queue *q, const struct hal_queue *v,
  * left. */
 static bool is_outranked(const struct hal_queue *v)
 {
-	if (v->part->sched.urgent == 0 ||
-	    v->dev->sched.limits.preempt_for == PREEMPT_FOR_CLASS)
-		return v->part->sched.urgent > 0;
+	if (v->part->sched.urgent == 0)
+		return false;
+	/* All urgent queues are latency-critical then.  v may have inherited their class.
+	 */
+	if (v->dev->sched.limits.preempt_for == PREEMPT_FOR_CLASS)
+		return v->sched.policy_view.service_class == HAL_CLASS_BEST_EFFORT;
 	/* The urgent queue may belong to a guest of v's partition. */
 	hal_list_for_each (p, &v->dev->space.partitions) {
 		struct hal_partition *part =
@@ -495,7 +498,10 @@ void preempt_update(struct hal_queue *q)
 
 void preempt_cancel(struct hal_queue *q)
 {
-	if (!list_empty(&q->sched.preempted))
+	if (list_empty(&q->sched.preempted))
+		return;
+	q->sched.preempted_urgency = inherit_urgency(q);
+	if (!is_outranked(q))
 		resume_preempted(q);
 }
 

@@ -12,7 +12,8 @@
  * resume them if q no longer needs the device.  Call only from the top level of an engine
  * turn. */
 void preempt_update(struct hal_queue *q);
-/* Resume q if it is preempted: a more urgent queue waits for it. */
+/* Resume q if it is preempted, unless the work for which it is preempted outranks even
+ * the urgency that q inherits now. */
 void preempt_cancel(struct hal_queue *q);
 /* Remove q, which is being destroyed, from all preemption state, and resume the queues
  * preempted only for q. */

@@ -431,6 +431,52 @@ static void in_a_circle(void **state)
 	three_close(&t);
 }
 
+/* A preempted queue inherits a priority, but its class stays below that of the work for
+ * which it is preempted: it stays stopped until that has completed. */
+static void inherits_too_little(void **state)
+{
+	enum { FOLD = 10 }; /* as backend.ref.fold_ns */
+	static const char *const modes[] = {"policy.preempt_for=class",
+					    "policy.preempt_for=priority"};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		const char *const options[] = {"hal.partition_inflight=2",
+					       "hal.inflight=1",
+					       "backend.ref.fold_ns=10",
+					       "policy.preempt=fold",
+					       modes[i],
+					       NULL};
+		struct hal_queue *low, *waits, *urgent;
+		struct hal_point x;
+		struct world w;
+
+		world_open(&w, options);
+		low = queue_of(w.part, HAL_CLASS_BEST_EFFORT, 0);
+		waits = queue_of(w.part, HAL_CLASS_BEST_EFFORT, 5);
+		urgent = queue_of(w.part, HAL_CLASS_LATENCY, 0);
+		x = submit(&w, low, 1, MANY * LONG, 'x');
+		pass(&w, LONG);
+		(void)submit(&w, urgent, 4, LONG, 'u');
+		pass(&w, LONG / 2);
+		assert_int_equal(stats_of(low).suspends, 1);
+		(void)behind(&w, waits, x, 'w');
+		pass(&w, 3 * LONG);
+		assert_int_equal(stats_of(low).suspends, 1);
+		assert_int_equal(stats_of(low).busy_ns, LONG + FOLD);
+		assert_int_equal(ended.length, 3);
+		finish_all(&w);
+		ended.text[ended.length] = '\0';
+		assert_string_equal(ended.text, "uuuuxw");
+		/* No time is lost. */
+		assert_int_equal(hal_device_now(w.dev), (4 + MANY) * LONG + SHORT);
+		OK(hal_queue_destroy(low));
+		OK(hal_queue_destroy(waits));
+		OK(hal_queue_destroy(urgent));
+		world_close(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -445,6 +491,7 @@ int main(void)
 		cmocka_unit_test(waits_with_it),
 		cmocka_unit_test(waits_with_the_suspended),
 		cmocka_unit_test(in_a_circle),
+		cmocka_unit_test(inherits_too_little),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
