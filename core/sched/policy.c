@@ -178,6 +178,20 @@ void queue_withdraw(struct hal_queue *q, enum hal_policy_why why)
 		policy_dequeue(q, why);
 }
 
+/* Return the node in the list of waiting queues of part before which q belongs: that of
+ * the first queue that became runnable after q, or the end of the list. */
+static struct list *first_after(struct hal_partition *part, const struct hal_queue *q)
+{
+	struct list *node = part->sched.waiting.next;
+
+	while (node != &part->sched.waiting &&
+	       container_of(node, struct hal_queue, sched.waiting)
+			       ->sched.policy_view.runnable_ns <
+		       q->sched.policy_view.runnable_ns)
+		node = node->next;
+	return node;
+}
+
 void policy_put_back(struct hal_queue *q)
 {
 	struct hal_partition *part = q->part;
@@ -190,10 +204,10 @@ void policy_put_back(struct hal_queue *q)
 		pass_to_policy(q);
 		return;
 	}
-	/* Keep q's key, and put q first in order of arrival.  The policy has already
-	 * agreed to serve this command. */
+	/* Keep q's key and its place in order of arrival.  The policy has already agreed
+	 * to serve this command. */
 	q->sched.key_kept = true;
-	list_add_before(part->sched.waiting.next, &q->sched.waiting);
+	list_add_before(first_after(part, q), &q->sched.waiting);
 	part->sched.enqueued++;
 	part->sched.policy_view.runnable++;
 	heap_put_back(policy_heap(q), &q->sched.order);

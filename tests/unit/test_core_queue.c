@@ -569,6 +569,59 @@ static void callbacks(void **state)
 	world_close(&w);
 }
 
+/* A queue that was picked, but found the device full, hides no queue that has waited
+ * longer than policy.timeout_ms allows. */
+static void full_hides_nobody(void **state)
+{
+	static const char *const options[] = {PLUGINS, "hal.partition_inflight=1",
+					      "policy.name=priority",
+					      "policy.timeout_ms=1", NULL};
+	struct hal_queue *first, *low, *lowest, *high;
+	struct hal_point done, last;
+	struct world w;
+	uint32_t op;
+
+	(void)state;
+	world_open_with(&w, "mock", options);
+	world_fill(&w);
+	first = add_queue(w.part, 9);
+	low = add_queue(w.part, 0);
+	lowest = add_queue(w.part, -1);
+	high = add_queue(w.part, 9);
+	OK(submit_cmd(first, numbered(&w, 1), NULL));
+	poll_now(&w);
+	OK(submit_cmd(low, numbered(&w, 2), NULL));
+	OK(submit_cmd(lowest, numbered(&w, 4), &last)); /* so that low is not alone */
+	poll_now(&w);
+	w.mock->advance(w.native, 900000);
+	poll_now(&w);
+	OK(submit_cmd(high, numbered(&w, 3), &done));
+	poll_now(&w);
+	w.mock->refuse(w.native, UINT32_MAX, EAGAIN);
+	w.mock->complete(w.native, 1, 1);
+	poll_now(&w);
+	assert_int_equal(inflight(&w), 0);
+	w.mock->advance(w.native, 200000);
+	poll_now(&w);
+	w.mock->refuse(w.native, 0, 0);
+	poll_now(&w);
+	assert_int_equal(inflight(&w), 1);
+	assert_int_equal(w.mock->peek(w.native, 0, &op), 2);
+	w.mock->complete(w.native, 1, 1);
+	poll_now(&w);
+	for (int i = 0; i < 2; i++) {
+		w.mock->complete(w.native, 1, 1);
+		poll_now(&w);
+	}
+	assert_true(reached(done));
+	assert_true(reached(last));
+	OK(hal_queue_destroy(first));
+	OK(hal_queue_destroy(low));
+	OK(hal_queue_destroy(lowest));
+	OK(hal_queue_destroy(high));
+	world_close(&w);
+}
+
 /* The device's priority of a queue goes by its class first. */
 static void class_in_device_priority(void **state)
 {
@@ -620,6 +673,7 @@ int main(void)
 		cmocka_unit_test(wrong_arguments),
 		cmocka_unit_test(priority_then_turns),
 		cmocka_unit_test(callbacks),
+		cmocka_unit_test(full_hides_nobody),
 		cmocka_unit_test(class_in_device_priority),
 	};
 
