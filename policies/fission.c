@@ -82,8 +82,13 @@ static int attach(void *state, struct hal_policy_partition *part,
 		  struct hal_policy_queue *queue)
 {
 	struct fission *f = state;
+	bool is_new = hal_policy_shared(part->own) == NULL;
+	int err = hal_policy_share(f->host, &f->all, part, queue, sizeof(struct shared));
 
-	return hal_policy_share(f->host, &f->all, part, queue, sizeof(struct shared));
+	if (err == 0 && is_new)
+		((struct shared *)hal_policy_shared(part->own))->deadline_ns =
+			HAL_POLICY_NEVER;
+	return err;
 }
 
 static void detach(void *state, struct hal_policy_partition *part,

@@ -401,6 +401,51 @@ static void fission_idle(void **state)
 	sides_close(&s);
 }
 
+/* A partition with work, all units that it can have and a deadline; and a newcomer whose
+ * first work is due 100 ns later and wants 4 units. */
+static void newcomer(uint32_t commands, uint32_t units0)
+{
+	static const char *const options[] = {"hal.partition_inflight=1",
+					      "policy.name=fission",
+					      "policy.fission_unknown_us=1", NULL};
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_partition *between;
+	struct sides s;
+
+	memset(&s, 0, sizeof(s));
+	memset(&ended, 0, sizeof(ended));
+	OK(hal_open("ref?clock=virtual&units=16", options, &s.w.dev));
+	world_work(&s.w, 0);
+	pd.units_floor = LEAST;
+	pd.units_ceiling = MOST;
+	OK(hal_partition_create(s.w.dev, &pd, &s.part[0]));
+	/* The newcomer is at the end, since nothing moves it before it has a queue. */
+	pd.units_floor = MOST - LEAST;
+	OK(hal_partition_create(s.w.dev, &pd, &between));
+	pd.units_floor = LEAST;
+	OK(hal_partition_create(s.w.dev, &pd, &s.part[1]));
+	OK(hal_partition_destroy(between));
+	s.q[0] = add_queue(s.part[0], 0, 1, 1200);
+	finish(submit(&s.w, s.q[0], 1, 14000, 'd'));
+	(void)submit(&s.w, s.q[0], commands, 14000, 'd');
+	pass(&s.w, 600);
+	assert_int_equal(units(&s, 0), MOST);
+	s.q[1] = add_queue(s.part[1], 0, 1, 700);
+	(void)submit(&s.w, s.q[1], 1, 2000, 'n');
+	pass(&s.w, 1);
+	assert_int_equal(units(&s, 0), units0);
+	assert_int_equal(units(&s, 1), ALL - units0);
+	sides_close(&s);
+}
+
+/* The first work of a new partition comes after work that is due before.  Of two commands
+ * one waits, for which all units are needed. */
+static void fission_newcomer(void **state)
+{
+	(void)state;
+	newcomer(2, MOST);
+}
+
 /* Ten come at once, each of which would be in time on few units if it were alone. */
 static void fission_burst(void **state)
 {
@@ -552,14 +597,24 @@ static void fgpu_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tidal),         cmocka_unit_test(tidal_enough),
-		cmocka_unit_test(tidal_loses),   cmocka_unit_test(tidal_grid),
-		cmocka_unit_test(tidal_shares),  cmocka_unit_test(tidal_fewer),
-		cmocka_unit_test(krisp),         cmocka_unit_test(krisp_loses),
-		cmocka_unit_test(fission),       cmocka_unit_test(fission_loses),
-		cmocka_unit_test(fission_burst), cmocka_unit_test(fission_idle),
-		cmocka_unit_test(fgpu),          cmocka_unit_test(fgpu_loses),
-		cmocka_unit_test(fgpu_full),     cmocka_unit_test(bad),
+		cmocka_unit_test(tidal),
+		cmocka_unit_test(tidal_enough),
+		cmocka_unit_test(tidal_loses),
+		cmocka_unit_test(tidal_grid),
+		cmocka_unit_test(tidal_shares),
+		cmocka_unit_test(tidal_fewer),
+		cmocka_unit_test(krisp),
+		cmocka_unit_test(krisp_loses),
+		cmocka_unit_test(fission),
+		cmocka_unit_test(fission_loses),
+		cmocka_unit_test(fission_burst),
+		cmocka_unit_test(fission_idle),
+		cmocka_unit_test(fission_newcomer),
+
+		cmocka_unit_test(fgpu),
+		cmocka_unit_test(fgpu_loses),
+		cmocka_unit_test(fgpu_full),
+		cmocka_unit_test(bad),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
