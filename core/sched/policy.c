@@ -207,6 +207,7 @@ void policy_put_back(struct hal_queue *q)
 	/* Keep q's key and its place in order of arrival.  The policy has already agreed
 	 * to serve this command. */
 	q->sched.key_kept = true;
+	part->sched.policy_view.running = part->command.inflight;
 	list_add_before(first_after(part, q), &q->sched.waiting);
 	part->sched.enqueued++;
 	part->sched.policy_view.runnable++;
@@ -387,6 +388,9 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 	if (q == NULL)
 		return NULL;
 	unlink_waiting(q);
+	/* Policies read .running of other partitions, too.  q's command is about to be
+	 * submitted; if the device does not accept it, policy_put_back corrects this. */
+	part->sched.policy_view.running = part->command.inflight + 1;
 	if (UNLIKELY(part->sched.unusual != 0))
 		picked_slow(q, waited);
 	counter_max(&dev->sched.faults.longest_wait_ns, waited);

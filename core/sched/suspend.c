@@ -77,6 +77,7 @@ static void thaw(struct hal_queue *q)
 	q->part->command.inflight += q->sched.frozen;
 	q->sched.frozen = 0;
 	q->sched.policy_view.running = q->inflight_count;
+	q->part->sched.policy_view.running = q->part->command.inflight;
 	OBSERVED(q->dev, depth, q->part, q->dev->now);
 	if (q->sched.preempts)
 		preempt_wanted(q);

@@ -362,7 +362,7 @@ static void running(void **state)
 	(void)submit(&w, a, 2, 1000, 'a');
 	(void)submit(&w, b, 2, 1000, 'b');
 	pass(&w, 10);
-	assert_int_equal(c->part->running, 1); /* when it was asked last */
+	assert_int_equal(c->part->running, 2);
 	finish_all(&w);
 	assert_int_equal(c->part->running, 0);
 	OK(hal_queue_destroy(a));

@@ -446,6 +446,13 @@ static void fission_newcomer(void **state)
 	newcomer(2, MOST);
 }
 
+/* A partition whose only command runs has work: it keeps the 13 units that it needs. */
+static void fission_running(void **state)
+{
+	(void)state;
+	newcomer(1, 13);
+}
+
 /* Ten come at once, each of which would be in time on few units if it were alone. */
 static void fission_burst(void **state)
 {
@@ -610,7 +617,7 @@ int main(void)
 		cmocka_unit_test(fission_burst),
 		cmocka_unit_test(fission_idle),
 		cmocka_unit_test(fission_newcomer),
-
+		cmocka_unit_test(fission_running),
 		cmocka_unit_test(fgpu),
 		cmocka_unit_test(fgpu_loses),
 		cmocka_unit_test(fgpu_full),
