@@ -28,23 +28,36 @@ static const struct hal_partition *partition_by_index(struct hal_device *dev,
 	return NULL;
 }
 
-static COLD int units_short(struct hal_device *dev, uint32_t units)
+/* Fail because no free rectangle has that number of units.  except: the rectangle of the
+ * partition that is being resized, whose units count as free; NULL: a new partition. */
+static COLD int units_short(struct hal_device *dev, uint32_t units,
+			    const struct place_rect *except)
 {
+	const char *own = except != NULL ? " (with the partition's own)" : "";
 	uint32_t all = dev->info.unit_rows * dev->info.unit_cols;
-	uint32_t left = place_left(&dev->space.place);
+	struct place *place = &dev->space.place;
 	struct place_rect r;
+	uint32_t left, owner = 0;
 
-	place_largest(&dev->space.place, &r);
+	if (except != NULL) {
+		owner = place_owner(place, except, NULL);
+		place_release(place, except);
+	}
+	left = place_left(place);
+	place_largest(place, &r);
+	if (except != NULL)
+		place_take(place, except, owner);
 	if ((dev->info.caps & HAL_CAP_GRID) != 0)
 		return fail(ENOSPC,
-			    "cannot place %u units: %u of %u units are free on %s, the "
+			    "cannot place %u units: %u of %u units are free on %s%s, the "
 			    "largest free rectangle is %u x %u (%u units); a number of "
 			    "units needs one free rectangle of exactly that area",
-			    units, left, all, dev->name, r.rows, r.cols, r.rows * r.cols);
+			    units, left, all, dev->name, own, r.rows, r.cols,
+			    r.rows * r.cols);
 	return fail(ENOSPC,
-		    "cannot place %u units: %u of %u units are free on %s, at most %u of "
-		    "them adjacent",
-		    units, left, all, dev->name, r.cols);
+		    "cannot place %u units: %u of %u units are free on %s%s, at most %u "
+		    "of them adjacent",
+		    units, left, all, dev->name, own, r.cols);
 }
 
 /* Fail with an error text that names the owner of r's units.  Units reserved by compact.c
@@ -149,7 +162,7 @@ int allot_units(struct hal_device *dev, const struct hal_partition_desc *d,
 				    "the partition has no units: set units_floor, or "
 				    "rows and cols");
 		if (d->units_floor > all)
-			return units_short(dev, d->units_floor);
+			return units_short(dev, d->units_floor, except);
 		err = ceiling_check(dev, d->units_floor, d->units_ceiling);
 		if (err != 0)
 			return err;
@@ -157,7 +170,7 @@ int allot_units(struct hal_device *dev, const struct hal_partition_desc *d,
 		if (!(except == NULL && d->units_ceiling > d->units_floor &&
 		      find_columns(dev, units, &r)) &&
 		    !place_find(&dev->space.place, units, except, &r))
-			return units_short(dev, units);
+			return units_short(dev, units, except);
 	}
 	out->row = (uint16_t)r.row;
 	out->col = (uint16_t)r.col;

@@ -283,6 +283,40 @@ static void resize_live(void **state)
 }
 
 /* A refusal fails its own point; the partition is asked again, and moves. */
+/* The units of the partition itself count as free when it is to become larger. */
+static void resize_counts_own(void **state)
+{
+	static const struct {
+		const char *target, *text;
+	} cases[] = {
+		{"mock?units=16",
+		 "12 of 16 units are free on mock:0 (with the partition's "
+		 "own), at most 12 of them adjacent"},
+		{"mock?units=16&rows=2", "12 of 16 units are free on mock:0 (with the "
+					 "partition's own), the largest "
+					 "free rectangle is 2 x 6 (12 units)"},
+	};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition *other, *part;
+	struct world w;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		world_open(&w, cases[i].target);
+		OK(units(w.dev, 4, &other));
+		OK(units(w.dev, 4, &part));
+		d.units_floor = 14;
+		FAILS(hal_partition_resize(part, &d, NULL), -ENOSPC,
+		      "cannot place 14 units", cases[i].text);
+		/* Nothing has changed by that. */
+		d.units_floor = 8;
+		FAILS(units(w.dev, 9, &other), -ENOSPC, "8 of 16 units are free on mock");
+		OK(hal_partition_destroy(part));
+		OK(hal_partition_destroy(other));
+		OK(hal_close(w.dev));
+	}
+}
+
 static void resize_refused(void **state)
 {
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
@@ -537,6 +571,7 @@ int main(void)
 		cmocka_unit_test(colors),
 		cmocka_unit_test(resize_live),
 		cmocka_unit_test(resize_refused),
+		cmocka_unit_test(resize_counts_own),
 		cmocka_unit_test(resize_idle),
 		cmocka_unit_test(dead_handles),
 		cmocka_unit_test(maps),
