@@ -92,7 +92,7 @@ int validate_violation(struct validate *v, const char *side, const char *fmt, ..
 
 /* Write the name of t into text, such as: queue 3 of partition 1 "video" */
 void tracked_describe(const struct tracked *t, char *text, size_t size);
-/* Return the number of objects that are alive, 100 at most.  Write all of them to report
+/* Return the number of objects that are alive.  Write the first 100 of them to report
  * unless it is NULL, and the first three into text. */
 uint32_t tracked_living(const struct validate *v, FILE *report, char *text, size_t size);
 /* Return the object of key, alive or destroyed; NULL if key never had an object. */

@@ -134,10 +134,21 @@ static const struct tracked *next_living(const struct validate *v,
 	return best;
 }
 
+/* Return the number of live objects. */
+static uint32_t count_living(const struct validate *v)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < v->handles.slot_count; i++)
+		for (struct handle *h = v->handles.slots[i]; h != NULL; h = h->next)
+			n += is_leak(container_of(h, struct tracked, h));
+	return n;
+}
+
 uint32_t tracked_living(const struct validate *v, FILE *report, char *text, size_t size)
 {
 	const struct tracked *t = NULL;
-	uint32_t n = 0;
+	uint32_t n = 0, all = count_living(v);
 	size_t used = 0;
 
 	while (n < LISTED_MAX && (t = next_living(v, t)) != NULL) {
@@ -155,7 +166,10 @@ uint32_t tracked_living(const struct validate *v, FILE *report, char *text, size
 			used += strlen(text + used);
 		}
 	}
-	return n;
+	if (report != NULL && all > n)
+		(void)fprintf(report, "%s: alive: %u more object(s)\n",
+			      v->layers->dev->name, all - n);
+	return all;
 }
 
 /* ---- finding and adding ----------------------------------------------------------- */

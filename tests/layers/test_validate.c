@@ -754,6 +754,30 @@ static void leaks(void **state)
 	free(p);
 }
 
+/* All are counted, of which 100 are listed. */
+static void many_leaks(void **state)
+{
+	enum { BUFFERS = 120 };
+	struct hal_bk_partition_desc d = rectangle(0, 0, 0, 1, 2);
+	void *p, *m[BUFFERS];
+
+	(void)state;
+	OK(open_broken("none", &dev));
+	t = dev->table;
+	OK(t->cold.partition_create(dev->bk, &d, &p));
+	for (int i = 0; i < BUFFERS; i++)
+		OK(t->cold.mem_alloc(dev->bk, p, 8, &first, 0, &m[i]));
+	assert_int_equal(hal_close(dev), -EPROTO);
+	assert_non_null(strstr(hal_last_error(),
+			       "close: 121 object(s) still alive: partition 0"));
+	assert_true(reported("alive: buffer 98 of partition 0, made at"));
+	assert_true(reported("alive: 21 more object(s)"));
+	assert_false(reported("alive: buffer 99"));
+	for (int i = 0; i < BUFFERS; i++)
+		free(m[i]);
+	free(p);
+}
+
 /* ---- options ---------------------------------------------------------------------- */
 
 static struct hal_option_info lookup(const char *const *opts, const char *key)
@@ -819,6 +843,7 @@ int main(void)
 		CORE_TEST(time_passes),
 		cmocka_unit_test(lost),
 		cmocka_unit_test(leaks),
+		cmocka_unit_test(many_leaks),
 		cmocka_unit_test(ways),
 	};
 
