@@ -87,13 +87,18 @@ static void put_mask(struct call_trace *t, const char *key, uint64_t mask)
 	put_text(t, digits, sizeof(digits));
 }
 
+/* Write n as a number, or as a decimal string if n is above 2^53: readers that keep
+ * numbers as doubles would round it. */
 static void put_uint(struct call_trace *t, const char *key, uint64_t n)
 {
 	char digits[32];
 
 	put_text(t, key, SIZE_MAX);
 	format_text(digits, sizeof(digits), "%" PRIu64, n);
-	put_call_status(t, yajl_gen_number(t->gen, digits, strlen(digits)));
+	if (n > UINT64_C(1) << 53)
+		put_text(t, digits, sizeof(digits));
+	else
+		put_call_status(t, yajl_gen_number(t->gen, digits, strlen(digits)));
 }
 
 /* ---- handles ---------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <hal/ref.h>
 #include <yajl/yajl_tree.h>
 
 #include "scenario.h"
@@ -402,6 +403,64 @@ static void same_again(void **state)
 	free(text[1]);
 }
 
+static int run_nothing(const struct hal_ref_call *call)
+{
+	(void)call;
+	return 0;
+}
+
+/* A number that a reader with doubles would round is a string. */
+static void large_numbers(void **state)
+{
+	static const struct {
+		struct hal_ref_image head;
+		struct hal_ref_kernel kernels[1];
+	} image = {
+		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
+		{{.name = "nothing", .fn = run_nothing, .work = 10, .arg_count = 3}},
+	};
+	const uint64_t exact = UINT64_C(1) << 53;
+	const struct hal_arg args[3] = {
+		{.offset = exact}, {.offset = exact + 1}, {.offset = UINT64_MAX}};
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_submit_desc sd = HAL_INIT(hal_submit_desc);
+	struct hal_partition *part;
+	struct hal_program *prog;
+	struct hal_kernel *kernel;
+	struct hal_device *dev;
+	struct hal_queue *q;
+	struct hal_point done;
+	struct hal_cmd cmd;
+	char option[64], *text;
+	const char *const options[] = {option, NULL};
+	size_t size;
+
+	(void)state;
+	snprintf(option, sizeof(option), "layers.trace=%s", path[0]);
+	assert_int_equal(truncate(path[0], 0), 0);
+	OK(hal_open("ref", options, &dev));
+	pd.units_floor = 1;
+	OK(hal_partition_create(dev, &pd, &part));
+	OK(hal_queue_create(part, &qd, &q));
+	OK(hal_program_load(dev, &image, sizeof(image), &prog));
+	OK(hal_kernel_find(prog, "nothing", &kernel));
+	cmd = hal_cmd_launch(kernel, args, 3);
+	sd.cmds = &cmd;
+	sd.cmd_count = 1;
+	OK(hal_submit(q, &sd, &done));
+	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+	OK(hal_queue_destroy(q));
+	OK(hal_program_unload(prog));
+	OK(hal_partition_destroy(part));
+	OK(hal_close(dev));
+	text = read_file(path[0], &size);
+	assert_non_null(strstr(text, "\"args\":[{\"value\":9007199254740992},"
+				     "{\"value\":\"9007199254740993\"},"
+				     "{\"value\":\"18446744073709551615\"}]"));
+	free(text);
+}
+
 /* Without a layer between, the application sees the same times. */
 static void nothing_changes(void **state)
 {
@@ -450,7 +509,7 @@ int main(void)
 		cmocka_unit_test(no_map),         cmocka_unit_test(full_device),
 		cmocka_unit_test(full_of_frozen), cmocka_unit_test(each_line),
 		cmocka_unit_test(same_again),     cmocka_unit_test(nothing_changes),
-		cmocka_unit_test(not_written),
+		cmocka_unit_test(not_written),    cmocka_unit_test(large_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, remove_files);
