@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service class of a queue decides the priority of its stream. */
+/* Service classes on a GPU: the priority of a queue's stream, and launches of best effort
+ * that stop between blocks for latency-critical work. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
 #include <hal/hal.h>
 
+#include "tests/fakes/cuda/image.h"
 #include "tests/fakes/gpu/stand_in.h"
 
 #define OK(call)                                                                         \
@@ -76,9 +79,92 @@ static void streams(void **state)
 	OK(hal_close(dev));
 }
 
+static struct hal_queue *queue_of(struct hal_partition *part, uint16_t service_class)
+{
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_queue *q;
+
+	d.service_class = service_class;
+	OK(hal_queue_create(part, &d, &q));
+	return q;
+}
+
+/* Launch blocks of ns each, which add 1 each to the first word of buf. */
+static struct hal_point launch(struct hal_queue *q, struct hal_kernel *work,
+			       struct hal_buffer *buf, uint32_t blocks, uint64_t ns)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	const struct hal_arg args[2] = {{.buffer = buf, .bytes = 4096}, {.offset = ns}};
+	struct hal_cmd cmd = hal_cmd_launch(work, args, 2);
+	struct hal_point done;
+
+	cmd.launch.groups[0] = blocks;
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	OK(hal_submit(q, &d, &done));
+	return done;
+}
+
+/* The device reports no bound for FOLD.  The engine uses it all the same, without being
+ * told to, because best effort has more to run than a few blocks. */
+static void stops_between_blocks(void **state)
+{
+	enum { UNITS = 46, BLOCK_NS = 10000, BLOCKS = 200 * UNITS };
+	static const char *const kernels[] = {"work:m8"};
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+	struct hal_stats stats = HAL_INIT(hal_stats);
+	struct hal_queue *effort, *urgent;
+	struct hal_partition *part;
+	struct hal_buffer *buf, *other;
+	struct hal_program *prog;
+	struct hal_kernel *work;
+	struct hal_device *dev;
+	struct hal_point done[2];
+	uint32_t count;
+	uint64_t at;
+	size_t size;
+	void *image = make_cuda_image(kernels, 1, 1, &size);
+
+	(void)state;
+	OK(hal_open("cuda:1?clock=virtual&partitions=none&preempt=block", NULL, &dev));
+	pd.units_floor = 1;
+	OK(hal_partition_create(dev, &pd, &part));
+	OK(hal_program_load(dev, image, size, &prog));
+	OK(hal_kernel_find(prog, "work", &work));
+	bd.bytes = 4096;
+	OK(hal_buffer_create(part, &bd, &buf));
+	OK(hal_buffer_create(part, &bd, &other));
+	effort = queue_of(part, HAL_CLASS_BEST_EFFORT);
+	urgent = queue_of(part, HAL_CLASS_LATENCY);
+	done[0] = launch(effort, work, buf, BLOCKS, BLOCK_NS);
+	assert_true(hal_device_poll(dev, 20 * BLOCK_NS) >= 0);
+	at = hal_device_now(dev);
+	done[1] = launch(urgent, work, other, 1, BLOCK_NS);
+	OK(hal_wait(&done[1], 1, 0, HAL_FOREVER));
+	assert_in_range(hal_device_now(dev) - at, BLOCK_NS, 4 * BLOCK_NS);
+	OK(hal_wait(&done[0], 1, 0, HAL_FOREVER));
+	OK(hal_queue_get_stats(effort, &stats));
+	assert_int_equal(stats.suspends, 1);
+	assert_true(stats.stop_max_ns[HAL_SUSPEND_FOLD] > 0);
+	OK(hal_buffer_read(buf, 0, &count, sizeof(count)));
+	assert_int_equal(count, BLOCKS);
+	OK(hal_queue_destroy(effort));
+	OK(hal_queue_destroy(urgent));
+	OK(hal_program_unload(prog));
+	OK(hal_buffer_destroy(buf));
+	OK(hal_buffer_destroy(other));
+	OK(hal_partition_destroy(part));
+	OK(hal_close(dev));
+	free(image);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(streams)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(streams),
+		cmocka_unit_test(stops_between_blocks),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
