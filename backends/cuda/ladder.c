@@ -25,7 +25,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HELPER "hal-cuda-trial"
+#define HELPER  "hal-cuda-trial"
+#define REAP_MS 1000u /* for a helper to end after it was killed, or had its say */
+#define STUCK   16u   /* helpers of the process that can be remembered */
 
 const char *const cu_way_names[] = {"none", "green", "mask", "stream", "auto"};
 const enum cu_way cu_way_order[CU_WAYS] = {CU_WAY_MASK, CU_WAY_STREAM, CU_WAY_GREEN};
@@ -131,10 +133,92 @@ static bool listen_to(int fd, uint32_t ms, char text[CU_VERDICT_BYTES])
 	return got == 0;
 }
 
-static void ended(struct cu_tried *t, bool heard, uint32_t ms, int status)
+/* Helpers that did not end although they were killed: a process that waits in the kernel
+ * for a driver or a disk may not, for as long as that takes. */
+static struct {
+	pthread_mutex_t lock;
+	pid_t pid[STUCK]; /* 0: free */
+} stuck = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Reap those helpers that have ended since they were recorded.  Does not wait. */
+static void reap_stuck(void)
+{
+	uint32_t i;
+
+	pthread_mutex_lock(&stuck.lock);
+	for (i = 0; i < STUCK; i++)
+		if (stuck.pid[i] && waitpid(stuck.pid[i], NULL, WNOHANG))
+			stuck.pid[i] = 0;
+	pthread_mutex_unlock(&stuck.lock);
+}
+
+/* Record pid for reap_stuck.  If the list is full, it stays a zombie until this process
+ * ends. */
+static void add_stuck(pid_t pid)
+{
+	uint32_t i;
+
+	pthread_mutex_lock(&stuck.lock);
+	for (i = 0; i < STUCK && stuck.pid[i]; i++)
+		;
+	if (i < STUCK)
+		stuck.pid[i] = pid;
+	pthread_mutex_unlock(&stuck.lock);
+}
+
+/* The parent's helpers are no children of its child. */
+static void in_child(void)
+{
+	(void)pthread_mutex_init(&stuck.lock, NULL);
+	memset(stuck.pid, 0, sizeof(stuck.pid));
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, in_child);
+}
+
+/* Wait for at most REAP_MS until pid has ended; *status is how, or 0 if another thread or
+ * an ignored SIGCHLD took that.  Return false if it has not ended. */
+static bool reap(pid_t pid, int *status)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+	const int64_t end = now_ms() + REAP_MS;
+	pid_t got;
+
+	for (;;) {
+		*status = 0;
+		got = waitpid(pid, status, WNOHANG);
+		if (got == pid || (got < 0 && errno != EINTR))
+			return true;
+		if (now_ms() >= end)
+			return false;
+		(void)nanosleep(&nap, NULL);
+	}
+}
+
+/* Ensure that the helper ends, within 2 * REAP_MS.  *status is how it ended.  Return
+ * false if it has not ended: then reap_stuck reaps it later. */
+static bool finish(pid_t pid, bool heard, int *status)
+{
+	if (heard && reap(pid, status))
+		return true;
+	(void)kill(pid, SIGKILL);
+	if (reap(pid, status))
+		return true;
+	add_stuck(pid);
+	return false;
+}
+
+static void ended(struct cu_tried *t, bool heard, uint32_t ms, pid_t left, int status)
 {
 	t->err = -EIO;
-	if (!heard)
+	if (left)
+		snprintf(t->why, sizeof(t->why),
+			 "%s did not end in %u ms and cannot be killed; process %d is "
+			 "left behind",
+			 HELPER, ms, (int)left);
+	else if (!heard)
 		snprintf(t->why, sizeof(t->why), "%s did not end in %u ms", HELPER, ms);
 	else if (WIFSIGNALED(status))
 		snprintf(t->why, sizeof(t->why), "%s was killed by SIG%s", HELPER,
@@ -155,9 +239,10 @@ static void run_helper(const struct cu_device *dev, const char *path, int in, in
 	const struct cu_tried *found;
 	const char *wrong;
 	int status = 0, err;
-	bool heard;
+	bool heard, gone;
 	pid_t pid;
 
+	reap_stuck();
 	snprintf(index, sizeof(index), "%u", dev->index);
 	snprintf(name, sizeof(name), "%s", cu_way_names[t->way]);
 	snprintf(file, sizeof(file), "%s", path);
@@ -171,10 +256,7 @@ static void run_helper(const struct cu_device *dev, const char *path, int in, in
 		return;
 	}
 	heard = listen_to(in, dev->opt.trial_ms, text);
-	if (!heard)
-		(void)kill(pid, SIGKILL);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	gone = finish(pid, heard, &status);
 	wrong = heard ? cu_verdict_read(said, text) : "";
 	found = wrong ? NULL : cu_verdict_get(said, t->way);
 	if (found) {
@@ -184,7 +266,7 @@ static void run_helper(const struct cu_device *dev, const char *path, int in, in
 		snprintf(t->why, sizeof(t->why), "the result of %s %s", HELPER,
 			 wrong ? wrong : "is for another way");
 	} else {
-		ended(t, heard, dev->opt.trial_ms, status);
+		ended(t, heard, dev->opt.trial_ms, gone ? 0 : pid, status);
 	}
 }
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -27,6 +28,22 @@ static const struct hal_backend *b;
 static const struct hal_bk_config automatic = {
 	.clock = 1, .partitions = CU_WAY_AUTO, .helper = HELPER};
 static char home[PATH_MAX], folder[PATH_MAX + 16];
+
+/* Helpers that the kernel does not let go, as far as this process can see: the number of
+ * waits, from the next one on, that report no end.  Linked with --wrap=waitpid. */
+static uint32_t unkillable;
+pid_t __real_waitpid(pid_t pid, int *status, int options);
+pid_t __wrap_waitpid(pid_t pid, int *status, int options);
+
+pid_t __wrap_waitpid(pid_t pid, int *status, int options)
+{
+	if (!unkillable)
+		return __real_waitpid(pid, status, options);
+	if (!(options & WNOHANG))
+		fail_msg("a wait without limit for a helper that cannot be killed");
+	unkillable--;
+	return 0;
+}
 
 /* ---- the cache --------------------------------------------------------------------- */
 
@@ -60,6 +77,7 @@ static int begin(void **state)
 {
 	(void)state;
 	stand_in()->reset();
+	unkillable = 0;
 	unsetenv("HAL_STAND_IN_CUDA_MASK");
 	unsetenv("HAL_STAND_IN_CUDA_GREEN");
 	unsetenv("HAL_STAND_IN_CUDA_QMD");
@@ -295,6 +313,32 @@ static void not_here(void **state)
 	memcpy(&cu.cuGreenCtxCreate, &kept, sizeof(kept));
 }
 
+static bool has_children(void)
+{
+	return waitid(P_ALL, 0, NULL, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/* A helper in an uninterruptible wait (state D) does not end when it is killed: hal_open
+ * returns all the same, and the helper is reaped once it has ended. */
+static void a_hang_for_good(void **state)
+{
+	struct hal_bk_config cfg = automatic;
+
+	(void)state;
+	setenv("HAL_STAND_IN_CUDA_MASK", "hang", 1);
+	setenv("HAL_STAND_IN_CUDA_GREEN", "hang", 1);
+	cfg.trial_ms = 50;
+	unkillable = UINT32_MAX;
+	IS(&cfg, HAL_CUDA_WHOLE,
+	   "mask: hal-cuda-trial did not end in 50 ms and cannot be killed; process ",
+	   " is left behind", "green: hal-cuda-trial did not end in 50 ms and cannot");
+	assert_true(has_children());
+	unkillable = 0;
+	unsetenv("HAL_STAND_IN_CUDA_MASK");
+	IS(&automatic, HAL_CUDA_MASK, "mask: tried out at open");
+	assert_false(has_children());
+}
+
 static void helpers(void **state)
 {
 	static const struct {
@@ -512,10 +556,12 @@ int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup(f, begin)
 	const struct CMUnitTest tests[] = {
-		CASE(masks_first),  CASE(streams_second), CASE(same_table), CASE(a_lie),
-		CASE(all_lie),      CASE(a_crash),        CASE(a_hang),     CASE(helpers),
-		CASE(not_there),    CASE(not_here),       CASE(foreign),    CASE(nowhere),
-		CASE(other_driver), CASE(text),           CASE(clusters),
+		CASE(masks_first), CASE(streams_second), CASE(same_table),
+		CASE(a_lie),       CASE(all_lie),        CASE(a_crash),
+		CASE(a_hang),      CASE(helpers),        CASE(a_hang_for_good),
+		CASE(not_there),   CASE(not_here),       CASE(foreign),
+		CASE(nowhere),     CASE(other_driver),   CASE(text),
+		CASE(clusters),
 	};
 	int rc;
 
