@@ -26,6 +26,7 @@
 	X(UNSUPPORTED_PTX_VERSION, 222)                                                  \
 	X(JIT_COMPILATION_DISABLED, 223)                                                 \
 	X(CONTAINED, 226)                                                                \
+	X(INVALID_SOURCE, 300)                                                           \
 	X(OPERATING_SYSTEM, 304)                                                         \
 	X(INVALID_HANDLE, 400)                                                           \
 	X(NOT_FOUND, 500)                                                                \

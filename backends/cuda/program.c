@@ -23,6 +23,7 @@ static int load_module(struct cu_device *dev, struct cu_program *prog, const voi
 	void *values[2] = {text, NULL};
 	uint32_t r;
 	char *p;
+	int err;
 
 	memcpy(&values[1], &bytes, sizeof(bytes));
 	r = cu.cuModuleLoadDataEx(&prog->module, code, 2, options, values);
@@ -33,10 +34,11 @@ static int load_module(struct cu_device *dev, struct cu_program *prog, const voi
 	for (p = text; *p; p++)
 		if ((unsigned char)*p < ' ')
 			*p = ' ';
-	if (cu_sticky(r))
-		return cu_failed(dev, r, "cuModuleLoadDataEx");
-	return cu_host->fail(cu_errno(r), "cuda: cuModuleLoadDataEx: %s (%u)%s%s",
-			     cu_result_name(r), r, text[0] ? ": " : "", text);
+	err = cu_failed(dev, r, "cuModuleLoadDataEx");
+	if (cu_sticky(r) || !text[0])
+		return err;
+	return cu_host->fail(-err, "cuda: cuModuleLoadDataEx: %s (%u): %s",
+			     cu_result_name(r), r, text);
 }
 
 /* The driver reads as many bytes of a parameter as the kernel has: the table must say
@@ -140,16 +142,16 @@ static int find_kernel(struct cu_device *dev, const struct cu_program *prog,
 		       struct cu_kernel *k)
 {
 	uint32_t r = cu.cuModuleGetFunction(&k->function, prog->module, k->info.name), i;
-	int err;
+	int err = cu_check(dev, r, "cuModuleGetFunction");
 
 	for (i = 0; i < 3; i++)
 		k->params.groups_max[i] = (uint32_t)dev->shape.max_grid[i];
-	if (r && cu_sticky(r))
-		return cu_failed(dev, r, "cuModuleGetFunction");
 	if (r)
-		return cu_host->fail(cu_errno(r),
-				     "cuda: cuModuleGetFunction: %s (%u): kernel %s",
-				     cu_result_name(r), r, k->info.name);
+		return cu_sticky(r) ? err
+				    : cu_host->fail(-err,
+						    "cuda: cuModuleGetFunction: %s (%u): "
+						    "kernel %s",
+						    cu_result_name(r), r, k->info.name);
 	err = CU(dev, cuFuncLoad, k->function);
 	if (!err)
 		err = check_parameters(dev, k);
@@ -160,11 +162,15 @@ static int find_kernel(struct cu_device *dev, const struct cu_program *prog,
 	return err ? err : raise_shared(dev, k);
 }
 
+/* Load code as the program's module and find its kernels.  On failure cu_refused names
+ * the driver's call that failed; its result is CUR_SUCCESS if a check here failed. */
 static int load(struct cu_device *dev, struct cu_program *prog, const void *code)
 {
 	uint32_t i;
-	int err = load_module(dev, prog, code);
+	int err;
 
+	cu_refused = (struct cu_refused){NULL, CUR_SUCCESS};
+	err = load_module(dev, prog, code);
 	for (i = 0; !err && i < prog->count; i++)
 		err = find_kernel(dev, prog, &prog->kernels[i]);
 	/* Nothing of it has run: it goes without waiting for any of its own. */
@@ -173,23 +179,63 @@ static int load(struct cu_device *dev, struct cu_program *prog, const void *code
 	return err;
 }
 
-/* Where the driver does not take what was made of it, as it is; kept to its partition's
- * memory all the same, if it is to be. */
+/* Return true if a load that ended with this result of the driver failed because of what
+ * the code is.  Any other result says that memory or the driver was not available, and
+ * the same code may load at another time. */
+static bool is_about_code(uint32_t result)
+{
+	switch (result) {
+	case CUR_SUCCESS: /* a check of this file: a block of fewer threads, say */
+	case CUR_INVALID_IMAGE:
+	case CUR_NO_BINARY_FOR_GPU:
+	case CUR_INVALID_PTX:
+	case CUR_JIT_COMPILER_NOT_FOUND:
+	case CUR_UNSUPPORTED_PTX_VERSION:
+	case CUR_JIT_COMPILATION_DISABLED:
+	case CUR_INVALID_SOURCE:
+	case CUR_NOT_FOUND:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Record for each rewritten kernel that it cannot be stopped, and why. */
+static void give_up_stops(struct cu_program *prog, uint32_t result)
+{
+	uint32_t i;
+
+	for (i = 0; i < prog->count; i++) {
+		struct cu_kernel *k = &prog->kernels[i];
+
+		if (k->stops && result)
+			snprintf(k->why, PTX_WHY,
+				 "the driver rejects the rewritten kernel: %s (%u)",
+				 cu_result_name(result), result);
+		else if (k->stops)
+			snprintf(k->why, PTX_WHY,
+				 "the rewritten kernel does not fit the device or the "
+				 "image");
+		k->stops = false;
+	}
+}
+
+/* Load the rewritten text, if there is one.  If the driver rejects it, load the code as
+ * it is: kept to its partition's memory all the same, if it is to be.  If the load fails
+ * for another reason, fail: a program must not lose preemption because memory was short.
+ */
 static int load_either(struct cu_device *dev, struct cu_program *prog, const char *text,
 		       const void *as_it_is)
 {
-	uint32_t i;
-	int err = text ? load(dev, prog, text) : -ENOTSUP;
+	int err;
 
-	if (text && !err)
-		return 0;
-	for (i = 0; text && i < prog->count; i++) {
-		if (prog->kernels[i].stops)
-			snprintf(prog->kernels[i].why, PTX_WHY,
-				 "the driver rejects the rewritten kernel (%d)", -err);
-		prog->kernels[i].stops = false;
-	}
-	return atomic_load(&dev->base.lost) ? cu_gone(dev) : load(dev, prog, as_it_is);
+	if (!text)
+		return load(dev, prog, as_it_is);
+	err = load(dev, prog, text);
+	if (!err || !is_about_code(cu_refused.result))
+		return err;
+	give_up_stops(prog, cu_refused.result);
+	return load(dev, prog, as_it_is);
 }
 
 /* *fenced, *text: what is made of it, NULL: nothing. */

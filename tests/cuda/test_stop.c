@@ -90,9 +90,76 @@ static void refused(void **state)
 	rig_end(&r);
 }
 
+/* Load the two kernels while the first call of that name answers result; what came of it,
+ * and whether "work" can be stopped then (if it was loaded). */
+static int load_broken(struct rig *r, const char *call, uint32_t result, int *stops,
+		       char why[HAL_GPU_SAID])
+{
+	const struct hal_backend *b = rig_face.backend;
+	const struct hal_gpu_extension *ext = b->cold.extension(r->dev, "gpu");
+	void *prog = NULL, *image;
+	size_t size;
+	int err;
+
+	image = make_cuda_image(rig_face.kernels, 2, 1, &size);
+	assert_int_equal(stand_in()->break_call(call, 1, result), 0);
+	err = b->cold.program_load(r->dev, image, size, &prog);
+	assert_int_equal(stand_in()->armed(), 0);
+	free(image);
+	if (err)
+		return err;
+	*stops = ext->stops(r->dev, "work", why);
+	assert_int_equal(b->cold.program_unload(r->dev, prog), 0);
+	return 0;
+}
+
+/* PTX that the driver rejects once it was rewritten runs as it was.  All other failures
+ * are the load's: a program must not lose preemption because memory was short. */
+static void rejected(void **state)
+{
+	static const struct {
+		const char *call;
+		uint32_t result;
+		int err; /* 0: loaded as it was */
+	} all[] = {
+		{"cuModuleLoadDataEx", CUR_INVALID_PTX, 0},
+		{"cuModuleLoadDataEx", CUR_UNSUPPORTED_PTX_VERSION, 0},
+		{"cuModuleLoadDataEx", CUR_NO_BINARY_FOR_GPU, 0},
+		{"cuModuleLoadDataEx", CUR_INVALID_IMAGE, 0},
+		{"cuModuleLoadDataEx", CUR_JIT_COMPILER_NOT_FOUND, 0},
+		{"cuModuleLoadDataEx", CUR_OUT_OF_MEMORY, -ENOSPC},
+		{"cuModuleLoadDataEx", CUR_DEVICE_UNAVAILABLE, -EBUSY},
+		{"cuModuleLoadDataEx", CUR_OPERATING_SYSTEM, -EIO},
+		{"cuModuleLoadDataEx", CUR_NOT_PERMITTED, -EPERM},
+		{"cuModuleGetFunction", CUR_OUT_OF_MEMORY, -ENOSPC},
+		{"cuFuncLoad", CUR_OUT_OF_MEMORY, -ENOSPC},
+		{"cuFuncGetAttribute", CUR_OUT_OF_MEMORY, -ENOSPC},
+		{"cuFuncGetParamInfo", CUR_OUT_OF_MEMORY, -ENOSPC},
+	};
+	char why[HAL_GPU_SAID];
+	struct rig r;
+	size_t i;
+
+	(void)state;
+	rig_begin(&r, RIG_PLAIN);
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		int stops = -1;
+		const int err = load_broken(&r, all[i].call, all[i].result, &stops, why);
+
+		if (err != all[i].err || stops != (err ? -1 : 0))
+			fail_msg("%s with %u: %d, stops %d", all[i].call, all[i].result,
+				 err, stops);
+		if (!err &&
+		    !strstr(why, "the driver rejects the rewritten kernel: CUDA_"))
+			fail_msg("why: %s", why);
+	}
+	rig_end(&r);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {STOP_CASES, cmocka_unit_test(refused)};
+	const struct CMUnitTest tests[] = {STOP_CASES, cmocka_unit_test(refused),
+					   cmocka_unit_test(rejected)};
 
 	rig_face.backend = hal_backend_cuda(&host);
 	return cmocka_run_group_tests(tests, NULL, NULL);
