@@ -37,7 +37,12 @@
 	X(Assert, 710)                                                                   \
 	X(LaunchFailure, 719)                                                            \
 	X(NotSupported, 801)                                                             \
-	X(Unknown, 999)
+	X(StreamCaptureUnsupported, 900)                                                 \
+	X(StreamCaptureInvalidated, 901)                                                 \
+	X(StreamCaptureImplicit, 906)                                                    \
+	X(Unknown, 999)                                                                  \
+	X(RuntimeMemory, 1052)                                                           \
+	X(RuntimeOther, 1053)
 
 enum hipr_result {
 	HIPR_Success = 0,

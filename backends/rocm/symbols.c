@@ -147,12 +147,14 @@ const char *rocm_result_name(uint32_t result)
 	return result ? "unknown result" : "hipSuccess";
 }
 
-/* What a release says in which a fault does not end the process. */
+/* The device's context is gone for good.  What a release says in which a fault does not
+ * end the process. */
 bool rocm_sticky(uint32_t result)
 {
 	return result == HIPR_ECCNotCorrectable || result == HIPR_IllegalAddress ||
-	       result == HIPR_LaunchTimeOut || result == HIPR_Assert ||
-	       result == HIPR_LaunchFailure || result == HIPR_Unknown;
+	       result == HIPR_LaunchTimeOut || result == HIPR_ContextIsDestroyed ||
+	       result == HIPR_Assert || result == HIPR_LaunchFailure ||
+	       result == HIPR_Unknown;
 }
 
 int rocm_errno(uint32_t result)
@@ -164,6 +166,7 @@ int rocm_errno(uint32_t result)
 		{HIPR_NotReady, EAGAIN},
 		{HIPR_OutOfMemory, ENOSPC},
 		{HIPR_LaunchOutOfResources, ENOSPC},
+		{HIPR_RuntimeMemory, ENOSPC},
 		{HIPR_NoBinaryForGpu, ENOTSUP},
 		{HIPR_NotSupported, ENOTSUP},
 		{HIPR_NotInitialized, ENODEV},
@@ -171,6 +174,8 @@ int rocm_errno(uint32_t result)
 		{HIPR_NoDevice, ENODEV},
 		{HIPR_InsufficientDriver, ENODEV},
 		{HIPR_OperatingSystem, EIO},
+		{HIPR_InvalidContext, EIO}, /* an application passes none */
+		{HIPR_RuntimeOther, EIO},
 	};
 	size_t i;
 

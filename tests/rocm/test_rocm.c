@@ -472,6 +472,37 @@ static void callers_device(void **state)
 	close_rig(&r);
 }
 
+/* Each result of HIP has its name; which errno it is, and whether the context is gone
+ * with it. */
+static void results(void **state)
+{
+	static const struct {
+		uint32_t result;
+		const char *name;
+		int err;
+		bool sticky;
+	} all[] = {
+		{4, "hipErrorDeinitialized", ENODEV, false},
+		{201, "hipErrorInvalidContext", EIO, false},
+		{700, "hipErrorIllegalAddress", EIO, true},
+		{709, "hipErrorContextIsDestroyed", EIO, true},
+		{900, "hipErrorStreamCaptureUnsupported", EINVAL, false},
+		{1052, "hipErrorRuntimeMemory", ENOSPC, false},
+		{1053, "hipErrorRuntimeOther", EIO, false},
+		{9999, "unknown result", EINVAL, false},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		assert_string_equal(rocm_result_name(all[i].result), all[i].name);
+		if (rocm_errno(all[i].result) != all[i].err ||
+		    rocm_sticky(all[i].result) != all[i].sticky)
+			fail_msg("%s: errno %d, sticky %d", all[i].name,
+				 rocm_errno(all[i].result), rocm_sticky(all[i].result));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -486,6 +517,7 @@ int main(void)
 		cmocka_unit_test(tried_out),
 		cmocka_unit_test(whole),
 		cmocka_unit_test(says_how),
+		cmocka_unit_test(results),
 		cmocka_unit_test(callers_device),
 		QUEUE_CASES,
 	};

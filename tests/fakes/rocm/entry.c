@@ -68,8 +68,8 @@ static bool disturbs(uint32_t call)
 static bool sticky(uint32_t r)
 {
 	return r == HIPR_ECCNotCorrectable || r == HIPR_IllegalAddress ||
-	       r == HIPR_LaunchTimeOut || r == HIPR_Assert || r == HIPR_LaunchFailure ||
-	       r == HIPR_Unknown;
+	       r == HIPR_LaunchTimeOut || r == HIPR_ContextIsDestroyed ||
+	       r == HIPR_Assert || r == HIPR_LaunchFailure || r == HIPR_Unknown;
 }
 
 static uint32_t place(const struct device *dev, uint32_t unit)
