@@ -80,6 +80,9 @@ static int absent(uint32_t r, const char *call, const char *library)
 		why = " finds no GPU";
 	else if (r == CUR_SYSTEM_DRIVER_MISMATCH)
 		why = " has another version than the kernel driver";
+	else if (r >= CUR_MPS_CONNECTION_FAILED && r <= CUR_MPS_MAX_CONNECTIONS_REACHED)
+		why = " reaches no MPS server: look into its log, and check "
+		      "CUDA_MPS_PIPE_DIRECTORY";
 	return cu_host->fail(ENODEV, "cuda: %s: %s (%u): %s%s", call, cu_result_name(r),
 			     r, library, why);
 }
@@ -184,6 +187,8 @@ bool cu_sticky(uint32_t result)
 	case CUR_INVALID_PC:
 	case CUR_LAUNCH_FAILED:
 	case CUR_TENSOR_MEMORY_LEAK:
+	case CUR_MPS_CLIENT_TERMINATED:
+	case CUR_EXTERNAL_DEVICE:
 	case CUR_UNKNOWN:
 		return true;
 	default:
@@ -199,6 +204,9 @@ int cu_errno(uint32_t result)
 	case CUR_OUT_OF_MEMORY:
 		return ENOSPC;
 	case CUR_DEVICE_UNAVAILABLE:
+	case CUR_MPS_SERVER_NOT_READY:
+	case CUR_MPS_MAX_CLIENTS_REACHED:
+	case CUR_MPS_MAX_CONNECTIONS_REACHED:
 		return EBUSY;
 	case CUR_NOT_PERMITTED:
 		return EPERM;
@@ -207,6 +215,8 @@ int cu_errno(uint32_t result)
 	case CUR_JIT_COMPILER_NOT_FOUND:
 	case CUR_JIT_COMPILATION_DISABLED:
 	case CUR_NOT_SUPPORTED:
+	case CUR_UNSUPPORTED_LIMIT:
+	case CUR_CDP_NOT_SUPPORTED:
 		return ENOTSUP;
 	case CUR_NOT_INITIALIZED:
 	case CUR_DEINITIALIZED:
@@ -214,9 +224,15 @@ int cu_errno(uint32_t result)
 	case CUR_NO_DEVICE:
 	case CUR_SYSTEM_NOT_READY:
 	case CUR_SYSTEM_DRIVER_MISMATCH:
+	case CUR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
+	case CUR_MPS_CONNECTION_FAILED:
 		return ENODEV;
+	case CUR_INVALID_CONTEXT: /* no argument of the application's is a context */
+	case CUR_OPERATING_SYSTEM:
+	case CUR_MPS_RPC_FAILURE:
+		return EIO;
 	default:
-		return cu_sticky(result) || result == CUR_OPERATING_SYSTEM ? EIO : EINVAL;
+		return cu_sticky(result) ? EIO : EINVAL;
 	}
 }
 

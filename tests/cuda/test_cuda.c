@@ -18,7 +18,7 @@
 #include <hal/cuda.h>
 #include <hal/gpu.h>
 
-#include "backends/cuda/cu_abi.h"
+#include "backends/cuda/internal.h"
 
 enum { KERNELS = 5, WORK = 0, IOTA, WILD, NEVER, SPIN };
 static const char *const names[KERNELS] = {"work:m8", "iota:m4", "wild:m", "never:m",
@@ -382,6 +382,61 @@ static void says_how(void **state)
 	close_rig(&r);
 }
 
+/* Each result of the driver has its name; which errno it is, and whether the context is
+ * gone with it. */
+static void results(void **state)
+{
+	static const struct {
+		uint32_t result;
+		const char *name;
+		int err;
+		bool sticky;
+	} all[] = {
+		{CUR_DEINITIALIZED, "CUDA_ERROR_DEINITIALIZED", ENODEV, false},
+		{CUR_DEVICE_UNAVAILABLE, "CUDA_ERROR_DEVICE_UNAVAILABLE", EBUSY, false},
+		{CUR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", EIO, false},
+		{CUR_CONTEXT_IS_DESTROYED, "CUDA_ERROR_CONTEXT_IS_DESTROYED", EIO, true},
+		{804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", ENODEV, false},
+		{805, "CUDA_ERROR_MPS_CONNECTION_FAILED", ENODEV, false},
+		{806, "CUDA_ERROR_MPS_RPC_FAILURE", EIO, false},
+		{807, "CUDA_ERROR_MPS_SERVER_NOT_READY", EBUSY, false},
+		{808, "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED", EBUSY, false},
+		{809, "CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED", EBUSY, false},
+		{810, "CUDA_ERROR_MPS_CLIENT_TERMINATED", EIO, true},
+		{811, "CUDA_ERROR_CDP_NOT_SUPPORTED", ENOTSUP, false},
+		{900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", EINVAL, false},
+		{911, "CUDA_ERROR_EXTERNAL_DEVICE", EIO, true},
+		{9999, "unknown result", EINVAL, false},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		assert_string_equal(cu_result_name(all[i].result), all[i].name);
+		if (cu_errno(all[i].result) != all[i].err ||
+		    cu_sticky(all[i].result) != all[i].sticky)
+			fail_msg("%s: errno %d, sticky %d", all[i].name,
+				 cu_errno(all[i].result), cu_sticky(all[i].result));
+	}
+}
+
+/* A client that the MPS server has ended does no more: as after a fault. */
+static void client_terminated(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1};
+	struct hal_bk_event ev[4];
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	submit_on_mem(&r, 0, NEVER, 1);
+	stand_in()->lose(0, 810);
+	assert_int_equal(b->hot.poll(r.dev, 1000000000, ev, 4), 1);
+	assert_int_equal(ev[0].status, -EIO);
+	assert_non_null(strstr(ev[0].fault, "CUDA_ERROR_MPS_CLIENT_TERMINATED (810)"));
+	close_rig(&r);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -392,12 +447,20 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fault),           cmocka_unit_test(endless),
-		cmocka_unit_test(told_soon),       cmocka_unit_test(hot_calls),
-		cmocka_unit_test(bad_launches),    cmocka_unit_test(bad_programs),
-		cmocka_unit_test(foreign_thread),  cmocka_unit_test(waits_alone),
-		cmocka_unit_test(nothing_current), cmocka_unit_test(out_of_turn),
-		cmocka_unit_test(says_how),        QUEUE_CASES,
+		cmocka_unit_test(fault),
+		cmocka_unit_test(endless),
+		cmocka_unit_test(told_soon),
+		cmocka_unit_test(hot_calls),
+		cmocka_unit_test(bad_launches),
+		cmocka_unit_test(bad_programs),
+		cmocka_unit_test(foreign_thread),
+		cmocka_unit_test(waits_alone),
+		cmocka_unit_test(nothing_current),
+		cmocka_unit_test(out_of_turn),
+		cmocka_unit_test(says_how),
+		cmocka_unit_test(results),
+		cmocka_unit_test(client_terminated),
+		QUEUE_CASES,
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -39,6 +39,10 @@ static const struct loader_row rows[] = {
 	LOADER_ONCE("other_kernel_driver", &found,
 		    "another version than the kernel driver",
 		    "HAL_STAND_IN_CUDA_FAIL=cuInit:1:803"),
+	LOADER_ONCE("no_mps_server", &found,
+		    "CUDA_ERROR_MPS_CONNECTION_FAILED (805): libcuda.so.1 reaches no MPS "
+		    "server",
+		    "HAL_STAND_IN_CUDA_FAIL=cuInit:1:805"),
 	LOADER_ONCE("unknown_error", &found, "CUDA_ERROR_UNKNOWN (999)",
 		    "HAL_STAND_IN_CUDA_FAIL=cuInit:1:999"),
 	LOADER_ONCE("no_version", &found,

@@ -65,7 +65,8 @@ static bool sticky(uint32_t r)
 {
 	return (r >= CUR_ILLEGAL_ADDRESS && r != CUR_LAUNCH_OUT_OF_RESOURCES &&
 		r <= CUR_TENSOR_MEMORY_LEAK) ||
-	       r == CUR_UNKNOWN || r == CUR_ECC_UNCORRECTABLE;
+	       r == CUR_UNKNOWN || r == CUR_ECC_UNCORRECTABLE ||
+	       r == CUR_MPS_CLIENT_TERMINATED || r == CUR_EXTERNAL_DEVICE;
 }
 
 const struct face face = {
