@@ -131,9 +131,12 @@ enum cu_device_attribute {
 enum cu_function_attribute {
 	CUF_MAX_THREADS_PER_BLOCK = 0,
 	CUF_SHARED_BYTES = 1, /* static */
+	CUF_LOCAL_BYTES = 3,  /* of a thread */
 	CUF_MAX_DYNAMIC_SHARED = 8,
 	CUF_CLUSTER_X = 11, /* and y, z: blocks of a cluster, by the kernel; 0: none */
 };
+
+#define CU_STACK_BYTES     0u
 
 #define CU_STREAM_NON_BLOCKING  1u
 

@@ -25,6 +25,8 @@ X(cuCtxSetCurrent, (void *context), (context)) \
 X(cuCtxPushCurrent_v2, (void *context), (context)) \
 X(cuCtxPopCurrent_v2, (void **context), (context)) \
 X(cuCtxGetStreamPriorityRange, (int *least, int *greatest), (least, greatest)) \
+X(cuCtxGetLimit, (size_t *value, uint32_t limit), (value, limit)) \
+X(cuCtxSetLimit, (uint32_t limit, size_t value), (limit, value)) \
 X(cuThreadExchangeStreamCaptureMode, (uint32_t *mode), (mode)) \
 X(cuMemGetInfo_v2, (size_t *left, size_t *total), (left, total)) \
 X(cuMemAlloc_v2, (uint64_t *address, size_t bytes), (address, bytes)) \

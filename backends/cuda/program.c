@@ -138,6 +138,54 @@ static int raise_shared(struct cu_device *dev, const struct cu_kernel *k)
 		  (int)k->shared_bytes);
 }
 
+/* Of all contexts of the process: what two threads read and raise must not go down. */
+static pthread_mutex_t limit_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The driver is called under it, so a fork does not wait for it. */
+static void in_child(void)
+{
+	(void)pthread_mutex_init(&limit_lock, NULL);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, in_child);
+}
+
+static int raise_limit(struct cu_device *dev, const struct cu_kernel *k, size_t local)
+{
+	size_t limit = 0;
+	int err = CU(dev, cuCtxGetLimit, &limit, CU_STACK_BYTES);
+
+	if (err || local <= limit)
+		return err;
+	err = CU(dev, cuCtxSetLimit, CU_STACK_BYTES, local);
+	if (!err || atomic_load(&dev->lost))
+		return err;
+	return cu_host->fail(
+		-err,
+		"cuda: cuCtxSetLimit: %s (%u): kernel %s has %zu bytes of local memory a "
+		"thread, more than the %zu that the context has room for",
+		cu_result_name(cu_refused.result), cu_refused.result, k->info.name, local,
+		limit);
+}
+
+/* Ensure that the context has room for the kernel's local memory, of all threads that the
+ * device can run.  Its first launch would make that room otherwise: the driver then waits
+ * for all work of the device, on the engine's thread. */
+static int raise_local(struct cu_device *dev, const struct cu_kernel *k)
+{
+	int local = 0, err;
+
+	err = CU(dev, cuFuncGetAttribute, &local, CUF_LOCAL_BYTES, k->function);
+	if (err || local <= 0)
+		return err;
+	pthread_mutex_lock(&limit_lock);
+	err = raise_limit(dev, k, (size_t)local);
+	pthread_mutex_unlock(&limit_lock);
+	return err;
+}
+
 static int find_kernel(struct cu_device *dev, const struct cu_program *prog,
 		       struct cu_kernel *k)
 {
@@ -159,7 +207,9 @@ static int find_kernel(struct cu_device *dev, const struct cu_program *prog,
 		err = check_block(dev, k);
 	if (!err)
 		err = check_cluster(dev, k);
-	return err ? err : raise_shared(dev, k);
+	if (!err)
+		err = raise_shared(dev, k);
+	return err ? err : raise_local(dev, k);
 }
 
 /* Load code as the program's module and find its kernels.  On failure cu_refused names

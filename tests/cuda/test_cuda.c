@@ -250,6 +250,53 @@ static void bad_programs(void **state)
 	close_rig(&r);
 }
 
+/* A kernel with a larger stack than the context has room for: the room is made when it is
+ * loaded, on the caller's thread, and never by its launch (the fake driver counts that as
+ * misuse). */
+static void local_memory(void **state)
+{
+	static const char *const large[] = {"work:m8@4096"}, *const less[] = {
+								     "iota:m4@2000"};
+	const struct hal_bk_config cfg = {.clock = 1};
+	void *prog[2], *image[2], *none;
+	struct hal_bk_kernel_info info;
+	struct hal_bk_event ev[4];
+	struct hal_bk_arg args[2];
+	struct hal_bk_cmd cmd;
+	struct rig r;
+	size_t size[2];
+
+	(void)state;
+	image[0] = make_cuda_image(large, 1, 1, &size[0]);
+	image[1] = make_cuda_image(less, 1, 1, &size[1]);
+	open_rig(&r, &cfg);
+	assert_int_equal(stand_in()->calls("cuCtxSetLimit"), 0);
+	stand_in()->break_call("cuCtxSetLimit", 1, CUR_OUT_OF_MEMORY);
+	assert_int_equal(b->cold.program_load(r.dev, image[0], size[0], &none), -ENOSPC);
+	assert_non_null(strstr(host_text, "cuCtxSetLimit: CUDA_ERROR_OUT_OF_MEMORY (2): "
+					  "kernel work has 4096 bytes of local memory"));
+	assert_int_equal(b->cold.program_load(r.dev, image[0], size[0], &prog[0]), 0);
+	assert_int_equal(b->cold.program_load(r.dev, image[1], size[1], &prog[1]), 0);
+	assert_int_equal(stand_in()->calls("cuCtxSetLimit"), 2); /* never to less */
+	submit_work(&r, 1, 1, 1000000);
+	args[0] = (struct hal_bk_arg){r.mem, 0, 64};
+	args[1] = (struct hal_bk_arg){NULL, 1000, 0};
+	cmd = launch(&r, WORK, 2, args, 2);
+	assert_int_equal(b->cold.kernel_get(r.dev, prog[0], 0, &info, &cmd.launch.kernel),
+			 0);
+	stand_in()->hot(1);
+	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
+	stand_in()->hot(0);
+	poll_one(&r, ev);
+	assert_int_equal(ev[0].cookie, 2);
+	poll_one(&r, ev);
+	assert_int_equal(b->cold.program_unload(r.dev, prog[0]), 0);
+	assert_int_equal(b->cold.program_unload(r.dev, prog[1]), 0);
+	free(image[0]);
+	free(image[1]);
+	close_rig(&r);
+}
+
 /* ---- contexts ---------------------------------------------------------------------- */
 
 static void *copy_elsewhere(void *user)
@@ -459,6 +506,7 @@ int main(void)
 		cmocka_unit_test(out_of_turn),
 		cmocka_unit_test(says_how),
 		cmocka_unit_test(results),
+		cmocka_unit_test(local_memory),
 		cmocka_unit_test(client_terminated),
 		QUEUE_CASES,
 	};

@@ -21,7 +21,7 @@ static const char *const call_names[] = {
 
 static bool load(struct faults_world *w)
 {
-	static const char *const kernels[] = {"work:m8", "iota:m4"};
+	static const char *const kernels[] = {"work:m8@4096", "iota:m4"};
 	static const char *const absent[] = {"nobody:m"};
 	static const char *const texts[] = {"CUDA_ERROR_INVALID_PTX", NULL};
 	size_t size;

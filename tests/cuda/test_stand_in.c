@@ -497,6 +497,38 @@ static void clusters(void **state)
 	assert_int_equal(launch(&k, 16, 1), 0);
 }
 
+/* Launches take local memory for what is set; a launch that needs more waits for the
+ * device until there is more. */
+static void grown_by_launch(void **state)
+{
+	static const char *const large[] = {"iota:m4@2000"};
+	struct kit k = kit(0), long_one = kit(1);
+	size_t size, bytes = 0;
+	char *image = make_cuda_image(large, 1, 4, &size);
+
+	(void)state;
+	IS(0, cuCtxGetLimit, &bytes, CU_STACK_BYTES);
+	assert_int_equal(bytes, 1024);
+	IS(CUR_UNSUPPORTED_LIMIT, cuCtxGetLimit, &bytes, 9);
+	IS(CUR_UNSUPPORTED_LIMIT, cuCtxSetLimit, 9, 1024);
+	IS(CUR_INVALID_VALUE, cuCtxSetLimit, CU_STACK_BYTES, 512 * 1024 + 1);
+	IS(0, cuModuleLoadDataEx, &k.module,
+	   image + sizeof(struct hal_cuda_image) + sizeof(struct hal_cuda_kernel), 0,
+	   NULL, NULL);
+	free(image);
+	IS(0, cuModuleGetFunction, &k.function, k.module, "iota");
+	IS(0, cuFuncLoad, k.function);
+	assert_int_equal(launch(&long_one, 1, 1000000), 0);
+	assert_int_equal(s->misuse(NULL), 0);
+	assert_int_equal(launch(&k, 1, 1), 0);
+	rules_misused("local memory of iota is grown by its launch");
+	IS(0, cuStreamQuery, long_one.stream); /* it has been waited for */
+	IS(0, cuCtxGetLimit, &bytes, CU_STACK_BYTES);
+	assert_int_equal(bytes, 2000);
+	assert_int_equal(launch(&k, 1, 1), 0);
+	assert_int_equal(s->misuse(NULL), 1);
+}
+
 static void load_says(const char *version, uint32_t bytes, const char *want)
 {
 	uint32_t options[2] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
@@ -821,6 +853,7 @@ int main(int argc, char **argv)
 		RULE(hot_thread),
 		RULE(gone_module),
 		RULE(loaded_by_launch),
+		RULE(grown_by_launch),
 		RULE(launch_limits),
 		RULE(build_log),
 		RULE(sticky),

@@ -215,6 +215,7 @@ uint32_t do_cuDevicePrimaryCtxRelease_v2(int device)
 	if (device_works(d))
 		misuse("the context went while something ran in it");
 	device_drop(d);
+	d->stack_limit = 0;
 	return d->lost;
 }
 
@@ -265,6 +266,40 @@ uint32_t do_cuCtxPopCurrent_v2(void **context)
 		return CUR_INVALID_CONTEXT;
 	*context = stack[--depth];
 	return CUR_SUCCESS;
+}
+
+size_t stack_limit(const struct device *d)
+{
+	return d->stack_limit ? d->stack_limit : STACK_FIRST;
+}
+
+uint32_t do_cuCtxGetLimit(size_t *value, uint32_t limit)
+{
+	if (limit != CU_STACK_BYTES)
+		return CUR_UNSUPPORTED_LIMIT;
+	*value = stack_limit(current_device());
+	return CUR_SUCCESS;
+}
+
+/* It waits for the device where the limit rises; a launch does the same by itself. */
+static uint32_t raise_stack(size_t value)
+{
+	struct device *d = current_device();
+
+	if (value > stack_limit(d) && !wait_for(is_idle, d))
+		return CUR_UNKNOWN;
+	d->stack_limit = (value + 15) / 16 * 16;
+	return d->lost;
+}
+
+uint32_t do_cuCtxSetLimit(uint32_t limit, size_t value)
+{
+	if (limit != CU_STACK_BYTES)
+		return CUR_UNSUPPORTED_LIMIT;
+	if (!value || value > STACK_MOST)
+		return CUR_INVALID_VALUE;
+	blocks("cuCtxSetLimit");
+	return raise_stack(value);
 }
 
 uint32_t do_cuThreadExchangeStreamCaptureMode(uint32_t *mode)
@@ -756,6 +791,12 @@ uint32_t do_cuLaunchKernel(void *function, uint32_t grid_x, uint32_t grid_y,
 		if (!wait_for(is_idle, current_device()))
 			return CUR_UNKNOWN;
 		j.function->loaded = true;
+	}
+	if (j.function->local_bytes > stack_limit(current_device())) {
+		misuse("local memory of %s is grown by its launch", j.call.spec->name);
+		r = raise_stack(j.function->local_bytes);
+		if (r)
+			return r;
 	}
 	stream_show(s, version(), j.off);
 	qmd_show(s->object.dev, j.off);

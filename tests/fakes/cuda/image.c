@@ -19,7 +19,7 @@ static size_t say_kernel(const char *text, struct hal_cuda_kernel *k, char *ptx,
 
 	memcpy(k->name, text, n);
 	at = (size_t)snprintf(ptx, room, ".visible .entry %s(", k->name);
-	for (; *p; p++) {
+	for (; *p && *p != '@'; p++) {
 		const uint32_t bytes = *p == 'm' ? 0 : (uint32_t)(*p - '0');
 
 		at += (size_t)snprintf(ptx + at, room - at, "%s.param .u%u p%u",
@@ -27,7 +27,11 @@ static size_t say_kernel(const char *text, struct hal_cuda_kernel *k, char *ptx,
 				       k->arg_count);
 		k->scalar_bytes[k->arg_count++] = bytes;
 	}
-	return at + (size_t)snprintf(ptx + at, room - at, ")\n{\n\tret;\n}\n");
+	at += (size_t)snprintf(ptx + at, room - at, ")\n{\n");
+	if (*p == '@')
+		at += (size_t)snprintf(ptx + at, room - at,
+				       "\t.local .align 8 .b8 stack[%s];\n", p + 1);
+	return at + (size_t)snprintf(ptx + at, room - at, "\tret;\n}\n");
 }
 
 void *make_cuda_image(const char *const *kernels, uint32_t count, uint32_t group_size,

@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 /* Kernels as "name:m48": arguments are memory or scalars of so many bytes; blocks of
- * group_size threads.  To be freed. */
+ * group_size threads; "@4096" at the end: so much local memory of a thread.  To be freed.
+ */
 void *make_cuda_image(const char *const *kernels, uint32_t count, uint32_t group_size,
 		      size_t *size);
 

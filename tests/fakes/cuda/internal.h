@@ -13,6 +13,11 @@
 enum { DEVICES = 2 };
 #define SHARED_MOST (227 * 1024) /* of a block */
 #define SHARED_GATE (48 * 1024)  /* without asking */
+#define STACK_FIRST 1024         /* local memory of a thread, as a context is made */
+#define STACK_MOST  (512 * 1024)
+
+/* Local memory of a thread that launches on that device have room for. */
+size_t stack_limit(const struct device *d);
 
 /* A green context: which units its streams may use. */
 struct green {

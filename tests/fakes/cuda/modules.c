@@ -54,6 +54,19 @@ static size_t parameter_space(const char *p, const char *end)
 	return bytes;
 }
 
+/* Of the variables ".local .align 8 .b8 name[bytes];" in the body behind at. */
+static uint32_t local_space(const char *at)
+{
+	const char *end = strstr(at, ".entry ");
+	uint32_t bytes = 0;
+
+	while ((at = strstr(at, ".local .align ")) && (!end || at < end)) {
+		at += strcspn(at, "[;");
+		bytes += *at == '[' ? (uint32_t)strtoul(at + 1, NULL, 10) : 8;
+	}
+	return bytes;
+}
+
 /* "name(.param .u64 a, .param .u32 b)" */
 static const char *parse_entry(const char *at, struct module *m, size_t most, char *log,
 			       size_t bytes)
@@ -102,6 +115,7 @@ static const char *parse_entry(const char *at, struct module *m, size_t most, ch
 	p = strstr(end, ".maxnreg ");
 	if (p && p < strchr(end, '{'))
 		f->registers = (uint32_t)strtoul(p + strlen(".maxnreg "), NULL, 10);
+	f->local_bytes = local_space(end);
 	return end;
 }
 
@@ -201,6 +215,8 @@ uint32_t do_cuFuncGetAttribute(int *value, uint32_t attribute, void *function)
 		*value = 1024;
 	else if (attribute == CUF_SHARED_BYTES)
 		*value = 0;
+	else if (attribute == CUF_LOCAL_BYTES)
+		*value = (int)f->local_bytes;
 	else if (attribute >= CUF_CLUSTER_X && attribute < CUF_CLUSTER_X + 3)
 		*value = f->cluster[attribute - CUF_CLUSTER_X];
 	else

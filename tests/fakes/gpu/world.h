@@ -113,7 +113,8 @@ struct function {
 	int cluster[3];    /* .reqnctapercluster; 0: none */
 	bool loaded;
 	int dynamic_shared;
-	uint32_t registers; /* of a thread; 0: it is not said */
+	uint32_t local_bytes; /* of a thread */
+	uint32_t registers;   /* of a thread; 0: it is not said */
 	bool hidden; /* HSA: behind its arguments come what the launch is, see image.h */
 };
 
@@ -226,6 +227,7 @@ struct device {
 	uint64_t memory, used;
 	uint32_t retained;
 	uint32_t lost;
+	size_t stack_limit; /* of local memory of a thread; 0: as the context is made */
 	struct unit unit[UNITS_MAX];
 	struct saved saved[UNITS_MAX];
 	uint32_t saved_count;
