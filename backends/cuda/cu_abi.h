@@ -126,6 +126,7 @@ enum cu_device_attribute {
 	CUA_MINOR = 76,
 	CUA_MAX_SHARED_OPTIN = 97,
 	CUA_VMM = 102,
+	CUA_MPS = 133, /* contexts are shared by MPS; since CUDA 12.2 */
 };
 
 enum cu_function_attribute {

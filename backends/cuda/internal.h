@@ -105,6 +105,7 @@ struct cu_tried {
 /* What is known of a device's ways, and whose it is. */
 struct cu_verdict {
 	char device[64], build[160]; /* GPU and driver; "": they cannot be told */
+	char setup[48];              /* how the driver shows that GPU here */
 	uint32_t count;
 	struct cu_tried tried[CU_WAYS];
 };

@@ -288,6 +288,7 @@ static void try_out(const struct cu_device *dev, const struct cu_verdict *v,
 	} else {
 		memcpy(said->device, v->device, sizeof(said->device));
 		memcpy(said->build, v->build, sizeof(said->build));
+		memcpy(said->setup, v->setup, sizeof(said->setup));
 		run_helper(dev, path, fds[0], fds[1], said, t);
 		(void)close(fds[0]);
 	}

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What was found out about a device's ways to partitions, as text: a helper says it to
- * the process that started it, and a file keeps it, one a GPU and build of its driver:
+ * the process that started it, and a file keeps it, one a GPU, build of its driver, and
+ * setup:
  *
- *     accelhal-cuda 1
+ *     accelhal-cuda 2
  *     device GPU-...
  *     build libcuda.so.1 ...
+ *     setup 132 multiprocessors, MPS 0, tools 0
  *     green 16 8
  *     mask 66 2, and a line "unit FIRST BIT" for each
  *     stream 66 2 1308, the place of the mask, and a line for each
@@ -30,7 +32,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FIRST_LINE       "accelhal-cuda 1"
+#define FIRST_LINE       "accelhal-cuda 2"
 #define GREEN_UNITS_MOST 256u
 
 /* ---- whose it is ------------------------------------------------------------------- */
@@ -56,6 +58,23 @@ static void tell_build(char *text, size_t bytes)
 		text[0] = 0;
 }
 
+/* Write what else a trial's result depends on.  Under MPS a client can be shown fewer
+ * multiprocessors, and their numbers are virtual; a profiler (CUDA_INJECTION64_PATH) may
+ * already have the callback that masks need.  Return false if the driver does not answer.
+ */
+static bool tell_setup(int device, char *text, size_t bytes)
+{
+	int sms = 0, mps = 0;
+
+	if (cu.cuDeviceGetAttribute(&sms, CUA_MULTIPROCESSORS, device))
+		return false;
+	if (cu.cuDeviceGetAttribute(&mps, CUA_MPS, device))
+		mps = 0; /* an older driver does not know the attribute */
+	snprintf(text, bytes, "%d multiprocessors, MPS %d, tools %d", sms, mps != 0,
+		 secure_getenv("CUDA_INJECTION64_PATH") != NULL);
+	return true;
+}
+
 void cu_verdict_of(int device, struct cu_verdict *v)
 {
 	unsigned char id[16];
@@ -63,7 +82,8 @@ void cu_verdict_of(int device, struct cu_verdict *v)
 	uint32_t i;
 
 	memset(v, 0, sizeof(*v));
-	if (!cu.cuDeviceGetUuid_v2 || cu.cuDeviceGetUuid_v2(id, device))
+	if (!cu.cuDeviceGetUuid_v2 || cu.cuDeviceGetUuid_v2(id, device) ||
+	    !tell_setup(device, v->setup, sizeof(v->setup)))
 		return;
 	to += snprintf(to, 8, "GPU-");
 	for (i = 0; i < sizeof(id); i++)
@@ -128,7 +148,8 @@ void cu_verdict_write(const struct cu_verdict *v, char text[CU_VERDICT_BYTES])
 	uint32_t i;
 
 	text[0] = 0;
-	put(text, FIRST_LINE "\ndevice %s\nbuild %s\n", v->device, v->build);
+	put(text, FIRST_LINE "\ndevice %s\nbuild %s\nsetup %s\n", v->device, v->build,
+	    v->setup);
 	for (i = 0; i < v->count; i++)
 		put_tried(text, &v->tried[i]);
 	put(text, "end %016" PRIx64 "\n", sum(text, strlen(text)));
@@ -258,6 +279,9 @@ const char *cu_verdict_read(struct cu_verdict *v, const char *text)
 	if (!next_line(&text, line) || strncmp(line, "build ", 6) != 0 ||
 	    strcmp(line + 6, v->build) != 0)
 		return "is for another driver version";
+	if (!next_line(&text, line) || strncmp(line, "setup ", 6) != 0 ||
+	    strcmp(line + 6, v->setup) != 0)
+		return "is for another setup of the device";
 	while (next_line(&text, line) && strncmp(line, "end ", 4) != 0) {
 		if (!read_tried(line, &text, &t) || cu_verdict_get(v, t.way)) {
 			v->count = 0;
@@ -306,7 +330,8 @@ static int file_name(const struct cu_verdict *v, bool make, char path[PATH_MAX],
 
 	if (!err)
 		snprintf(path + n, PATH_MAX - n, "/cuda-%s-%08x", v->device,
-			 (unsigned int)sum(v->build, strlen(v->build)));
+			 (unsigned int)(sum(v->build, strlen(v->build)) ^
+					sum(v->setup, strlen(v->setup))));
 	return err;
 }
 

@@ -82,6 +82,9 @@ static int begin(void **state)
 	unsetenv("HAL_STAND_IN_CUDA_GREEN");
 	unsetenv("HAL_STAND_IN_CUDA_QMD");
 	unsetenv("HAL_STAND_IN_CUDA_VERSION");
+	unsetenv("HAL_STAND_IN_CUDA_MPS");
+	unsetenv("HAL_STAND_IN_CUDA_SMS");
+	unsetenv("CUDA_INJECTION64_PATH");
 	/* But for those of streams: green contexts are next. */
 	setenv("HAL_STAND_IN_CUDA_STREAM", "ignored", 1);
 	setenv("XDG_CACHE_HOME", home, 1);
@@ -431,6 +434,57 @@ static void nowhere(void **state)
 	assert_int_equal(system(host_text), 0);
 }
 
+/* Unlink all files in the folder; how many there were. */
+static uint32_t forget_all(void)
+{
+	DIR *d = opendir(folder);
+	char path[2 * PATH_MAX];
+	struct dirent *e;
+	uint32_t n = 0;
+
+	while ((e = readdir(d))) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		assert_int_equal(unlink(path), 0);
+		n++;
+	}
+	closedir(d);
+	return n;
+}
+
+/* A refusal holds for what it was found under: under MPS, with fewer multiprocessors, or
+ * under a profiler.  Without that the way is tried out anew, and both results are kept.
+ */
+static void other_setup(void **state)
+{
+	static const char *const variables[][2] = {
+		{"HAL_STAND_IN_CUDA_MPS", "1"},
+		{"HAL_STAND_IN_CUDA_SMS", "64"},
+		{"CUDA_INJECTION64_PATH", "/usr/lib/profiler.so"}};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		setenv(variables[i][0], variables[i][1], 1);
+		setenv("HAL_STAND_IN_CUDA_MASK", "ignored", 1);
+		stand_in()->reset();
+		IS(&automatic, HAL_CUDA_GREEN, "could not be masked",
+		   "green: tried out at open");
+		unsetenv("HAL_STAND_IN_CUDA_MASK");
+		IS(&automatic, HAL_CUDA_GREEN, "could not be masked",
+		   "green: tried out at an earlier open");
+		unsetenv(variables[i][0]);
+		IS(&automatic, HAL_CUDA_MASK, "mask: tried out at open");
+		IS(&automatic, HAL_CUDA_MASK, "mask: tried out at an earlier open");
+		setenv(variables[i][0], variables[i][1], 1);
+		IS(&automatic, HAL_CUDA_GREEN, "could not be masked",
+		   "green: tried out at an earlier open");
+		unsetenv(variables[i][0]);
+		assert_int_equal(forget_all(), 2);
+	}
+}
+
 /* Another build of the driver is another matter. */
 static void other_driver(void **state)
 {
@@ -497,6 +551,9 @@ static void text(void **state)
 	v.tried[0] = v.tried[1];
 	cu_verdict_write(&v, good);
 	assert_string_equal(cu_verdict_read(&w, good), "has an invalid line");
+	w.setup[0] ^= 1;
+	assert_string_equal(cu_verdict_read(&w, good),
+			    "is for another setup of the device");
 	w.build[0] ^= 1;
 	assert_string_equal(cu_verdict_read(&w, good), "is for another driver version");
 	snprintf(w.device, sizeof(w.device), "GPU-0");
@@ -561,7 +618,7 @@ int main(void)
 		CASE(a_hang),      CASE(helpers),        CASE(a_hang_for_good),
 		CASE(not_there),   CASE(not_here),       CASE(foreign),
 		CASE(nowhere),     CASE(other_driver),   CASE(text),
-		CASE(clusters),
+		CASE(clusters),    CASE(other_setup),
 	};
 	int rc;
 

@@ -157,6 +157,15 @@ uint32_t do_cuDeviceGetUuid_v2(unsigned char *uuid, int device)
 	return CUR_SUCCESS;
 }
 
+/* What MPS shows of them to a client that may use a part only. */
+static int multiprocessors(const struct device *d)
+{
+	const char *text = setting("SMS");
+	const int n = text ? atoi(text) : (int)d->units;
+
+	return n < (int)d->units ? n : (int)d->units;
+}
+
 uint32_t do_cuDeviceGetAttribute(int *value, uint32_t attribute, int device)
 {
 	static const int block[3] = {1024, 1024, 64}, grid[3] = {INT32_MAX, 65535, 65535};
@@ -171,7 +180,7 @@ uint32_t do_cuDeviceGetAttribute(int *value, uint32_t attribute, int device)
 	else if (attribute == CUA_MAX_THREADS_PER_BLOCK)
 		*value = 1024;
 	else if (attribute == CUA_MULTIPROCESSORS)
-		*value = (int)d->units;
+		*value = multiprocessors(d);
 	else if (attribute == CUA_UNIFIED_ADDRESSING)
 		*value = 1;
 	else if (attribute == CUA_MAJOR)
@@ -182,6 +191,8 @@ uint32_t do_cuDeviceGetAttribute(int *value, uint32_t attribute, int device)
 		*value = SHARED_GATE;
 	else if (attribute == CUA_MAX_SHARED_OPTIN)
 		*value = SHARED_MOST;
+	else if (attribute == CUA_MPS)
+		*value = setting("MPS") && *setting("MPS") == '1';
 	else if (attribute == CUA_VMM)
 		*value = !ignores("HAL_STAND_IN_CUDA_VMM");
 	else

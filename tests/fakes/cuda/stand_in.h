@@ -9,6 +9,7 @@
  * VERSION=12030 (that it claims); DEVICES=N; FREE=wait (frees wait for
  * the device); QMD=0x24 (version of launch descriptors, major << 4 | minor); MASK, GREEN=
  * ignored|crash|hang (what comes of the first mask, the first stream of a green context);
+ * MPS=1 (contexts are shared by MPS); SMS=64 (multiprocessors that are shown);
  * VMM=ignored (memory has no addresses of one's own); RUN=ptx (kernels do what their PTX
  * says, in an interpreter, in place of C functions of their names).
  */
