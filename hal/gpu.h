@@ -33,9 +33,10 @@ struct hal_gpu_extension {
 	/* native: hal_device_native(dev).  Any thread.  info->size is set; -EINVAL it is
 	 * no size of the struct. */
 	int (*info)(void *native, struct hal_gpu_info *info);
-	/* Of the kernel of that name in the program that was loaded last of those that
-	 * have one: 1: its launches can be stopped between blocks; 0: they cannot, and
-	 * why, of HAL_GPU_SAID bytes, says why not.  -ENOENT: there is none. */
+	/* Return 1 if the launches of each kernel of that name, in all programs that are
+	 * loaded, can be stopped between blocks; 0 if those of at least one cannot.  Then
+	 * why, of HAL_GPU_SAID bytes, says why not, for the one that was loaded last, and
+	 * how many there are if others can.  -ENOENT: there is none. */
 	int (*stops)(void *native, const char *kernel, char why[HAL_GPU_SAID]);
 
 	/*

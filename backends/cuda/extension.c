@@ -86,27 +86,37 @@ static int gpu_info(void *native, struct hal_gpu_info *info)
 	return 0;
 }
 
+/* The name is all that the caller says, and several programs may have such a kernel:
+ * answer for all of them. */
 static int gpu_stops(void *native, const char *kernel, char why[HAL_GPU_SAID])
 {
 	struct cu_device *dev = native;
 	const struct cu_program *p;
-	int found = -1;
-	uint32_t i;
+	uint32_t i, all = 0, not = 0;
+	size_t n;
 
 	why[0] = 0;
 	pthread_mutex_lock(&dev->programs_lock);
-	for (p = dev->programs; p && found < 0; p = p->older)
-		for (i = 0; i < p->count && found < 0; i++) {
+	for (p = dev->programs; p; p = p->older)
+		for (i = 0; i < p->count; i++) {
 			if (strcmp(p->kernels[i].info.name, kernel) != 0)
 				continue;
-			found = p->kernels[i].stops;
-			snprintf(why, HAL_GPU_SAID, "%s", p->kernels[i].why);
+			all++;
+			if (!p->kernels[i].stops && !not ++)
+				snprintf(why, HAL_GPU_SAID, "%s",
+					 dev->opt.block ? p->kernels[i].why
+							: "preempt=between");
 		}
 	pthread_mutex_unlock(&dev->programs_lock);
-	return found >= 0
-		       ? found
-		       : cu_host->fail(ENOENT, "cuda: no loaded program has a kernel %s",
-				       kernel);
+	if (!all)
+		return cu_host->fail(ENOENT, "cuda: no loaded program has a kernel %s",
+				     kernel);
+	n = strlen(why);
+	if (not &&not < all)
+		(void)snprintf(why + n, HAL_GPU_SAID - n,
+			       "; %u of %u loaded programs with a kernel of this name",
+			       not, all);
+	return !not ;
 }
 
 static const struct hal_gpu_extension gpu_extension = {

@@ -112,24 +112,36 @@ static const char *why_not(const struct rocm_device *dev, const struct rocm_kern
 	return dev->opt.block ? "" : "preempt=between";
 }
 
+/* Answer for all kernels of that name: the caller says no program. */
 static int ext_stops(void *native, const char *kernel, char why[HAL_GPU_SAID])
 {
 	struct rocm_device *dev = native;
-	const struct rocm_kernel *found = NULL;
 	const struct rocm_program *p;
-	uint32_t i;
+	uint32_t i, all = 0, not = 0;
+	size_t n;
 
+	why[0] = 0;
 	pthread_mutex_lock(&dev->programs_lock);
-	for (p = dev->programs; p && !found; p = p->older)
-		for (i = 0; i < p->count; i++)
-			if (strcmp(p->kernels[i].info.name, kernel) == 0)
-				found = &p->kernels[i];
-	snprintf(why, HAL_GPU_SAID, "%s", found ? why_not(dev, found) : "");
+	for (p = dev->programs; p; p = p->older)
+		for (i = 0; i < p->count; i++) {
+			const char *reason = why_not(dev, &p->kernels[i]);
+
+			if (strcmp(p->kernels[i].info.name, kernel) != 0)
+				continue;
+			all++;
+			if (reason[0] && !not ++)
+				snprintf(why, HAL_GPU_SAID, "%s", reason);
+		}
 	pthread_mutex_unlock(&dev->programs_lock);
-	if (!found)
+	if (!all)
 		return rocm_host->fail(ENOENT, "rocm: no loaded program has a kernel %s",
 				       kernel);
-	return why[0] == 0;
+	n = strlen(why);
+	if (not &&not < all)
+		(void)snprintf(why + n, HAL_GPU_SAID - n,
+			       "; %u of %u loaded programs with a kernel of this name",
+			       not, all);
+	return !not ;
 }
 
 static const struct hal_gpu_extension extension = {

@@ -414,6 +414,7 @@ static void says_how(void **state)
 	const struct hal_bk_config cfg = {.clock = 1, .hang_ms = 9};
 	const struct hal_gpu_extension *ext;
 	struct hal_gpu_info info = {.size = sizeof(info) - 1};
+	char why[HAL_GPU_SAID];
 	struct rig r;
 
 	(void)state;
@@ -425,6 +426,8 @@ static void says_how(void **state)
 	assert_string_equal(info.way, "none");
 	assert_string_equal(info.why, "partitions=none");
 	assert_non_null(strstr(info.faults, "after 9 ms the queue is given up"));
+	assert_int_equal(ext->stops(r.dev, "work", why), 0);
+	assert_string_equal(why, "preempt=between");
 	assert_null(b->cold.extension(r.dev, "gp"));
 	close_rig(&r);
 }

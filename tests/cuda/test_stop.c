@@ -50,8 +50,8 @@ static void refused(void **state)
 	struct hal_cuda_image *head;
 	struct hal_bk_cmd cmd;
 	char why[HAL_GPU_SAID];
-	void *prog, *image;
-	size_t size;
+	void *prog, *image, *later, *last;
+	size_t size, size_of_last;
 	struct rig r;
 
 	(void)state;
@@ -74,9 +74,20 @@ static void refused(void **state)
 	if (b->cold.program_load(r.dev, image, size, &prog))
 		fail_msg("%s", host_text);
 	assert_int_equal(ext->stops(r.dev, "work", why), 0);
-	if (!strstr(why, "trap"))
+	if (!strstr(why, "trap") ||
+	    !strstr(why, "; 1 of 2 loaded programs with a kernel of this name"))
 		fail_msg("why: %s", why);
 	assert_int_equal(ext->stops(r.dev, "iota", why), 1);
+	assert_string_equal(why, "");
+	/* Whichever of them was loaded last. */
+	last = make_cuda_image(rig_face.kernels, 2, 1, &size_of_last);
+	assert_int_equal(b->cold.program_load(r.dev, last, size_of_last, &later), 0);
+	free(last);
+	assert_int_equal(ext->stops(r.dev, "work", why), 0);
+	if (!strstr(why, "trap") ||
+	    !strstr(why, "; 1 of 3 loaded programs with a kernel of this name"))
+		fail_msg("why: %s", why);
+	assert_int_equal(b->cold.program_unload(r.dev, later), 0);
 	rig_zero(&r);
 	assert_int_equal(b->cold.kernel_get(r.dev, prog, 0, &r.info, &r.work), 0);
 	assert_int_equal(rig_launch(&r, r.work, RIG_BLOCK_NS, RIG_BLOCKS, &cmd), 0);

@@ -77,7 +77,7 @@ static void not_stopped(void **state)
 	char why[HAL_GPU_SAID];
 	struct hal_bk_cmd cmd;
 	struct rig r;
-	void *prog;
+	void *prog, *later;
 
 	(void)state;
 	rig_begin(&r, RIG_PLAIN);
@@ -87,7 +87,16 @@ static void not_stopped(void **state)
 	assert_int_equal(ext->stops(r.dev, "nobody", why), -ENOENT);
 	r.work = load(&r, "work:m8", &prog);
 	assert_int_equal(ext->stops(r.dev, "work", why), 0);
-	assert_string_equal(why, "it does not use hal/device/hal_preempt.h");
+	assert_string_equal(why,
+			    "it does not use hal/device/hal_preempt.h; 1 of 2 loaded "
+			    "programs with a kernel of this name");
+	/* Whichever of them was loaded last. */
+	(void)load(&r, rig_face.kernels[0], &later);
+	assert_int_equal(ext->stops(r.dev, "work", why), 0);
+	assert_string_equal(why,
+			    "it does not use hal/device/hal_preempt.h; 1 of 3 loaded "
+			    "programs with a kernel of this name");
+	assert_int_equal(b->cold.program_unload(r.dev, later), 0);
 	rig_zero(&r);
 	assert_int_equal(rig_launch(&r, r.work, RIG_BLOCK_NS, RIG_BLOCKS, &cmd), 0);
 	assert_int_equal(rig_run_for(&r, 3 * RIG_BLOCK_NS), 0);
