@@ -2,8 +2,9 @@
 /*
  * Green contexts: the multiprocessors are split once, into as many equal groups as the
  * driver can make, and these are the units.  A context is made of the groups of a
- * partition, all of that one split, as the driver demands; it is kept for the next
- * partition that lies there, as making one costs, and goes with the device.
+ * partition, all of that one split, as the driver demands.  Making one takes about a
+ * millisecond, so the one that a partition leaves is kept for the next partition that
+ * lies there; of those, the ones that were left last, so that there is a limit.
  *
  * What the driver says is not believed: at open a kernel runs in each unit and writes
  * down on which multiprocessors it was.
@@ -16,17 +17,20 @@
 #include <string.h>
 
 #define GROUPS_MOST 256u
+#define IDLE_MORE   8u /* contexts that no partition has, besides one a unit */
 
 struct cu_green_context {
 	struct cu_green_context *next;
 	uint32_t first, count;
+	uint32_t users; /* partitions, and what hangs in it */
 	void *handle;
 };
 
 struct cu_green {
-	struct cu_resource *groups;
-	uint32_t units, per; /* groups, multiprocessors of each */
-	struct cu_green_context *pool;
+	struct cu_resource *groups; /* constant once it is open, as .units and .per */
+	uint32_t units, per;        /* groups, multiprocessors of each */
+	pthread_mutex_t lock;
+	struct cu_green_context *pool; /* under .lock; the one that was left last first */
 };
 
 /* ---- the split --------------------------------------------------------------------------- */
@@ -99,19 +103,35 @@ uint32_t cu_green_per(const struct cu_device *dev)
 
 /* ---- contexts ---------------------------------------------------------------------------- */
 
-int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **green)
+/* Destroy contexts that no partition has, those that were left longest ago, until there
+ * is a free place for one more.  The driver may wait for the device. */
+static void evict(struct cu_device *dev)
 {
 	struct cu_green *g = dev->green;
-	struct cu_green_context *c;
+	struct cu_green_context **at = &g->pool, *c;
+	uint32_t idle = 0;
+
+	while ((c = *at)) {
+		if (c->users || ++idle < g->units + IDLE_MORE) {
+			at = &c->next;
+			continue;
+		}
+		if (CU(dev, cuGreenCtxDestroy, c->handle) &&
+		    CU(dev, cuGreenCtxDestroy, c->handle))
+			return; /* the next one tries again */
+		*at = c->next;
+		free(c);
+	}
+}
+
+/* Make a context of those groups, at the head of the pool. */
+static int make_context(struct cu_device *dev, uint32_t first, uint32_t count)
+{
+	struct cu_green_context *c = calloc(1, sizeof(*c));
+	struct cu_green *g = dev->green;
 	void *desc = NULL;
 	int err;
 
-	for (c = g->pool; c; c = c->next)
-		if (c->first == first && c->count == count) {
-			*green = c->handle;
-			return 0;
-		}
-	c = calloc(1, sizeof(*c));
 	if (!c)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a green context");
 	err = CU(dev, cuDevResourceGenerateDesc, &desc, &g->groups[first], count);
@@ -132,8 +152,53 @@ int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **
 	c->count = count;
 	c->next = g->pool;
 	g->pool = c;
-	*green = c->handle;
 	return 0;
+}
+
+static struct cu_green_context **find_place(struct cu_green *g, uint32_t first,
+					    uint32_t count)
+{
+	struct cu_green_context **at = &g->pool;
+
+	while (*at && ((*at)->first != first || (*at)->count != count))
+		at = &(*at)->next;
+	return at;
+}
+
+int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **green)
+{
+	struct cu_green *g = dev->green;
+	struct cu_green_context *c;
+	int err = 0;
+
+	pthread_mutex_lock(&g->lock);
+	if (!*find_place(g, first, count)) {
+		evict(dev);
+		err = make_context(dev, first, count);
+	}
+	c = *find_place(g, first, count);
+	if (!err) {
+		c->users++;
+		*green = c->handle;
+	}
+	pthread_mutex_unlock(&g->lock);
+	return err;
+}
+
+void cu_green_leave(struct cu_device *dev, void *green)
+{
+	struct cu_green *g = dev->green;
+	struct cu_green_context **at, *c;
+
+	pthread_mutex_lock(&g->lock);
+	for (at = &g->pool; (*at)->handle != green; at = &(*at)->next)
+		;
+	c = *at;
+	*at = c->next;
+	c->next = g->pool;
+	g->pool = c;
+	c->users--;
+	pthread_mutex_unlock(&g->lock);
 }
 
 /* After a loss they are the process's end's. */
@@ -150,6 +215,7 @@ void cu_green_close(struct cu_device *dev)
 			(void)cu.cuGreenCtxDestroy(c->handle);
 		free(c);
 	}
+	pthread_mutex_destroy(&g->lock);
 	free(g->groups);
 	free(g);
 	dev->green = NULL;
@@ -182,15 +248,19 @@ static int run_in(struct cu_device *dev, struct cu_trial *t, uint32_t unit, bool
 	void *green = NULL, *stream = NULL;
 	int again = 0, err = cu_green_take(dev, unit, 1, &green);
 
-	if (!err)
-		err = CU(dev, cuGreenCtxStreamCreate, &stream, green,
-			 CU_STREAM_NON_BLOCKING, dev->greatest_priority);
 	if (err)
 		return err;
+	err = CU(dev, cuGreenCtxStreamCreate, &stream, green, CU_STREAM_NON_BLOCKING,
+		 dev->greatest_priority);
+	if (err) {
+		cu_green_leave(dev, green);
+		return err;
+	}
 	err = cu_trial_run(dev, t, stream, dev->green->per, ran);
 	if (!err)
 		err = judge(dev, unit, ran, taken);
 	cu_give_back(dev, CU_KIND_STREAM, stream, &again);
+	cu_green_leave(dev, green);
 	return err ? err : again;
 }
 
@@ -225,6 +295,7 @@ int cu_green_open(struct cu_device *dev, const struct cu_tried *tried)
 	dev->green = calloc(1, sizeof(*dev->green));
 	if (!dev->green)
 		return cu_host->fail(ENOMEM, "cuda: no memory for green contexts");
+	(void)pthread_mutex_init(&dev->green->lock, NULL);
 	err = split(dev->shape.device, &dev->green->groups, &dev->green->units,
 		    &dev->green->per);
 	if (!err)

@@ -385,8 +385,12 @@ int cu_green_open(struct cu_device *dev, const struct cu_tried *tried);
 void cu_green_close(struct cu_device *dev);
 uint32_t cu_green_units(const struct cu_device *dev);
 uint32_t cu_green_per(const struct cu_device *dev);
-/* The context of those units; it stays until close. */
+/* Find or make the context of those units; it stays until cu_green_leave.  Any thread.
+ * Making one takes about a millisecond. */
 int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **green);
+/* Leave a context whose streams have all been given back.  It is kept for the next
+ * partition that lies there, within a limit.  Any thread. */
+void cu_green_leave(struct cu_device *dev, void *green);
 
 /* mask.c */
 /* Finds out which bit is what, of masks at launch or in streams; or takes what has been

@@ -48,6 +48,8 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	if (!err && dev->granule)
 		err = cu_range_make(dev, &part->range);
 	if (err) {
+		if (part->green)
+			cu_green_leave(dev, part->green);
 		free(part);
 		return err;
 	}
@@ -56,6 +58,17 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 		cu_mask_of(dev, desc->col, desc->units, part->mask);
 	*out = part;
 	return 0;
+}
+
+/* Return true if a queue of part was given up and still has work: its stream keeps the
+ * green context for good. */
+static bool hangs(const struct cu_device *dev, const struct cu_partition *part)
+{
+	const struct cu_queue *q;
+
+	for (q = dev->hanging; q && q->part != part; q = q->older)
+		;
+	return q != NULL;
 }
 
 int cu_partition_destroy(void *device, void *partition)
@@ -75,6 +88,8 @@ int cu_partition_destroy(void *device, void *partition)
 		err = cu_enter(dev);
 	if (part->range)
 		cu_give_back(dev, CU_KIND_RANGE, part->range, &err);
+	if (part->green && !hangs(dev, part))
+		cu_green_leave(dev, part->green);
 	free(part);
 	return err;
 }

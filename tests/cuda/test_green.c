@@ -148,6 +148,90 @@ static void pool(void **state)
 	assert_int_equal(stand_in()->calls("cuGreenCtxDestroy"), before + 1);
 }
 
+/* Make and destroy a partition at each place but those of [skip, skip + 2). */
+static void visit_all(void *dev, uint32_t skip)
+{
+	uint32_t first, count;
+	void *part;
+
+	for (count = 1; count <= 16; count++)
+		for (first = 0; first + count <= 16; first++) {
+			const struct hal_bk_partition_desc desc = line(first, count);
+
+			if (first < skip + 2 && first + count > skip)
+				continue;
+			assert_int_equal(b->cold.partition_create(dev, &desc, &part), 0);
+			assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+		}
+}
+
+/* There are 136 places: of contexts that no partition has, those that were used last are
+ * kept, and no more than eight besides one a unit. */
+static void bounded(void **state)
+{
+	const struct hal_bk_partition_desc two = line(3, 2), four = line(12, 4);
+	void *dev = begin(0), *part, *kept;
+	const uint32_t before = stand_in()->live();
+	uint64_t made;
+
+	(void)state;
+	assert_int_equal(b->cold.partition_create(dev, &two, &kept), 0);
+	visit_all(dev, 3);
+	assert_in_range(stand_in()->live(), before, before + 1 + 8);
+	/* One that a partition has does not go, however long ago it was made. */
+	ran_on(dev, kept, 8 * 3, 8 * 5 - 1);
+	/* What was used last is there. */
+	assert_int_equal(b->cold.partition_create(dev, &four, &part), 0);
+	assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+	made = stand_in()->calls("cuGreenCtxCreate");
+	assert_int_equal(b->cold.partition_create(dev, &four, &part), 0);
+	assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+	assert_int_equal(stand_in()->calls("cuGreenCtxCreate"), made);
+	assert_int_equal(b->cold.partition_destroy(dev, kept), 0);
+	visit_all(dev, 16);
+	assert_in_range(stand_in()->live(), before, before + 8);
+	end(dev);
+}
+
+/* A launch that was given up runs on in its partition's context, which stays. */
+static void hung(void **state)
+{
+	static const char *const names[] = {"never:m"};
+	const struct hal_bk_config hangs = {.clock = 1, .partitions = 1, .hang_ms = 3};
+	const struct hal_bk_partition_desc two = line(3, 2);
+	struct hal_bk_kernel_info info;
+	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH, .cookie = 1};
+	struct hal_bk_arg arg = {.bytes = 64};
+	struct hal_bk_event ev;
+	size_t size;
+	void *image = make_cuda_image(names, 1, 1, &size), *dev, *part, *prog, *queue;
+
+	(void)state;
+	stand_in()->reset();
+	assert_int_equal(b->cold.open(&hangs, 0, &dev), 0);
+	assert_int_equal(b->cold.partition_create(dev, &two, &part), 0);
+	assert_int_equal(b->cold.program_load(dev, image, size, &prog), 0);
+	free(image);
+	assert_int_equal(b->cold.kernel_get(dev, prog, 0, &info, &cmd.launch.kernel), 0);
+	assert_int_equal(b->cold.mem_alloc(dev, part, 64, NULL, 0, &arg.mem), 0);
+	assert_int_equal(b->cold.queue_create(dev, part, 0, &queue), 0);
+	cmd.launch.args = &arg;
+	cmd.launch.arg_count = 1;
+	cmd.launch.groups[0] = cmd.launch.groups[1] = cmd.launch.groups[2] = 1;
+	assert_int_equal(b->hot.submit(dev, queue, &cmd), 0);
+	assert_int_equal(b->hot.poll(dev, 100000000, &ev, 1), 1);
+	assert_int_equal(ev.status, -EIO);
+	assert_int_equal(b->cold.queue_destroy(dev, queue), 0);
+	assert_int_equal(b->cold.mem_free(dev, arg.mem), 0);
+	assert_int_equal(b->cold.program_unload(dev, prog), 0);
+	assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+	visit_all(dev, 16);
+	assert_int_equal(stand_in()->misuse(NULL), 0);
+	stand_in()->lose(0, CUR_LAUNCH_TIMEOUT);
+	b->cold.close(dev);
+	stand_in()->reset();
+}
+
 static void out_of_range(void **state)
 {
 	const struct hal_bk_partition_desc bad[] = {line(16, 1), line(15, 2), line(0, 17),
@@ -356,7 +440,8 @@ int main(void)
 		cmocka_unit_test(tried_out),     cmocka_unit_test(not_there),
 		cmocka_unit_test(each_fails),    cmocka_unit_test(lost),
 		cmocka_unit_test(rules),         cmocka_unit_test(streams_go_first),
-		cmocka_unit_test(primary_first),
+		cmocka_unit_test(primary_first), cmocka_unit_test(bounded),
+		cmocka_unit_test(hung),
 	};
 
 	b = hal_backend_cuda(&host);

@@ -583,6 +583,7 @@ uint32_t do_cuGreenCtxDestroy(void *green)
 
 	if (!g)
 		return CUR_INVALID_HANDLE;
+	blocks("cuGreenCtxDestroy");
 	for (o = world.objects; o; o = o->next)
 		if (o->kind == OBJECT_STREAM && !o->gone &&
 		    ((const struct stream *)o)->only == g->unit)
