@@ -57,6 +57,22 @@ static const char *memory_of(const struct cu_device *dev)
 		       : "";
 }
 
+/* Append to text how many channels the queues share, if they are few.  Work of a stream
+ * waits in its channel behind work of other streams that cannot begin yet. */
+static void say_channels(char *text, size_t bytes)
+{
+	const uint32_t n = cu_channels();
+	const size_t at = strlen(text);
+
+	if (n < CU_CHANNELS_MOST)
+		(void)snprintf(text + at, bytes - at,
+			       "; the device's queues share %u hardware channels: more "
+			       "than %u queues can wait for one another; to avoid this, "
+			       "set CUDA_DEVICE_MAX_CONNECTIONS=%u before the process "
+			       "first uses CUDA",
+			       n, n, CU_CHANNELS_MOST);
+}
+
 static int gpu_info(void *native, struct hal_gpu_info *info)
 {
 	const struct cu_device *dev = native;
@@ -69,7 +85,8 @@ static int gpu_info(void *native, struct hal_gpu_info *info)
 	memset(info, 0, sizeof(*info));
 	info->size = sizeof(*info);
 	snprintf(info->way, sizeof(info->way), "%s", cu_way_names[cu_way_of(dev)]);
-	snprintf(info->why, sizeof(info->why), "%.900s%s", dev->said, memory_of(dev));
+	snprintf(info->why, sizeof(info->why), "%.740s%s", dev->said, memory_of(dev));
+	say_channels(info->why, sizeof(info->why));
 	n = snprintf(info->faults, sizeof(info->faults),
 		     "a fault ends all CUDA work of the process; a launch that does not "
 		     "end blocks its queue until the process ends");

@@ -305,6 +305,10 @@ const struct hal_backend *hal_backend_cuda(const struct hal_host *host);
 
 /* symbols.c */
 int cu_load(const char *library);
+/* Hardware channels that the streams of a device share, as the driver was started with;
+ * CU_CHANNELS_MOST is the most that it takes. */
+#define CU_CHANNELS_MOST 32u
+uint32_t cu_channels(void);
 const char *cu_result_name(uint32_t result);
 bool cu_sticky(uint32_t result);
 int cu_errno(uint32_t result);

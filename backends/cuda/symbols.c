@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* From here on a kernel's parameters can be asked for and its code loaded beforehand. */
@@ -39,6 +40,27 @@ static const struct {
 	CU_CALLS(CU_ROW)
 #undef CU_ROW
 };
+
+#define CHANNELS_DEFAULT 8u
+static uint32_t channels = CHANNELS_DEFAULT; /* written before in_use */
+
+uint32_t cu_channels(void)
+{
+	return channels;
+}
+
+/* Read what the driver reads as it starts.  The library does not set the variable itself:
+ * setenv() is not safe while other threads of the application read the environment, and
+ * all processes that the application starts would have the variable, too. */
+static uint32_t read_channels(void)
+{
+	const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	const unsigned long n = text ? strtoul(text, NULL, 10) : 0;
+
+	if (!n)
+		return CHANNELS_DEFAULT;
+	return n < CU_CHANNELS_MOST ? (uint32_t)n : CU_CHANNELS_MOST;
+}
 
 static void find(void *handle, const char *name, void *to)
 {
@@ -135,6 +157,7 @@ static int load(const char *library)
 	if (!handle)
 		return cu_host->fail(ENODEV, "cuda: no driver: %s", dlerror());
 	missing = find_all(handle, &s);
+	channels = read_channels();
 	err = start(&s, library, missing);
 	if (err)
 		return err;

@@ -15,6 +15,8 @@
  * beside    a launch alone, and beside another tenant that is always busy: in its
  *           partition and in another, or where there is but one at the same priority and
  *           below; and what the other one gets done
+ * channels  a launch beside 7 and 31 other queues that are always busy, each with few
+ *           blocks: queues that share a hardware channel wait for one another
  * entry     what preempt=block costs long blocks and short ones; TARGET is without it
  * policies  a launch beside such a tenant that is less urgent, under every policy
  * graphs    with graphs=yes and inflight=16: eight recorded launches beside eight single
@@ -413,9 +415,10 @@ int main(int argc, char **argv)
 	} all[] = {{"launch", measure_launch},     {"stop", measure_stop},
 		   {"endless", measure_endless},   {"given_up", measure_given_up},
 		   {"beside", measure_beside},     {"entry", measure_entry},
-		   {"policies", measure_policies}, {"graphs", measure_graphs},
-		   {"places", measure_places},     {"vmm", measure_vmm},
-		   {"bounds", measure_bounds},     {"stray", measure_stray}};
+		   {"channels", measure_channels}, {"policies", measure_policies},
+		   {"graphs", measure_graphs},     {"places", measure_places},
+		   {"vmm", measure_vmm},           {"bounds", measure_bounds},
+		   {"stray", measure_stray}};
 	const char *fewer = getenv("HAL_GPU_TIMES");
 	size_t i, count = sizeof(all) / sizeof(all[0]);
 
@@ -424,12 +427,15 @@ int main(int argc, char **argv)
 			break;
 	if (argc != 4 || i == count) {
 		(void)fprintf(stderr, "usage: hal-gpu-measure TARGET KERNELS "
-				      "launch|stop|endless|given_up|beside|entry|"
+				      "launch|stop|endless|given_up|beside|channels|"
+				      "entry|"
 				      "policies|graphs|places|vmm|bounds|stray\n");
 		return 2;
 	}
 	if (fewer && strtoul(fewer, NULL, 10) - 1 < TIMES_MOST)
 		times = (uint32_t)strtoul(fewer, NULL, 10);
+	/* As docs/cuda.md says; before the driver is started, and any thread. */
+	(void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 	target = argv[1];
 	kernels = argv[2];
 	gpu = gpu_open(target);

@@ -64,6 +64,7 @@ void measure_launch(void);
 void measure_entry(void);
 void measure_graphs(void);
 void measure_beside(void);
+void measure_channels(void);
 void measure_policies(void);
 void measure_vmm(void);
 void measure_bounds(void);

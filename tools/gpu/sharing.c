@@ -248,6 +248,50 @@ void measure_beside(void)
 		beside_in_one();
 }
 
+/* Other queues of one block each: the device has multiprocessors for all of them. */
+void measure_channels(void)
+{
+	enum { OTHERS = 31, STEPS = 3 };
+	static const uint32_t counts[STEPS] = {0, 7, OTHERS};
+	static uint64_t took[TIMES_MOST];
+	const struct hal_queue_desc plain = {.size = sizeof(plain)};
+	const char *const channels = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	struct gpu all_in = gpu_open_with(target, "hal.partition_inflight=64");
+	struct tenant t = tenant_on(&all_in, 0), others[OTHERS];
+	const uint64_t rounds = rounds_of(&t, 1000000);
+	struct busy busy[OTHERS];
+	uint32_t i, k, n;
+
+	for (i = 0; i < OTHERS; i++) {
+		others[i] = second(&t, &plain);
+		busy[i] = (struct busy){.t = &others[i], .rounds = rounds, .blocks = 1};
+	}
+	for (k = 0; k < STEPS; k++) {
+		const uint64_t until = now_ns() + BUDGET_NS / STEPS;
+		char text[96], name[48];
+
+		for (n = 0; n < times && now_ns() < until; n++) {
+			for (i = 0; i < counts[k]; i++)
+				keep_busy(&busy[i]);
+			took[n] = now_ns();
+			wait_for(add(&t));
+			took[n] = now_ns() - took[n];
+		}
+		for (i = 0; i < counts[k]; i++)
+			let_end(&busy[i]);
+		(void)snprintf(text, sizeof(text),
+			       "launch beside %u busy queues, %s hardware channels",
+			       counts[k], channels);
+		(void)snprintf(name, sizeof(name), "channels.%s.beside_%u", channels,
+			       counts[k]);
+		(void)say(text, name, took, n);
+	}
+	for (i = 0; i < OTHERS; i++)
+		end_second(&others[i]);
+	end(&t);
+	gpu_close(&all_in);
+}
+
 /* Under a policy, and what became of that. */
 static void beside_under(const char *policy, const struct tenant *high,
 			 struct busy *other)
