@@ -46,7 +46,7 @@ int cu_stream_mask_place(uint32_t *at)
 	*at = 0;
 	return cu_host->fail(ENOTSUP,
 			     "cuda: partitions=stream: it is unknown where CUDA %d.%d "
-			     "stores a stream's mask",
+			     "stores a stream's mask; use partitions=auto, mask or green",
 			     version / 1000, version % 1000 / 10);
 }
 

@@ -438,7 +438,9 @@ static void no_place(void **state)
 		if (all[i].known)
 			b->cold.close(dev);
 		else
-			assert_non_null(strstr(host_text, "it is unknown where"));
+			assert_non_null(strstr(host_text,
+					       "stores a stream's mask; use "
+					       "partitions=auto, mask or green"));
 	}
 	unsetenv("HAL_STAND_IN_CUDA_VERSION");
 	setenv("HAL_STAND_IN_CUDA_STREAM", "ignored", 1);
@@ -469,6 +471,63 @@ static void taken(void **state)
 	assert_int_equal(b->cold.partition_destroy(dev, part), 0);
 	b->cold.close(dev);
 	clean();
+}
+
+/* A new stream, which the fake driver makes of the last old one, has no mask. */
+static void no_mask_left(void)
+{
+	void *stream = NULL, *inner;
+	uint32_t on;
+
+	assert_int_equal(cu.cuStreamCreateWithPriority(&stream, 1, 0), 0);
+	memcpy(&inner, stream, sizeof(inner));
+	memcpy(&on, (char *)inner + 0x51c, sizeof(on));
+	assert_int_equal(on, 0);
+	assert_int_equal(cu.cuStreamDestroy_v2(stream), 0);
+}
+
+/* However a stream is given back, no mask is left in it: new streams are made of old ones
+ * (by the driver, as it seems). */
+static void left_clean(void **state)
+{
+	static const char *const calls[] = {"cuEventCreate", "cuMemHostAlloc",
+					    "cuMemAlloc_v2", "cuLaunchKernel"};
+	const struct hal_bk_config stop = {
+		.clock = 1, .partitions = CU_WAY_STREAM, .preempt = 1};
+	struct hal_bk_partition_desc half = line(0, 8);
+	struct cu_device *dev;
+	void *part, *queue;
+	uint32_t i, nth, failed = 0;
+	bool last;
+	int err;
+
+	(void)state;
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		for (nth = 1, last = false; !last && nth < 150; nth++) {
+			stand_in()->reset();
+			stand_in()->break_call(calls[i], nth, CUR_OUT_OF_MEMORY);
+			err = b->cold.open(&stop, 0, (void **)&dev);
+			if (!err) {
+				assert_int_equal(
+					b->cold.partition_create(dev, &half, &part), 0);
+				err = b->cold.queue_create(dev, part, 0, &queue);
+				if (!err)
+					assert_int_equal(
+						b->cold.queue_destroy(dev, queue), 0);
+				assert_int_equal(stand_in()->break_call(calls[i], 0, 0),
+						 0);
+				assert_int_equal(cu.cuCtxPushCurrent_v2(dev->context), 0);
+				no_mask_left();
+				assert_int_equal(cu.cuCtxPopCurrent_v2(&queue), 0);
+				assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+				b->cold.close(dev);
+			}
+			last = !err;
+			failed += err != 0;
+			clean();
+		}
+	stand_in()->break_call("cuEventCreate", 0, 0);
+	assert_true(failed > 100);
 }
 
 /* Green contexts before anything is masked: see not_with_green. */
@@ -502,6 +561,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(moves, in_streams, at_launch),
 		cmocka_unit_test_setup_teardown(no_place, in_streams, at_launch),
 		cmocka_unit_test_setup_teardown(taken, in_streams, at_launch),
+		cmocka_unit_test_setup_teardown(left_clean, in_streams, at_launch),
 	};
 	int rc;
 

@@ -402,6 +402,8 @@ uint32_t do_cuStreamDestroy_v2(void *stream)
 		if (j->op != OP_RECORD)
 			misuse("a stream ends with %u commands", s->jobs);
 	memcpy(left_in_stream, s->own, sizeof(s->own));
+	if (s->own[0x51c] && version() == CU_VERSION(13, 0))
+		misuse("a stream ends with a mask in it");
 	s->object.gone = true;
 	return CUR_SUCCESS;
 }
