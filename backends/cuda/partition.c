@@ -64,9 +64,9 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
  * green context for good. */
 static bool hangs(const struct cu_device *dev, const struct cu_partition *part)
 {
-	const struct cu_queue *q;
+	const struct stream_queue *q;
 
-	for (q = dev->hanging; q && q->part != part; q = q->older)
+	for (q = dev->base.hanging; q && q->part != &part->base; q = q->older)
 		;
 	return q != NULL;
 }

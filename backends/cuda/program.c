@@ -160,7 +160,7 @@ static int raise_limit(struct cu_device *dev, const struct cu_kernel *k, size_t 
 	if (err || local <= limit)
 		return err;
 	err = CU(dev, cuCtxSetLimit, CU_STACK_BYTES, local);
-	if (!err || atomic_load(&dev->lost))
+	if (!err || atomic_load(&dev->base.lost))
 		return err;
 	return cu_host->fail(
 		-err,

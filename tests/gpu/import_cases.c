@@ -157,6 +157,7 @@ void import_taken_back(void **state)
 	OWN(allocate, r.dev, BYTES, &address);
 	OWN(stream, r.dev, 1, &stream);
 	OWN(fill, r.dev, address, 1, stream);
+	assert_int_equal(rig_run_for(&r, 10000), 0); /* longer than the fill takes */
 	assert_int_equal(extension(&r)->offer_memory(r.dev, address, BYTES), 0);
 	/* Another size, and one that the host is to reach. */
 	for (i = 0; i < 2; i++)

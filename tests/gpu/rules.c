@@ -154,6 +154,86 @@ void rule_limits(void **state)
 	assert_int_equal(stand_in()->misuse(NULL), 0);
 }
 
+/* ---- channels and units ------------------------------------------------------------ */
+
+/* Fill the one channel of two streams: the next call waits until an entry is free. */
+void rule_channel(void **state)
+{
+	const struct gpu_stand_in_limits one = {.channels = 1};
+	const struct gpu_stand_in *s = stand_in();
+	void *stream[2], *p;
+	uint64_t at;
+	uint32_t i;
+
+	(void)state;
+	s->limit(&one);
+	IS(0, stream, &stream[0]);
+	IS(0, stream, &stream[1]);
+	IS(0, pin, &p, 64);
+	IS(0, pinned_at, &at, p);
+	s->hot(1);
+	for (i = 0; i < rules_face.entries; i++)
+		IS(0, write, stream[i % 2], at, i);
+	assert_int_equal(s->blocked(), 0);
+	assert_int_equal(s->misuse(NULL), 0);
+	IS(0, write, stream[0], at, i);
+	s->hot(0);
+	assert_int_equal(s->blocked(), 1);
+	rules_misused("a full channel can block");
+	IS(0, synchronize, stream[0]);
+	IS(0, synchronize, stream[1]);
+	IS(0, write, stream[1], at, i);
+	assert_int_equal(s->blocked(), 1);
+}
+
+/* A fill, and a copy within device memory, need a free unit; a write needs none, nor does
+ * a copy from pinned memory, nor anything where engines do it. */
+void rule_moves_run(void **state)
+{
+	const struct gpu_stand_in *s = stand_in();
+	struct gpu_stand_in_job jobs[8];
+	void *full, *stream[4], *p;
+	uint64_t mem, at;
+	uint32_t i, n;
+
+	(void)state;
+	IS(0, allocate, &mem, 128);
+	IS(0, pin, &p, 64);
+	IS(0, pinned_at, &at, p);
+	IS(0, stream, &full);
+	for (i = 0; i < 4; i++)
+		IS(0, stream, &stream[i]);
+	IS(0, launch, full, rules_face.units, 1000000);
+	rules_run_for(100000);
+	IS(0, fill, mem, 7, 16, stream[0]);
+	IS(0, copy, mem + 64, mem, 64, stream[1]);
+	IS(0, write, stream[2], at, 7);
+	IS(0, copy, mem, at, 64, stream[3]);
+	rules_run_for(100000);
+	IS(NOT_READY, query, stream[0]);
+	IS(NOT_READY, query, stream[1]);
+	IS(0, query, stream[2]);
+	IS(0, query, stream[3]);
+	rules_run_for(1000000);
+	IS(0, query, stream[0]);
+	IS(0, query, stream[1]);
+	n = s->jobs(jobs, 8);
+	assert_int_equal(n, 4);
+	for (i = 0; i < n; i++)
+		if (strcmp(jobs[i].what, "fill") == 0)
+			assert_int_equal(__builtin_popcountll(jobs[i].units[0] |
+							      jobs[i].units[1] |
+							      jobs[i].units[2]),
+					 1);
+	s->moves_run(0);
+	IS(0, launch, full, rules_face.units, 1000000);
+	rules_run_for(100000);
+	IS(0, fill, mem, 7, 16, stream[0]);
+	rules_run_for(100000);
+	IS(0, query, stream[0]);
+	s->moves_run(1);
+}
+
 /* ---- calls ------------------------------------------------------------------------- */
 
 /* It says that it failed, and what it gave the device runs: who believes it frees what is

@@ -35,6 +35,10 @@ struct rules_face {
 	uint32_t (*write)(void *stream, uint64_t address, uint32_t value);
 	void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 	const char *fill_call, *apart; /* the call's name; the variable of HOST */
+	/* Give the stream a launch of that many blocks of ns each, of a kernel that is
+	 * loaded for it. */
+	uint32_t (*launch)(void *stream, uint32_t blocks, uint64_t ns);
+	uint32_t units, entries; /* of device 0; of a channel */
 };
 extern struct rules_face rules_face;
 
@@ -56,6 +60,8 @@ void rule_host_function(void **state);
 void rule_host_functions_apart(void **state);
 void rule_limits(void **state);
 void rule_half_done(void **state);
+void rule_channel(void **state);
+void rule_moves_run(void **state);
 /* setup, teardown: of each case */
 #define RULE_CASES(setup, teardown)                                                      \
 	cmocka_unit_test_setup_teardown(rule_double_free, setup, teardown),              \
@@ -69,6 +75,8 @@ void rule_half_done(void **state);
 		cmocka_unit_test_setup_teardown(rule_host_functions_apart, setup,        \
 						teardown),                               \
 		cmocka_unit_test_setup_teardown(rule_limits, setup, teardown),           \
-		cmocka_unit_test_setup_teardown(rule_half_done, setup, teardown)
+		cmocka_unit_test_setup_teardown(rule_half_done, setup, teardown),        \
+		cmocka_unit_test_setup_teardown(rule_channel, setup, teardown),          \
+		cmocka_unit_test_setup_teardown(rule_moves_run, setup, teardown)
 
 #endif

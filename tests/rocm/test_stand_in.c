@@ -454,6 +454,14 @@ PASS(fill, hipMemsetD32Async, (uint64_t at, uint32_t value, uint64_t words, void
 PASS(write_word, hipStreamWriteValue32, (void *stream, uint64_t at, uint32_t value),
      (stream, AT(at), value, 0))
 
+static uint32_t launch_work(void *stream, uint32_t blocks, uint64_t ns)
+{
+	struct kit k = kit(WORK);
+
+	k.stream = stream;
+	return launch(&k, blocks, ns);
+}
+
 struct rules_face rules_face = {
 	.allocate = allocate,
 	.release = release,
@@ -475,6 +483,9 @@ struct rules_face rules_face = {
 	.write = write_word,
 	.fill_call = "hipMemsetD32Async",
 	.apart = "HAL_STAND_IN_HIP_HOST",
+	.launch = launch_work,
+	.units = 60,
+	.entries = 16384,
 };
 
 /* ---- faults ------------------------------------------------------------------------ */

@@ -384,6 +384,7 @@ uint32_t do_cuStreamCreateWithPriority(void **stream, uint32_t flags, int priori
 	s->flags = flags;
 	s->priority = priority < -5 ? -5 : priority > 0 ? 0 : priority;
 	s->last = &s->first;
+	s->channel = channel_of_next_stream();
 	s->object.inner = s->own;
 	memcpy(s->own, left_in_stream, sizeof(s->own));
 	*stream = s;
@@ -615,13 +616,7 @@ uint32_t do_cuGreenCtxStreamCreate(void **stream, void *green, uint32_t flags,
 
 uint32_t do_cuStreamQuery(void *stream)
 {
-	struct stream *s = get(stream, OBJECT_STREAM);
-
-	if (!s)
-		return CUR_INVALID_HANDLE;
-	if (spoil_capture(s))
-		return GPU_CAPTURE_UNSUPPORTED;
-	return s->jobs ? CUR_NOT_READY : CUR_SUCCESS;
+	return query_stream(stream);
 }
 
 /* Of a green context's stream that context. */
@@ -724,6 +719,17 @@ uint32_t do_cuEventElapsedTime(float *ms, void *begin, void *end)
 
 /* ---- copies and fills -------------------------------------------------------------- */
 
+/* A kernel of the driver's own has a descriptor as any other. */
+static uint32_t push_move(struct stream *s, struct job j)
+{
+	j.is_kernel = runs_kernel(&j);
+	if (j.is_kernel) {
+		stream_show(s, version(), j.off);
+		qmd_show(s->object.dev, j.off);
+	}
+	return push(s, j);
+}
+
 uint32_t do_cuMemcpyAsync(uint64_t dst, uint64_t src, size_t bytes, void *stream)
 {
 	struct stream *s = get(stream, OBJECT_STREAM);
@@ -736,10 +742,10 @@ uint32_t do_cuMemcpyAsync(uint64_t dst, uint64_t src, size_t bytes, void *stream
 		       (unsigned long long)src, (unsigned long long)dst);
 		return CUR_INVALID_VALUE;
 	}
-	return push(s, (struct job){.op = OP_COPY,
-				    .dst = device_side(dst, bytes),
-				    .src = device_side(src, bytes),
-				    .bytes = bytes});
+	return push_move(s, (struct job){.op = OP_COPY,
+					 .dst = device_side(dst, bytes),
+					 .src = device_side(src, bytes),
+					 .bytes = bytes});
 }
 
 uint32_t do_cuMemsetD32Async(uint64_t dst, uint32_t value, size_t count, void *stream)
@@ -750,10 +756,10 @@ uint32_t do_cuMemsetD32Async(uint64_t dst, uint32_t value, size_t count, void *s
 		return CUR_INVALID_HANDLE;
 	if (dst % 4 || !allocation_of(dst, count * 4))
 		return CUR_INVALID_VALUE;
-	return push(s, (struct job){.op = OP_FILL,
-				    .dst = dst,
-				    .bytes = count * 4,
-				    .value = value});
+	return push_move(s, (struct job){.op = OP_FILL,
+					 .dst = dst,
+					 .bytes = count * 4,
+					 .value = value});
 }
 
 /* ---- launches ---------------------------------------------------------------------- */

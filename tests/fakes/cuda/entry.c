@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "internal.h"
 
+#include <stdlib.h>
+
 #define EXPORT __attribute__((visibility("default")))
 
 static const char *const call_names[CU_STAND_IN_CALL_COUNT] = {
@@ -69,6 +71,14 @@ static bool sticky(uint32_t r)
 	       r == CUR_MPS_CLIENT_TERMINATED || r == CUR_EXTERNAL_DEVICE;
 }
 
+static uint32_t channels(void)
+{
+	const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	const int n = text ? atoi(text) : 8;
+
+	return n < 1 ? 1 : n > 32 ? 32 : (uint32_t)n;
+}
+
 const struct face face = {
 	.environment = "HAL_STAND_IN_CUDA_",
 	.calls = call_names,
@@ -77,6 +87,8 @@ const struct face face = {
 	.sticky = sticky,
 	.disturbs = disturbs,
 	.end_code = code_end,
+	.channels = channels,
+	.entries = 1021,
 };
 
 #define ENTRY(name, params, args)                                                        \

@@ -333,6 +333,12 @@ static uint32_t run(struct stream *s, const struct job *j)
 		return record_event(j->event, s);
 	if (j->op == OP_LAUNCH && !get(j->function, OBJECT_FUNCTION))
 		return CUR_INVALID_HANDLE;
+	if (j->op == OP_COPY || j->op == OP_FILL) {
+		struct job move = *j;
+
+		move.is_kernel = runs_kernel(j);
+		return push(s, move);
+	}
 	return push(s, *j);
 }
 

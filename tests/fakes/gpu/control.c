@@ -375,6 +375,56 @@ static void no_callback(int yes)
 	world.silent = yes;
 }
 
+static void moves_run(int yes)
+{
+	world.moves_run = yes;
+}
+
+static uint64_t blocked(void)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&lock);
+	n = world.blocked;
+	leave(0);
+	return n;
+}
+
+/* NULL: there are fewer. */
+static struct stream *newest_stream(uint32_t nth)
+{
+	struct object *o;
+
+	for (o = world.objects; o; o = o->next)
+		if (o->kind == OBJECT_STREAM && !o->gone && !nth--)
+			return (struct stream *)o;
+	return NULL;
+}
+
+static int answer_query(uint32_t nth, uint32_t result)
+{
+	struct stream *s;
+
+	pthread_mutex_lock(&lock);
+	s = newest_stream(nth);
+	if (s)
+		s->answer = result;
+	leave(0);
+	return s ? 0 : -1;
+}
+
+static uint64_t queries(uint32_t nth)
+{
+	const struct stream *s;
+	uint64_t n;
+
+	pthread_mutex_lock(&lock);
+	s = newest_stream(nth);
+	n = s ? s->queries : 0;
+	leave(0);
+	return n;
+}
+
 static void hot(int yes)
 {
 	is_hot = yes;
@@ -488,6 +538,9 @@ static void reset(void)
 	world.memory_left = UINT64_MAX;
 	world.limits = (struct gpu_stand_in_limits){.pinned = PINNED_MOST + 1};
 	world.hooked = world.leaky = world.mask_leaky = world.silent = false;
+	world.moves_run = true;
+	world.blocked = 0;
+	world.streams = 0;
 	world.frees_wait = face.frees_wait;
 	leave(0);
 }
@@ -514,4 +567,8 @@ const struct gpu_stand_in hal_stand_in_gpu = {
 	.reset = reset,
 	.green_leaks = green_leaks,
 	.no_callback = no_callback,
+	.moves_run = moves_run,
+	.blocked = blocked,
+	.answer_query = answer_query,
+	.queries = queries,
 };

@@ -321,6 +321,29 @@ bool room_for_stream(void)
 	return true;
 }
 
+uint32_t channel_of_next_stream(void)
+{
+	const uint32_t most = face.channels();
+	uint32_t n = world.limits.channels;
+
+	n = n && n < most ? n : most;
+	return world.streams++ % (n < CHANNELS_MAX ? n : CHANNELS_MAX);
+}
+
+uint32_t query_stream(void *stream)
+{
+	struct stream *s = get(stream, OBJECT_STREAM);
+
+	if (!s)
+		return GPU_INVALID_HANDLE;
+	s->queries++;
+	if (spoil_capture(s))
+		return GPU_CAPTURE_UNSUPPORTED;
+	if (s->answer)
+		return s->answer;
+	return s->jobs ? GPU_NOT_READY : GPU_SUCCESS;
+}
+
 uint32_t push_host(void *stream, struct job job)
 {
 	struct stream *s = get(stream, OBJECT_STREAM);
@@ -329,24 +352,45 @@ uint32_t push_host(void *stream, struct job job)
 	return s ? push(s, job) : GPU_INVALID_HANDLE;
 }
 
+/* Streams share channels, each with a fixed number of entries: one for all that a call
+ * gives the device, until that has ended.  A call that finds none free waits. */
+static void wait_for_entry(const struct stream *s)
+{
+	const uint32_t *used = &s->object.dev->entries[s->channel];
+
+	if (*used < face.entries)
+		return;
+	world.blocked++;
+	blocks("a full channel");
+	while (*used >= face.entries && !s->object.dev->lost)
+		if (!breathe())
+			break;
+}
+
+bool runs_kernel(const struct job *j)
+{
+	const struct allocation *to = allocation_of(j->dst, j->bytes), *from = to;
+
+	if (j->op == OP_COPY)
+		from = allocation_of(j->src, j->bytes);
+	return world.moves_run && to && to->dev && from && from->dev;
+}
+
 uint32_t push(struct stream *s, struct job job)
 {
 	struct job *j;
 
 	if (s->capture)
 		return s->capture == 1 ? GPU_SUCCESS : GPU_CAPTURE_INVALIDATED;
-	if (s->jobs >= PENDING_MAX) {
-		blocks("a full stream");
-		while (s->jobs >= PENDING_MAX && !s->object.dev->lost)
-			if (!breathe())
-				break;
-	}
+	wait_for_entry(s);
 	if (s->object.dev->lost)
 		return s->object.dev->lost;
 	j = malloc(sizeof(*j));
 	if (!j)
 		return GPU_OUT_OF_MEMORY;
 	*j = job;
+	j->has_entry = true;
+	s->object.dev->entries[s->channel]++;
 	j->fails = world.fail_next;
 	world.fail_next = 0;
 	stream_push(s, j);

@@ -24,6 +24,7 @@ struct gpu_stand_in_job {
 	uint32_t device;
 	int32_t priority;
 	uint64_t start_ns, end_ns;
+	uint64_t units[5]; /* a bit for each on which blocks of it began */
 };
 
 /* How much of it there is; 0: as much as one likes. */
@@ -32,6 +33,10 @@ struct gpu_stand_in_limits {
 	uint64_t granule; /* in multiples of which device memory is taken */
 	uint64_t pinned;  /* bytes of the host's that can still be had; 0: 4 GiB */
 	uint32_t streams; /* that can still be made */
+	/* Channels that new streams share; 0: as many as the environment says (CUDA:
+	 * CUDA_DEVICE_MAX_CONNECTIONS or 8, of 1,021 entries each; HIP: GPU_MAX_HW_QUEUES
+	 * or 4, of 16,384). */
+	uint32_t channels;
 };
 
 struct gpu_stand_in {
@@ -66,6 +71,18 @@ struct gpu_stand_in {
 	void (*no_callback)(int yes);
 	/* Blocks run on any unit (1), whatever green context or mask says. */
 	void (*green_leaks)(int yes);
+	/* Fills, and copies within device memory, are kernels of the driver (1, from the
+	 * start): they need free units, and run on those of their stream and of the mask
+	 * that the call was made under.  0: engines do them. */
+	void (*moves_run)(int yes);
+	/* Calls that waited for an entry of their stream's channel. */
+	uint64_t (*blocked)(void);
+	/* The nth newest stream that is not destroyed (0: the newest): queries of it
+	 * answer result from now on; 0: the truth.  The device is not lost by that.  -1:
+	 * no such stream. */
+	int (*answer_query)(uint32_t nth, uint32_t result);
+	/* How often that stream was queried. */
+	uint64_t (*queries)(uint32_t nth);
 	/* This thread may make no call that can block. */
 	void (*hot)(int yes);
 	/* The program's thread that calls this captures that stream, in a mode and 1 (1:

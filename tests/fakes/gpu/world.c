@@ -17,15 +17,18 @@
 
 #include "backends/cuda/ptx/ptx.h"
 
-#define LAUNCH_NS 2000u
-#define FRONT_NS  100u /* a record, a write */
-#define COPY_NS   1000u
+#define LAUNCH_NS  2000u
+#define FRONT_NS   100u /* a record, a write */
+#define COPY_NS    1000u
+#define MOVE_BYTES 16384u /* of a block of a copy or a fill that is a kernel */
 #define HOST_NS                                                                          \
 	10000u /* the least that a function of the program's takes; at most 10 times     \
 		  that */
 
-struct world world = {
-	.memory_left = UINT64_MAX, .limits.pinned = PINNED_MOST + 1, .seed = 1};
+struct world world = {.memory_left = UINT64_MAX,
+		      .limits.pinned = PINNED_MOST + 1,
+		      .moves_run = true,
+		      .seed = 1};
 
 void misuse(const char *fmt, ...)
 {
@@ -236,6 +239,8 @@ static void pop(struct stream *s)
 	if (!s->first)
 		s->last = &s->first;
 	s->jobs--;
+	if (j->has_entry)
+		s->object.dev->entries[s->channel]--;
 	free(j);
 }
 
@@ -320,6 +325,11 @@ static uint64_t random_number(void)
 	return world.seed >> 33;
 }
 
+static bool has_blocks(const struct job *j)
+{
+	return j->op == OP_LAUNCH || j->is_kernel;
+}
+
 static bool start_copy(struct device *dev, struct job *j)
 {
 	uint32_t i;
@@ -339,7 +349,7 @@ static void start(struct device *dev, struct job *j)
 		j->end_ns = NEVER;
 		return;
 	}
-	if (j->op == OP_COPY && !start_copy(dev, j))
+	if (j->op == OP_COPY && !j->is_kernel && !start_copy(dev, j))
 		return;
 	if (j->op == OP_WAIT && (int32_t)(j->event->ran - j->value) < 0)
 		return;
@@ -349,9 +359,9 @@ static void start(struct device *dev, struct job *j)
 		dev->hosting = j;
 	j->started = true;
 	j->start_ns = world.now_ns;
-	if (j->op == OP_COPY || j->op == OP_FILL)
+	if ((j->op == OP_COPY || j->op == OP_FILL) && !j->is_kernel)
 		j->end_ns = world.now_ns + COPY_NS + j->bytes / 16;
-	else if (j->op == OP_LAUNCH)
+	else if (has_blocks(j))
 		j->end_ns = world.now_ns + LAUNCH_NS; /* then it is ready */
 	else if (j->op == OP_HOST)
 		j->end_ns = world.now_ns + HOST_NS + random_number() % (9 * HOST_NS);
@@ -381,7 +391,7 @@ static void find_launches(const struct device *dev, struct launches *l)
 		struct job *j =
 			o->kind == OBJECT_STREAM ? ((struct stream *)o)->first : NULL;
 
-		if (!j || o->dev != dev || j->op != OP_LAUNCH || !j->order ||
+		if (!j || o->dev != dev || !has_blocks(j) || !j->order ||
 		    j->given == j->blocks)
 			continue;
 		if (l->count == LAUNCHES_MAX)
@@ -492,6 +502,8 @@ static bool act(const struct unit *u)
 	struct call whole = *c;
 	struct control k;
 
+	if (u->job->is_kernel) /* all of it is there when the last block has ended */
+		return true;
 	whole.step = steps_of(c) - 1 - u->left;
 	if (!c->stops)
 		return c->spec->block(&whole, number);
@@ -531,6 +543,13 @@ static void give_saved(struct device *dev)
 	dev->saved_count = n;
 }
 
+static uint64_t block_ns(const struct job *j, bool stopped)
+{
+	if (j->is_kernel)
+		return COPY_NS + j->bytes / j->blocks / 16;
+	return stopped ? FRONT_NS : j->call.spec->ns(&j->call);
+}
+
 static void give_blocks(struct device *dev)
 {
 	struct launches l;
@@ -544,9 +563,11 @@ static void give_blocks(struct device *dev)
 		j = dev->unit[i].job ? NULL : best_launch(&l, i);
 		if (!j)
 			continue;
-		dev->unit[i].stopped = sees_flag(&j->call);
-		ns = dev->unit[i].stopped ? FRONT_NS : j->call.spec->ns(&j->call);
-		dev->unit[i].left = dev->unit[i].stopped ? 0 : steps_of(&j->call) - 1;
+		j->on[i / 64] |= UINT64_C(1) << i % 64;
+		dev->unit[i].stopped = !j->is_kernel && sees_flag(&j->call);
+		ns = block_ns(j, dev->unit[i].stopped);
+		dev->unit[i].left =
+			dev->unit[i].stopped || j->is_kernel ? 0 : steps_of(&j->call) - 1;
 		dev->unit[i].step_ns = ns == NEVER ? NEVER : ns / (dev->unit[i].left + 1);
 		dev->unit[i].job = j;
 		dev->unit[i].block = (j->first + j->given++ * j->stride) % j->blocks;
@@ -604,7 +625,9 @@ static void make_ready(struct job *j)
 {
 	j->order = ++world.orders;
 	j->end_ns = NEVER;
-	j->blocks = (uint64_t)j->call.grid[0] * j->call.grid[1] * j->call.grid[2];
+	j->blocks = j->is_kernel ? 1 + j->bytes / MOVE_BYTES
+				 : (uint64_t)j->call.grid[0] * j->call.grid[1] *
+					   j->call.grid[2];
 	j->first = random_number() % j->blocks;
 	do
 		j->stride = random_number() % j->blocks + 1;
@@ -630,6 +653,7 @@ static void note(const struct job *j)
 	k->priority = j->stream->priority;
 	k->start_ns = j->start_ns;
 	k->end_ns = world.now_ns;
+	memcpy(k->units, j->on, sizeof(k->units));
 }
 
 enum { PAGE = 4096 };
@@ -770,7 +794,7 @@ static bool end_all(void)
 
 		if (!j || !j->started || j->end_ns > world.now_ns)
 			continue;
-		if (j->op == OP_LAUNCH && !j->order)
+		if (has_blocks(j) && !j->order)
 			make_ready(j);
 		else
 			visible |= end(j);

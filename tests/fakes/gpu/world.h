@@ -17,7 +17,8 @@ enum {
 	LAUNCHES_MAX = 4096, /* at their turn at a time, of a device */
 	COPY_ENGINES = 2,
 	PARAMS_MAX = 12,
-	PENDING_MAX = 1024, /* launches of a stream; then a launch blocks */
+	CHANNELS_MAX = 32,
+	ON_WORDS = UNITS_MAX / 64,
 	JOBS_KEPT = 1024,
 	QUARANTINE = 64, /* freed memory that a touch of is noticed */
 };
@@ -156,7 +157,10 @@ struct job {
 	struct call call;
 	uint64_t order; /* of launches, as they become ready */
 	uint64_t blocks, given, done, first, stride;
-	bool off[UNITS_MAX]; /* by the mask of its descriptor */
+	bool off[UNITS_MAX];   /* by the mask of its descriptor */
+	bool is_kernel;        /* a copy or a fill whose blocks run on units */
+	bool has_entry;        /* it occupies an entry of its stream's channel */
+	uint64_t on[ON_WORDS]; /* units that its blocks have begun on */
 	/* Of HSA's queues; NULL.  When it is its turn, false: its queue stops for good;
 	 * when it has ended, which the host can see. */
 	bool (*begins)(struct job *j);
@@ -180,6 +184,9 @@ struct stream {
 	bool apart; /* HSA's: HIP knows nothing of it, and does not wait for it */
 	struct job *first, **last;
 	uint32_t jobs;
+	uint32_t channel; /* of the device's */
+	uint64_t queries; /* calls that asked whether it is empty */
+	uint32_t answer;  /* of those, in place of what is true; 0: what is true */
 };
 
 /* Memory without an address, and where it has one. */
@@ -231,6 +238,7 @@ struct device {
 	struct unit unit[UNITS_MAX];
 	struct saved saved[UNITS_MAX];
 	uint32_t saved_count;
+	uint32_t entries[CHANNELS_MAX]; /* that are occupied, of each channel */
 	struct job *hosting; /* the program's functions come one after the other */
 	struct job *copying[COPY_ENGINES];
 };
@@ -240,7 +248,7 @@ struct world {
 	struct device devices[DEVICES_MAX];
 	struct object *objects;
 	struct object *gone; /* put away */
-	uint32_t made;
+	uint32_t made, streams;
 	struct allocation *allocations;
 	uint64_t now_ns, orders, seed;
 	uint64_t spun_ns; /* of the host's, by who waits */
@@ -256,6 +264,8 @@ struct world {
 	bool hooked;            /* somebody has subscribed: no green contexts any more */
 	bool leaky, mask_leaky; /* green contexts and streams, masks are not kept to */
 	bool silent;            /* nobody is called back */
+	bool moves_run;         /* copies in device memory and fills are kernels */
+	uint64_t blocked;       /* calls that waited for an entry of a channel */
 	uint32_t fail_next; /* what this call gives the device fails when it has run */
 	uint32_t fail_half; /* what this call answers when it has done all of it */
 	struct gpu_stand_in_job kept[JOBS_KEPT];
@@ -312,6 +322,10 @@ void *get_any(void *handle, enum object_kind kind);
 /* NULL: none of this device. */
 void *get(void *handle, enum object_kind kind);
 uint32_t push(struct stream *s, struct job job);
+/* Answers whether the stream is empty, or what a test has set in place of that. */
+uint32_t query_stream(void *stream);
+/* Return true if the driver runs a kernel for this copy or fill. */
+bool runs_kernel(const struct job *j);
 struct allocation *reserve(size_t bytes, int protection);
 /* Zeros of the host's, made as they are touched; NULL. */
 void *map_bytes(size_t bytes, int protection);
@@ -341,6 +355,8 @@ uint32_t exchange_mode(uint32_t *mode);
 uint32_t push_host(void *stream, struct job job);
 /* A stream more; false: there are too many. */
 bool room_for_stream(void);
+/* Streams take turns. */
+uint32_t channel_of_next_stream(void);
 uint32_t destroy_event(void *event);
 uint32_t record_event(void *event, void *stream);
 uint32_t wait_event(void *event, const char *call);
@@ -385,6 +401,8 @@ struct face {
 	uint32_t (*place)(const struct device *dev, uint32_t unit);
 	void (*end_code)(struct module *m); /* NULL: there is none */
 	bool frees_wait;                    /* always */
+	uint32_t (*channels)(void);         /* of a device, by the environment */
+	uint32_t entries;                   /* of a channel */
 };
 extern const struct face face;
 struct device *current_device(void);

@@ -194,15 +194,16 @@ uint32_t do_hipMemcpyAsync(void *dst, const void *src, size_t bytes, uint32_t ki
 			   void *stream)
 {
 	struct stream *s = get(stream, OBJECT_STREAM);
-	const struct job j = {.op = OP_COPY,
-			      .dst = device_side((uintptr_t)dst, bytes),
-			      .src = device_side((uintptr_t)src, bytes),
-			      .bytes = bytes};
+	struct job j = {.op = OP_COPY,
+			.dst = device_side((uintptr_t)dst, bytes),
+			.src = device_side((uintptr_t)src, bytes),
+			.bytes = bytes};
 
 	if (!s)
 		return HIPR_InvalidHandle;
 	if (kind != HIP_COPY_DEFAULT)
 		return HIPR_InvalidValue;
+	j.is_kernel = runs_kernel(&j);
 	if (j.dst && j.src)
 		return push(s, j);
 	misuse("hipMemcpyAsync of %p to %p: pageable, or not all of it there", src, dst);
@@ -212,15 +213,17 @@ uint32_t do_hipMemcpyAsync(void *dst, const void *src, size_t bytes, uint32_t ki
 uint32_t do_hipMemsetD32Async(void *dst, int value, size_t count, void *stream)
 {
 	struct stream *s = get(stream, OBJECT_STREAM);
+	struct job j = {.op = OP_FILL,
+			.dst = (uintptr_t)dst,
+			.bytes = 4 * count,
+			.value = (uint32_t)value};
 
 	if (!s)
 		return HIPR_InvalidHandle;
 	if ((uintptr_t)dst % 4 || !allocation_of((uintptr_t)dst, 4 * count))
 		return HIPR_InvalidValue;
-	return push(s, (struct job){.op = OP_FILL,
-				    .dst = (uintptr_t)dst,
-				    .bytes = 4 * count,
-				    .value = (uint32_t)value});
+	j.is_kernel = runs_kernel(&j);
+	return push(s, j);
 }
 
 /* ---- streams ----------------------------------------------------------------------- */
@@ -233,6 +236,7 @@ static void *make_stream(int priority, size_t bytes)
 	if (!s)
 		return NULL;
 	s->last = &s->first;
+	s->channel = channel_of_next_stream();
 	s->priority = priority < -1 ? -1 : priority > 1 ? 1 : priority;
 	return s;
 }
@@ -346,13 +350,7 @@ uint32_t do_hipStreamDestroy(void *stream)
 
 uint32_t do_hipStreamQuery(void *stream)
 {
-	struct stream *s = get(stream, OBJECT_STREAM);
-
-	if (!s)
-		return HIPR_InvalidHandle;
-	if (spoil_capture(s))
-		return GPU_CAPTURE_UNSUPPORTED;
-	return is_empty(s) ? HIPR_Success : HIPR_NotReady;
+	return query_stream(stream);
 }
 
 uint32_t do_hipStreamGetFlags(void *stream, uint32_t *flags)

@@ -77,6 +77,14 @@ static uint32_t place(const struct device *dev, uint32_t unit)
 	return kfd_hw_id(&kfd_gpus[dev->index], unit);
 }
 
+static uint32_t channels(void)
+{
+	const char *text = getenv("GPU_MAX_HW_QUEUES");
+	const int n = text ? atoi(text) : 4;
+
+	return n < 1 ? 1 : n > 32 ? 32 : (uint32_t)n;
+}
+
 const struct face face = {
 	.environment = "HAL_STAND_IN_HIP_",
 	.calls = call_names,
@@ -86,6 +94,8 @@ const struct face face = {
 	.disturbs = disturbs,
 	.place = place,
 	.frees_wait = true,
+	.channels = channels,
+	.entries = 16384,
 };
 
 #define ENTRY(name, params, args)                                                        \
