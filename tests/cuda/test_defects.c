@@ -168,6 +168,7 @@ int main(void)
 		DEFECT(no_call_waits_for_a_channel),
 		DEFECT(first_fault_is_kept),
 		DEFECT(hang_keeps_first_fault),
+		DEFECT(loss_is_no_hang),
 		DEFECT(elapsed_calls_are_linear),
 		DEFECT(each_queue_is_asked),
 		DEFECT(asked_though_others_complete),

@@ -69,6 +69,7 @@ void one_query_error_is_forgiven(void **state);
 void no_call_waits_for_a_channel(void **state);
 void first_fault_is_kept(void **state);
 void hang_keeps_first_fault(void **state);
+void loss_is_no_hang(void **state);
 void elapsed_calls_are_linear(void **state);
 void each_queue_is_asked(void **state);
 void asked_though_others_complete(void **state);

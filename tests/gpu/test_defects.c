@@ -565,6 +565,26 @@ void hang_keeps_first_fault(void **state)
 	defect_end_lost(&r, NULL, 0);
 }
 
+/* The device is lost in silence while a launch runs for longer than hang_ms: the driver
+ * is asked before the launch is given up, and the fault says what the driver answers. */
+void loss_is_no_hang(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct hal_bk_event ev;
+	struct rig r;
+
+	(void)state;
+	defect_begin(&r, HOW_HANGS);
+	assert_int_equal(defect_work(&r, r.queue, NEVER, 1), 0);
+	assert_false(defect_event(&r, b->hot.now(r.dev) + 4900000, HAL_BK_DONE, &ev));
+	rig_face.stand_in()->lose(rig_face.device, UNKNOWN);
+	assert_true(defect_event(&r, b->hot.now(r.dev) + 9 * MS, HAL_BK_DONE, &ev));
+	assert_int_equal(ev.status, -EIO);
+	if (!strstr(ev.fault, "(999), device lost"))
+		fail_msg("fault is '%s', not of the loss", ev.fault);
+	defect_end_lost(&r, NULL, 0);
+}
+
 /* ---- costs ------------------------------------------------------------------------- */
 
 /* 64 commands have ended unseen: their times cost one call each, and one more. */
