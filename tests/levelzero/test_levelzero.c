@@ -1193,6 +1193,51 @@ static void stuck_holds_up_nobody(void **state)
 	done();
 }
 
+/* A launch ends after its queue was dropped: its buffer's memory is there again when it
+ * is needed. */
+static void late_memory_is_free_again(void **state)
+{
+	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+	struct hal_partition *p[2];
+	struct hal_queue *other;
+	struct hal_point at;
+	struct hal_buffer *b, *small;
+	int i;
+
+	(void)state;
+	d.bytes = 65536;
+	begin("levelzero:0?clock=virtual&timeout_ms=5");
+	p[0] = part(1);
+	p[1] = part(1);
+	other = queue(p[1], 0);
+	small = buffer(p[1], 64);
+	at = launch(queue(p[0], 0), "work", buffer(p[0], d.bytes), 9 * MS);
+	ERR(wait_for(at), -EIO, "time-out");
+	OK(hal_buffer_destroy(w.buf[--w.bufs]));
+	for (i = 0; i < 3; i++)
+		OK(wait_for(launch(other, "work", small, 4 * MS)));
+	stand_in()->memory_left(4096);
+	OK(hal_buffer_create(p[0], &d, &b));
+	OK(hal_buffer_destroy(b));
+	stand_in()->memory_left(UINT64_MAX);
+	done();
+}
+
+/* The fault names a result that Level Zero has added since. */
+static void unknown_result(void **state)
+{
+	struct hal_partition *p;
+	struct hal_point at;
+
+	(void)state;
+	begin("levelzero:0?clock=virtual");
+	p = part(1);
+	at = launch(queue(p, 0), "work", buffer(p, 64), MS);
+	stand_in()->break_call("zeEventQueryStatus", 1, 0x7ffffff0);
+	ERR(wait_for(at), -EIO, "zeEventQueryStatus: unknown result (0x7ffffff0)");
+	done();
+}
+
 /* One that the driver will not free yet is tried again, and is in nobody's way. */
 static void busy_handle_holds_up_nobody(void **state)
 {
@@ -1460,6 +1505,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(scheduler),
 		cmocka_unit_test(ipc),
 		cmocka_unit_test(cache),
+		cmocka_unit_test(late_memory_is_free_again),
+		cmocka_unit_test(unknown_result),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "--figure") == 0)

@@ -465,6 +465,8 @@ uint32_t do_zeMemFree(void *context, void *p)
 	*at = a->next;
 	if (a->dev)
 		a->dev->used -= (a->bytes + 4095) / 4096 * 4096;
+	if (a->dev && world.memory_left != UINT64_MAX)
+		world.memory_left += (a->bytes + 4095) / 4096 * 4096;
 	ctx->children--;
 	world.live--;
 	if (a->opened)
