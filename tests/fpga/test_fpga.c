@@ -306,6 +306,41 @@ static void banks_of_ones_own(void **state)
 	end(&w);
 }
 
+/* ---- calls that fail ------------------------------------------------------------------ */
+
+/* XRT refuses to start a run with EAGAIN, three times: the launch fails with that, or the
+ * engine is to look again.  It must not sleep until another command wakes it. */
+static void refused_with_eagain(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file, .clock = 1};
+	struct world w = begin(&cfg, 1);
+	struct hal_bk_arg args[2] = {{buffer(&w, 0, 4, 1), 0, 4}, {NULL, 1000, 0}};
+	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH,
+				 .launch = {.kernel = kernel_of(&w, w.prog, "work"),
+					    .args = args,
+					    .arg_count = 2,
+					    .groups = {1, 1, 1}}};
+	struct hal_bk_event e;
+	int n;
+
+	(void)state;
+	stand_in()->break_call("xrtRunStart", 1, EAGAIN);
+	sure(b->hot.submit(w.dev, w.queue[0], &cmd));
+	stand_in()->break_call("xrtRunStart", 1, EAGAIN);
+	b->hot.doorbell(w.dev);
+	stand_in()->break_call("xrtRunStart", 1, EAGAIN);
+	n = b->hot.poll(w.dev, 0, &e, 1);
+	stand_in()->break_call("xrtRunStart", 0, 0);
+	if (!n && b->hot.next(w.dev) == UINT64_MAX)
+		fail_msg("the launch is ready, and the engine sleeps without a time");
+	if (!n)
+		e = next(&w);
+	if (e.status && !strstr(e.fault, "xrtRunStart: EAGAIN"))
+		fail_msg("%d: %s", e.status, e.fault);
+	sure(b->cold.mem_free(w.dev, args[0].mem));
+	end(&w);
+}
+
 /* ---- who waits for a load -------------------------------------------------------------- */
 
 /* The other card as well, with a slot. */
@@ -1578,6 +1613,7 @@ int main(void)
 		cmocka_unit_test(lost_while_it_loads),
 		cmocka_unit_test(never_waits),
 		cmocka_unit_test(waits_are_noticed),
+		cmocka_unit_test(refused_with_eagain),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
