@@ -357,6 +357,31 @@ static void hung_behind(void **state)
 	stand_in()->lose(0, CUR_UNKNOWN); /* the end of the process */
 }
 
+/* The same without hang_ms: what went astray has ended, and is reported although the
+ * stream never becomes empty. */
+static void endless_behind(void **state)
+{
+	struct hal_bk_event ev;
+	struct pair t;
+	uint32_t i;
+	int n = 0;
+
+	(void)state;
+	open_pair(&t, &fenced);
+	assert_int_equal(submit(&t, 0, PUT, 1, to_neighbour(&t, 0)), 0);
+	assert_int_equal(submit(&t, 0, NEVER, 2, 0), 0);
+	for (i = 0; i < 8 && !n; i++)
+		n = b->hot.poll(t.dev, b->hot.now(t.dev) + 20000000, &ev, 1);
+	assert_int_equal(n, 1);
+	assert_int_equal(ev.cookie, 1);
+	assert_int_equal(ev.status, -EIO);
+	stand_in()->lose(0, CUR_UNKNOWN);
+	((struct cu_device *)t.dev)->lost = CUR_UNKNOWN;
+	while (b->hot.poll(t.dev, 0, &ev, 1) == 1)
+		;
+	leave_pair(&t);
+}
+
 /* Stopped before it began, and gone on. */
 static void stopped(void **state)
 {
@@ -594,13 +619,14 @@ static void not_interpreted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(written),      cmocka_unit_test(written_control),
-		cmocka_unit_test(read_out),     cmocka_unit_test(behind),
-		cmocka_unit_test(stopped),      cmocka_unit_test(memory_elsewhere),
-		cmocka_unit_test(programs),     cmocka_unit_test(no_ptx),
-		cmocka_unit_test(refused_once), cmocka_unit_test(options),
-		cmocka_unit_test(nowhere),      cmocka_unit_test(grows),
-		cmocka_unit_test(hung_behind),  cmocka_unit_test(not_interpreted),
+		cmocka_unit_test(written),        cmocka_unit_test(written_control),
+		cmocka_unit_test(read_out),       cmocka_unit_test(behind),
+		cmocka_unit_test(stopped),        cmocka_unit_test(memory_elsewhere),
+		cmocka_unit_test(programs),       cmocka_unit_test(no_ptx),
+		cmocka_unit_test(refused_once),   cmocka_unit_test(options),
+		cmocka_unit_test(nowhere),        cmocka_unit_test(grows),
+		cmocka_unit_test(hung_behind),    cmocka_unit_test(not_interpreted),
+		cmocka_unit_test(endless_behind),
 	};
 
 	setenv("HAL_STAND_IN_CUDA_RUN", "ptx", 1);
