@@ -1238,6 +1238,23 @@ static void unknown_result(void **state)
 	done();
 }
 
+/* The driver had no memory to say how the tile is: the command goes on. */
+static void status_unknown_once(void **state)
+{
+	struct hal_partition *p;
+	struct hal_point at;
+
+	(void)state;
+	begin("levelzero:0?clock=virtual");
+	p = part(1);
+	at = launch(queue(p, 0), "work", buffer(p, 64), 250 * MS);
+	stand_in()->break_call("zeDeviceGetStatus", 1,
+			       0x70000002); /* OUT_OF_HOST_MEMORY */
+	OK(wait_for(at));
+	assert_int_equal(stand_in()->armed(), 0);
+	done();
+}
+
 /* One that the driver will not free yet is tried again, and is in nobody's way. */
 static void busy_handle_holds_up_nobody(void **state)
 {
@@ -1507,6 +1524,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(cache),
 		cmocka_unit_test(late_memory_is_free_again),
 		cmocka_unit_test(unknown_result),
+		cmocka_unit_test(status_unknown_once),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "--figure") == 0)
