@@ -282,7 +282,74 @@ void masked_control(void **state)
 	stays_in_masks(HAL_OP_NOP);
 }
 
+/* Where engines fill, no mask is taken: that is no failure, and launches go on. */
+void masked_fill_by_engines(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct hal_bk_cmd cmd = {.op = HAL_OP_FILL, .cookie = 9};
+	struct rig r;
+
+	(void)state;
+	defect_begin(&r, HOW_MASKED);
+	rig_face.stand_in()->moves_run(0);
+	cmd.fill.dst = r.mem;
+	cmd.fill.bytes = 64;
+	assert_int_equal(b->hot.submit(r.dev, r.queue, &cmd), 0);
+	assert_int_equal(rig_finish(&r), 1);
+	assert_int_equal(defect_work(&r, r.queue, 1000, 4), 0);
+	assert_int_equal(rig_finish(&r), 1);
+	assert_int_equal(rig_word(&r, 0), 4);
+	defect_end(&r);
+}
+
+/* ---- units -------------------------------------------------------------------------- */
+
+/* A timestamp is written although a neighbour's blocks have all units. */
+void timestamp_needs_no_unit(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct hal_bk_cmd cmd = {.op = HAL_OP_TIMESTAMP, .cookie = 9};
+	struct hal_bk_event ev;
+	void *neighbour;
+	struct rig r;
+
+	(void)state;
+	defect_begin(&r, HOW_PLAIN);
+	neighbour = defect_queue(&r);
+	assert_int_equal(defect_work(&r, neighbour, 50 * MS, rig_face.units), 0);
+	assert_int_equal(rig_run_for(&r, 1 * MS), 0);
+	cmd.timestamp.dst = r.mem;
+	assert_int_equal(b->hot.submit(r.dev, r.queue, &cmd), 0);
+	assert_true(defect_event(&r, b->hot.now(r.dev) + 1 * MS, HAL_BK_DONE, &ev));
+	assert_int_equal(ev.cookie, 9);
+	assert_int_equal(ev.status, 0);
+	assert_int_equal(rig_finish(&r), 1);
+	assert_int_equal(b->cold.queue_destroy(r.dev, neighbour), 0);
+	defect_end(&r);
+}
+
 /* ---- flags ------------------------------------------------------------------------- */
+
+/* FOLD right behind the first launch of a queue stops that launch, too: what its launches
+ * need beforehand is not there yet. */
+void fold_of_first_launch(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct rig r;
+	uint64_t at;
+
+	(void)state;
+	defect_begin(&r, HOW_STOPS);
+	rig_zero(&r);
+	assert_int_equal(defect_work(&r, r.queue, 1 * MS, RIG_BLOCKS), 0);
+	at = b->hot.now(r.dev);
+	assert_int_equal(rig_stop(&r, NULL), 0);
+	assert_true(b->hot.now(r.dev) - at < 2 * MS);
+	assert_int_equal(b->hot.resume(r.dev, r.queue), 0);
+	assert_int_equal(rig_finish(&r), 1);
+	assert_int_equal(rig_word(&r, 0), RIG_BLOCKS);
+	defect_end(&r);
+}
 
 /* What a queue needs beforehand is there after its first launch. */
 static void prime(struct rig *r, void *const *queues, uint32_t count)
