@@ -137,7 +137,7 @@ enum cu_function_attribute {
 	CUF_CLUSTER_X = 11, /* and y, z: blocks of a cluster, by the kernel; 0: none */
 };
 
-#define CU_STACK_BYTES     0u
+#define CU_STACK_BYTES          0u
 
 #define CU_STREAM_NON_BLOCKING  1u
 

@@ -30,16 +30,15 @@ static const struct hal_bk_config
 
 static void lose(void *device, uint32_t result)
 {
-	((struct cu_device *)device)->lost = result;
+	((struct cu_device *)device)->base.lost = result;
 }
 
 static void age(void *queue, uint32_t by)
 {
 	struct cu_queue *q = queue;
 
-	q->counter.given += by;
-	__atomic_store_n((uint32_t *)q->counter.memory, q->counter.given,
-			 __ATOMIC_RELEASE);
+	q->base.given += by;
+	__atomic_store_n((uint32_t *)q->word.memory, q->base.given, __ATOMIC_RELEASE);
 }
 
 struct rig_face rig_face = {

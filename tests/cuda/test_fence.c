@@ -376,7 +376,7 @@ static void endless_behind(void **state)
 	assert_int_equal(ev.cookie, 1);
 	assert_int_equal(ev.status, -EIO);
 	stand_in()->lose(0, CUR_UNKNOWN);
-	((struct cu_device *)t.dev)->lost = CUR_UNKNOWN;
+	((struct cu_device *)t.dev)->base.lost = CUR_UNKNOWN;
 	while (b->hot.poll(t.dev, 0, &ev, 1) == 1)
 		;
 	leave_pair(&t);

@@ -36,7 +36,7 @@ static const struct hal_bk_config plain = {HOW, .clock = 1},
 
 static void lose(void *device, uint32_t result)
 {
-	((struct rocm_device *)device)->lost = result;
+	((struct rocm_device *)device)->base.lost = result;
 }
 
 struct rig_face rig_face = {
@@ -55,8 +55,8 @@ static void age(void *queue, uint32_t by)
 {
 	struct rocm_queue *q = queue;
 
-	q->given += by;
-	__atomic_store_n(q->word, q->given, __ATOMIC_RELEASE);
+	q->base.given += by;
+	__atomic_store_n(q->word, q->base.given, __ATOMIC_RELEASE);
 }
 #endif
 

@@ -506,20 +506,13 @@ static void results(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(abort_of_a_fault),
-		cmocka_unit_test(fault),
-		cmocka_unit_test(endless),
-		cmocka_unit_test(hot_calls),
-		cmocka_unit_test(bad_launches),
-		cmocka_unit_test(moves),
-		cmocka_unit_test(move_fails),
-		cmocka_unit_test(masks_not_taken),
-		cmocka_unit_test(tried_out),
-		cmocka_unit_test(whole),
-		cmocka_unit_test(says_how),
-		cmocka_unit_test(results),
-		cmocka_unit_test(callers_device),
-		QUEUE_CASES,
+		cmocka_unit_test(abort_of_a_fault), cmocka_unit_test(fault),
+		cmocka_unit_test(endless),          cmocka_unit_test(hot_calls),
+		cmocka_unit_test(bad_launches),     cmocka_unit_test(moves),
+		cmocka_unit_test(move_fails),       cmocka_unit_test(masks_not_taken),
+		cmocka_unit_test(tried_out),        cmocka_unit_test(whole),
+		cmocka_unit_test(says_how),         cmocka_unit_test(results),
+		cmocka_unit_test(callers_device),   QUEUE_CASES,
 	};
 
 	b = hal_backend_rocm(&host);
