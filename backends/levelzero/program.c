@@ -12,14 +12,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Copy the beginning of log, in one line.  The driver is given room for all of it: into
+ * less it copies nothing, and releases of it wrote behind the end. */
+static void copy_log(void *log, char *text, size_t bytes)
+{
+	size_t all = 0, i;
+	char *whole;
+
+	if (lz.zeModuleBuildLogGetString(log, &all, NULL) || !all)
+		return;
+	whole = calloc(1, all + 1);
+	if (!whole)
+		return;
+	if (!lz.zeModuleBuildLogGetString(log, &all, whole))
+		snprintf(text, bytes, "%s", whole);
+	free(whole);
+	for (i = 0; text[i]; i++)
+		if ((unsigned char)text[i] < ' ')
+			text[i] = ' ';
+}
+
 /* What the compiler said; not only build failures have a log.  Reading it uses it up. */
 static void read_log(struct lz_device *dev, void *log, char *text, size_t bytes)
 {
 	text[0] = 0;
 	if (!log)
 		return;
-	if (lz.zeModuleBuildLogGetString(log, &bytes, text))
-		text[0] = 0;
+	copy_log(log, text, bytes);
 	/* A log that will not go is no reason to refuse the module. */
 	lz_discard(dev, LZ_KIND_LOG, log, (struct lz_group){0});
 }
@@ -50,8 +69,7 @@ static int create_module(struct lz_device *dev, struct lz_program *prog, uint32_
 	r = lz.zeModuleCreate(dev->context, dev->shape.tiles[tile], &d,
 			      &prog->modules[tile], lz_build_logs ? &log : NULL);
 	(void)lz_made(dev, LZ_KIND_MODULE, 0);
-	read_log(dev, log, text, sizeof(text) - 1);
-	text[sizeof(text) - 1] = 0;
+	read_log(dev, log, text, sizeof(text));
 	if (!r)
 		return 0;
 	prog->modules[tile] = NULL;

@@ -1027,8 +1027,9 @@ static uint32_t refuse(uint32_t result, void **log, const char *text, const char
 	if (!log)
 		return result;
 	l = create(sizeof(*l), OBJECT_LOG);
-	if (l)
-		snprintf(l->text, sizeof(l->text), "%s%s", text, name);
+	if (l) /* long, as compilers' are */
+		snprintf(l->text, sizeof(l->text), "%s%s\n%0600u\nin kernel: '%s'\n",
+			 text, name, 0, name);
 	*log = l;
 	return result;
 }
@@ -1154,8 +1155,11 @@ uint32_t do_zeModuleBuildLogGetString(void *log, size_t *bytes, char *text)
 {
 	OBJECT(log, l, log, LOG);
 
+	/* Intel's driver copies nothing into less; older ones write behind the end. */
+	if (text && *bytes < strlen(l->text) + 1)
+		return LZ_ERROR_INVALID_SIZE;
 	if (text)
-		snprintf(text, *bytes, "%s", l->text);
+		memcpy(text, l->text, strlen(l->text) + 1);
 	*bytes = strlen(l->text) + 1;
 	return OK;
 }

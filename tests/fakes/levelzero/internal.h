@@ -207,7 +207,7 @@ struct event {
 
 struct log {
 	struct object object;
-	char text[128];
+	char text[1024];
 };
 
 struct allocation {
