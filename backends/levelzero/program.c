@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs of a Level Zero device: a module and its kernels for each tile it runs on. The
- * first tile's are made at load, so that a bad image is told of there; another tile's
- * when a partition there first needs them.
+ * Programs of a Level Zero device: a module and its kernels for each tile.  All are made
+ * at load, on the caller's thread: the driver compiles, and the engine must not wait for
+ * that.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -184,12 +184,9 @@ static void drop_tile(struct lz_device *dev, struct lz_program *prog, uint32_t t
 
 static int make_tile(struct lz_device *dev, struct lz_program *prog, uint32_t tile)
 {
+	int err = create_module(dev, prog, tile);
 	uint32_t i;
-	int err;
 
-	if (prog->modules[tile])
-		return 0;
-	err = create_module(dev, prog, tile);
 	if (!err && !prog->count)
 		err = name_kernels(prog, tile);
 	for (i = 0; !err && i < prog->count; i++)
@@ -203,15 +200,18 @@ int lz_program_load(void *device, const void *image, size_t size, void **out)
 {
 	struct lz_device *dev = device;
 	struct lz_program *prog = calloc(1, sizeof(*prog));
-	int err;
+	int err, ignored = 0;
+	uint32_t t;
 
 	if (!prog)
 		return lz_host->fail(ENOMEM, "levelzero: no memory for a program");
 	prog->group.id = lz_id(dev);
 	err = lz_image_parse(image, size, prog);
-	if (!err)
-		err = make_tile(dev, prog, 0);
+	for (t = 0; !err && t < dev->shape.tile_count; t++)
+		err = make_tile(dev, prog, t);
 	if (err) {
+		for (t = 0; t < dev->shape.tile_count; t++)
+			drop_tile(dev, prog, t, &ignored);
 		free(prog->kernels);
 		free(prog);
 		return err;
@@ -249,20 +249,17 @@ int lz_kernel_get(void *device, void *program, uint32_t index,
 	return 0;
 }
 
+/* Nothing is left to do: the program is on all tiles since it was loaded. */
 int lz_program_bind(void *device, void *program, void *partition, uint64_t *bytes)
 {
-	struct lz_device *dev = device;
-	const struct lz_partition *part = partition;
-	uint32_t i;
-	int err = 0;
-
+	(void)device;
+	(void)program;
+	(void)partition;
 	*bytes = 0; /* the driver's memory, which it does not tell of */
-	for (i = part->first; !err && i < part->first + part->count; i++)
-		err = make_tile(dev, program, dev->shape.engines[i].tile);
-	return err;
+	return 0;
 }
 
-/* Other partitions may use the tile's module; it goes with the program. */
+/* The modules go with the program. */
 int lz_program_unbind(void *device, void *program, void *partition)
 {
 	(void)device;

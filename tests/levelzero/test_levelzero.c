@@ -342,6 +342,33 @@ static void engines_share_a_tile(void **state)
 	done();
 }
 
+/* The engine compiles nothing, which would hold up every tenant: a program's modules are
+ * made for all tiles when it is loaded, on the caller's thread. */
+static void compiled_at_load(void **state)
+{
+	struct hal_buffer *b[4];
+	struct hal_queue *q[4];
+	uint64_t modules, made;
+	uint32_t i;
+
+	(void)state;
+	begin("levelzero:0?clock=virtual");
+	for (i = 0; i < 4; i++) {
+		struct hal_partition *p = part(1);
+
+		q[i] = queue(p, 0);
+		b[i] = buffer(p, 4);
+	}
+	(void)kernel("work");
+	modules = stand_in()->calls("zeModuleCreate");
+	made = stand_in()->calls("zeKernelCreate");
+	for (i = 0; i < 4; i++)
+		OK(wait_for(launch(q[i], "work", b[i], MS)));
+	assert_int_equal(stand_in()->calls("zeModuleCreate"), modules);
+	assert_int_equal(stand_in()->calls("zeKernelCreate"), made);
+	done();
+}
+
 static void tiles_run_at_once(void **state)
 {
 	struct lz_stand_in_job jobs[8];
@@ -1486,6 +1513,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(says_what_it_is),
 		cmocka_unit_test(units_are_engines),
 		cmocka_unit_test(tiles_keep_apart),
+		cmocka_unit_test(compiled_at_load),
 		cmocka_unit_test(engines_share_a_tile),
 		cmocka_unit_test(tiles_run_at_once),
 		cmocka_unit_test(priorities),
