@@ -55,6 +55,22 @@ static void say_why(const struct rocm_device *dev, char *to, size_t room)
 						 : "queues=stream was requested");
 }
 
+/* Say how many hardware queues the device's queues share, where streams have no mask: a
+ * stream waits in its hardware queue behind work of other streams. */
+static void say_queues(const struct rocm_device *dev, char *text, size_t bytes)
+{
+	const uint32_t n = rocm_hw_queues();
+	const size_t at = strlen(text);
+
+	if (!dev->units.count)
+		(void)snprintf(text + at, bytes - at,
+			       "; HIP's streams share %u hardware queues: work of more "
+			       "than %u queues can wait for one another; set "
+			       "GPU_MAX_HW_QUEUES to the number of queues before the "
+			       "process first uses HIP",
+			       n, n);
+}
+
 static void say_faults(const struct rocm_device *dev, char *to, size_t room)
 {
 	const uint32_t ms = (uint32_t)(dev->opt.bound_ns / 1000000);
@@ -101,6 +117,7 @@ static int ext_info(void *native, struct hal_gpu_info *info)
 	info->size = sizeof(*info);
 	snprintf(info->way, sizeof(info->way), "%s", ways[dev->opt.partitions]);
 	say_why(dev, info->why, sizeof(info->why));
+	say_queues(dev, info->why, sizeof(info->why));
 	say_faults(dev, info->faults, sizeof(info->faults));
 	return 0;
 }

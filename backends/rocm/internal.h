@@ -280,6 +280,8 @@ const struct hal_backend *hal_backend_rocm(const struct hal_host *host);
 
 /* symbols.c */
 int rocm_load(const char *library);
+/* Hardware queues that streams without a mask share, as HIP was started with. */
+uint32_t rocm_hw_queues(void);
 const char *rocm_result_name(uint32_t result);
 bool rocm_sticky(uint32_t result);
 int rocm_errno(uint32_t result);

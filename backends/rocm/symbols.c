@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct hip_symbols hip;
@@ -62,6 +63,24 @@ static const char *look_up(void *library, struct hip_symbols *s)
 	return missing;
 }
 
+#define HW_QUEUES_DEFAULT 4u
+static uint32_t hw_queues = HW_QUEUES_DEFAULT; /* written before .file */
+
+uint32_t rocm_hw_queues(void)
+{
+	return hw_queues;
+}
+
+/* Read what HIP reads as it starts.  The library does not set the variable itself:
+ * setenv() is not safe while other threads of the application read the environment. */
+static uint32_t read_hw_queues(void)
+{
+	const char *text = getenv("GPU_MAX_HW_QUEUES");
+	const unsigned long n = text ? strtoul(text, NULL, 10) : 0;
+
+	return n && n < UINT16_MAX ? (uint32_t)n : HW_QUEUES_DEFAULT;
+}
+
 static int start(const struct hip_symbols *s, const char *file)
 {
 	uint32_t r = s->hipInit(0);
@@ -83,6 +102,7 @@ static int take(void *library, const char *file)
 
 	if (missing)
 		return rocm_host->fail(ENODEV, "rocm: %s has no %s", file, missing);
+	hw_queues = read_hw_queues();
 	err = start(&s, file);
 	if (err)
 		return err;

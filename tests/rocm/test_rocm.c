@@ -406,6 +406,11 @@ static void says_how(void **state)
 	assert_int_equal(ext->info(r.dev, &info), 0);
 	assert_string_equal(info.way, "none");
 	assert_non_null(strstr(info.why, "partitions=engines would give 15 units"));
+	assert_non_null(strstr(info.why,
+			       "; HIP's streams share 4 hardware queues: work of "
+			       "more than 4 queues can wait for one another; set "
+			       "GPU_MAX_HW_QUEUES to the number of queues before "
+			       "the process first uses HIP"));
 	assert_non_null(strstr(info.faults, "after 9 ms the queue is given up"));
 	assert_null(b->cold.extension(r.dev, "cuda"));
 	close_rig(&r);
