@@ -116,16 +116,16 @@ static void evict(struct cu_device *dev)
 			at = &c->next;
 			continue;
 		}
-		if (CU(dev, cuGreenCtxDestroy, c->handle) &&
-		    CU(dev, cuGreenCtxDestroy, c->handle))
-			return; /* the next one tries again */
+		if (CU(dev, cuGreenCtxDestroy, c->handle))
+			return; /* the next call tries again */
 		*at = c->next;
 		free(c);
 	}
 }
 
 /* Make a context of those groups, at the head of the pool. */
-static int make_context(struct cu_device *dev, uint32_t first, uint32_t count)
+static int make_context(struct cu_device *dev, uint32_t first, uint32_t count,
+			struct cu_green_context **made)
 {
 	struct cu_green_context *c = calloc(1, sizeof(*c));
 	struct cu_green *g = dev->green;
@@ -152,17 +152,8 @@ static int make_context(struct cu_device *dev, uint32_t first, uint32_t count)
 	c->count = count;
 	c->next = g->pool;
 	g->pool = c;
+	*made = c;
 	return 0;
-}
-
-static struct cu_green_context **find_place(struct cu_green *g, uint32_t first,
-					    uint32_t count)
-{
-	struct cu_green_context **at = &g->pool;
-
-	while (*at && ((*at)->first != first || (*at)->count != count))
-		at = &(*at)->next;
-	return at;
 }
 
 int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **green)
@@ -172,12 +163,13 @@ int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **
 	int err = 0;
 
 	pthread_mutex_lock(&g->lock);
-	if (!*find_place(g, first, count)) {
+	for (c = g->pool; c && (c->first != first || c->count != count); c = c->next)
+		;
+	if (!c) {
 		evict(dev);
-		err = make_context(dev, first, count);
+		err = make_context(dev, first, count, &c);
 	}
-	c = *find_place(g, first, count);
-	if (!err) {
+	if (c) {
 		c->users++;
 		*green = c->handle;
 	}
