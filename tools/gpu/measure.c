@@ -435,6 +435,7 @@ int main(int argc, char **argv)
 	if (fewer && strtoul(fewer, NULL, 10) - 1 < TIMES_MOST)
 		times = (uint32_t)strtoul(fewer, NULL, 10);
 	/* As docs/cuda.md says; before the driver is started, and any thread. */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
 	(void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 	target = argv[1];
 	kernels = argv[2];
