@@ -88,8 +88,12 @@ int cu_trial_run(struct cu_device *dev, struct cu_trial *t, void *stream,
 	memset(ids, 0, t->room * sizeof(*ids));
 	err = CU(dev, cuLaunchKernel, t->function, blocks, 1, 1, BLOCK, 1, 1, 0, stream,
 		 params, NULL);
-	if (!err)
+	if (!err) {
 		err = CU(dev, cuStreamSynchronize, stream);
+		/* The kernel still writes there: it must end before the memory goes. */
+		if (err && !atomic_load(&dev->lost))
+			(void)cu.cuStreamSynchronize(stream);
+	}
 	for (i = 0; !err && i < blocks; i++) {
 		const uint32_t id = __atomic_load_n(&ids[i], __ATOMIC_ACQUIRE);
 

@@ -491,7 +491,8 @@ static void no_mask_left(void)
 static void left_clean(void **state)
 {
 	static const char *const calls[] = {"cuEventCreate", "cuMemHostAlloc",
-					    "cuMemAlloc_v2", "cuLaunchKernel"};
+					    "cuMemAlloc_v2", "cuLaunchKernel",
+					    "cuStreamSynchronize"};
 	const struct hal_bk_config stop = {
 		.clock = 1, .partitions = CU_WAY_STREAM, .preempt = 1};
 	struct hal_bk_partition_desc half = line(0, 8);
