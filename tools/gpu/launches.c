@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launches.c - hal-gpu-measure: what a launch costs: beside the same by hand, with
- * preempt=block, recorded. */
+ * preempt=block, recorded, with much local memory. */
 #include "measure.h"
 
 /* The same launch by hand: as a program makes it that knows nothing of hal. */
@@ -292,5 +292,95 @@ void measure_graphs(void)
 	printf("launches a second, %d at a time, inflight=16 | %.0f\n", BATCH, single);
 	figure("launch.inflight_16_rate", "per_s", single);
 	TRY(hal_sequence_destroy(sequence));
+	end(&t);
+}
+
+/* ---- local memory ------------------------------------------------------------------ */
+
+/* A kernel whose threads have so many bytes of local memory, with the table in front. */
+static struct hal_program *load_deep(struct hal_device *dev, uint32_t bytes)
+{
+	static const char text[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
+				   ".visible .entry where(.param .u64 out)\n{\n"
+				   "\t.local .align 8 .b8 stack[%u];\n"
+				   "\t.reg .b64 %%d<4>;\n\t.reg .b32 %%r<2>;\n"
+				   "\tld.param.u64 %%d0, [out];\n"
+				   "\tmov.u64 %%d1, stack;\n"
+				   "\tmov.u32 %%r0, %%clock;\n"
+				   "\tand.b32 %%r0, %%r0, %u;\n"
+				   "\tcvt.u64.u32 %%d2, %%r0;\n"
+				   "\tadd.s64 %%d3, %%d1, %%d2;\n"
+				   "\tst.local.u32 [%%d3], %%r0;\n"
+				   "\tld.local.u32 %%r1, [%%d1+64];\n"
+				   "\tst.global.u32 [%%d0], %%r1;\n"
+				   "\tret;\n}\n";
+	struct {
+		struct hal_cuda_image head;
+		struct hal_cuda_kernel kernel;
+		char ptx[1024];
+	} image = {.kernel = {.name = "where", .arg_count = 1}};
+	struct hal_program *program;
+	const int n = snprintf(image.ptx, sizeof(image.ptx), text, bytes, bytes - 4);
+
+	image.head = (struct hal_cuda_image){.magic = HAL_CUDA_MAGIC,
+					     .version = HAL_CUDA_VERSION,
+					     .bytes = (uint32_t)(sizeof(image.head) +
+								 sizeof(image.kernel) +
+								 (size_t)n + 1),
+					     .format = HAL_CUDA_PTX,
+					     .kernel_count = 1,
+					     .kernel_size = sizeof(image.kernel),
+					     .module_bytes = (uint32_t)n + 1};
+	TRY(hal_program_load(dev, &image, image.head.bytes, &program));
+	return program;
+}
+
+/* A launch of 50 ms that has begun. */
+static struct hal_point long_launch(const struct tenant *t, uint64_t rounds)
+{
+	const struct hal_point done = spin(t, rounds, 1);
+	const uint64_t begin = now_ns();
+
+	while (now_ns() - begin < 2000000)
+		TRY(hal_device_poll(t->gpu->dev, 0));
+	return done;
+}
+
+/* What room for local memory costs: the load that makes it, and the first launch that
+ * needs it, each beside a launch of 50 ms.  A context keeps that room, so each step takes
+ * more. */
+void measure_local(void)
+{
+	static const uint32_t kib[] = {8, 16, 32};
+	const struct hal_queue_desc plain = {.size = sizeof(plain)};
+	struct tenant t = tenant_on(&gpu, 0), other = second(&t, &plain);
+	const uint64_t rounds = rounds_of(&other, 50000000);
+	struct hal_arg out[] = {{.buffer = t.mem}};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(kib) / sizeof(kib[0]); i++) {
+		struct hal_point busy = long_launch(&other, rounds);
+		uint64_t loaded = now_ns(), launched;
+		struct hal_program *deep = load_deep(gpu.dev, kib[i] * 1024);
+		char name[48];
+
+		loaded = now_ns() - loaded;
+		wait_for(busy);
+		busy = long_launch(&other, rounds);
+		launched = now_ns();
+		wait_for(gpu_launch(t.queue, deep, "where", out, 1, 1));
+		launched = now_ns() - launched;
+		wait_for(busy);
+		TRY(hal_program_unload(deep));
+		printf("%u KiB of local memory a thread, beside a launch of 50 ms | "
+		       "loaded "
+		       "in %.2f us, first launch to the end %.2f us\n",
+		       kib[i], (double)loaded / 1e3, (double)launched / 1e3);
+		(void)snprintf(name, sizeof(name), "local.%uk.load", kib[i]);
+		figure(name, "us", (double)loaded / 1e3);
+		(void)snprintf(name, sizeof(name), "local.%uk.first_launch", kib[i]);
+		figure(name, "us", (double)launched / 1e3);
+	}
+	end_second(&other);
 	end(&t);
 }

@@ -21,6 +21,8 @@
  * policies  a launch beside such a tenant that is less urgent, under every policy
  * graphs    with graphs=yes and inflight=16: eight recorded launches beside eight single
  *           ones
+ * local     beside a launch of 50 ms: how long loading a kernel with much local memory
+ *           takes, and its first launch; CUDA alone
  * places    on how many multiprocessors a partition of each size runs, and whether two
  *           partitions share one
  * vmm       with memory=vmm: how long buffers of 64 KiB, 2 and 64 MiB take to be made and
@@ -416,9 +418,9 @@ int main(int argc, char **argv)
 		   {"endless", measure_endless},   {"given_up", measure_given_up},
 		   {"beside", measure_beside},     {"entry", measure_entry},
 		   {"channels", measure_channels}, {"policies", measure_policies},
-		   {"graphs", measure_graphs},     {"places", measure_places},
-		   {"vmm", measure_vmm},           {"bounds", measure_bounds},
-		   {"stray", measure_stray}};
+		   {"graphs", measure_graphs},     {"local", measure_local},
+		   {"places", measure_places},     {"vmm", measure_vmm},
+		   {"bounds", measure_bounds},     {"stray", measure_stray}};
 	const char *fewer = getenv("HAL_GPU_TIMES");
 	size_t i, count = sizeof(all) / sizeof(all[0]);
 
@@ -429,7 +431,7 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "usage: hal-gpu-measure TARGET KERNELS "
 				      "launch|stop|endless|given_up|beside|channels|"
 				      "entry|"
-				      "policies|graphs|places|vmm|bounds|stray\n");
+				      "policies|graphs|local|places|vmm|bounds|stray\n");
 		return 2;
 	}
 	if (fewer && strtoul(fewer, NULL, 10) - 1 < TIMES_MOST)

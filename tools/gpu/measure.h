@@ -63,6 +63,7 @@ struct gpu take_turns(const char *name, const char *option);
 void measure_launch(void);
 void measure_entry(void);
 void measure_graphs(void);
+void measure_local(void);
 void measure_beside(void);
 void measure_channels(void);
 void measure_policies(void);

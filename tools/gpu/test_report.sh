@@ -45,6 +45,7 @@ need '^launch beside a busy tenant, no partitions, better priority: the other te
 need '^launches a second, 64 at a time \| [0-9]+, by hand [0-9]+, ratio [0-9.]+$'
 need '^sum of [0-9]+ numbers, preempt=block takes more, p50 \| -?[0-9.]+ %$'
 need '^eight recorded launches, of eight single ones, p50 \| [0-9.]+$'
+need '^32 KiB of local memory a thread, beside a launch of 50 ms \| loaded in [0-9.]+ us, first launch'
 need '^a buffer of 64m, made \| p50 [0-9.]+ us, p99 [0-9.]+ us, of [0-9]+$'
 need '^sums in 48 buffers, half of them made anew, that were wrong \| 0$'
 need '^sum of [0-9]+ numbers, bounds=yes takes more, p50 \| -?[0-9.]+ %$'
