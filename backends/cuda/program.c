@@ -175,11 +175,14 @@ static int raise_limit(struct cu_device *dev, const struct cu_kernel *k, size_t 
  * for all work of the device, on the engine's thread. */
 static int raise_local(struct cu_device *dev, const struct cu_kernel *k)
 {
+	size_t limit = 0;
 	int local = 0, err;
 
 	err = CU(dev, cuFuncGetAttribute, &local, CUF_LOCAL_BYTES, k->function);
-	if (err || local <= 0)
-		return err;
+	if (!err && local > 0)
+		err = CU(dev, cuCtxGetLimit, &limit, CU_LIMIT_STACK_SIZE);
+	if (err || local <= 0 || (size_t)local <= limit)
+		return err; /* without the lock, under which the driver may wait */
 	pthread_mutex_lock(&limit_lock);
 	err = raise_limit(dev, k, (size_t)local);
 	pthread_mutex_unlock(&limit_lock);
