@@ -180,7 +180,7 @@ static int raise_local(struct cu_device *dev, const struct cu_kernel *k)
 
 	err = CU(dev, cuFuncGetAttribute, &local, CUF_LOCAL_BYTES, k->function);
 	if (!err && local > 0)
-		err = CU(dev, cuCtxGetLimit, &limit, CU_LIMIT_STACK_SIZE);
+		err = CU(dev, cuCtxGetLimit, &limit, CU_STACK_BYTES);
 	if (err || local <= 0 || (size_t)local <= limit)
 		return err; /* without the lock, under which the driver may wait */
 	pthread_mutex_lock(&limit_lock);

@@ -91,7 +91,7 @@ int cu_trial_run(struct cu_device *dev, struct cu_trial *t, void *stream,
 	if (!err) {
 		err = CU(dev, cuStreamSynchronize, stream);
 		/* The kernel still writes there: it must end before the memory goes. */
-		if (err && !atomic_load(&dev->lost))
+		if (err && !atomic_load(&dev->base.lost))
 			(void)cu.cuStreamSynchronize(stream);
 	}
 	for (i = 0; !err && i < blocks; i++) {
