@@ -241,6 +241,7 @@ struct cu_stops {
 	bool ready;            /* they have been */
 	/* Numbers of the queue: .cleared is done; .seen is as the controls were left. */
 	uint32_t ready_at, asked;
+	bool due;      /* flags are to be raised when .ready */
 	bool lowering; /* all has ended or was stopped: flags are being lowered */
 };
 
@@ -525,10 +526,12 @@ bool cu_stops_wait(struct cu_queue *q, const struct hal_bk_cmd *cmd);
 /* Before the launch in that slot: the parameter for it. */
 int cu_stops_stage(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 		   uint64_t *control);
-/* Raises the flags of what runs; false: nothing of it can be stopped. */
-bool cu_stops_raise(struct cu_device *dev, struct cu_queue *q);
-/* Finds out what was stopped, once that can be known. */
-void cu_stops_settle(struct cu_device *dev, struct cu_queue *q);
+/* Raise the flags of what runs, as soon as that is possible; if something of it can be
+ * stopped. */
+void cu_stops_raise(struct cu_device *dev, struct cu_queue *q);
+/* At each poll: raise flags that could not be raised before, and find out what was
+ * stopped. */
+void cu_stops_look(struct cu_device *dev, struct cu_queue *q);
 /* Return whether no flag of the queue is about to be written. */
 bool cu_stops_idle(const struct cu_queue *q);
 /* All that was stopped goes on. */

@@ -529,10 +529,13 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 	int err = cu_enter(dev);
 
 	s->stamping = true;
+	/* Not a memset: that may be a kernel, which waits for multiprocessors. */
 	if (!err)
-		err = cu_fill(dev, q, at, (uint32_t)now_ns, 1);
+		err = CU(dev, cuStreamWriteValue32_v2, q->stream, at, (uint32_t)now_ns,
+			 0);
 	if (!err)
-		err = cu_fill(dev, q, at + 4, (uint32_t)(now_ns >> 32), 1);
+		err = CU(dev, cuStreamWriteValue32_v2, q->stream, at + 4,
+			 (uint32_t)(now_ns >> 32), 0);
 	if (err) {
 		withhold(dev, q, (struct cu_slot *)s);
 		return err;
@@ -551,6 +554,8 @@ vendor_ask(struct stream_device *device, struct stream_queue *q, char *text, siz
 		r = cu_refused.result;
 	else
 		r = cu.cuStreamQuery(((struct cu_queue *)q)->stream);
+	if (!r && !cu_stops_idle((struct cu_queue *)q))
+		r = cu.cuStreamQuery(dev->flags);
 	if (!r)
 		return STREAM_EMPTY;
 	if (r == CUR_NOT_READY)
@@ -588,7 +593,7 @@ static inline bool vendor_give_up(struct stream_device *dev, struct stream_queue
 	struct cu_queue *q = (struct cu_queue *)queue;
 
 	if (q->stops && !q->stops->base.folding)
-		(void)cu_stops_raise((struct cu_device *)dev, q);
+		cu_stops_raise((struct cu_device *)dev, q);
 	return false;
 }
 
@@ -624,8 +629,8 @@ static inline void vendor_look(struct stream_device *device, struct stream_queue
 
 	if (q->graphs && q->graphs->gathered)
 		flush(dev, q);
-	if (q->stops && q->stops->base.folding)
-		cu_stops_settle(dev, q);
+	if (q->stops)
+		cu_stops_look(dev, q);
 }
 
 static inline void vendor_quiet(struct stream_device *dev, struct stream_queue *q)
@@ -703,7 +708,7 @@ int cu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 		return err;
 	stream_suspend(&dev->base, &q->base, cookie);
 	if (mode == HAL_SUSPEND_FOLD)
-		(void)cu_stops_raise(dev, q);
+		cu_stops_raise(dev, q);
 	return 0;
 }
 

@@ -115,16 +115,30 @@ int cu_stops_make(struct cu_device *dev, struct cu_queue *q)
 	return cu_make_word(dev, &t->raised);
 }
 
-/* Have the device clear the flags, which hold anything at first.  Nothing may be raised
- * before it has. */
+static uint32_t number_of(const struct cu_queue *q, const struct cu_slot *s)
+{
+	return (uint32_t)(s - q->slots);
+}
+
+static uint64_t control_of(const struct cu_queue *q, const struct cu_slot *s)
+{
+	return q->stops->controls + number_of(q, s) * CONTROL;
+}
+
+/* Have the device clear the flags, which hold anything at first; by writes, as a memset
+ * may be a kernel, which waits for multiprocessors.  Nothing may be raised before it
+ * has. */
 static int make_ready(struct cu_device *dev, struct cu_queue *q)
 {
 	struct cu_stops *t = q->stops;
-	int err;
+	uint32_t i;
+	int err = 0;
 
 	if (t->cleared)
 		return 0;
-	err = cu_fill(dev, q, t->controls, 0, q->base.slot_count * CONTROL / 4);
+	for (i = 0; !err && i < q->base.slot_count; i++)
+		err = CU(dev, cuStreamWriteValue32_v2, q->stream,
+			 control_of(q, &q->slots[i]), 0, 0);
 	if (err)
 		return err;
 	t->cleared = true;
@@ -159,13 +173,6 @@ void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err)
 
 	if (!t)
 		return;
-	/* Little is in these, and of a queue that broke, or never launched. */
-	if (t->cleared && !atomic_load(&dev->base.lost)) {
-		if (!is_ready(q))
-			(void)cu.cuStreamSynchronize(q->stream);
-		if (!is_raised(t))
-			(void)cu.cuStreamSynchronize(dev->flags);
-	}
 	if (t->controls)
 		cu_give_back_address(dev, CU_KIND_DEVICE, t->controls, err);
 	if (t->lists)
@@ -190,16 +197,6 @@ static bool can_stop(const struct hal_bk_cmd *cmd)
 bool cu_stops_wait(struct cu_queue *q, const struct hal_bk_cmd *cmd)
 {
 	return stream_stops_wait(&q->base, can_stop(cmd));
-}
-
-static uint32_t number_of(const struct cu_queue *q, const struct cu_slot *s)
-{
-	return (uint32_t)(s - q->slots);
-}
-
-static uint64_t control_of(const struct cu_queue *q, const struct cu_slot *s)
-{
-	return q->stops->controls + number_of(q, s) * CONTROL;
 }
 
 static uint64_t list_of(const struct cu_queue *q, const struct cu_slot *s, uint32_t list)
@@ -258,32 +255,40 @@ static uint32_t raise_flags(struct cu_device *dev, struct cu_queue *q)
 					      t->raised_given, 0);
 }
 
-bool cu_stops_raise(struct cu_device *dev, struct cu_queue *q)
+static void stop_all(struct cu_device *dev, struct cu_queue *q)
 {
 	struct cu_stops *t = q->stops;
 	uint32_t r;
 
-	if (!stream_stops_can(&dev->base, &q->base) || !is_ready(q) || cu_enter(dev))
-		return false;
+	if (cu_enter(dev))
+		return;
 	t->base.folding = true;
 	t->lowering = t->base.settled = false;
 	r = raise_flags(dev, q);
 	if (r) {
 		cu_break_queue(dev, q, "cuStreamWriteValue32_v2", r);
-		return true;
+		return;
 	}
 	/* When the stream has come to here, all have ended or were stopped. */
 	r = cu.cuMemcpyAsync(t->seen_at, t->controls, q->base.slot_count * CONTROL,
 			     q->stream);
 	if (r) {
 		cu_break_queue(dev, q, "cuMemcpyAsync", r);
-		return true;
+		return;
 	}
 	t->asked = ++q->base.given;
 	r = cu.cuStreamWriteValue32_v2(q->stream, q->word.address, t->asked, 0);
 	if (r)
 		cu_break_queue(dev, q, "cuStreamWriteValue32_v2", r);
-	return true;
+}
+
+void cu_stops_raise(struct cu_device *dev, struct cu_queue *q)
+{
+	if (!stream_stops_can(&dev->base, &q->base))
+		return;
+	q->stops->due = !is_ready(q);
+	if (!q->stops->due)
+		stop_all(dev, q);
 }
 
 /* What was stopped, by what was read back; false: it makes no sense. */
@@ -328,7 +333,7 @@ static void lower_flags(struct cu_device *dev, struct cu_queue *q)
 		cu_break_queue(dev, q, "cannot clear the stop flag", r);
 }
 
-void cu_stops_settle(struct cu_device *dev, struct cu_queue *q)
+static void settle(struct cu_device *dev, struct cu_queue *q)
 {
 	struct cu_stops *t = q->stops;
 
@@ -347,6 +352,16 @@ void cu_stops_settle(struct cu_device *dev, struct cu_queue *q)
 		stream_stops_forget(&dev->base, &q->base);
 		cu_break_queue(dev, q, "stopped blocks were lost", CUR_UNKNOWN);
 	}
+}
+
+void cu_stops_look(struct cu_device *dev, struct cu_queue *q)
+{
+	struct cu_stops *t = q->stops;
+
+	if (is_ready(q) && t->due)
+		cu_stops_raise(dev, q);
+	if (t->base.folding)
+		settle(dev, q);
 }
 
 static int again(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
@@ -407,5 +422,6 @@ static inline void vendor_stops_fail(struct stream_device *dev, struct stream_qu
 
 void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q)
 {
+	q->stops->due = false;
 	stream_stops_resume(&dev->base, &q->base, cu_now(dev));
 }

@@ -250,7 +250,7 @@ int fp_run_refused(struct fp_device *dev, struct fp_queue *q, const struct fp_ke
 
 	snprintf(q->fault, sizeof(q->fault), "%.50s: kernel %.31s", text, k->desc->name);
 	fp_run_put_away(dev, q);
-	return err;
+	return err == -EAGAIN ? -EIO : err; /* -EAGAIN: no slot is free */
 }
 
 int fp_run_begin(struct fp_device *dev, struct fp_queue *q)

@@ -432,19 +432,23 @@ static bool times_of(struct rocm_device *dev, struct rocm_queue *q,
 	       t->end >= t->start;
 }
 
+static uint64_t ticks(const struct rocm_device *dev, uint64_t n)
+{
+	return (uint64_t)(dev->hsa.tick_ns * (double)n + 0.5);
+}
+
 void rocm_aql_times(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
 		    const struct rocm_slot *before)
 {
-	struct hsa_times a, b;
-
 	s->base.took_ns = s->base.after_ns = 0;
-	if (!times_of(dev, q, s, &a))
+	if (!times_of(dev, q, s, &s->ran)) {
+		s->ran.end = s->ran.start = 0;
 		return;
-	s->base.took_ns = (uint64_t)(dev->hsa.tick_ns * (double)(a.end - a.start) + 0.5);
+	}
+	s->base.took_ns = ticks(dev, s->ran.end - s->ran.start);
 	s->base.after_ns = s->base.took_ns;
-	if (before != s && times_of(dev, q, before, &b) && a.end >= b.end)
-		s->base.after_ns =
-			(uint64_t)(dev->hsa.tick_ns * (double)(a.end - b.end) + 0.5);
+	if (before != s && before->ran.end && s->ran.end >= before->ran.end)
+		s->base.after_ns = ticks(dev, s->ran.end - before->ran.end);
 }
 
 int rocm_aql_end(struct rocm_device *dev, struct rocm_queue *q)

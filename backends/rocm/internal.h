@@ -26,6 +26,9 @@
 
 #define STREAM_NAME "rocm"
 #define STREAM_HOST rocm_host
+/* HIP's streams share at least one hardware queue of 16,384 packets; a command takes up
+ * to three. */
+#define STREAM_INFLIGHT_ALL 5000u
 extern const struct hal_host *rocm_host;
 #include "../stream/args.h"
 #include "../stream/slots.h"
@@ -184,7 +187,8 @@ struct rocm_slot {
 	struct stream_slot base; /* .number: of the queue's word */
 	void *begin;             /* the event before it */
 	void *end;
-	bool timed; /* of a queue of HSA's: a kernel, whose times are known */
+	bool timed;           /* of a queue of HSA's: a kernel, whose times are known */
+	struct hsa_times ran; /* they, once it has ended; 0 and 0 if it is not .timed */
 	/* A launch that stops: blocks that were launched by a list; numbers in each of
 	 * its two lists. */
 	uint32_t resumed, used[2];
@@ -480,8 +484,8 @@ bool rocm_stops_wait(struct rocm_queue *q, const struct hal_bk_cmd *cmd);
 void rocm_stops_raise(struct rocm_device *dev, struct rocm_queue *q);
 /* What the device had of it is gone, with its queue. */
 void rocm_stops_drop_all(struct rocm_queue *q);
-/* Finds out what was stopped, once all has ended or was. */
-void rocm_stops_settle(struct rocm_device *dev, struct rocm_queue *q);
+/* At each poll: find out what was stopped, once all has ended or was. */
+void rocm_stops_look(struct rocm_device *dev, struct rocm_queue *q);
 void rocm_stops_go_on(struct rocm_device *dev, struct rocm_queue *q);
 
 /* queue.c */

@@ -383,10 +383,10 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 	slot->stamping = true;
 	slot->number = ++queue->given;
 	for (i = 0; i < 2 && !r; i++)
-		r = hip.hipMemsetD32Async(at + 4 * (size_t)i, (int)(now_ns >> 32 * i), 1,
-					  q->stream);
+		r = hip.hipStreamWriteValue32(q->stream, at + 4 * (size_t)i,
+					      (uint32_t)(now_ns >> 32 * i), 0);
 	if (r)
-		rocm_break_queue(dev, q, "hipMemsetD32Async", r);
+		rocm_break_queue(dev, q, "hipStreamWriteValue32", r);
 	else
 		write_word(dev, q, s);
 	return 0;
@@ -453,10 +453,11 @@ static inline bool vendor_give_up(struct stream_device *device,
 
 static inline bool vendor_idle(struct stream_device *dev, struct stream_queue *queue)
 {
-	const struct rocm_queue *q = (const struct rocm_queue *)queue;
+	struct rocm_queue *q = (struct rocm_queue *)queue;
 
-	(void)dev;
-	return !q->aql && rocm_reached(q, queue->given);
+	/* HSA has refused to end the queue; a stream ends by itself. */
+	return q->aql ? !queue->hangs || !rocm_aql_end((struct rocm_device *)dev, q)
+		      : rocm_reached(q, queue->given);
 }
 
 static inline void vendor_drop(struct stream_device *dev, struct stream_queue *q,
@@ -477,8 +478,8 @@ static inline void vendor_look(struct stream_device *dev, struct stream_queue *q
 {
 	struct rocm_queue *q = (struct rocm_queue *)queue;
 
-	if (q->stops && q->stops->base.folding)
-		rocm_stops_settle((struct rocm_device *)dev, q);
+	if (q->stops)
+		rocm_stops_look((struct rocm_device *)dev, q);
 }
 
 /* KILL: the queue of HSA's that was made then takes the place of the one that it ended.

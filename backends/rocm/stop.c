@@ -79,13 +79,10 @@ void rocm_stops_drop(struct rocm_device *dev, struct rocm_queue *q, int *err)
 
 	if (!t)
 		return;
-	/* Of a queue whose first launch failed. */
-	if (t->cleared && !atomic_load(&dev->base.lost) && !is_ready(q)) {
-		if (q->aql)
-			(void)rocm_aql_end(dev, q);
-		else
-			(void)hip.hipStreamSynchronize(q->stream);
-	}
+	/* A ring that still clears the counts; a stream has ended before it comes here.
+	 */
+	if (q->aql && t->cleared && !atomic_load(&dev->base.lost) && !is_ready(q))
+		(void)rocm_aql_end(dev, q);
 	rocm_give_back(dev, ROCM_KIND_HOST, t->flags, err);
 	rocm_give_back(dev, ROCM_KIND_HOST, t->lists, err);
 	rocm_give_back(dev, ROCM_KIND_DEVICE, t->counts, err);
@@ -286,7 +283,7 @@ void rocm_stops_drop_all(struct rocm_queue *q)
 		q->stops->cleared = q->stops->ready = false;
 }
 
-void rocm_stops_settle(struct rocm_device *dev, struct rocm_queue *q)
+static void settle(struct rocm_device *dev, struct rocm_queue *q)
 {
 	struct rocm_stops *t = q->stops;
 
@@ -302,6 +299,13 @@ void rocm_stops_settle(struct rocm_device *dev, struct rocm_queue *q)
 		stream_stops_settled(&dev->base, &q->base);
 	else
 		stream_stops_forget(&dev->base, &q->base);
+}
+
+void rocm_stops_look(struct rocm_device *dev, struct rocm_queue *q)
+{
+	(void)is_ready(q);
+	if (q->stops->base.folding)
+		settle(dev, q);
 }
 
 /* ---- going on ---------------------------------------------------------------------- */

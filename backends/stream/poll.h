@@ -191,8 +191,9 @@ STREAM_FN void stream_free_hanging(struct stream_device *dev)
 	}
 }
 
-/* Return whether nothing of q will report its end any more. */
-STREAM_FN bool stream_silent(struct stream_device *dev, struct stream_queue *q)
+/* Return whether nothing of q will report its end any more.  ask: ask the driver even if
+ * that was a short time ago. */
+STREAM_FN bool stream_silent(struct stream_device *dev, struct stream_queue *q, bool ask)
 {
 	const uint64_t now = vendor_now(dev);
 	const uint64_t since = q->checked_ns > q->head_ns ? q->checked_ns : q->head_ns;
@@ -201,7 +202,7 @@ STREAM_FN bool stream_silent(struct stream_device *dev, struct stream_queue *q)
 
 	if (stream_lost(dev) || q->hangs || vendor_over(dev, q))
 		return true;
-	if (!q->broken &&
+	if (!q->broken && !ask &&
 	    (dev->virtual_clock ? q->round == dev->round : now - since < STREAM_CHECK_NS))
 		return false;
 	q->checked_ns = now;
@@ -297,12 +298,14 @@ STREAM_INLINE uint32_t stream_look(struct stream_device *dev, struct stream_queu
 				break;
 			continue;
 		}
-		if (vendor_now(dev) >= stream_bound(dev, q)) {
+		/* What the driver knows, such as a device that is lost, comes first. */
+		if (vendor_now(dev) >= stream_bound(dev, q) &&
+		    !stream_silent(dev, q, true)) {
 			snprintf(why, sizeof(why), "hung for %u ms",
 				 (uint32_t)(dev->hang_ns / 1000000));
 			stream_give_up(dev, q, why);
 		}
-		if (!stream_silent(dev, q))
+		if (!stream_silent(dev, q, false))
 			break;
 		/* It may have ended by what is known only now. */
 		if (q->reported || !stream_ended(dev, q, s))
@@ -449,9 +452,14 @@ STREAM_FN int stream_leave(struct stream_device *dev, struct stream_queue *q)
  * it. */
 STREAM_FN void stream_destroy(struct stream_device *dev, struct stream_queue *q, int *err)
 {
-	if (!q->hangs) {
+	if (!q->hangs && stream_is_idle(dev, q)) {
 		vendor_drop(dev, q, err);
 		return;
+	}
+	if (!q->hangs) {
+		q->hangs = true;
+		dev->hangs++;
+		dev->inflight++;
 	}
 	q->older = dev->hanging;
 	dev->hanging = q;
