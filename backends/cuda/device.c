@@ -247,7 +247,7 @@ static int cu_get_info(void *device, struct hal_device_info *info)
 	const struct cu_device *dev = device;
 
 	describe(&dev->opt, &dev->shape, cu_way_of(dev), cu_units(dev), info);
-	info->memory_free = dev->memory_bytes - dev->memory_used;
+	info->memory_free = stream_bytes_left(&dev->memory);
 	return 0;
 }
 
@@ -370,7 +370,7 @@ static int fill_in(struct cu_device *dev)
 	if (!err)
 		err = CU(dev, cuCtxGetStreamPriorityRange, &dev->least_priority,
 			 &dev->greatest_priority);
-	dev->memory_bytes = left;
+	dev->memory.all = left;
 	if (!err)
 		err = cu_lane_make(dev);
 	if (!err && dev->opt.block)

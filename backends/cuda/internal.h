@@ -21,6 +21,8 @@
 #include <hal/cuda.h>
 #include <hal/gpu.h>
 
+#include "backends/stream/bytes.h"
+
 #include "cu_calls.h"
 #include "ptx/ptx.h"
 
@@ -284,11 +286,11 @@ struct cu_device {
 	struct cu_program *programs;
 	struct cu_green *green; /* these two NULL: the device is one unit */
 	struct cu_mask *mask;
-	char said[HAL_CUDA_SAID]; /* how it came to these */
-	bool unmasked;            /* a launch was not kept off what it should be */
-	uint64_t memory_bytes, memory_used; /* of what was free at open */
-	uint32_t granule;                   /* in which memory is mapped; 0: it is not */
-	struct cu_range *ranges; /* of all partitions, of those that went, too */
+	char said[HAL_CUDA_SAID];   /* how it came to these */
+	bool unmasked;              /* a launch was not kept off what it should be */
+	struct stream_bytes memory; /* of what was free at open */
+	uint32_t granule;           /* in which memory is mapped; 0: it is not */
+	struct cu_range *ranges;    /* of all partitions, of those that went, too */
 	pthread_mutex_t later_lock;
 	struct cu_later *later;
 	uint32_t later_count, later_room;
@@ -464,6 +466,9 @@ int cu_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_
 int cu_mem_clear(void *device, void *memory);
 int cu_mem_map(void *device, void *memory, void **address);
 int cu_mem_unmap(void *device, void *memory);
+/* Device memory of a queue's own, which counts as used. */
+int cu_take_own(struct cu_device *dev, uint64_t bytes, uint64_t *address);
+void cu_give_own(struct cu_device *dev, uint64_t address, uint64_t bytes, int *err);
 /* Memory of the host's that the device reaches. */
 int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address);
 

@@ -29,29 +29,51 @@ int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address)
 	return err;
 }
 
-static int allocate_device(struct cu_device *dev, struct cu_mem *mem)
+static int allocate_device(struct cu_device *dev, uint64_t bytes, uint64_t *address)
 {
-	uint32_t r = cu.cuMemAlloc_v2(&mem->address, mem->bytes);
+	uint32_t r = cu.cuMemAlloc_v2(address, bytes);
 
 	if (r == CUR_OUT_OF_MEMORY && cu_make_room(dev))
-		r = cu.cuMemAlloc_v2(&mem->address, mem->bytes);
+		r = cu.cuMemAlloc_v2(address, bytes);
 	return cu_check(dev, r, "cuMemAlloc_v2");
+}
+
+int cu_take_own(struct cu_device *dev, uint64_t bytes, uint64_t *address)
+{
+	int err = allocate_device(dev, bytes, address);
+
+	if (err)
+		*address = 0;
+	else
+		stream_bytes_add(&dev->memory, bytes);
+	return err;
+}
+
+void cu_give_own(struct cu_device *dev, uint64_t address, uint64_t bytes, int *err)
+{
+	if (!address)
+		return;
+	cu_give_back_address(dev, CU_KIND_DEVICE, address, err);
+	stream_bytes_give(&dev->memory, bytes);
 }
 
 static int allocate(struct cu_device *dev, struct cu_mem *mem, bool host)
 {
+	uint64_t left;
 	int err;
 
 	if (mem->part->range && !host)
 		return cu_place_take(dev, mem->part->range, mem->bytes, &mem->place,
 				     &mem->address);
-	if (mem->bytes > dev->memory_bytes - dev->memory_used)
+	if (host)
+		return cu_pin(dev, mem->bytes, &mem->host, &mem->address);
+	if (!stream_bytes_take(&dev->memory, mem->bytes, &left))
 		return cu_host->fail(
 			ENOSPC, "cuda: %" PRIu64 " bytes requested, %" PRIu64 " are free",
-			mem->bytes, dev->memory_bytes - dev->memory_used);
-	err = host ? cu_pin(dev, mem->bytes, &mem->host, &mem->address)
-		   : allocate_device(dev, mem);
-	dev->memory_used += err ? 0 : mem->bytes;
+			mem->bytes, left);
+	err = allocate_device(dev, mem->bytes, &mem->address);
+	if (err)
+		stream_bytes_give(&dev->memory, mem->bytes);
 	return err;
 }
 
@@ -108,9 +130,8 @@ int cu_mem_free(void *device, void *memory)
 	else if (mem->place.range)
 		cu_place_leave(dev, &mem->place, &err);
 	else if (!mem->foreign)
-		cu_give_back_address(dev, CU_KIND_DEVICE, mem->address, &err);
+		cu_give_own(dev, mem->address, mem->bytes, &err);
 	mem->part->base.buffers--;
-	dev->memory_used -= mem->foreign || mem->place.range ? 0 : mem->bytes;
 	free(mem);
 	return err;
 }

@@ -300,7 +300,7 @@ static int take_pieces(struct cu_device *dev, struct cu_place *p)
 	p->chunk = c;
 	c->places++;
 	if (!c->buffers++)
-		dev->memory_used += p->range->granule;
+		stream_bytes_add(&dev->memory, p->range->granule);
 	return 0;
 }
 
@@ -309,8 +309,8 @@ int cu_place_take(struct cu_device *dev, struct cu_range *range, uint64_t bytes,
 {
 	const bool small = bytes <= range->granule / 2;
 	const uint32_t unit = small ? PIECE : range->granule;
-	const uint64_t count = (bytes + unit - 1) / unit,
-		       left = dev->memory_bytes - dev->memory_used;
+	const uint64_t count = (bytes + unit - 1) / unit;
+	uint64_t left = stream_bytes_left(&dev->memory);
 	int err;
 
 	*p = (struct cu_place){.range = range, .count = (uint32_t)count};
@@ -322,14 +322,15 @@ int cu_place_take(struct cu_device *dev, struct cu_range *range, uint64_t bytes,
 			   (uint64_t)p->first * PIECE;
 		return 0;
 	}
-	if (bytes > left || count * unit > left)
+	if (bytes > left || !stream_bytes_take(&dev->memory, count * unit, &left))
 		return cu_host->fail(
 			ENOSPC, "cuda: %" PRIu64 " bytes requested, %" PRIu64 " are free",
 			bytes, left);
 	err = take_granules(dev, range, p->count, &p->first);
-	if (err)
+	if (err) {
+		stream_bytes_give(&dev->memory, count * unit);
 		return err;
-	dev->memory_used += count * unit;
+	}
 	*address = range->base + (uint64_t)p->first * range->granule;
 	return 0;
 }
@@ -337,9 +338,9 @@ int cu_place_take(struct cu_device *dev, struct cu_range *range, uint64_t bytes,
 void cu_place_leave(struct cu_device *dev, const struct cu_place *p, int *err)
 {
 	if (!p->chunk)
-		dev->memory_used -= (uint64_t)p->count * p->range->granule;
+		stream_bytes_give(&dev->memory, (uint64_t)p->count * p->range->granule);
 	else if (!--p->chunk->buffers)
-		dev->memory_used -= p->range->granule;
+		stream_bytes_give(&dev->memory, p->range->granule);
 	cu_give_back_place(dev, p, err);
 }
 

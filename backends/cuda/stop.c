@@ -84,6 +84,12 @@ int cu_program_rewrite(struct cu_program *prog, const char *code, size_t bytes,
 
 /* ---- what a queue has for it ------------------------------------------------------- */
 
+/* Return the bytes of the two lists of each slot of q. */
+static uint64_t lists_bytes(const struct cu_queue *q)
+{
+	return (uint64_t)q->base.slot_count * 2 * LIST;
+}
+
 int cu_stops_make(struct cu_device *dev, struct cu_queue *q)
 {
 	const uint64_t bytes = q->base.slot_count * CONTROL;
@@ -95,16 +101,11 @@ int cu_stops_make(struct cu_device *dev, struct cu_queue *q)
 		return cu_host->fail(ENOMEM, "cuda: no memory to stop a queue");
 	q->stops = t;
 	q->base.stops = &t->base;
-	err = CU(dev, cuMemAlloc_v2, &t->controls, bytes);
-	if (err) {
-		t->controls = 0;
+	err = cu_take_own(dev, bytes, &t->controls);
+	if (!err)
+		err = cu_take_own(dev, lists_bytes(q), &t->lists);
+	if (err)
 		return err;
-	}
-	err = CU(dev, cuMemAlloc_v2, &t->lists, (uint64_t)q->base.slot_count * 2 * LIST);
-	if (err) {
-		t->lists = 0;
-		return err;
-	}
 	err = cu_pin(dev, 2 * bytes, &pinned, &t->staged_at);
 	if (err)
 		return err;
@@ -173,10 +174,8 @@ void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err)
 
 	if (!t)
 		return;
-	if (t->controls)
-		cu_give_back_address(dev, CU_KIND_DEVICE, t->controls, err);
-	if (t->lists)
-		cu_give_back_address(dev, CU_KIND_DEVICE, t->lists, err);
+	cu_give_own(dev, t->controls, q->base.slot_count * CONTROL, err);
+	cu_give_own(dev, t->lists, lists_bytes(q), err);
 	cu_give_back(dev, CU_KIND_HOST, t->staged, err);
 	cu_give_back(dev, CU_KIND_HOST, t->raised.memory, err);
 	free(t);

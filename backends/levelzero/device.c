@@ -834,6 +834,7 @@ static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 				     index);
 	dev->opt = o;
 	dev->shape = c.shape;
+	dev->used.all = c.shape.memory_bytes;
 	dev->index = index;
 	(void)pthread_mutex_init(&dev->trash_lock, NULL);
 	lz_lanes_init(dev);
@@ -856,7 +857,7 @@ static int lz_get_info(void *device, struct hal_device_info *info)
 	const struct lz_device *dev = device;
 
 	describe(&dev->opt, &dev->shape, dev->index, info);
-	info->memory_free -= dev->memory_used;
+	info->memory_free = stream_bytes_left(&dev->used);
 	return 0;
 }
 

@@ -21,6 +21,8 @@
 #include <hal/backend.h>
 #include <hal/levelzero.h>
 
+#include "backends/stream/bytes.h"
+
 #include "ze_calls.h"
 
 #define LZ_TILES_MAX   8u
@@ -189,7 +191,8 @@ struct lz_device {
 	struct lz_lane lanes[LZ_TILES_MAX];
 	struct lz_queue *watched;
 	struct lz_mem *memory;
-	uint64_t memory_used, mem_ids;
+	struct stream_bytes used; /* device and shared memory */
+	uint64_t mem_ids;
 	uint64_t longest_ns; /* command seen */
 	/* Clock: base_ticks of the device at base_ns of device time; real clock: that was
 	 * at base_mono of CLOCK_MONOTONIC, and ahead_ns is what that lacks to device

@@ -47,34 +47,53 @@ static int allocate(const struct lz_device *dev, const struct lz_mem *mem, void 
 	}
 }
 
+/* Charge mem to the device's memory; -ENOSPC if too little is free.  Host memory is none
+ * of it; shared memory may move there. */
+static int charge(struct lz_device *dev, const struct lz_mem *mem)
+{
+	uint64_t left;
+
+	if (mem->placement == LZ_MEM_HOST ||
+	    stream_bytes_take(&dev->used, mem->bytes, &left))
+		return 0;
+	return lz_host->fail(
+		ENOSPC, "levelzero: %" PRIu64 " bytes requested, %" PRIu64 " are free",
+		mem->bytes, left);
+}
+
+/* Undo charge of mem. */
+static void discharge(struct lz_device *dev, const struct lz_mem *mem)
+{
+	if (mem->placement != LZ_MEM_HOST)
+		stream_bytes_give(&dev->used, mem->bytes);
+}
+
 int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
 		 const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
 	struct lz_device *dev = device;
-	uint64_t left = dev->shape.memory_bytes - dev->memory_used;
 	struct lz_mem *mem;
 	int err;
 
 	(void)colors; /* it has none */
-	if (bytes > left)
-		return lz_host->fail(ENOSPC,
-				     "levelzero: %" PRIu64 " bytes requested, %" PRIu64
-				     " are free",
-				     bytes, left);
 	mem = calloc(1, sizeof(*mem));
 	if (!mem)
 		return lz_host->fail(ENOMEM, "levelzero: no memory for a buffer");
 	mem->part = partition;
 	mem->bytes = bytes ? bytes : 1;
 	mem->placement = placement_of(dev, flags);
-	err = allocate(dev, mem, &mem->p);
+	err = charge(dev, mem);
+	if (!err) {
+		err = allocate(dev, mem, &mem->p);
+		if (err)
+			discharge(dev, mem);
+	}
 	if (err) {
 		free(mem);
 		return err;
 	}
 	mem->id = ++dev->mem_ids;
 	mem->part->buffers++;
-	dev->memory_used += mem->bytes;
 	mem->next = dev->memory;
 	mem->at = &dev->memory;
 	if (mem->next)
@@ -96,7 +115,7 @@ int lz_mem_free(void *device, void *memory)
 	if (mem->next)
 		mem->next->at = mem->at;
 	mem->part->buffers--;
-	dev->memory_used -= mem->bytes;
+	discharge(dev, mem);
 	free(mem);
 	return err;
 }

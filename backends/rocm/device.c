@@ -243,7 +243,7 @@ static int rocm_get_info(void *device, struct hal_device_info *info)
 	const struct rocm_device *dev = device;
 
 	describe(&dev->opt, &dev->shape, &dev->units, info);
-	info->memory_free = dev->memory_bytes - dev->memory_used;
+	info->memory_free = stream_bytes_left(&dev->memory);
 	/* Whatever it runs, HSA ends a queue. */
 	if (dev->hsa.on)
 		info->suspend_modes |= 1u << HAL_SUSPEND_KILL;
@@ -371,7 +371,7 @@ static int fill_in(struct rocm_device *dev)
 
 	if (!err)
 		err = HIP(dev, hipMemGetInfo, &left, &total);
-	dev->memory_bytes = left;
+	dev->memory.all = left;
 	if (!err)
 		err = rocm_lane_make(dev);
 	if (!err && dev->units.count)

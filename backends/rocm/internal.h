@@ -20,6 +20,8 @@
 #include <hal/gpu.h>
 #include <hal/rocm.h>
 
+#include "backends/stream/bytes.h"
+
 #include "hip_calls.h"
 #include "hsa_calls.h"
 #include "topology.h"
@@ -258,8 +260,8 @@ struct rocm_device {
 	uint32_t index;
 	uint64_t id; /* of all opens of the process */
 	int least_priority, greatest_priority;
-	uint32_t left; /* queues that have a stream from before a move */
-	uint64_t memory_bytes, memory_used; /* of what was free at open */
+	uint32_t left;              /* queues that have a stream from before a move */
+	struct stream_bytes memory; /* of what was free at open */
 	struct {
 		pthread_mutex_t lock;
 		void *stream, *event, *stage;
@@ -449,6 +451,9 @@ int rocm_mem_map(void *device, void *memory, void **address);
 int rocm_mem_unmap(void *device, void *memory);
 /* Memory of the host's that the device reaches. */
 int rocm_pin(struct rocm_device *dev, uint64_t bytes, void **p, void **address);
+/* Device memory of a queue's own, which counts as used. */
+int rocm_take_own(struct rocm_device *dev, uint64_t bytes, void **p);
+void rocm_give_own(struct rocm_device *dev, void *p, uint64_t bytes, int *err);
 
 /* import.c */
 int rocm_offer_memory(void *native, uint64_t address, uint64_t bytes);

@@ -26,29 +26,55 @@ int rocm_pin(struct rocm_device *dev, uint64_t bytes, void **p, void **address)
 	return err;
 }
 
-static int find_room(struct rocm_device *dev, struct rocm_mem *mem)
+static int find_room(struct rocm_device *dev, uint64_t bytes, void **p)
 {
-	void *p = NULL;
-	uint32_t r = hip.hipMalloc(&p, mem->bytes);
+	uint32_t r = hip.hipMalloc(p, bytes);
 
 	if (r == HIPR_OutOfMemory && dev->later_count && !dev->base.hangs) {
 		/* What was freed while something ran, before anybody is refused. */
 		rocm_give_back_later(dev, false);
 		rocm_catch_up(dev);
-		r = hip.hipMalloc(&p, mem->bytes);
+		r = hip.hipMalloc(p, bytes);
 	}
-	mem->address = p;
+	if (r)
+		*p = NULL;
 	return rocm_check(dev, r, "hipMalloc");
+}
+
+int rocm_take_own(struct rocm_device *dev, uint64_t bytes, void **p)
+{
+	const int err = find_room(dev, bytes, p);
+
+	if (!err)
+		stream_bytes_add(&dev->memory, bytes);
+	return err;
+}
+
+void rocm_give_own(struct rocm_device *dev, void *p, uint64_t bytes, int *err)
+{
+	if (!p)
+		return;
+	rocm_give_back(dev, ROCM_KIND_DEVICE, p, err);
+	stream_bytes_give(&dev->memory, bytes);
 }
 
 static int place(struct rocm_device *dev, struct rocm_mem *mem, bool host)
 {
 	void *address = NULL;
+	uint64_t left;
 	int err;
 
-	if (!host)
-		return find_room(dev, mem);
-	err = rocm_pin(dev, mem->bytes, &mem->host, &address);
+	if (host) {
+		err = rocm_pin(dev, mem->bytes, &mem->host, &address);
+	} else if (!stream_bytes_take(&dev->memory, mem->bytes, &left)) {
+		err = rocm_host->fail(
+			ENOSPC, "rocm: %" PRIu64 " bytes requested, %" PRIu64 " are free",
+			mem->bytes, left);
+	} else {
+		err = find_room(dev, mem->bytes, &address);
+		if (err)
+			stream_bytes_give(&dev->memory, mem->bytes);
+	}
 	mem->address = address;
 	return err;
 }
@@ -57,17 +83,11 @@ int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 		   const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
 	struct rocm_device *dev = device;
-	const uint64_t left = dev->memory_bytes - dev->memory_used;
 	void *foreign = flags & HAL_BUFFER_MAPPABLE ? NULL : rocm_take_memory(dev, bytes);
 	struct rocm_mem *mem;
-	int err;
+	int err = rocm_enter(dev);
 
 	(void)colors; /* it has none */
-	if (bytes > left && !foreign)
-		return rocm_host->fail(
-			ENOSPC, "rocm: %" PRIu64 " bytes requested, %" PRIu64 " are free",
-			bytes, left);
-	err = rocm_enter(dev);
 	if (err)
 		return err;
 	mem = calloc(1, sizeof(*mem));
@@ -85,7 +105,6 @@ int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 		return err;
 	}
 	mem->part->base.buffers++;
-	dev->memory_used += foreign ? 0 : mem->bytes;
 	*out = mem;
 	return 0;
 }
@@ -98,11 +117,10 @@ int rocm_mem_free(void *device, void *memory)
 
 	if (!atomic_load(&dev->base.lost))
 		err = rocm_enter(dev);
-	if (!mem->foreign) {
-		rocm_give_back(dev, mem->host ? ROCM_KIND_HOST : ROCM_KIND_DEVICE,
-			       mem->host ? mem->host : (void *)mem->address, &err);
-		dev->memory_used -= mem->bytes;
-	}
+	if (mem->host)
+		rocm_give_back(dev, ROCM_KIND_HOST, mem->host, &err);
+	else if (!mem->foreign)
+		rocm_give_own(dev, mem->address, mem->bytes, &err);
 	mem->part->base.buffers--;
 	free(mem);
 	return err;

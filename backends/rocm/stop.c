@@ -56,7 +56,7 @@ int rocm_stops_make(struct rocm_device *dev, struct rocm_queue *q)
 			  &t->lists, &t->lists_at);
 	if (err)
 		return err;
-	err = HIP(dev, hipMalloc, &counts, bytes);
+	err = rocm_take_own(dev, bytes, &counts);
 	t->counts = err ? NULL : counts;
 	return err;
 }
@@ -85,7 +85,7 @@ void rocm_stops_drop(struct rocm_device *dev, struct rocm_queue *q, int *err)
 		(void)rocm_aql_end(dev, q);
 	rocm_give_back(dev, ROCM_KIND_HOST, t->flags, err);
 	rocm_give_back(dev, ROCM_KIND_HOST, t->lists, err);
-	rocm_give_back(dev, ROCM_KIND_DEVICE, t->counts, err);
+	rocm_give_own(dev, t->counts, q->base.slot_count * sizeof(uint32_t), err);
 	free(t);
 	q->stops = NULL;
 	q->base.stops = NULL;

@@ -24,6 +24,8 @@ enum rig_how {
 	RIG_HANGS,   /* hang_ms=3 */
 	RIG_SPLIT,   /* units that partitions move over */
 	RIG_BETWEEN, /* launches that do not stop */
+	RIG_HOST,    /* the same, buffers in the host's memory */
+	RIG_REAL,    /* the same as RIG_BETWEEN with the host's clock */
 	RIG_HOWS
 };
 
@@ -102,6 +104,10 @@ void import_raced(void **state);
 		cmocka_unit_test(import_fails), cmocka_unit_test(import_lost),           \
 		cmocka_unit_test(import_function), cmocka_unit_test(import_captured),    \
 		cmocka_unit_test(import_raced)
+
+/* wait_cases.c: calls of the library that may wait for the device */
+void wait_counts(void **state);
+#define WAIT_CASES cmocka_unit_test(wait_counts)
 
 /* stop_cases.c: preempt=block */
 void stop_info(void **state);
