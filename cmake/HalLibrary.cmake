@@ -34,9 +34,13 @@ foreach(folder IN LISTS folders)
 	endif()
 	add_library(hal_backend_${name} OBJECT ${sources})
 	target_link_libraries(hal_backend_${name} PRIVATE hal_headers hal_hot hal_warnings)
+	set_target_properties(hal_backend_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+	list(APPEND objects $<TARGET_OBJECTS:hal_backend_${name}>)
+	if(name STREQUAL stream) # shared by backends, and none itself
+		continue()
+	endif()
 	include(${folder}/backend.cmake OPTIONAL) # what it takes beyond its sources
 	list(APPEND HAL_BACKENDS ${name})
-	list(APPEND objects $<TARGET_OBJECTS:hal_backend_${name}>)
 	string(APPEND backend_lines "HAL_BACKEND(${name})\n")
 endforeach()
 
@@ -64,9 +68,6 @@ target_link_libraries(hal_core PRIVATE hal_headers hal_hot hal_warnings hal_lib 
 list(APPEND objects $<TARGET_OBJECTS:hal_core>)
 
 set_target_properties(hal_core PROPERTIES POSITION_INDEPENDENT_CODE ON)
-foreach(name IN LISTS HAL_BACKENDS)
-	set_target_properties(hal_backend_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-endforeach()
 
 set(hal_libs hal_lib PkgConfig::CK PkgConfig::INIH Threads::Threads ${CMAKE_DL_LIBS} m)
 

@@ -10,7 +10,8 @@ target_include_directories(hal_ptx PUBLIC ${folder}/ptx)
 target_link_libraries(hal_ptx PRIVATE hal_warnings)
 list(APPEND objects $<TARGET_OBJECTS:hal_ptx>)
 add_executable(hal_cuda_trial ${folder}/helper/hal_cuda_trial.c
-	$<TARGET_OBJECTS:hal_backend_cuda> $<TARGET_OBJECTS:hal_ptx>)
+	$<TARGET_OBJECTS:hal_backend_cuda> $<TARGET_OBJECTS:hal_backend_stream>
+	$<TARGET_OBJECTS:hal_ptx>)
 set_target_properties(hal_cuda_trial PROPERTIES OUTPUT_NAME hal-cuda-trial INSTALL_RPATH ""
 	RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_link_libraries(hal_cuda_trial PRIVATE hal_headers hal_warnings Threads::Threads

@@ -8,7 +8,6 @@
 #include "internal.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 /* The device whose context this thread has current because cu_enter made it so. */
 _Thread_local uint64_t cu_entered;
@@ -64,8 +63,11 @@ void cu_pop(uint32_t mode)
 		(void)cu.cuCtxPopCurrent_v2(&context);
 }
 
-static int destroy(struct cu_device *dev, const struct cu_later *what)
+static int destroy(void *device, const void *item)
 {
+	const struct cu_later *what = item;
+	struct cu_device *dev = device;
+
 	switch (what->kind) {
 	case CU_KIND_STREAM:
 		return CU(dev, cuStreamDestroy_v2, what->handle);
@@ -90,48 +92,55 @@ static int destroy(struct cu_device *dev, const struct cu_later *what)
 	}
 }
 
-static void keep(struct cu_device *dev, const struct cu_later *what)
+static int enter(void *device)
 {
-	uint32_t room = dev->later_room ? dev->later_room * 2 : 64;
-	struct cu_later *list = dev->later;
-
-	if (dev->later_count == dev->later_room) {
-		list = realloc(list, room * sizeof(*list));
-		if (!list)
-			return; /* the process's end takes it */
-		dev->later = list;
-		dev->later_room = room;
-	}
-	list[dev->later_count++] = *what;
+	return cu_enter(device);
 }
 
-/* Memory without an address has a mapping still, or was never used; addresses go when
- * what was there has gone. */
-static bool at_once(const struct cu_device *dev, const struct cu_later *what)
+static void leave(void *device)
 {
-	if (what->kind < CU_KIND_MODULE || what->kind == CU_KIND_PHYSICAL)
-		return true;
-	return !dev->base.inflight &&
-	       (what->kind != CU_KIND_RANGE || !cu_range_mapped(what->handle));
+	cu_forget(device);
 }
 
-/* What waits for work of others would hold up the engine: it is done while nothing runs.
- * What will not go is tried again.  After a loss all is the process's end's. */
+static bool is_lost(const void *device)
+{
+	return atomic_load(&((const struct cu_device *)device)->base.lost) != 0;
+}
+
+static bool is_busy(const void *device)
+{
+	return cu.busy((uint32_t)((const struct cu_device *)device)->shape.device) != 0;
+}
+
+static const struct stream_later_ops later_ops = {
+	.enter = enter,
+	.leave = leave,
+	.end = destroy,
+	.lost = is_lost,
+	.busy = is_busy,
+};
+
+void cu_later_init(struct cu_device *dev)
+{
+	stream_later_init(&dev->later, &later_ops, dev, sizeof(struct cu_later),
+			  dev->opt.virtual_clock ? NULL : "hal-cuda-later");
+}
+
+/* Memory without an address has a mapping still, or was never used.  A range can be freed
+ * once nothing is mapped in it.  With bounds=yes launches reach all of the range that was
+ * mapped when they were submitted: nothing there is unmapped before they have ended. */
 static void give_back(struct cu_device *dev, const struct cu_later *what, int *err)
 {
-	int one = 0;
+	const bool mapped = what->kind == CU_KIND_RANGE && cu_range_mapped(what->handle);
+	enum stream_later_when when = STREAM_LATER_WAIT;
+	int one;
 
-	if (atomic_load(&dev->base.lost))
-		return;
-	pthread_mutex_lock(&dev->later_lock);
-	if (at_once(dev, what)) {
-		one = destroy(dev, what);
-		if (one)
-			keep(dev, what);
-	} else {
-		keep(dev, what);
-	}
-	pthread_mutex_unlock(&dev->later_lock);
+	if (what->kind < CU_KIND_MODULE || what->kind == CU_KIND_PHYSICAL)
+		when = STREAM_LATER_NOW;
+	else if (what->kind == CU_KIND_PLACE && dev->opt.bounds)
+		when = STREAM_LATER_IDLE;
+	one = stream_later_give(&dev->later, what, when, dev->base.inflight || mapped);
+
 	if (one && !*err)
 		*err = one;
 }
@@ -161,23 +170,13 @@ void cu_give_back_place(struct cu_device *dev, const struct cu_place *place, int
 
 bool cu_make_room(struct cu_device *dev)
 {
-	if (!dev->later_count || dev->base.hangs)
-		return false;
-	cu_give_back_later(dev, false);
+	const bool any = stream_later_settle(&dev->later);
+
 	cu_catch_up(dev);
-	return true;
+	return any;
 }
 
 void cu_give_back_later(struct cu_device *dev, bool running)
 {
-	uint32_t i, left = 0;
-
-	if (running || !dev->later_count)
-		return;
-	pthread_mutex_lock(&dev->later_lock);
-	for (i = 0; i < dev->later_count; i++)
-		if (!atomic_load(&dev->base.lost) && destroy(dev, &dev->later[i]))
-			dev->later[left++] = dev->later[i];
-	dev->later_count = left;
-	pthread_mutex_unlock(&dev->later_lock);
+	stream_later_poll(&dev->later, running, dev->base.hangs != 0);
 }

@@ -280,7 +280,7 @@ static int start_clock(struct cu_device *dev)
 		dev->base.zero_ns = cu_now(dev);
 		return 0;
 	}
-	if (!cu.drive || !cu.advance)
+	if (!cu.drive || !cu.advance || !cu.busy)
 		return cu_host->fail(ENOTSUP,
 				     "cuda:%u: clock=virtual needs a fake driver: the "
 				     "time of %s cannot be stepped",
@@ -323,8 +323,8 @@ static bool put_away(struct cu_device *dev)
 	}
 	cu_lane_drop(dev);
 	cu_give_back(dev, CU_KIND_STREAM, dev->flags, &err);
-	cu_give_back_later(dev, false);
-	cu_give_back_later(dev, false);
+	(void)stream_later_stop(&dev->later, false);
+	stream_later_finish(&dev->later);
 	cu_green_close(dev); /* behind its streams */
 	cu_pop(mode);
 	return true;
@@ -341,6 +341,8 @@ static void cu_close(void *device)
 	cu_forget(dev);
 	if (dev->context && !atomic_load(&dev->base.lost))
 		ours = put_away(dev);
+	if (!stream_later_stop(&dev->later, dev->base.hanging != NULL))
+		return; /* its thread may need the device until the process ends */
 	while ((q = dev->base.hanging)) {
 		dev->base.hanging = q->older;
 		free(((struct cu_queue *)q)->stops);
@@ -352,13 +354,13 @@ static void cu_close(void *device)
 	if (dev->opt.virtual_clock && cu.drive && dev->context)
 		cu.drive(0);
 	pthread_mutex_destroy(&dev->offer.lock);
-	pthread_mutex_destroy(&dev->later_lock);
+	stream_later_fini(&dev->later);
 	pthread_mutex_destroy(&dev->programs_lock);
 	pthread_mutex_destroy(&dev->lane.lock);
+	pthread_mutex_destroy(&dev->range_lock);
 	cu_green_close(dev);
 	free(dev->mask);
 	cu_ranges_free(dev);
-	free(dev->later);
 	free(dev);
 }
 
@@ -453,8 +455,9 @@ static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	dev->base.virtual_clock = o.virtual_clock;
 	dev->shape = s;
 	(void)pthread_mutex_init(&dev->offer.lock, NULL);
-	(void)pthread_mutex_init(&dev->later_lock, NULL);
+	cu_later_init(dev);
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
+	(void)pthread_mutex_init(&dev->range_lock, NULL);
 	(void)pthread_mutex_init(&dev->lane.lock, NULL);
 	err = start(dev);
 	if (err)

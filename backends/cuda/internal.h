@@ -22,6 +22,7 @@
 #include <hal/gpu.h>
 
 #include "backends/stream/bytes.h"
+#include "backends/stream/later.h"
 
 #include "cu_calls.h"
 #include "ptx/ptx.h"
@@ -47,6 +48,7 @@ struct cu_symbols {
 	/* A stand-in's alone; else NULL. */
 	void (*drive)(uint32_t on);
 	void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
+	uint32_t (*busy)(uint32_t device);
 };
 
 /* What a partition is; as the option has them. */
@@ -113,7 +115,7 @@ struct cu_verdict {
 };
 #define CU_VERDICT_BYTES 8192u
 
-/* What is given back while nothing runs: the driver may wait for the device there. */
+/* What is given back by stream/later.h. */
 enum cu_kind {
 	CU_KIND_STREAM,
 	CU_KIND_EVENT,
@@ -290,10 +292,9 @@ struct cu_device {
 	bool unmasked;              /* a launch was not kept off what it should be */
 	struct stream_bytes memory; /* of what was free at open */
 	uint32_t granule;           /* in which memory is mapped; 0: it is not */
+	pthread_mutex_t range_lock; /* of ranges and what is in them */
 	struct cu_range *ranges;    /* of all partitions, of those that went, too */
-	pthread_mutex_t later_lock;
-	struct cu_later *later;
-	uint32_t later_count, later_room;
+	struct stream_later later;
 	struct {
 		pthread_mutex_t lock;
 		uint64_t address, bytes; /* bytes 0: none */
@@ -356,13 +357,16 @@ static inline int cu_enter(struct cu_device *dev)
 void cu_forget(const struct cu_device *dev);
 int cu_push(struct cu_device *dev, uint32_t *mode);
 void cu_pop(uint32_t mode);
-/* Gives it back, at once where that cannot wait for the device; else later. */
+void cu_later_init(struct cu_device *dev);
+/* Give it back: at once if that cannot wait for the device, else as stream/later.h says.
+ */
 void cu_give_back(struct cu_device *dev, enum cu_kind kind, void *handle, int *err);
 void cu_give_back_address(struct cu_device *dev, enum cu_kind kind, uint64_t address,
 			  int *err);
 void cu_give_back_place(struct cu_device *dev, const struct cu_place *place, int *err);
 void cu_give_back_later(struct cu_device *dev, bool running);
-/* Better to wait than to refuse what has been given back.  False: nothing has. */
+/* Wait until all that has been given back is free memory.  Return false if there is none.
+ */
 bool cu_make_room(struct cu_device *dev);
 
 /* copy.c */

@@ -5,9 +5,12 @@
  * a buffer, in granules as large as the driver wants them, and unmapped as it was mapped.
  * Buffers of at most half a granule share granules, in pieces.
  *
- * All of it is the engine's.  Unmapping may wait for the device, so it is done while
- * nothing runs (context.c), and until then nobody else has the place: a launch that was
- * given up may still write there.
+ * Unmapping may wait for the device: see stream/later.h.  Until it is done no other
+ * buffer has the place: a launch that was given up may still write there.
+ *
+ * dev->range_lock guards all of it, but for .base, .bytes and .granule, which are
+ * constant, and .mapped and .top, which the engine reads without it.  No call of the
+ * driver is made under the lock.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -34,9 +37,11 @@ struct cu_range {
 	uint32_t granule; /* bytes */
 	struct hal_bk_granules *free;
 	struct cu_chunk *chunks;
-	uint32_t mapped; /* chunks, and places that are none's */
-	uint32_t top;    /* behind this granule nothing is mapped */
-	bool is_mapped[];
+	atomic_uint mapped; /* chunks, and places that are none's */
+	/* Behind this granule no buffer lies: what is still to be unmapped there is out
+	 * of reach of launches that are submitted from now on. */
+	atomic_uint top;
+	bool in_use[]; /* by granule: of a buffer, or of a chunk that has one */
 };
 
 /* What memory is made as. */
@@ -144,8 +149,10 @@ int cu_range_make(struct cu_device *dev, struct cu_range **out)
 		free_range(range);
 		return err;
 	}
+	pthread_mutex_lock(&dev->range_lock);
 	range->older = dev->ranges;
 	dev->ranges = range;
+	pthread_mutex_unlock(&dev->range_lock);
 	*out = range;
 	return 0;
 }
@@ -154,19 +161,23 @@ int cu_range_make(struct cu_device *dev, struct cu_range **out)
  * empty, as kernels are not fenced by an empty one. */
 struct ptx_range cu_range_of(const struct cu_range *range)
 {
-	const uint64_t granules = range->top ? range->top : 1;
+	const uint32_t top = atomic_load_explicit(&range->top, memory_order_relaxed);
+	const uint64_t granules = top ? top : 1;
 
 	return (struct ptx_range){.base = range->base,
 				  .bytes = granules * range->granule};
 }
 
-static void note_mapped(struct cu_range *range, uint32_t first, uint32_t count, bool yes)
+static void note_use(struct cu_range *range, uint32_t first, uint32_t count, bool yes)
 {
-	memset(range->is_mapped + first, yes, count * sizeof(range->is_mapped[0]));
-	if (yes && first + count > range->top)
-		range->top = first + count;
-	while (range->top && !range->is_mapped[range->top - 1])
-		range->top--;
+	uint32_t top = range->top;
+
+	memset(range->in_use + first, yes, count * sizeof(range->in_use[0]));
+	if (yes && first + count > top)
+		top = first + count;
+	while (top && !range->in_use[top - 1])
+		top--;
+	range->top = top;
 }
 
 bool cu_range_mapped(const struct cu_range *range)
@@ -183,9 +194,11 @@ int cu_range_end(struct cu_device *dev, struct cu_range *range)
 
 	if (err)
 		return err;
+	pthread_mutex_lock(&dev->range_lock);
 	while (*at != range)
 		at = &(*at)->older;
 	*at = range->older;
+	pthread_mutex_unlock(&dev->range_lock);
 	free_range(range);
 	return 0;
 }
@@ -225,6 +238,17 @@ static int map(struct cu_device *dev, uint64_t at, uint64_t bytes, bool *left)
 	return err;
 }
 
+static int take_run(struct cu_device *dev, struct cu_range *range, uint32_t count,
+		    uint32_t *first)
+{
+	int err;
+
+	pthread_mutex_lock(&dev->range_lock);
+	err = cu_host->granules_take_run(range->free, 1, count, first);
+	pthread_mutex_unlock(&dev->range_lock);
+	return err;
+}
+
 /* A row of granules that are mapped. */
 static int take_granules(struct cu_device *dev, struct cu_range *range, uint32_t count,
 			 uint32_t *first)
@@ -233,9 +257,9 @@ static int take_granules(struct cu_device *dev, struct cu_range *range, uint32_t
 	bool left;
 	int unseen = 0, err;
 
-	err = cu_host->granules_take_run(range->free, 1, count, first);
+	err = take_run(dev, range, count, first);
 	if (err == -ENOSPC && cu_make_room(dev))
-		err = cu_host->granules_take_run(range->free, 1, count, first);
+		err = take_run(dev, range, count, first);
 	if (err == -ENOSPC)
 		return cu_host->fail(
 			ENOSPC,
@@ -247,21 +271,31 @@ static int take_granules(struct cu_device *dev, struct cu_range *range, uint32_t
 	if (err)
 		return err;
 	err = map(dev, range->base + (uint64_t)*first * range->granule, bytes, &left);
-	range->mapped += !err || left;
+	pthread_mutex_lock(&dev->range_lock);
+	if (!err || left)
+		range->mapped++;
 	if (!err)
-		note_mapped(range, *first, count, true);
+		note_use(range, *first, count, true);
+	if (err && !left)
+		give(range->free, *first, count);
+	pthread_mutex_unlock(&dev->range_lock);
 	if (err && left)
 		cu_give_back_place(dev,
 				   &(struct cu_place){.range = range,
 						      .first = *first,
 						      .count = count},
 				   &unseen);
-	else if (err)
-		give(range->free, *first, count);
 	return err;
 }
 
-static int add_chunk(struct cu_device *dev, struct cu_range *range)
+static void drop_chunk(struct cu_chunk *c)
+{
+	cu_host->granules_close(c->free);
+	free(c);
+}
+
+static int make_chunk(struct cu_device *dev, struct cu_range *range,
+		      struct cu_chunk **out)
 {
 	struct cu_chunk *c = calloc(1, sizeof(*c));
 	int err;
@@ -271,36 +305,47 @@ static int add_chunk(struct cu_device *dev, struct cu_range *range)
 	err = open_free(range->granule / PIECE, &c->free);
 	if (!err)
 		err = take_granules(dev, range, 1, &c->granule);
-	if (err) {
-		cu_host->granules_close(c->free);
-		free(c);
-		return err;
+	if (err)
+		drop_chunk(c);
+	else
+		*out = c;
+	return err;
+}
+
+/* Place p in c.  Return false if c lacks the free pieces.  Under the lock. */
+static bool take_from(struct cu_device *dev, struct cu_chunk *c, struct cu_place *p)
+{
+	if (cu_host->granules_left(c->free, 1) < p->count ||
+	    cu_host->granules_take_run(c->free, 1, p->count, &p->first))
+		return false;
+	p->chunk = c;
+	c->places++;
+	if (!c->buffers++) {
+		note_use(p->range, c->granule, 1, true);
+		stream_bytes_add(&dev->memory, p->range->granule);
 	}
-	c->next = range->chunks;
-	range->chunks = c;
-	return 0;
+	return true;
 }
 
 static int take_pieces(struct cu_device *dev, struct cu_place *p)
 {
-	struct cu_chunk *c = p->range->chunks;
+	struct cu_chunk *c;
 	int err;
 
-	for (; c; c = c->next)
-		if (cu_host->granules_left(c->free, 1) >= p->count &&
-		    !cu_host->granules_take_run(c->free, 1, p->count, &p->first))
-			break;
-	if (!c) {
-		err = add_chunk(dev, p->range);
-		if (err)
-			return err;
-		c = p->range->chunks;
-		(void)cu_host->granules_take_run(c->free, 1, p->count, &p->first);
-	}
-	p->chunk = c;
-	c->places++;
-	if (!c->buffers++)
-		stream_bytes_add(&dev->memory, p->range->granule);
+	pthread_mutex_lock(&dev->range_lock);
+	for (c = p->range->chunks; c && !take_from(dev, c, p); c = c->next)
+		;
+	pthread_mutex_unlock(&dev->range_lock);
+	if (c)
+		return 0;
+	err = make_chunk(dev, p->range, &c);
+	if (err)
+		return err;
+	pthread_mutex_lock(&dev->range_lock);
+	c->next = p->range->chunks;
+	p->range->chunks = c;
+	(void)take_from(dev, c, p);
+	pthread_mutex_unlock(&dev->range_lock);
 	return 0;
 }
 
@@ -337,25 +382,40 @@ int cu_place_take(struct cu_device *dev, struct cu_range *range, uint64_t bytes,
 
 void cu_place_leave(struct cu_device *dev, const struct cu_place *p, int *err)
 {
-	if (!p->chunk)
-		stream_bytes_give(&dev->memory, (uint64_t)p->count * p->range->granule);
-	else if (!--p->chunk->buffers)
-		stream_bytes_give(&dev->memory, p->range->granule);
+	const uint32_t first = p->chunk ? p->chunk->granule : p->first;
+	const uint32_t count = p->chunk ? 1 : p->count;
+
+	pthread_mutex_lock(&dev->range_lock);
+	if (!p->chunk || !--p->chunk->buffers) {
+		note_use(p->range, first, count, false);
+		stream_bytes_give(&dev->memory, (uint64_t)count * p->range->granule);
+	}
+	pthread_mutex_unlock(&dev->range_lock);
 	cu_give_back_place(dev, p, err);
 }
 
-static void drop_chunk(struct cu_range *range, struct cu_chunk *c)
+/* Give p's pieces back, of a chunk that has other places: return true.  Else take the
+ * chunk out of the list, so that no buffer is placed there any more. */
+static bool leave_chunk(struct cu_device *dev, const struct cu_place *p)
 {
-	struct cu_chunk **at = &range->chunks;
+	struct cu_chunk **at = &p->range->chunks;
+	bool shared;
 
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
-	cu_host->granules_close(c->free);
-	free(c);
+	pthread_mutex_lock(&dev->range_lock);
+	shared = p->chunk->places > 1;
+	if (shared) {
+		give(p->chunk->free, p->first, p->count);
+		p->chunk->places--;
+	} else {
+		while (*at != p->chunk)
+			at = &(*at)->next;
+		*at = p->chunk->next;
+	}
+	pthread_mutex_unlock(&dev->range_lock);
+	return shared;
 }
 
-/* Nothing of it is changed where that fails. */
+/* It is as before where that fails. */
 int cu_place_end(struct cu_device *dev, const struct cu_place *p)
 {
 	struct cu_range *range = p->range;
@@ -363,19 +423,20 @@ int cu_place_end(struct cu_device *dev, const struct cu_place *p)
 	const uint32_t count = p->chunk ? 1 : p->count;
 	int err;
 
-	if (p->chunk && p->chunk->places > 1) {
-		give(p->chunk->free, p->first, p->count);
-		p->chunk->places--;
+	if (p->chunk && leave_chunk(dev, p))
 		return 0;
-	}
 	err = CU(dev, cuMemUnmap, range->base + (uint64_t)first * range->granule,
 		 (uint64_t)count * range->granule);
-	if (err)
-		return err;
-	give(range->free, first, count);
-	range->mapped--;
-	note_mapped(range, first, count, false);
-	if (p->chunk)
-		drop_chunk(range, p->chunk);
-	return 0;
+	pthread_mutex_lock(&dev->range_lock);
+	if (!err) {
+		give(range->free, first, count);
+		range->mapped--;
+	} else if (p->chunk) {
+		p->chunk->next = range->chunks;
+		range->chunks = p->chunk;
+	}
+	pthread_mutex_unlock(&dev->range_lock);
+	if (!err && p->chunk)
+		drop_chunk(p->chunk);
+	return err;
 }

@@ -89,6 +89,7 @@ static const char *find_all(void *handle, struct cu_symbols *s)
 #undef CU_FIND
 	find(handle, "halStandInCudaDrive", &s->drive);
 	find(handle, "halStandInCudaAdvance", &s->advance);
+	find(handle, "halStandInCudaBusy", &s->busy);
 	return missing;
 }
 

@@ -6,8 +6,6 @@
 #define _GNU_SOURCE
 #include "internal.h"
 
-#include <stdlib.h>
-
 static _Thread_local uint64_t meant; /* .id of the device that rocm_enter set */
 
 /* Streams of others may be captured meanwhile: what is done here is no part of that. */
@@ -69,8 +67,11 @@ void rocm_pop(struct rocm_device *dev, struct rocm_caller was)
 		(void)hip.hipSetDevice(was.device);
 }
 
-static int end(struct rocm_device *dev, const struct rocm_later *l)
+static int end(void *device, const void *item)
 {
+	const struct rocm_later *l = item;
+	struct rocm_device *dev = device;
+
 	switch (l->kind) {
 	case ROCM_KIND_STREAM:
 	case ROCM_KIND_BUSY:
@@ -95,63 +96,79 @@ static int end(struct rocm_device *dev, const struct rocm_later *l)
 	return 0;
 }
 
-/* Without room for it the process's end takes it. */
-static void remember(struct rocm_device *dev, struct rocm_later l)
+static int enter(void *device)
 {
-	if (dev->later_count == dev->later_room) {
-		const uint32_t room = 2 * dev->later_room + 32;
-		void *list = realloc(dev->later, room * sizeof(l));
-
-		if (!list)
-			return;
-		dev->later = list;
-		dev->later_room = room;
-	}
-	dev->later[dev->later_count++] = l;
+	return rocm_enter(device);
 }
 
-/* hipFree and its like wait for every stream of the device: while something runs they
- * are put off.  What fails is tried again; a lost device keeps all. */
+static void leave(void *device)
+{
+	rocm_leave(device);
+}
+
+static bool is_lost(const void *device)
+{
+	return atomic_load(&((const struct rocm_device *)device)->base.lost) != 0;
+}
+
+static bool is_busy(const void *device)
+{
+	return hip.busy((uint32_t)((const struct rocm_device *)device)->shape.device) !=
+	       0;
+}
+
+static const struct stream_later_ops later_ops = {
+	.enter = enter,
+	.leave = leave,
+	.end = end,
+	.lost = is_lost,
+	.busy = is_busy,
+};
+
+void rocm_later_init(struct rocm_device *dev)
+{
+	stream_later_init(&dev->later, &later_ops, dev, sizeof(struct rocm_later),
+			  dev->opt.virtual_clock ? NULL : "hal-rocm-later");
+}
+
 void rocm_give_back(struct rocm_device *dev, enum rocm_kind kind, void *handle, int *err)
 {
 	const struct rocm_later l = {.kind = kind, .handle = handle};
-	const bool now = kind < ROCM_KIND_BUSY || !dev->base.inflight;
-	int failed = 0;
+	int failed;
 
-	if (!handle || atomic_load(&dev->base.lost))
+	if (!handle)
 		return;
-	pthread_mutex_lock(&dev->later_lock);
-	if (now)
-		failed = end(dev, &l);
-	if (!now || failed)
-		remember(dev, l);
-	pthread_mutex_unlock(&dev->later_lock);
+	failed = stream_later_give(&dev->later, &l,
+				   kind < ROCM_KIND_BUSY ? STREAM_LATER_NOW
+							 : STREAM_LATER_WAIT,
+				   dev->base.inflight);
 	if (!*err)
 		*err = failed;
 }
 
+bool rocm_make_room(struct rocm_device *dev)
+{
+	const bool any = stream_later_settle(&dev->later);
+
+	rocm_catch_up(dev);
+	return any;
+}
+
 void rocm_give_back_later(struct rocm_device *dev, bool running)
 {
-	uint32_t n = 0, i;
+	stream_later_poll(&dev->later, running, dev->base.hangs != 0);
+}
 
-	if (running || !dev->later_count)
-		return;
-	pthread_mutex_lock(&dev->later_lock);
-	for (i = 0; i < dev->later_count; i++) {
-		if (atomic_load(&dev->base.lost) || !end(dev, &dev->later[i]))
-			continue;
-		dev->later[n++] = dev->later[i];
-	}
-	dev->later_count = n;
-	pthread_mutex_unlock(&dev->later_lock);
+static void keep_code(const void *item)
+{
+	const struct rocm_later *l = item;
+
+	if (l->kind == ROCM_KIND_CODE)
+		rocm_code_keep(l->handle);
 }
 
 void rocm_forget_later(struct rocm_device *dev)
 {
-	uint32_t i;
-
-	for (i = 0; i < dev->later_count; i++)
-		if (dev->later[i].kind == ROCM_KIND_CODE)
-			rocm_code_keep(dev->later[i].handle);
-	free(dev->later);
+	stream_later_each(&dev->later, keep_code);
+	stream_later_fini(&dev->later);
 }

@@ -275,7 +275,7 @@ static int start_clock(struct rocm_device *dev)
 
 	if (!dev->opt.virtual_clock) {
 		dev->base.zero_ns = rocm_now(dev);
-	} else if (!hip.drive || !hip.advance) {
+	} else if (!hip.drive || !hip.advance || !hip.busy) {
 		dev->opt.virtual_clock = dev->base.virtual_clock = false;
 		return rocm_host->fail(ENOTSUP,
 				       "rocm:%u: clock=virtual needs a fake driver: the "
@@ -311,8 +311,8 @@ static void put_away(struct rocm_device *dev)
 	 * releases all. */
 	if (!dev->base.hanging) {
 		rocm_lane_drop(dev);
-		rocm_give_back_later(dev, false);
-		rocm_give_back_later(dev, false); /* what would not go */
+		(void)stream_later_stop(&dev->later, false);
+		stream_later_finish(&dev->later);
 	}
 	rocm_pop(dev, was);
 }
@@ -327,6 +327,8 @@ static void rocm_close(void *device)
 	rocm_leave(dev);
 	if (!atomic_load(&dev->base.lost))
 		put_away(dev);
+	if (!stream_later_stop(&dev->later, dev->base.hanging != NULL))
+		return; /* its thread may need the device until the process ends */
 	if (dev->hsa.loaded.code)
 		rocm_code_keep(dev->hsa.loaded.code);
 	while ((q = (struct rocm_queue *)dev->base.hanging)) {
@@ -341,7 +343,6 @@ static void rocm_close(void *device)
 	if (dev->opt.virtual_clock)
 		hip.drive(0);
 	pthread_mutex_destroy(&dev->lane.lock);
-	pthread_mutex_destroy(&dev->later_lock);
 	pthread_mutex_destroy(&dev->programs_lock);
 	pthread_mutex_destroy(&dev->offered.lock);
 	rocm_forget_later(dev);
@@ -422,7 +423,7 @@ static int rocm_open(const struct hal_bk_config *cfg, uint32_t index, void **out
 	dev->index = index;
 	dev->id = 1 + atomic_fetch_add(&opens, 1);
 	(void)pthread_mutex_init(&dev->lane.lock, NULL);
-	(void)pthread_mutex_init(&dev->later_lock, NULL);
+	rocm_later_init(dev);
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
 	(void)pthread_mutex_init(&dev->offered.lock, NULL);
 	err = start(dev);

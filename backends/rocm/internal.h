@@ -21,6 +21,7 @@
 #include <hal/rocm.h>
 
 #include "backends/stream/bytes.h"
+#include "backends/stream/later.h"
 
 #include "hip_calls.h"
 #include "hsa_calls.h"
@@ -47,6 +48,7 @@ struct hip_symbols {
 #undef HIP_SYMBOL
 	void (*drive)(uint32_t on); /* these two a stand-in's; else NULL */
 	void (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
+	uint32_t (*busy)(uint32_t device);
 };
 
 struct hsa_symbols {
@@ -266,9 +268,7 @@ struct rocm_device {
 		pthread_mutex_t lock;
 		void *stream, *event, *stage;
 	} lane; /* of host copies */
-	pthread_mutex_t later_lock;
-	struct rocm_later *later;
-	uint32_t later_count, later_room;
+	struct stream_later later;
 	pthread_mutex_t programs_lock;
 	struct rocm_program *programs;
 	struct {
@@ -403,6 +403,10 @@ static inline void *rocm_handle(uint64_t handle)
 
 void rocm_give_back(struct rocm_device *dev, enum rocm_kind kind, void *handle, int *err);
 void rocm_give_back_later(struct rocm_device *dev, bool running);
+void rocm_later_init(struct rocm_device *dev);
+/* Wait until all that has been given back is free memory.  Return false if there is none.
+ */
+bool rocm_make_room(struct rocm_device *dev);
 /* At close: what is left goes with the process. */
 void rocm_forget_later(struct rocm_device *dev);
 

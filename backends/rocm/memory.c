@@ -30,12 +30,8 @@ static int find_room(struct rocm_device *dev, uint64_t bytes, void **p)
 {
 	uint32_t r = hip.hipMalloc(p, bytes);
 
-	if (r == HIPR_OutOfMemory && dev->later_count && !dev->base.hangs) {
-		/* What was freed while something ran, before anybody is refused. */
-		rocm_give_back_later(dev, false);
-		rocm_catch_up(dev);
+	if (r == HIPR_OutOfMemory && rocm_make_room(dev))
 		r = hip.hipMalloc(p, bytes);
-	}
 	if (r)
 		*p = NULL;
 	return rocm_check(dev, r, "hipMalloc");

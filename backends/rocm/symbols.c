@@ -49,6 +49,7 @@ static const char *look_up(void *library, struct hip_symbols *s)
 				{"halStandInHipDrive",
 				 offsetof(struct hip_symbols, drive), false},
 		{"halStandInHipAdvance", offsetof(struct hip_symbols, advance), false},
+		{"halStandInHipBusy", offsetof(struct hip_symbols, busy), false},
 	};
 	const char *missing = NULL;
 	size_t i;

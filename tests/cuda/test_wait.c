@@ -13,7 +13,8 @@
 
 static const struct hal_bk_config blockwise = {.clock = 1, .preempt = 1},
 				  between = {.clock = 1},
-				  pinned = {.clock = 1, .memory = 1}, real = {.clock = 0};
+				  pinned = {.clock = 1, .memory = 1},
+				  real = {.hang_ms = 20};
 
 static void lose(void *device, uint32_t result)
 {
@@ -30,6 +31,7 @@ struct rig_face rig_face = {
 	.stand_in = stand_in,
 	.image = make_cuda_image,
 	.lose = lose,
+	.free = "cuMemFree_v2",
 };
 
 int main(void)

@@ -15,6 +15,12 @@
 
 void rig_begin(struct rig *r, enum rig_how how)
 {
+	rig_face.stand_in()->reset();
+	rig_open(r, how);
+}
+
+void rig_open(struct rig *r, enum rig_how how)
+{
 	const struct hal_backend *b = rig_face.backend;
 	const uint16_t units = rig_face.has[how] ? rig_face.has[how] : 1;
 	const struct hal_bk_partition_desc desc = {
@@ -23,7 +29,6 @@ void rig_begin(struct rig *r, enum rig_how how)
 	void *image = rig_face.image(rig_face.kernels, 2, 1, &size);
 
 	memset(r, 0, sizeof(*r));
-	rig_face.stand_in()->reset();
 	if (b->cold.open(rig_face.how[how], rig_face.device, &r->dev))
 		fail_msg("%s", host_text);
 	assert_int_equal(b->cold.partition_create(r->dev, &desc, &r->part), 0);

@@ -25,7 +25,7 @@ enum rig_how {
 	RIG_SPLIT,   /* units that partitions move over */
 	RIG_BETWEEN, /* launches that do not stop */
 	RIG_HOST,    /* the same, buffers in the host's memory */
-	RIG_REAL,    /* the same as RIG_BETWEEN with the host's clock */
+	RIG_REAL,    /* as RIG_BETWEEN with the host's clock, and hang_ms=20 */
 	RIG_HOWS
 };
 
@@ -38,6 +38,7 @@ struct rig_face {
 	bool moves_at_once;     /* what runs moves with its partition */
 	const char *kernels[2]; /* work, iota: as the stand-in's image has them */
 	const char *calls[8];   /* that a stop makes and that can fail; then NULL */
+	const char *free;       /* call that frees device memory */
 	const struct gpu_stand_in *(*stand_in)(void);
 	void *(*image)(const char *const *kernels, uint32_t count, uint32_t group_size,
 		       size_t *size);
@@ -72,6 +73,8 @@ struct rig {
 };
 
 void rig_begin(struct rig *r, enum rig_how how);
+/* The same of a device that others have open. */
+void rig_open(struct rig *r, enum rig_how how);
 void rig_put_away(struct rig *r);
 /* The same; nothing may be left, nothing misused. */
 void rig_end(struct rig *r);
@@ -107,7 +110,14 @@ void import_raced(void **state);
 
 /* wait_cases.c: calls of the library that may wait for the device */
 void wait_counts(void **state);
-#define WAIT_CASES cmocka_unit_test(wait_counts)
+void wait_frees(void **state);
+void wait_frees_real(void **state);
+void wait_room_real(void **state);
+void wait_hung_real(void **state);
+#define WAIT_CASES                                                                       \
+	cmocka_unit_test(wait_counts), cmocka_unit_test(wait_frees),                     \
+		cmocka_unit_test(wait_frees_real), cmocka_unit_test(wait_room_real),     \
+		cmocka_unit_test(wait_hung_real)
 
 /* stop_cases.c: preempt=block */
 void stop_info(void **state);

@@ -132,6 +132,12 @@ EXPORT void halStandInCudaDrive(uint32_t on)
 	drive(on);
 }
 
+EXPORT uint32_t halStandInCudaBusy(uint32_t device);
+EXPORT uint32_t halStandInCudaBusy(uint32_t device)
+{
+	return busy(device);
+}
+
 EXPORT void halStandInCudaAdvance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 EXPORT void halStandInCudaAdvance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle)
 {

@@ -272,6 +272,16 @@ void advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle)
 	leave(0);
 }
 
+uint32_t busy(uint32_t device)
+{
+	uint32_t yes;
+
+	pthread_mutex_lock(&lock);
+	yes = device_waited_for(&world.devices[device]);
+	leave(0);
+	return yes;
+}
+
 /* ---- control ----------------------------------------------------------------------- */
 
 static int arm(const char *call, uint64_t nth, uint32_t result, bool late, bool half)

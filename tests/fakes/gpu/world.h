@@ -386,6 +386,8 @@ void call_apart(void (*fn)(void *user), void *user);
 void call_unlocked(void (*fn)(void *user), void *user);
 void drive(uint32_t on);
 void advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
+/* Whether what waits for the device would wait. */
+uint32_t busy(uint32_t device);
 /* Of the environment, by the end of its name; NULL. */
 const char *setting(const char *name);
 

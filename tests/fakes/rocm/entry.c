@@ -157,6 +157,12 @@ EXPORT void halStandInHipDrive(uint32_t on)
 	drive(on);
 }
 
+EXPORT uint32_t halStandInHipBusy(uint32_t device);
+EXPORT uint32_t halStandInHipBusy(uint32_t device)
+{
+	return busy(device);
+}
+
 EXPORT void halStandInHipAdvance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 EXPORT void halStandInHipAdvance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle)
 {
