@@ -168,9 +168,14 @@ void cu_give_back_place(struct cu_device *dev, const struct cu_place *place, int
 	give_back(dev, &what, err);
 }
 
-bool cu_make_room(struct cu_device *dev)
+uint64_t cu_room_mark(struct cu_device *dev)
 {
-	const bool any = stream_later_settle(&dev->later);
+	return stream_later_mark(&dev->later);
+}
+
+bool cu_make_room(struct cu_device *dev, uint64_t mark)
+{
+	const bool any = stream_later_settle(&dev->later, mark);
 
 	cu_catch_up(dev);
 	return any;

@@ -365,9 +365,10 @@ void cu_give_back_address(struct cu_device *dev, enum cu_kind kind, uint64_t add
 			  int *err);
 void cu_give_back_place(struct cu_device *dev, const struct cu_place *place, int *err);
 void cu_give_back_later(struct cu_device *dev, bool running);
-/* Wait until all that has been given back is free memory.  Return false if there is none.
- */
-bool cu_make_room(struct cu_device *dev);
+/* Wait until all that has been given back is free memory.  Return false if there has been
+ * none since the mark. */
+uint64_t cu_room_mark(struct cu_device *dev);
+bool cu_make_room(struct cu_device *dev, uint64_t mark);
 
 /* copy.c */
 int cu_lane_make(struct cu_device *dev);

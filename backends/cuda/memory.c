@@ -31,9 +31,10 @@ int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address)
 
 static int allocate_device(struct cu_device *dev, uint64_t bytes, uint64_t *address)
 {
+	const uint64_t mark = cu_room_mark(dev);
 	uint32_t r = cu.cuMemAlloc_v2(address, bytes);
 
-	if (r == CUR_OUT_OF_MEMORY && cu_make_room(dev))
+	if (r == CUR_OUT_OF_MEMORY && cu_make_room(dev, mark))
 		r = cu.cuMemAlloc_v2(address, bytes);
 	return cu_check(dev, r, "cuMemAlloc_v2");
 }

@@ -208,9 +208,10 @@ int cu_range_end(struct cu_device *dev, struct cu_range *range)
 static int create(struct cu_device *dev, uint64_t bytes, uint64_t *memory)
 {
 	const struct cu_memory_prop prop = prop_of(dev);
+	const uint64_t mark = cu_room_mark(dev);
 	uint32_t r = cu.cuMemCreate(memory, bytes, &prop, 0);
 
-	if (r == CUR_OUT_OF_MEMORY && cu_make_room(dev))
+	if (r == CUR_OUT_OF_MEMORY && cu_make_room(dev, mark))
 		r = cu.cuMemCreate(memory, bytes, &prop, 0);
 	return cu_check(dev, r, "cuMemCreate");
 }
@@ -253,12 +254,12 @@ static int take_run(struct cu_device *dev, struct cu_range *range, uint32_t coun
 static int take_granules(struct cu_device *dev, struct cu_range *range, uint32_t count,
 			 uint32_t *first)
 {
-	const uint64_t bytes = (uint64_t)count * range->granule;
+	const uint64_t bytes = (uint64_t)count * range->granule, mark = cu_room_mark(dev);
 	bool left;
 	int unseen = 0, err;
 
 	err = take_run(dev, range, count, first);
-	if (err == -ENOSPC && cu_make_room(dev))
+	if (err == -ENOSPC && cu_make_room(dev, mark))
 		err = take_run(dev, range, count, first);
 	if (err == -ENOSPC)
 		return cu_host->fail(

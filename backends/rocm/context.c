@@ -146,9 +146,14 @@ void rocm_give_back(struct rocm_device *dev, enum rocm_kind kind, void *handle, 
 		*err = failed;
 }
 
-bool rocm_make_room(struct rocm_device *dev)
+uint64_t rocm_room_mark(struct rocm_device *dev)
 {
-	const bool any = stream_later_settle(&dev->later);
+	return stream_later_mark(&dev->later);
+}
+
+bool rocm_make_room(struct rocm_device *dev, uint64_t mark)
+{
+	const bool any = stream_later_settle(&dev->later, mark);
 
 	rocm_catch_up(dev);
 	return any;

@@ -404,9 +404,10 @@ static inline void *rocm_handle(uint64_t handle)
 void rocm_give_back(struct rocm_device *dev, enum rocm_kind kind, void *handle, int *err);
 void rocm_give_back_later(struct rocm_device *dev, bool running);
 void rocm_later_init(struct rocm_device *dev);
-/* Wait until all that has been given back is free memory.  Return false if there is none.
- */
-bool rocm_make_room(struct rocm_device *dev);
+/* Wait until all that has been given back is free memory.  Return false if there has been
+ * none since the mark. */
+uint64_t rocm_room_mark(struct rocm_device *dev);
+bool rocm_make_room(struct rocm_device *dev, uint64_t mark);
 /* At close: what is left goes with the process. */
 void rocm_forget_later(struct rocm_device *dev);
 

@@ -28,9 +28,10 @@ int rocm_pin(struct rocm_device *dev, uint64_t bytes, void **p, void **address)
 
 static int find_room(struct rocm_device *dev, uint64_t bytes, void **p)
 {
+	const uint64_t mark = rocm_room_mark(dev);
 	uint32_t r = hip.hipMalloc(p, bytes);
 
-	if (r == HIPR_OutOfMemory && rocm_make_room(dev))
+	if (r == HIPR_OutOfMemory && rocm_make_room(dev, mark))
 		r = hip.hipMalloc(p, bytes);
 	if (r)
 		*p = NULL;

@@ -192,7 +192,12 @@ void stream_later_poll(struct stream_later *l, bool running, bool hangs)
 	pthread_mutex_unlock(&l->lock);
 }
 
-bool stream_later_settle(struct stream_later *l)
+uint64_t stream_later_mark(struct stream_later *l)
+{
+	return atomic_load(&l->done);
+}
+
+bool stream_later_settle(struct stream_later *l, uint64_t mark)
 {
 	uint64_t round;
 	bool any;
@@ -211,7 +216,7 @@ bool stream_later_settle(struct stream_later *l)
 		if (!l->held && l->list.count)
 			try_all(l);
 	}
-	any = any && !l->held;
+	any = !l->held && l->done != mark;
 	pthread_mutex_unlock(&l->lock);
 	return any;
 }

@@ -56,8 +56,8 @@ struct stream_later {
 	pthread_mutex_t lock; /* of the rest */
 	pthread_cond_t wake, attempted;
 	struct stream_later_list list, idle; /* idle: not before this open's work ends */
-	uint64_t done;    /* rounds: attempts at all objects that there were */
-	uint32_t working; /* threads that make one */
+	atomic_ullong done; /* rounds: attempts at all objects that there were */
+	uint32_t working;   /* threads that make one */
 	bool started, stop;
 	bool again; /* the thread is to make a round */
 	bool held;  /* changed by the engine alone */
@@ -78,9 +78,12 @@ int stream_later_give(struct stream_later *l, const void *item,
  * and may still use the objects: give none back, also not by the thread. */
 void stream_later_poll(struct stream_later *l, bool running, bool hangs);
 
-/* Wait until all objects have been given back or could not be.  Return false if there are
- * none, or if work hangs.  Application threads only, with the device entered. */
-bool stream_later_settle(struct stream_later *l);
+/* Return a mark for stream_later_settle: get it before the allocation. */
+uint64_t stream_later_mark(struct stream_later *l);
+/* Wait until all objects have been given back or could not be.  Return false if none has
+ * been tried since the mark, or if work hangs: the allocation cannot succeed now.
+ * Application threads only, with the device entered. */
+bool stream_later_settle(struct stream_later *l, uint64_t mark);
 
 /* End the thread; it starts no more.  hangs: as above.  Return false if work hangs and
  * the thread is in a call of the driver, where it may stay for ever: l and its device

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "rig.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -180,6 +181,18 @@ void wait_room_real(void **state)
 	clean();
 }
 
+static uint32_t threads(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	uint32_t n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
 /* The thread waits for a kernel that is given up: close does not wait for the thread. */
 void wait_hung_real(void **state)
 {
@@ -187,11 +200,13 @@ void wait_hung_real(void **state)
 	const struct hal_backend *b = rig_face.backend;
 	struct hal_bk_cmd cmd;
 	struct rig r;
+	uint32_t before;
 	uint64_t frees;
 	void *mem;
 
 	(void)state;
 	rig_begin(&r, RIG_REAL);
+	before = threads();
 	s->frees_wait(1);
 	mem = allocate(&r, 0);
 	frees = s->calls(rig_face.free);
@@ -201,5 +216,8 @@ void wait_hung_real(void **state)
 		sched_yield();
 	(void)run_one(&r, -EIO);
 	rig_put_away(&r);
+	assert_int_equal(threads(), before + 1);
 	s->lose(rig_face.device, 999); /* the end of the process */
+	while (threads() != before)
+		sched_yield();
 }
