@@ -1,121 +1,121 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies between the host and device memory: a stream of their own, so that no queue's
- * command waits for a copy or a copy for it, through pinned memory, as the driver waits
- * behind the whole stream for any other.  The lane is taken for a piece at a time, so
- * that long copies of several callers take turns.
+ * Copies between the host and device memory: stream/lane.h, on a stream of their own, so
+ * that no queue's command waits for a copy or a copy for it.
  */
 #define _GNU_SOURCE
 #include "internal.h"
 
-#include <string.h>
+static int copy(void *device, uint64_t to, uint64_t from, uint64_t bytes)
+{
+	struct cu_device *dev = device;
 
-#define STAGE_BYTES (UINT64_C(1) << 20)
-#define CLEAR_BYTES (UINT64_C(1) << 26) /* that are cleared in one go */
+	return CU(dev, cuMemcpyAsync, to, from, bytes, dev->lane.stream);
+}
+
+static int clear(void *device, uint64_t address, uint64_t bytes)
+{
+	struct cu_device *dev = device;
+
+	return CU(dev, cuMemsetD32Async, address, 0, bytes / 4, dev->lane.stream);
+}
+
+static int record(void *device, uint32_t event)
+{
+	struct cu_device *dev = device;
+
+	return CU(dev, cuEventRecord, dev->lane.events[event], dev->lane.stream);
+}
+
+static int wait_event(void *device, uint32_t event)
+{
+	struct cu_device *dev = device;
+
+	return CU(dev, cuEventSynchronize, dev->lane.events[event]);
+}
+
+static void drain(void *device)
+{
+	const struct cu_device *dev = device;
+
+	(void)cu.cuStreamSynchronize(dev->lane.stream);
+}
+
+static const struct stream_lane_ops lane_ops = {
+	.copy = copy,
+	.clear = clear,
+	.record = record,
+	.wait = wait_event,
+	.drain = drain,
+};
+
+void cu_lane_init(struct cu_device *dev)
+{
+	stream_lane_init(&dev->lane.base, &lane_ops, dev);
+}
 
 int cu_lane_make(struct cu_device *dev)
 {
 	struct cu_lane *lane = &dev->lane;
 	uint64_t address;
-	int err = cu_pin(dev, STAGE_BYTES, &lane->stage, &address);
+	uint32_t i;
+	int err = cu_pin(dev, STREAM_LANE_STAGES * STREAM_LANE_PIECE, &lane->stages,
+			 &address);
 
-	if (!err)
-		err = CU(dev, cuStreamCreateWithPriority, &lane->stream,
-			 CU_STREAM_NON_BLOCKING, dev->least_priority);
+	if (err)
+		return err;
+	stream_lane_stages(&lane->base, lane->stages);
+	err = CU(dev, cuStreamCreateWithPriority, &lane->stream, CU_STREAM_NON_BLOCKING,
+		 dev->least_priority);
 	if (err)
 		lane->stream = NULL;
-	else
-		err = CU(dev, cuEventCreate, &lane->event,
+	for (i = 0; !err && i < STREAM_LANE_EVENTS; i++) {
+		err = CU(dev, cuEventCreate, &lane->events[i],
 			 CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING);
-	if (err)
-		lane->event = NULL;
+		if (err)
+			lane->events[i] = NULL;
+	}
 	return err;
 }
 
 void cu_lane_drop(struct cu_device *dev)
 {
 	struct cu_lane *lane = &dev->lane;
+	uint32_t i;
 	int err = 0; /* tried again at the end */
 
 	cu_give_back(dev, CU_KIND_STREAM, lane->stream, &err);
-	cu_give_back(dev, CU_KIND_EVENT, lane->event, &err);
-	cu_give_back(dev, CU_KIND_HOST, lane->stage, &err);
-	lane->stream = lane->event = lane->stage = NULL;
+	for (i = 0; i < STREAM_LANE_EVENTS; i++) {
+		cu_give_back(dev, CU_KIND_EVENT, lane->events[i], &err);
+		lane->events[i] = NULL;
+	}
+	cu_give_back(dev, CU_KIND_HOST, lane->stages, &err);
+	lane->stream = lane->stages = NULL;
 }
 
-/* The caller may free what it copied as soon as this returns: nothing is left running,
- * whatever it answers, which is err if that is not 0. */
-static int settle(struct cu_device *dev, int err)
-{
-	struct cu_lane *lane = &dev->lane;
-
-	if (!err)
-		err = CU(dev, cuEventRecord, lane->event, lane->stream);
-	if (!err)
-		err = CU(dev, cuEventSynchronize, lane->event);
-	if (err)
-		(void)cu.cuStreamSynchronize(lane->stream);
-	return err;
-}
-
-static int copy_piece(struct cu_device *dev, uint64_t dst, uint64_t src, uint64_t bytes)
-{
-	int err = CU(dev, cuMemcpyAsync, dst, src, bytes, dev->lane.stream);
-
-	return err ? err : settle(dev, 0);
-}
-
-/* To data, or else from from. */
 int cu_copy(struct cu_device *dev, uint64_t address, void *data, const void *from,
 	    uint64_t bytes)
 {
-	const uint64_t stage = (uintptr_t)dev->lane.stage;
-	uint64_t at, n;
 	uint32_t mode;
 	int err = cu_push(dev, &mode);
 
 	if (err)
 		return err;
-	for (at = 0; !err && at < bytes; at += n) {
-		n = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
-		pthread_mutex_lock(&dev->lane.lock);
-		if (data) {
-			err = copy_piece(dev, stage, address + at, n);
-			if (!err)
-				memcpy((char *)data + at, dev->lane.stage, n);
-		} else {
-			memcpy(dev->lane.stage, (const char *)from + at, n);
-			err = copy_piece(dev, address + at, stage, n);
-		}
-		pthread_mutex_unlock(&dev->lane.lock);
-	}
+	err = data ? stream_lane_read(&dev->lane.base, address, data, bytes)
+		   : stream_lane_write(&dev->lane.base, address, from, bytes);
 	cu_pop(mode);
 	cu_catch_up(dev);
 	return err;
 }
 
-/* Pieces of zeros, all of them from the same place, so many wait at a time. */
 int cu_clear(struct cu_device *dev, uint64_t address, uint64_t bytes)
 {
-	const uint64_t stage = (uintptr_t)dev->lane.stage;
-	uint64_t at = 0, end, n;
 	uint32_t mode;
 	int err = cu_push(dev, &mode);
 
 	if (err)
 		return err;
-	while (!err && at < bytes) {
-		end = bytes - at < CLEAR_BYTES ? bytes : at + CLEAR_BYTES;
-		pthread_mutex_lock(&dev->lane.lock);
-		memset(dev->lane.stage, 0, STAGE_BYTES);
-		for (; !err && at < end; at += n) {
-			n = end - at < STAGE_BYTES ? end - at : STAGE_BYTES;
-			err = CU(dev, cuMemcpyAsync, address + at, stage, n,
-				 dev->lane.stream);
-		}
-		err = settle(dev, err);
-		pthread_mutex_unlock(&dev->lane.lock);
-	}
+	err = stream_lane_clear(&dev->lane.base, address, bytes);
 	cu_pop(mode);
 	cu_catch_up(dev);
 	return err;

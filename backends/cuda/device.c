@@ -356,7 +356,7 @@ static void cu_close(void *device)
 	pthread_mutex_destroy(&dev->offer.lock);
 	stream_later_fini(&dev->later);
 	pthread_mutex_destroy(&dev->programs_lock);
-	pthread_mutex_destroy(&dev->lane.lock);
+	stream_lane_fini(&dev->lane.base);
 	pthread_mutex_destroy(&dev->range_lock);
 	cu_green_close(dev);
 	free(dev->mask);
@@ -458,7 +458,7 @@ static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	cu_later_init(dev);
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
 	(void)pthread_mutex_init(&dev->range_lock, NULL);
-	(void)pthread_mutex_init(&dev->lane.lock, NULL);
+	cu_lane_init(dev);
 	err = start(dev);
 	if (err)
 		cu_close(dev);

@@ -22,6 +22,7 @@
 #include <hal/gpu.h>
 
 #include "backends/stream/bytes.h"
+#include "backends/stream/lane.h"
 #include "backends/stream/later.h"
 
 #include "cu_calls.h"
@@ -268,10 +269,10 @@ static inline struct stream_slot *vendor_slot(struct stream_queue *q, uint32_t a
 	return &((struct cu_queue *)q)->slots[at].base;
 }
 
-/* The way of host copies: a stream of its own through pinned memory, under its lock. */
+/* The way of host copies: a stream of its own through pinned memory. */
 struct cu_lane {
-	pthread_mutex_t lock;
-	void *stream, *event, *stage;
+	struct stream_lane base;
+	void *stream, *events[STREAM_LANE_EVENTS], *stages;
 };
 
 struct cu_device {
@@ -371,6 +372,7 @@ uint64_t cu_room_mark(struct cu_device *dev);
 bool cu_make_room(struct cu_device *dev, uint64_t mark);
 
 /* copy.c */
+void cu_lane_init(struct cu_device *dev);
 int cu_lane_make(struct cu_device *dev);
 void cu_lane_drop(struct cu_device *dev);
 /* Between the host and device memory; waits for the end. */

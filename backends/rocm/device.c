@@ -342,7 +342,7 @@ static void rocm_close(void *device)
 	}
 	if (dev->opt.virtual_clock)
 		hip.drive(0);
-	pthread_mutex_destroy(&dev->lane.lock);
+	stream_lane_fini(&dev->lane.base);
 	pthread_mutex_destroy(&dev->programs_lock);
 	pthread_mutex_destroy(&dev->offered.lock);
 	rocm_forget_later(dev);
@@ -422,7 +422,7 @@ static int rocm_open(const struct hal_bk_config *cfg, uint32_t index, void **out
 	}
 	dev->index = index;
 	dev->id = 1 + atomic_fetch_add(&opens, 1);
-	(void)pthread_mutex_init(&dev->lane.lock, NULL);
+	rocm_lane_init(dev);
 	rocm_later_init(dev);
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
 	(void)pthread_mutex_init(&dev->offered.lock, NULL);

@@ -21,6 +21,7 @@
 #include <hal/rocm.h>
 
 #include "backends/stream/bytes.h"
+#include "backends/stream/lane.h"
 #include "backends/stream/later.h"
 
 #include "hip_calls.h"
@@ -265,8 +266,8 @@ struct rocm_device {
 	uint32_t left;              /* queues that have a stream from before a move */
 	struct stream_bytes memory; /* of what was free at open */
 	struct {
-		pthread_mutex_t lock;
-		void *stream, *event, *stage;
+		struct stream_lane base;
+		void *stream, *events[STREAM_LANE_EVENTS], *stages;
 	} lane; /* of host copies */
 	struct stream_later later;
 	pthread_mutex_t programs_lock;
@@ -412,6 +413,7 @@ bool rocm_make_room(struct rocm_device *dev, uint64_t mark);
 void rocm_forget_later(struct rocm_device *dev);
 
 /* copy.c */
+void rocm_lane_init(struct rocm_device *dev);
 int rocm_lane_make(struct rocm_device *dev);
 void rocm_lane_drop(struct rocm_device *dev);
 int rocm_read(struct rocm_device *dev, const char *address, void *data, uint64_t bytes);

@@ -31,6 +31,9 @@ struct rig_face rig_face = {
 	.stand_in = stand_in,
 	.image = make_cuda_image,
 	.lose = lose,
+	.copy = "cuMemcpyAsync",
+	.fill = "cuMemsetD32Async",
+	.wait = "cuEventSynchronize",
 	.free = "cuMemFree_v2",
 };
 

@@ -31,6 +31,9 @@ struct rig_face rig_face = {
 	.stand_in = stand_in,
 	.image = make_rocm_image,
 	.lose = lose,
+	.copy = "hipMemcpyAsync",
+	.fill = "hipMemsetD32Async",
+	.wait = "hipEventSynchronize",
 	.free = "hipFree",
 };
 
