@@ -155,5 +155,6 @@ bool cu_fence_astray(struct cu_queue *q, const struct cu_slot *s)
 	    !__atomic_load_n(&q->astray[number_of(q, s)], __ATOMIC_ACQUIRE))
 		return false;
 	stream_break(&q->base, "access outside its partition's range");
+	q->base.wrong |= s == cu_slot(q, 0);
 	return true;
 }

@@ -598,7 +598,8 @@ void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
 /* The call has failed behind a command: only the driver can say when q is empty. */
 void cu_break_queue(struct cu_device *dev, struct cu_queue *q, const char *call,
 		    uint32_t r);
-/* Free the queues that hung and do no more; the context is current. */
+/* At close: free the queues that were destroyed late, or hung and do no more.  The
+ * context is current; waits for what has not ended and does not hang. */
 void cu_free_hanging(struct cu_device *dev);
 /* Make a word of pinned memory, 0. */
 int cu_make_word(struct cu_device *dev, struct cu_word *w);

@@ -316,6 +316,14 @@ void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 	mark(dev, q, s);
 }
 
+/* A command was refused halfway: what the stream has of it ends with a number, too. */
+__attribute__((cold)) static void close_gap(struct cu_device *dev, struct cu_queue *q)
+{
+	q->base.unsure = atomic_load(&dev->base.lost) || cu_enter(dev) ||
+			 cu.cuStreamWriteValue32_v2(q->stream, q->word.address,
+						    ++q->base.given, 0);
+}
+
 /* The command that s has; what times its begin is to be recorded first if it is fresh. */
 static inline __attribute__((always_inline)) int
 give(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s, bool fresh)
@@ -455,8 +463,10 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		err = give_among(dev, q, q->base.count);
 	else if (!err)
 		err = give(dev, q, s, !q->base.count);
-	if (err)
+	if (__builtin_expect(err, 0)) {
+		close_gap(dev, q);
 		return err;
+	}
 	q->base.fenced = cmd->op == HAL_OP_TIMESTAMP;
 	stream_push(&dev->base, &q->base, stream_now(&dev->base));
 	return 0;
@@ -671,7 +681,7 @@ static inline uint32_t vendor_round(struct stream_device *device, struct hal_bk_
 	(void)ev;
 	(void)max;
 	if (device->hanging && !cu_enter(dev))
-		stream_free_hanging(device);
+		stream_free_hanging(device, false);
 	cu_give_back_later(dev, device->inflight);
 	return 0;
 }
@@ -680,7 +690,13 @@ static inline uint32_t vendor_round(struct stream_device *device, struct hal_bk_
 
 void cu_free_hanging(struct cu_device *dev)
 {
-	stream_free_hanging(&dev->base);
+	const struct stream_queue *q;
+
+	for (q = dev->base.hanging; q; q = q->older)
+		if (q->late)
+			(void)cu.cuStreamSynchronize(
+				((const struct cu_queue *)q)->stream);
+	stream_free_hanging(&dev->base, true);
 }
 
 int cu_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)

@@ -541,7 +541,8 @@ void rocm_break_queue(struct rocm_device *dev, struct rocm_queue *q, const char 
 		      uint32_t r);
 int rocm_queue_create(void *device, void *partition, int32_t priority, void **out);
 int rocm_queue_destroy(void *device, void *queue);
-/* Free the queues that hung and do no more; this is the device's thread. */
+/* At close: free the queues that were destroyed late, or hung and do no more; waits for
+ * what has not ended and does not hang. */
 void rocm_free_hanging(struct rocm_device *dev);
 /* What comes in that stream runs behind what the queue has. */
 int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void *stream);

@@ -289,6 +289,14 @@ static inline __attribute__((always_inline)) int give_stream(struct rocm_device 
 	return 0;
 }
 
+/* A command was refused halfway: what the stream has of it ends with a number, too. */
+__attribute__((cold)) static void close_gap(struct rocm_device *dev, struct rocm_queue *q)
+{
+	q->base.unsure =
+		atomic_load(&dev->base.lost) || rocm_enter(dev) ||
+		hip.hipStreamWriteValue32(q->stream, q->word_at, ++q->base.given, 0);
+}
+
 int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct rocm_device *dev = device;
@@ -306,8 +314,11 @@ int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		return -EAGAIN;
 	s->base.stops = false;
 	err = q->aql ? rocm_aql_give(dev, q, slot, cmd) : give_stream(dev, q, s, cmd);
-	if (err)
+	if (__builtin_expect(err, 0)) {
+		if (!q->aql)
+			close_gap(dev, q);
 		return err;
+	}
 	s->base.cmd = *cmd;
 	s->base.stamping = false;
 	q->base.fenced = cmd->op == HAL_OP_TIMESTAMP;
@@ -534,7 +545,7 @@ static inline uint32_t vendor_round(struct stream_device *device, struct hal_bk_
 	(void)ev;
 	(void)max;
 	if (device->hanging && !rocm_enter(dev))
-		stream_free_hanging(device);
+		stream_free_hanging(device, false);
 	if (dev->left)
 		rocm_drop_left(dev);
 	rocm_give_back_later(dev, device->inflight > 0);
@@ -545,7 +556,13 @@ static inline uint32_t vendor_round(struct stream_device *device, struct hal_bk_
 
 void rocm_free_hanging(struct rocm_device *dev)
 {
-	stream_free_hanging(&dev->base);
+	const struct stream_queue *q;
+
+	for (q = dev->base.hanging; q; q = q->older)
+		if (q->late && !((const struct rocm_queue *)q)->aql)
+			(void)hip.hipStreamSynchronize(
+				((const struct rocm_queue *)q)->stream);
+	stream_free_hanging(&dev->base, true);
 }
 
 int rocm_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max)

@@ -23,7 +23,8 @@
 
 /* Return the device time. */
 static inline uint64_t vendor_now(struct stream_device *dev);
-/* Return whether the command in s, which is in flight, has ended.  May break q. */
+/* Return whether the command in s, which is in flight, has ended well.  If the oldest has
+ * ended, but not well, break q and set its .wrong. */
 static inline bool vendor_ended(struct stream_device *dev, struct stream_queue *q,
 				struct stream_slot *s);
 /* Set e's times to those of the oldest command, which has ended. */
@@ -128,7 +129,7 @@ STREAM_INLINE void stream_measure(struct stream_device *dev, struct stream_queue
 /* Return when the oldest command of q is given up, in device time. */
 STREAM_INLINE uint64_t stream_bound(struct stream_device *dev, struct stream_queue *q)
 {
-	if (!dev->hang_ns || q->reported || q->hangs || q->count <= stream_kept(q) ||
+	if (!dev->hang_ns || q->hangs || q->count <= stream_kept(q) ||
 	    !vendor_may_hang(stream_slot(q, 0)))
 		return UINT64_MAX;
 	return hal_bk_after(q->head_ns, dev->hang_ns);
@@ -152,8 +153,8 @@ STREAM_FN void stream_give_up(struct stream_device *dev, struct stream_queue *q,
 	dev->inflight++;
 }
 
-/* Return whether the device has nothing more of q, which hangs. */
-STREAM_FN bool stream_is_idle(struct stream_device *dev, struct stream_queue *q)
+/* Return whether the device has nothing more of q.  ask: as in stream_silent. */
+STREAM_FN bool stream_is_idle(struct stream_device *dev, struct stream_queue *q, bool ask)
 {
 	char text[96];
 
@@ -161,7 +162,8 @@ STREAM_FN bool stream_is_idle(struct stream_device *dev, struct stream_queue *q)
 		return true;
 	if (!q->unsure)
 		return vendor_idle(dev, q);
-	if (!dev->virtual_clock && vendor_now(dev) - q->checked_ns < STREAM_CHECK_NS)
+	if (!ask && !dev->virtual_clock &&
+	    vendor_now(dev) - q->checked_ns < STREAM_CHECK_NS)
 		return false;
 	q->checked_ns = vendor_now(dev);
 	return vendor_ask(dev, q, text, sizeof(text)) == STREAM_EMPTY;
@@ -174,14 +176,14 @@ STREAM_FN void stream_come_back(struct stream_device *dev, struct stream_queue *
 	dev->inflight--;
 }
 
-/* Free the destroyed queues that the device has finished after all. */
-STREAM_FN void stream_free_hanging(struct stream_device *dev)
+/* Free the destroyed queues that the device has finished after all.  ask: as above. */
+STREAM_FN void stream_free_hanging(struct stream_device *dev, bool ask)
 {
 	struct stream_queue **at = &dev->hanging, *q;
 	int ignored = 0; /* what could not be given back is tried again */
 
 	while ((q = *at)) {
-		if (!stream_is_idle(dev, q)) {
+		if (!stream_is_idle(dev, q, ask)) {
 			at = &q->older;
 			continue;
 		}
@@ -200,7 +202,8 @@ STREAM_FN bool stream_silent(struct stream_device *dev, struct stream_queue *q, 
 	char text[64] = "";
 	enum stream_answer answer;
 
-	if (stream_lost(dev) || q->hangs || vendor_over(dev, q))
+	if (stream_lost(dev) || q->hangs || (q->wrong && !q->reported) ||
+	    vendor_over(dev, q))
 		return true;
 	if (!q->broken && !ask &&
 	    (dev->virtual_clock ? q->round == dev->round : now - since < STREAM_CHECK_NS))
@@ -279,7 +282,7 @@ STREAM_INLINE uint32_t stream_look(struct stream_device *dev, struct stream_queu
 	uint32_t n = 0;
 	char why[32];
 
-	if (__builtin_expect(q->hangs, 0) && stream_is_idle(dev, q))
+	if (__builtin_expect(q->hangs, 0) && stream_is_idle(dev, q, false))
 		stream_come_back(dev, q);
 	vendor_look(dev, q);
 	while (n < max && q->count > stream_kept(q)) {
@@ -452,12 +455,12 @@ STREAM_FN int stream_leave(struct stream_device *dev, struct stream_queue *q)
  * it. */
 STREAM_FN void stream_destroy(struct stream_device *dev, struct stream_queue *q, int *err)
 {
-	if (!q->hangs && stream_is_idle(dev, q)) {
+	if (!q->hangs && stream_is_idle(dev, q, true)) {
 		vendor_drop(dev, q, err);
 		return;
 	}
 	if (!q->hangs) {
-		q->hangs = true;
+		q->hangs = q->late = true;
 		dev->hangs++;
 		dev->inflight++;
 	}

@@ -89,7 +89,9 @@ struct stream_queue {
 	bool fenced;   /* a TIMESTAMP is in flight: submit nothing after it */
 	bool broken;   /* it takes no more commands; .fault says why */
 	bool reported; /* ... and the command that failed has been reported */
+	bool wrong;    /* the oldest command has ended, but wrongly: it broke the queue */
 	bool hangs;    /* given up while the device still has something of it */
+	bool late;     /* destroyed, and its work, which ends, had not ended */
 	bool unsure;  /* some number will not be written: only the driver knows the end */
 	bool foreign; /* its stream belongs to the application */
 	uint64_t quiet_cookie;

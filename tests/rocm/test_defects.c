@@ -77,7 +77,7 @@ struct defects_face defects_face = {
 #endif
 	.advance = "halStandInHipAdvance",
 	.drive = "halStandInHipDrive",
-	.passing = {201, 4, 709},
+	.passing = {201, 4, 400},
 	.channel_queues = 100,
 };
 
