@@ -34,8 +34,8 @@
  * channels is not known.  A launch into a full channel blocks the engine. */
 #define STREAM_INFLIGHT_ALL 300u
 extern const struct hal_host *cu_host;
-#include "../stream/args.h"
-#include "../stream/slots.h"
+#include "backends/stream/args.h"
+#include "backends/stream/slots.h"
 
 #define CU_INFLIGHT_MAX 64u
 #define CU_STOP_BLOCKS  65536u /* of a launch that can be stopped */

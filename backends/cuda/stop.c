@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../stream/stop.h"
+#include "backends/stream/stop.h"
 
 #define CONTROL sizeof(struct ptx_control)
 #define LIST    (CU_STOP_BLOCKS * sizeof(uint32_t))

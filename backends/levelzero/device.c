@@ -420,9 +420,9 @@ uint64_t lz_mono(void)
 /* Several threads may have asked: it never goes back. */
 void lz_raise(struct lz_device *dev, uint64_t ns)
 {
-	unsigned long long last = atomic_load(&dev->last_ns);
+	unsigned long long last = atomic_load(&dev->base.last_ns);
 
-	while (last < ns && !atomic_compare_exchange_weak(&dev->last_ns, &last, ns))
+	while (last < ns && !atomic_compare_exchange_weak(&dev->base.last_ns, &last, ns))
 		;
 }
 
@@ -432,7 +432,7 @@ uint64_t lz_now(void *device)
 
 	if (!dev->opt.virtual_clock)
 		lz_raise(dev, lz_mono() + atomic_load(&dev->ahead_ns));
-	return atomic_load(&dev->last_ns);
+	return atomic_load(&dev->base.last_ns);
 }
 
 /* v * to / from, for counts whose product has more than 64 bits. */
@@ -456,7 +456,7 @@ static uint64_t ticks_since(uint64_t ticks, uint64_t base, uint64_t about, uint3
 uint64_t lz_ticks_to_ns(const struct lz_device *dev, uint64_t ticks)
 {
 	const struct ze_device_properties *p = &dev->shape.props;
-	uint64_t about = scale(dev->last_ns - dev->base_ns, p->timer_resolution, NS);
+	uint64_t about = scale(dev->base.last_ns - dev->base_ns, p->timer_resolution, NS);
 
 	return dev->base_ns + scale(ticks_since(ticks, dev->base_ticks, about,
 						p->kernel_timestamp_valid_bits),
@@ -507,7 +507,7 @@ static int drive_clock(struct lz_device *dev)
 		return err;
 	drive(1);
 	dev->drive = drive;
-	dev->advance(0, &dev->zero_ns, &idle);
+	dev->advance(0, &dev->base.zero_ns, &idle);
 	return 0;
 }
 
@@ -520,7 +520,7 @@ void lz_catch_up(struct lz_device *dev)
 	if (!dev->opt.virtual_clock)
 		return;
 	dev->advance(0, &now, &idle);
-	lz_raise(dev, now - dev->zero_ns);
+	lz_raise(dev, now - dev->base.zero_ns);
 }
 
 /* ---- open and close ---------------------------------------------------------------- */
@@ -590,11 +590,22 @@ int lz_made(struct lz_device *dev, enum lz_kind kind, int err)
 	births.making[LZ_KIND_LOG] -= kind == LZ_KIND_MODULE;
 	pthread_cond_broadcast(&births.made);
 	pthread_mutex_unlock(&births.lock);
-	pthread_mutex_lock(&dev->trash_lock);
-	if (dev->trash_count)
-		empty_trash(dev);
-	pthread_mutex_unlock(&dev->trash_lock);
+	(void)lz_empty_trash(dev);
 	return err;
+}
+
+bool lz_empty_trash(struct lz_device *dev)
+{
+	uint32_t before;
+	bool some;
+
+	pthread_mutex_lock(&dev->trash_lock);
+	before = dev->trash_count;
+	if (before)
+		empty_trash(dev);
+	some = dev->trash_count < before;
+	pthread_mutex_unlock(&dev->trash_lock);
+	return some;
 }
 
 /* False: not now, or, by *r, not at all. */
@@ -833,6 +844,9 @@ static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 		return lz_host->fail(ENOMEM, "levelzero:%u: no memory for the device",
 				     index);
 	dev->opt = o;
+	dev->base.inflight_max = o.inflight;
+	dev->base.hang_ns = o.timeout_ns;
+	dev->base.virtual_clock = o.virtual_clock;
 	dev->shape = c.shape;
 	dev->used.all = c.shape.memory_bytes;
 	dev->index = index;

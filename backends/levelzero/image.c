@@ -105,7 +105,7 @@ static int take_kernel(struct lz_program *prog, uint32_t i,
 				"levelzero: kernel %s: argument %u is neither a "
 				"scalar of 1, 2, 4 or 8 bytes nor memory",
 				k->name, a);
-		out->scalar_bytes[a] = b;
+		stream_param_set(&out->params, a, b);
 		out->takes_address |= b == 8;
 		out->info.arg_bytes[a] = k->arg_bytes[a];
 	}
@@ -226,7 +226,7 @@ static int take_parameter(const struct spirv *s, struct lz_kernel *k, uint32_t t
 			"levelzero: kernel %s: argument %u is neither memory nor "
 			"a scalar of at most 8 bytes",
 			k->info.name, a);
-	k->scalar_bytes[a] = bytes == SPIRV_SIZE_POINTER ? 0 : bytes;
+	stream_param_set(&k->params, a, bytes == SPIRV_SIZE_POINTER ? 0 : bytes);
 	k->takes_address |= bytes == 8;
 	k->info.arg_count++;
 	return 0;

@@ -21,14 +21,23 @@
 #include <hal/backend.h>
 #include <hal/levelzero.h>
 
-#include "backends/stream/bytes.h"
-
 #include "ze_calls.h"
+
+#define STREAM_NAME "levelzero"
+#define STREAM_HOST lz_host
+/* A tile says that it is lost, too, when an engine of it has failed: queues whose
+ * commands end are not asked about. */
+#define STREAM_CHECK_NS  UINT64_C(100000000)
+#define STREAM_CHECK_ALL false
+#define STREAM_HUNG      "time-out after %u ms, queue dropped"
+extern const struct hal_host *lz_host;
+#include "backends/stream/args.h"
+#include "backends/stream/bytes.h"
+#include "backends/stream/slots.h"
 
 #define LZ_TILES_MAX   8u
 #define LZ_ENGINES_MAX 64u
 #define LZ_SLOTS_MAX   66u /* inflight, and two that still may be waited for */
-#define LZ_FAULT_BYTES sizeof(((struct hal_bk_event *)NULL)->fault)
 
 enum lz_units { LZ_UNITS_AUTO, LZ_UNITS_TILE, LZ_UNITS_GROUP, LZ_UNITS_ENGINE };
 enum lz_placement { LZ_MEM_DEVICE, LZ_MEM_SHARED, LZ_MEM_HOST };
@@ -110,13 +119,12 @@ struct lz_trash {
 };
 
 struct lz_partition {
-	struct hal_bk_partition_desc desc;
+	struct stream_partition base;
 	uint32_t first, count; /* of the device's engines */
 	uint32_t next;         /* engine of the next queue, from first */
-	uint32_t queues, buffers;
-	uint64_t id;   /* in a lz_group */
-	void *home;    /* the tile, or the root when there are several */
-	uint32_t tile; /* the first */
+	uint64_t id;           /* in a lz_group */
+	void *home;            /* the tile, or the root when there are several */
+	uint32_t tile;         /* the first */
 };
 
 struct lz_mem {
@@ -130,8 +138,8 @@ struct lz_mem {
 struct lz_kernel {
 	struct lz_program *prog;
 	struct hal_bk_kernel_info info;
-	uint32_t scalar_bytes[HAL_ARGS_MAX]; /* 0: memory, or an address */
-	bool takes_address;                  /* a scalar may be one */
+	struct stream_params params; /* .scalar_bytes 0: memory, or an address */
+	bool takes_address;          /* a scalar may be one */
 	uint32_t group_size[3];
 	void *handles[LZ_TILES_MAX];
 };
@@ -149,29 +157,32 @@ struct lz_program {
 /* A command that the device has, or had: its event, and in regular mode its list and the
  * fence that tells when that has ended, which is after its event. */
 struct lz_slot {
+	struct stream_slot base;
 	void *event, *list, *fence;
-	bool used; /* they are to be reset */
-	bool stamping;
-	struct hal_bk_cmd cmd;
+	bool used;  /* they are to be reset */
+	bool timed; /* it has ended, and these are its times */
 	uint64_t stamp_ns;
 	uint64_t start_ns, end_ns;
 };
 
 struct lz_queue {
-	struct lz_queue *next, **at; /* those that poll has to look at */
-	struct lz_partition *part;
+	struct stream_queue base;
 	const struct lz_engine *engine;
 	int32_t priority;
 	struct lz_group group;
 	void *queue, *list, *pool;
-	uint32_t slot_count, head, count, tail;
-	uint64_t head_since_ns; /* the oldest one is the oldest since */
-	uint64_t checked_ns;
-	bool watched, suspended, quiet_due, fenced, dead, reported;
-	uint64_t quiet_cookie;
-	char fault[LZ_FAULT_BYTES];
 	struct lz_slot slots[];
 };
+
+static inline struct stream_slot *vendor_slot(struct stream_queue *q, uint32_t at)
+{
+	return &((struct lz_queue *)q)->slots[at].base;
+}
+
+static inline uint64_t vendor_address(const void *mem)
+{
+	return (uintptr_t)((const struct lz_mem *)mem)->p;
+}
 
 /* The way of a tile's host copies: through memory of the host's that the driver knows, by
  * an engine that only copies where there is one.  All of it under its lock. */
@@ -184,21 +195,21 @@ struct lz_lane {
 };
 
 struct lz_device {
+	struct stream_device base;
 	struct lz_options opt;
 	struct lz_shape shape;
 	uint32_t index;
 	void *context;
 	struct lz_lane lanes[LZ_TILES_MAX];
-	struct lz_queue *watched;
 	struct lz_mem *memory;
 	struct stream_bytes used; /* device and shared memory */
 	uint64_t mem_ids;
 	uint64_t longest_ns; /* command seen */
 	/* Clock: base_ticks of the device at base_ns of device time; real clock: that was
 	 * at base_mono of CLOCK_MONOTONIC, and ahead_ns is what that lacks to device
-	 * time. last_ns is the last time told. */
-	uint64_t base_ticks, base_ns, base_mono, zero_ns;
-	atomic_ullong ahead_ns, last_ns;
+	 * time. */
+	uint64_t base_ticks, base_ns, base_mono;
+	atomic_ullong ahead_ns;
 	atomic_ullong ids; /* of groups, given */
 	uint32_t (*drive)(uint32_t on);
 	uint32_t (*advance)(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
@@ -245,6 +256,8 @@ uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle,
 void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle,
 	     struct lz_group group, int *err);
 void lz_catch_up(struct lz_device *dev);
+/* Destroy what the driver would not destroy before; return whether something went. */
+bool lz_empty_trash(struct lz_device *dev);
 
 /* copy.c */
 void lz_lanes_init(struct lz_device *dev);

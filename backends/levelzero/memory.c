@@ -85,6 +85,9 @@ int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
 	err = charge(dev, mem);
 	if (!err) {
 		err = allocate(dev, mem, &mem->p);
+		/* Buffers whose last command ended late may be free by now. */
+		if ((err == -ENOSPC || err == -ENOMEM) && lz_empty_trash(dev))
+			err = allocate(dev, mem, &mem->p);
 		if (err)
 			discharge(dev, mem);
 	}
@@ -93,7 +96,7 @@ int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
 		return err;
 	}
 	mem->id = ++dev->mem_ids;
-	mem->part->buffers++;
+	mem->part->base.buffers++;
 	mem->next = dev->memory;
 	mem->at = &dev->memory;
 	if (mem->next)
@@ -114,7 +117,7 @@ int lz_mem_free(void *device, void *memory)
 	*mem->at = mem->next;
 	if (mem->next)
 		mem->next->at = mem->at;
-	mem->part->buffers--;
+	mem->part->base.buffers--;
 	discharge(dev, mem);
 	free(mem);
 	return err;

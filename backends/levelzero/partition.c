@@ -85,7 +85,7 @@ int lz_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	part = calloc(1, sizeof(*part));
 	if (!part)
 		return lz_host->fail(ENOMEM, "levelzero: no memory for a partition");
-	part->desc = *desc;
+	part->base.desc = *desc;
 	first = &s->units[desc->col];
 	last = first + desc->units - 1;
 	part->first = first->first;
@@ -104,11 +104,11 @@ int lz_partition_destroy(void *device, void *partition)
 	struct lz_partition *part = partition;
 
 	(void)device;
-	if (part->queues || part->buffers)
+	if (part->base.queues || part->base.buffers)
 		return lz_host->fail(
 			EBUSY,
 			"levelzero: partition %u still has %u queues and %u buffers",
-			part->desc.index, part->queues, part->buffers);
+			part->base.desc.index, part->base.queues, part->base.buffers);
 	free(part);
 	return 0;
 }

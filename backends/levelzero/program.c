@@ -201,12 +201,15 @@ int lz_program_load(void *device, const void *image, size_t size, void **out)
 	struct lz_device *dev = device;
 	struct lz_program *prog = calloc(1, sizeof(*prog));
 	int err, ignored = 0;
-	uint32_t t;
+	uint32_t k, t;
 
 	if (!prog)
 		return lz_host->fail(ENOMEM, "levelzero: no memory for a program");
 	prog->group.id = lz_id(dev);
 	err = lz_image_parse(image, size, prog);
+	for (k = 0; !err && k < prog->count; k++)
+		memcpy(prog->kernels[k].params.groups_max, dev->shape.max_groups,
+		       sizeof(dev->shape.max_groups));
 	for (t = 0; !err && t < dev->shape.tile_count; t++)
 		err = make_tile(dev, prog, t);
 	if (err) {

@@ -34,8 +34,8 @@
  * to three. */
 #define STREAM_INFLIGHT_ALL 5000u
 extern const struct hal_host *rocm_host;
-#include "../stream/args.h"
-#include "../stream/slots.h"
+#include "backends/stream/args.h"
+#include "backends/stream/slots.h"
 
 #define ROCM_INFLIGHT_MAX 64u
 #define ROCM_RING_PACKETS 64u /* of a queue of HSA's */

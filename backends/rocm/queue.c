@@ -529,7 +529,7 @@ static inline void vendor_advance(struct stream_device *dev, uint64_t until_ns,
 	hip.advance(until_ns, now_ns, idle);
 }
 
-#include "../stream/poll.h"
+#include "backends/stream/poll.h"
 
 static inline void vendor_measure(struct stream_device *dev, struct stream_queue *q,
 				  struct hal_bk_event *e)

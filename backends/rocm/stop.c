@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../stream/stop.h"
+#include "backends/stream/stop.h"
 
 #define NOBODY     UINT32_MAX
 #define LIST_BYTES ((size_t)ROCM_STOP_BLOCKS * sizeof(uint32_t))

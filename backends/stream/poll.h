@@ -12,9 +12,6 @@
 
 #include "slots.h"
 
-#define STREAM_CHECK_NS                                                                  \
-	UINT64_C(10000000)               /* how often the driver is asked for errors     \
-					  */
 #define STREAM_SPIN_NS UINT64_C(50000)   /* a command that ends sooner is polled for */
 #define STREAM_NAP_NS  UINT64_C(1000000) /* the longest time between polls */
 #define STREAM_REFUSED 3u                /* answers with an error before giving up */
@@ -146,8 +143,10 @@ STREAM_FN void stream_give_up(struct stream_device *dev, struct stream_queue *q,
 		return;
 	gone = vendor_give_up(dev, q);
 	stream_break(q, "%s", why);
-	if (gone)
+	if (gone) {
+		q->unsure = false;
 		return;
+	}
 	q->hangs = true;
 	dev->hangs++;
 	dev->inflight++;
@@ -206,7 +205,8 @@ STREAM_FN bool stream_silent(struct stream_device *dev, struct stream_queue *q, 
 	    vendor_over(dev, q))
 		return true;
 	if (!q->broken && !ask &&
-	    (dev->virtual_clock ? q->round == dev->round : now - since < STREAM_CHECK_NS))
+	    (dev->virtual_clock && STREAM_CHECK_ALL ? q->round == dev->round
+						    : now - since < STREAM_CHECK_NS))
 		return false;
 	q->checked_ns = now;
 	q->round = dev->round;
@@ -242,6 +242,15 @@ STREAM_INLINE void stream_finish(struct stream_device *dev, struct stream_queue 
 	stream_take(dev, q);
 }
 
+/* Write to text the fault of a launch, with the name of its kernel. */
+STREAM_FN void stream_name_kernel(const char *fault, const char *kernel, char text[96])
+{
+	const int most = 23, name = (int)strnlen(kernel, (size_t)most);
+
+	snprintf(text, 96, "%.*s, kernel %.*s", 95 - (int)strlen(", kernel ") - name,
+		 fault, most, kernel);
+}
+
 /* Report the oldest command of a broken queue, or of a device that is lost.  The first
  * that is reported is taken for the cause; those after it never ran. */
 STREAM_FN void stream_fail(struct stream_device *dev, struct stream_queue *q,
@@ -256,8 +265,7 @@ STREAM_FN void stream_fail(struct stream_device *dev, struct stream_queue *q,
 		e->start_ns = q->head_ns;
 		stream_break(q, "%s (%u), device lost", vendor_result_name(lost), lost);
 		if (cmd->op == HAL_OP_LAUNCH)
-			snprintf(e->fault, sizeof(e->fault), "%.60s, kernel %.23s",
-				 q->fault, vendor_kernel_name(cmd));
+			stream_name_kernel(q->fault, vendor_kernel_name(cmd), e->fault);
 		else
 			memcpy(e->fault, q->fault, sizeof(e->fault));
 	}
@@ -280,7 +288,7 @@ STREAM_INLINE uint32_t stream_look(struct stream_device *dev, struct stream_queu
 				   struct hal_bk_event *ev, uint32_t max)
 {
 	uint32_t n = 0;
-	char why[32];
+	char why[64];
 
 	if (__builtin_expect(q->hangs, 0) && stream_is_idle(dev, q, false))
 		stream_come_back(dev, q);
@@ -304,7 +312,7 @@ STREAM_INLINE uint32_t stream_look(struct stream_device *dev, struct stream_queu
 		/* What the driver knows, such as a device that is lost, comes first. */
 		if (vendor_now(dev) >= stream_bound(dev, q) &&
 		    !stream_silent(dev, q, true)) {
-			snprintf(why, sizeof(why), "hung for %u ms",
+			snprintf(why, sizeof(why), STREAM_HUNG,
 				 (uint32_t)(dev->hang_ns / 1000000));
 			stream_give_up(dev, q, why);
 		}
@@ -356,6 +364,9 @@ STREAM_FN bool stream_step(struct stream_device *dev, uint64_t until_ns)
 			soonest = stream_bound(dev, q);
 	if (soonest < until_ns)
 		until_ns = soonest;
+	if (!STREAM_CHECK_ALL && dev->busy &&
+	    until_ns > hal_bk_after(vendor_now(dev), STREAM_CHECK_NS))
+		until_ns = hal_bk_after(vendor_now(dev), STREAM_CHECK_NS);
 	vendor_advance(dev, hal_bk_after(until_ns, dev->zero_ns), &now, &idle);
 	stream_raise(dev, now);
 	dev->round++;

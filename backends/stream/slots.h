@@ -10,8 +10,12 @@
  * Before a file includes this header it defines
  *   STREAM_NAME   the backend's name, for messages: a string
  *   STREAM_HOST   a const struct hal_host *
- *   STREAM_INFLIGHT_ALL   commands of all queues of a device, where more would block the
- *                         driver; else undefined
+ *   STREAM_HUNG   the fault of a command that did not end, of its bound in ms; else a
+ *                 general text
+ *   STREAM_CHECK_NS, STREAM_CHECK_ALL   how long a command must last before the driver is
+ *                 asked whether all is well, and whether with the virtual clock it is
+ * asked at each step instead; else 10 ms and true STREAM_INFLIGHT_ALL   commands of all
+ * queues of a device, where more would block the driver; else undefined
  */
 #ifndef BACKENDS_STREAM_SLOTS_H
 #define BACKENDS_STREAM_SLOTS_H
@@ -27,6 +31,13 @@
 
 #include <hal/backend.h>
 
+#ifndef STREAM_HUNG
+#define STREAM_HUNG "hung for %u ms"
+#endif
+#ifndef STREAM_CHECK_NS
+#define STREAM_CHECK_NS  UINT64_C(10000000)
+#define STREAM_CHECK_ALL true
+#endif
 #ifndef STREAM_INFLIGHT_ALL
 #define STREAM_INFLIGHT_ALL UINT32_MAX
 #endif

@@ -39,7 +39,7 @@ own() {
 if [ "$limit" = recorded ]; then
 	n=500
 	for mode in eight graphs; do
-		ours=$(own "$functions" "backends/$backend/" $mode)
+		ours=$(own "$functions" "backends/($backend|stream)/" $mode)
 		calls=$("$bench" 2 $mode | awk '/calls of the driver/ { print $1 }')
 		name=$([ $mode = eight ] && echo recorded_8 || echo graph_8)
 		[ "$ours" -gt 0 ] && [ "$calls" -gt 0 ] || { echo "nothing was seen"; exit 1; }
@@ -48,7 +48,7 @@ if [ "$limit" = recorded ]; then
 	done
 	exit
 fi
-ours=$(own "$functions" "backends/$backend/")
+ours=$(own "$functions" "backends/($backend|stream)/")
 bare=$(own 'bare_submit*' 'bench_submit\.c$' bare)
 [ "$ours" -gt 0 ] && [ "$bare" -gt 0 ] || { echo "nothing was seen: $ours, $bare"; exit 1; }
 echo "$functions $((ours / n)), by hand $((bare / n))"

@@ -93,7 +93,9 @@ static const char *const silent[] = {
 	/* What a compiler says; the error itself is told all the same. */
 	"zeModuleBuildLogDestroy", "zeModuleBuildLogGetString",
 	/* A device is as good without an address. */
-	"zeDevicePciGetPropertiesExt", NULL};
+	"zeDevicePciGetPropertiesExt",
+	/* Without memory the driver cannot say how a tile is: it is asked again. */
+	"zeDeviceGetStatus", NULL};
 
 /* hal_close cannot fail: it tries twice. */
 static const char *const retried[] = {"zeContextDestroy", "zeCommandListDestroy",

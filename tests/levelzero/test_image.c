@@ -190,7 +190,7 @@ static void types(void **state)
 		assert_int_equal(prog.count, 1);
 		assert_string_equal(prog.kernels->info.name, "k");
 		assert_int_equal(prog.kernels->info.arg_count, 1);
-		assert_int_equal(prog.kernels->scalar_bytes[0], cases[i].bytes);
+		assert_int_equal(prog.kernels->params.scalar_bytes[0], cases[i].bytes);
 		assert_int_equal(prog.kernels->takes_address, cases[i].bytes == 8);
 	}
 }
@@ -311,11 +311,11 @@ static void parameters(void **state)
 	taken(&m);
 	assert_int_equal(prog.count, 2);
 	assert_int_equal(prog.kernels[0].info.arg_count, 1);
-	assert_int_equal(prog.kernels[0].scalar_bytes[0], 4);
+	assert_int_equal(prog.kernels[0].params.scalar_bytes[0], 4);
 	assert_string_equal(prog.kernels[1].info.name, "l");
 	assert_int_equal(prog.kernels[1].info.arg_count, 2);
-	assert_int_equal(prog.kernels[1].scalar_bytes[0], 8);
-	assert_int_equal(prog.kernels[1].scalar_bytes[1], 4);
+	assert_int_equal(prog.kernels[1].params.scalar_bytes[0], 8);
+	assert_int_equal(prog.kernels[1].params.scalar_bytes[1], 4);
 	assert_ptr_equal(prog.kernels[1].prog, &prog);
 
 	/* A function whose id is cut off is nobody's. */

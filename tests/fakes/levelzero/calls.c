@@ -606,7 +606,7 @@ uint32_t do_zeCommandQueueExecuteCommandLists(void *queue, uint32_t count, void 
 				return LZ_ERROR_OUT_OF_HOST_MEMORY;
 			*copy = *job;
 			copy->list = l;
-			stream_push(&q->stream, copy);
+			stream_add(&q->stream, copy);
 		}
 		end.list = l;
 		end.fence = i + 1 == count ? fence : NULL;
@@ -614,7 +614,7 @@ uint32_t do_zeCommandQueueExecuteCommandLists(void *queue, uint32_t count, void 
 		if (!job)
 			return LZ_ERROR_OUT_OF_HOST_MEMORY;
 		*job = end;
-		stream_push(&q->stream, job);
+		stream_add(&q->stream, job);
 	}
 	return q->stream.lost ? LZ_ERROR_DEVICE_LOST : OK;
 }
@@ -849,7 +849,7 @@ static uint32_t append(void *list, struct job *fill, void *signal, uint32_t coun
 		l->last = &job->next;
 		return OK;
 	}
-	stream_push(&l->stream, job);
+	stream_add(&l->stream, job);
 	while (l->stream.synchronous && l->stream.jobs && !world_idle())
 		pass(NEVER);
 	return OK;

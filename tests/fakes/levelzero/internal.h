@@ -264,7 +264,7 @@ bool world_idle(void);
 void stream_init(struct stream *s, struct device *dev, uint32_t ordinal, uint32_t index);
 bool stream_stuck(const struct stream *s);
 void stream_gone(struct stream *s);
-void stream_push(struct stream *s, struct job *job);
+void stream_add(struct stream *s, struct job *job);
 void stream_lose(struct stream *s);
 void job_free(struct job *job);
 void device_lose(struct device *dev);

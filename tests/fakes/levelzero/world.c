@@ -394,7 +394,7 @@ void stream_gone(struct stream *s)
 	*at = s->next;
 }
 
-void stream_push(struct stream *s, struct job *job)
+void stream_add(struct stream *s, struct job *job)
 {
 	uint32_t i;
 
