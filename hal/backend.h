@@ -145,6 +145,11 @@ struct hal_host {
 			      uint64_t count);
 	/* Return the number of free granules of colours in mask. */
 	uint64_t (*granules_left)(const struct hal_bk_granules *g, uint64_t mask);
+	/* Return the number of the application's thread that has asked for the operation
+	 * which this thread carries out: the engine carries out operations of others.
+	 * Outside of such an operation it is this thread's own number.  Never 0; no two
+	 * threads of the process ever have the same. */
+	uint64_t (*caller)(void);
 };
 
 /* ---- objects ---------------------------------------------------------------------- */

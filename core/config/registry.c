@@ -18,6 +18,7 @@
 
 #include "config/config.h"
 #include "memory/granules.h"
+#include "util/caller.h"
 #include "util/compiler.h"
 #include "util/error.h"
 
@@ -108,6 +109,7 @@ const struct hal_host core_host = {
 	.granules_take_run = granules_take_run,
 	.granules_give = granules_give,
 	.granules_left = granules_left,
+	.caller = caller_number,
 };
 
 /* ---- stubs for operations that a backend lacks ----------------------------------- */

@@ -12,6 +12,7 @@
 
 #include <ck_pr.h>
 
+#include "util/caller.h"
 #include "util/compiler.h"
 #include "util/error.h"
 #include "util/fd.h"
@@ -81,6 +82,7 @@ struct call {
 	struct message message;
 	int (*fn)(struct hal_device *dev, void *arg);
 	void *arg;
+	uint64_t caller; /* its caller_number() */
 	int result;
 	atomic_uint done; /* futex: 1 once .result is set, 2 while the caller sleeps */
 	char text[512];   /* error text of fn */
@@ -90,8 +92,11 @@ struct call {
 static void execute_call(struct hal_device *dev, struct message *msg)
 {
 	struct call *c = container_of(msg, struct call, message);
+	/* With clock=virtual this thread may be in a call of its own. */
+	const uint64_t before = caller_act_for(c->caller);
 
 	c->result = c->fn(dev, c->arg);
+	(void)caller_act_for(before);
 	if (c->result < 0)
 		format_text(c->text, sizeof(c->text), "%s", hal_last_error());
 	dev->acted = true;
@@ -123,7 +128,10 @@ static bool spin_for_result(const struct call *c)
 
 int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *), void *arg)
 {
-	struct call c = {.message = {.fn = execute_call}, .fn = fn, .arg = arg};
+	struct call c = {.message = {.fn = execute_call},
+			 .fn = fn,
+			 .arg = arg,
+			 .caller = caller_number()};
 	unsigned int zero = 0;
 
 	if (UNLIKELY(dev->replay.player != NULL))

@@ -265,6 +265,7 @@ static void backend_h(void)
 	FIELD(hal_host, granules_take_run);
 	FIELD(hal_host, granules_give);
 	FIELD(hal_host, granules_left);
+	FIELD(hal_host, caller);
 	STRUCT(hal_bk_colors);
 	FIELD(hal_bk_colors, mask);
 	FIELD(hal_bk_colors, weights);
