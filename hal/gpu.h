@@ -41,10 +41,11 @@ struct hal_gpu_extension {
 
 	/*
 	 * What the program has already, of CUDA's primary context or of HIP's device.
-	 * An offer is taken up by the next call that makes such an object on the device,
-	 * whichever thread's: make it right behind.  One of each kind is there at a time
-	 * (-EBUSY); bytes 0 or stream NULL takes it back, as is to be done if that call
-	 * fails.  Any thread.
+	 * An offer belongs to the thread that makes it.  The next such object that this
+	 * thread creates on the device is made from it; objects of other threads are not.
+	 * A thread has at most one offer of each kind (-EBUSY).  An offer stays if the
+	 * creation fails.  bytes 0 or stream NULL withdraws the thread's offer.  Withdraw
+	 * it before the memory or the stream goes.  Any thread.
 	 *
 	 * It stays the program's: it outlives the object made of it, and is not freed or
 	 * destroyed with that, with the device, or after a fault.  A fault of either's

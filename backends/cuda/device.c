@@ -353,7 +353,7 @@ static void cu_close(void *device)
 		(void)cu.cuDevicePrimaryCtxRelease_v2(dev->shape.device);
 	if (dev->opt.virtual_clock && cu.drive && dev->context)
 		cu.drive(0);
-	pthread_mutex_destroy(&dev->offer.lock);
+	stream_offers_fini(&dev->offers);
 	stream_later_fini(&dev->later);
 	pthread_mutex_destroy(&dev->programs_lock);
 	stream_lane_fini(&dev->lane.base);
@@ -454,7 +454,7 @@ static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	dev->base.hang_ns = o.hang_ns;
 	dev->base.virtual_clock = o.virtual_clock;
 	dev->shape = s;
-	(void)pthread_mutex_init(&dev->offer.lock, NULL);
+	stream_offers_init(&dev->offers, cu_host, "cuda", index);
 	cu_later_init(dev);
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
 	(void)pthread_mutex_init(&dev->range_lock, NULL);

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the program has already: its memory becomes a buffer, its stream a queue; see
- * hal/gpu.h.  An offer is checked on the thread that makes it and waits for the engine,
- * which takes it up.  Neither is ever given back here.
- */
+/* Check memory and streams that the application offers: see hal/gpu.h, stream/offer.h. */
 #define _GNU_SOURCE
 #include "internal.h"
 
@@ -55,35 +51,7 @@ int cu_offer_memory(void *native, uint64_t address, uint64_t bytes)
 			EINVAL, "cuda:%u: address 0x%" PRIx64 " is not a multiple of %u",
 			dev->index, address, HAL_GPU_ALIGN);
 	err = bytes ? check_memory(dev, address, bytes) : 0;
-	if (err)
-		return err;
-	pthread_mutex_lock(&dev->offer.lock);
-	if (bytes && dev->offer.bytes) {
-		err = cu_host->fail(
-			EBUSY,
-			"cuda:%u: the memory at 0x%" PRIx64
-			" has been offered, but no buffer has been created from it yet",
-			dev->index, dev->offer.address);
-	} else {
-		dev->offer.address = address;
-		dev->offer.bytes = bytes;
-	}
-	pthread_mutex_unlock(&dev->offer.lock);
-	return err;
-}
-
-bool cu_take_memory(struct cu_device *dev, uint64_t bytes, uint64_t *address)
-{
-	bool is;
-
-	pthread_mutex_lock(&dev->offer.lock);
-	is = bytes && dev->offer.bytes == bytes;
-	if (is) {
-		*address = dev->offer.address;
-		dev->offer.bytes = 0;
-	}
-	pthread_mutex_unlock(&dev->offer.lock);
-	return is;
+	return err ? err : stream_offer_memory(&dev->offers, address, bytes);
 }
 
 static int check_stream(struct cu_device *dev, void *stream)
@@ -152,27 +120,5 @@ int cu_offer_stream(void *native, void *stream)
 		err = check_way(dev);
 	if (stream && !err)
 		err = check_stream(dev, stream);
-	if (err)
-		return err;
-	pthread_mutex_lock(&dev->offer.lock);
-	if (stream && dev->offer.stream)
-		err = cu_host->fail(EBUSY,
-				    "cuda:%u: a stream has been offered, but no queue "
-				    "has been created from it yet",
-				    dev->index);
-	else
-		dev->offer.stream = stream;
-	pthread_mutex_unlock(&dev->offer.lock);
-	return err;
-}
-
-void *cu_take_stream(struct cu_device *dev)
-{
-	void *stream;
-
-	pthread_mutex_lock(&dev->offer.lock);
-	stream = dev->offer.stream;
-	dev->offer.stream = NULL;
-	pthread_mutex_unlock(&dev->offer.lock);
-	return stream;
+	return err ? err : stream_offer_stream(&dev->offers, stream);
 }

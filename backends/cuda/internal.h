@@ -24,6 +24,7 @@
 #include "backends/stream/bytes.h"
 #include "backends/stream/lane.h"
 #include "backends/stream/later.h"
+#include "backends/stream/offer.h"
 
 #include "cu_calls.h"
 #include "ptx/ptx.h"
@@ -296,11 +297,7 @@ struct cu_device {
 	pthread_mutex_t range_lock; /* of ranges and what is in them */
 	struct cu_range *ranges;    /* of all partitions, of those that went, too */
 	struct stream_later later;
-	struct {
-		pthread_mutex_t lock;
-		uint64_t address, bytes; /* bytes 0: none */
-		void *stream;            /* NULL: none */
-	} offer;                         /* of the program's own: see import.c */
+	struct stream_offers offers; /* of the application's own memory and streams */
 };
 
 extern const struct hal_host *cu_host;
@@ -499,9 +496,6 @@ int cu_place_end(struct cu_device *dev, const struct cu_place *p);
 /* import.c */
 int cu_offer_memory(void *native, uint64_t address, uint64_t bytes);
 int cu_offer_stream(void *native, void *stream);
-/* The engine: what has been offered, once; false, NULL: nothing. */
-bool cu_take_memory(struct cu_device *dev, uint64_t bytes, uint64_t *address);
-void *cu_take_stream(struct cu_device *dev);
 
 /* image.c */
 int cu_image_parse(const void *image, size_t size, struct cu_program *prog);

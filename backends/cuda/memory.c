@@ -79,7 +79,8 @@ static int allocate(struct cu_device *dev, struct cu_mem *mem, bool host)
 }
 
 /* The program's own. */
-static int adopt(struct cu_partition *part, uint64_t address, uint64_t bytes, void **out)
+static int adopt(struct cu_device *dev, struct cu_partition *part, uint64_t address,
+		 uint64_t bytes, void **out)
 {
 	struct cu_mem *mem = calloc(1, sizeof(*mem));
 
@@ -88,6 +89,7 @@ static int adopt(struct cu_partition *part, uint64_t address, uint64_t bytes, vo
 	*mem = (struct cu_mem){
 		.part = part, .address = address, .bytes = bytes, .foreign = true};
 	part->base.buffers++;
+	stream_took_memory(&dev->offers);
 	*out = mem;
 	return 0;
 }
@@ -103,8 +105,9 @@ int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
 	(void)colors; /* it has none */
 	if (err)
 		return err;
-	if (!(flags & HAL_BUFFER_MAPPABLE) && cu_take_memory(dev, bytes, &foreign))
-		return adopt(partition, foreign, bytes, out);
+	if (!(flags & HAL_BUFFER_MAPPABLE) &&
+	    stream_offered_memory(&dev->offers, bytes, &foreign))
+		return adopt(dev, partition, foreign, bytes, out);
 	mem = calloc(1, sizeof(*mem));
 	if (!mem)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");

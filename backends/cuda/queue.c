@@ -52,7 +52,7 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 		err = cu_make_word(dev, &q->word);
 	if (err)
 		return err;
-	q->stream = cu_take_stream(dev);
+	q->stream = stream_offered_stream(&dev->offers);
 	q->base.foreign = q->stream != NULL;
 	if (q->base.foreign)
 		err = 0;
@@ -122,6 +122,8 @@ int cu_queue_create(void *device, void *partition, int32_t priority, void **out)
 		drop_queue(dev, q, &err);
 		return err;
 	}
+	if (q->base.foreign)
+		stream_took_stream(&dev->offers);
 	stream_enter(&dev->base, &q->base);
 	*out = q;
 	return 0;

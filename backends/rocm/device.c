@@ -344,7 +344,7 @@ static void rocm_close(void *device)
 		hip.drive(0);
 	stream_lane_fini(&dev->lane.base);
 	pthread_mutex_destroy(&dev->programs_lock);
-	pthread_mutex_destroy(&dev->offered.lock);
+	stream_offers_fini(&dev->offers);
 	rocm_forget_later(dev);
 	free(dev);
 }
@@ -425,7 +425,7 @@ static int rocm_open(const struct hal_bk_config *cfg, uint32_t index, void **out
 	rocm_lane_init(dev);
 	rocm_later_init(dev);
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
-	(void)pthread_mutex_init(&dev->offered.lock, NULL);
+	stream_offers_init(&dev->offers, rocm_host, "rocm", index);
 	err = start(dev);
 	if (!err)
 		*out = dev;

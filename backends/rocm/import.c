@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The program's own memory as a buffer, its own stream as a queue; see hal/gpu.h.  What
- * can be asked is asked when it is offered; the engine takes it up, and nothing here
- * gives it back.  HIP 5.2 does not tell which device a stream is of.
- */
+/* Check memory and streams that the application offers: see hal/gpu.h, stream/offer.h.
+ * HIP 5.2 does not report the device of a stream. */
 #define _GNU_SOURCE
 #include "internal.h"
 
@@ -52,31 +49,7 @@ int rocm_offer_memory(void *native, uint64_t address, uint64_t bytes)
 				       " bytes there belong to the device, or the "
 				       "address is not a multiple of %u",
 				       dev->index, address, there, HAL_GPU_ALIGN);
-	pthread_mutex_lock(&dev->offered.lock);
-	if (bytes && dev->offered.bytes)
-		err = rocm_host->fail(EBUSY,
-				      "rocm:%u: memory has been offered, but no buffer "
-				      "has been created from it yet",
-				      dev->index);
-	if (!err) {
-		dev->offered.memory = at;
-		dev->offered.bytes = bytes;
-	}
-	pthread_mutex_unlock(&dev->offered.lock);
-	return err;
-}
-
-void *rocm_take_memory(struct rocm_device *dev, uint64_t bytes)
-{
-	void *memory = NULL;
-
-	pthread_mutex_lock(&dev->offered.lock);
-	if (bytes && bytes == dev->offered.bytes) {
-		memory = dev->offered.memory;
-		dev->offered.bytes = 0;
-	}
-	pthread_mutex_unlock(&dev->offered.lock);
-	return memory;
+	return stream_offer_memory(&dev->offers, address, bytes);
 }
 
 static int check_stream(struct rocm_device *dev, void *stream)
@@ -118,27 +91,5 @@ int rocm_offer_stream(void *native, void *stream)
 			dev->index, dev->opt.block ? "preempt=block" : "partitions");
 	if (stream)
 		err = check_stream(dev, stream);
-	if (err)
-		return err;
-	pthread_mutex_lock(&dev->offered.lock);
-	if (stream && dev->offered.stream)
-		err = rocm_host->fail(EBUSY,
-				      "rocm:%u: a stream has been offered, but no queue "
-				      "has been created from it yet",
-				      dev->index);
-	if (!err)
-		dev->offered.stream = stream;
-	pthread_mutex_unlock(&dev->offered.lock);
-	return err;
-}
-
-void *rocm_take_stream(struct rocm_device *dev)
-{
-	void *stream;
-
-	pthread_mutex_lock(&dev->offered.lock);
-	stream = dev->offered.stream;
-	dev->offered.stream = NULL;
-	pthread_mutex_unlock(&dev->offered.lock);
-	return stream;
+	return err ? err : stream_offer_stream(&dev->offers, stream);
 }

@@ -23,6 +23,7 @@
 #include "backends/stream/bytes.h"
 #include "backends/stream/lane.h"
 #include "backends/stream/later.h"
+#include "backends/stream/offer.h"
 
 #include "hip_calls.h"
 #include "hsa_calls.h"
@@ -272,11 +273,7 @@ struct rocm_device {
 	struct stream_later later;
 	pthread_mutex_t programs_lock;
 	struct rocm_program *programs;
-	struct {
-		pthread_mutex_t lock;
-		void *memory, *stream; /* stream NULL: none */
-		uint64_t bytes;        /* of .memory; 0: none */
-	} offered;                     /* the program's own: see import.c */
+	struct stream_offers offers; /* of the application's own memory and streams */
 };
 
 extern const struct hal_host *rocm_host;
@@ -465,9 +462,6 @@ void rocm_give_own(struct rocm_device *dev, void *p, uint64_t bytes, int *err);
 /* import.c */
 int rocm_offer_memory(void *native, uint64_t address, uint64_t bytes);
 int rocm_offer_stream(void *native, void *stream);
-/* The engine: what has been offered, once; NULL: nothing. */
-void *rocm_take_memory(struct rocm_device *dev, uint64_t bytes);
-void *rocm_take_stream(struct rocm_device *dev);
 
 /* image.c */
 int rocm_image_parse(const void *image, size_t size, const char *arch,

@@ -80,8 +80,8 @@ int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 		   const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
 	struct rocm_device *dev = device;
-	void *foreign = flags & HAL_BUFFER_MAPPABLE ? NULL : rocm_take_memory(dev, bytes);
 	struct rocm_mem *mem;
+	uint64_t foreign = 0;
 	int err = rocm_enter(dev);
 
 	(void)colors; /* it has none */
@@ -92,15 +92,20 @@ int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 		return rocm_host->fail(ENOMEM, "rocm: no memory for a buffer");
 	mem->bytes = bytes ? bytes : 1;
 	mem->part = partition;
-	mem->foreign = foreign != NULL;
-	mem->address = foreign;
-	if (!foreign)
+	mem->foreign = !(flags & HAL_BUFFER_MAPPABLE) &&
+		       stream_offered_memory(&dev->offers, bytes, &foreign);
+	if (mem->foreign)
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr): as it was offered */
+		mem->address = (char *)(uintptr_t)foreign;
+	else
 		err = place(dev, mem,
 			    dev->opt.host_memory || flags & HAL_BUFFER_MAPPABLE);
 	if (err) {
 		free(mem);
 		return err;
 	}
+	if (mem->foreign)
+		stream_took_memory(&dev->offers);
 	mem->part->base.buffers++;
 	*out = mem;
 	return 0;

@@ -33,7 +33,7 @@ static int make_stream(struct rocm_device *dev, struct rocm_queue *q, int32_t pr
 {
 	int level = (dev->least_priority + dev->greatest_priority) / 2, err;
 
-	q->stream = rocm_take_stream(dev);
+	q->stream = stream_offered_stream(&dev->offers);
 	q->base.foreign = q->stream != NULL;
 	if (q->base.foreign)
 		return 0;
@@ -130,6 +130,8 @@ int rocm_queue_create(void *device, void *partition, int32_t priority, void **ou
 	}
 	if (q->word)
 		__atomic_store_n(q->word, 0, __ATOMIC_RELEASE);
+	if (q->base.foreign)
+		stream_took_stream(&dev->offers);
 	stream_enter(&dev->base, &q->base);
 	*out = q;
 	return 0;

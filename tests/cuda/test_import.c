@@ -98,7 +98,9 @@ struct rig_face rig_face = {
 		{"cuMemGetAddressRange_v2", "cuStreamGetCtx", "cuStreamGetFlags",
 		 "cuStreamIsCapturing"},
 		callback,
-		{"cuMemAlloc_v2", "cuStreamCreateWithPriority"}},
+		{"cuMemAlloc_v2", "cuStreamCreateWithPriority"},
+		{"cuCtxSetCurrent", "cuCtxPushCurrent_v2", "cuMemHostAlloc",
+		 "cuMemHostGetDevicePointer_v2", "cuEventCreate"}},
 };
 
 /* The names of NULL streams; a stream of another device. */

@@ -63,6 +63,13 @@ static int granules_open(const struct hal_bk_color_map *map, struct hal_bk_granu
 	return core_host.granules_open(map, out);
 }
 
+_Thread_local uint64_t host_acts_for;
+
+static uint64_t host_caller(void)
+{
+	return host_acts_for ? host_acts_for : core_host.caller();
+}
+
 const struct hal_host host = {
 	.size = sizeof(host),
 	.abi = HAL_BACKEND_ABI,
@@ -75,6 +82,7 @@ const struct hal_host host = {
 	.granules_take_run = granules_take_run,
 	.granules_give = granules_give,
 	.granules_left = granules_left,
+	.caller = host_caller,
 };
 
 const struct gpu_stand_in *stand_in(void)

@@ -24,6 +24,10 @@ extern const struct host_face host_face;
 extern const struct hal_host host;
 extern char host_text[512]; /* of the last host.fail */
 
+/* While it is not 0, the backend's calls of this thread are for the thread of the
+ * application that has this number: as the engine acts for its callers. */
+extern _Thread_local uint64_t host_acts_for;
+
 /* NULL: it is not there. */
 const struct gpu_stand_in *stand_in(void);
 

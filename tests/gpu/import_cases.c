@@ -19,6 +19,8 @@
 #include <cmocka.h>
 #include <hal/gpu.h>
 
+#include "tests/gpu/host.h"
+
 #define BYTES          UINT64_C(4096)
 #define OWN(call, ...) assert_int_equal(rig_face.own.call(__VA_ARGS__), 0)
 
@@ -230,6 +232,126 @@ void import_fails(void **state)
 	rig_end(&r);
 }
 
+/* Return whether it, which make() has made, is of what was offered: the library made no
+ * such object. */
+static bool made_of_own(struct rig *r, uint32_t kind, void **it)
+{
+	const struct hal_backend *b = rig_face.backend;
+	const struct gpu_stand_in *s = rig_face.stand_in();
+	const uint64_t before = s->calls(rig_face.own.makes[kind]);
+
+	if (kind == 0)
+		assert_int_equal(b->cold.mem_alloc(r->dev, r->part, BYTES, NULL, 0, it),
+				 0);
+	else
+		assert_int_equal(b->cold.queue_create(r->dev, r->part, 0, it), 0);
+	return s->calls(rig_face.own.makes[kind]) == before;
+}
+
+static void end_one(struct rig *r, uint32_t kind, void *it)
+{
+	const struct hal_backend *b = rig_face.backend;
+
+	if (kind == 0)
+		assert_int_equal(b->cold.mem_free(r->dev, it), 0);
+	else
+		assert_int_equal(b->cold.queue_destroy(r->dev, it), 0);
+}
+
+/* A thread that offers what it has, and makes an object while a call fails. */
+struct keeper {
+	struct rig *r;
+	uint64_t address;
+	void *stream;
+	const char *call;
+	uint64_t nth;
+	uint32_t kind;
+	bool failed;
+	const char *wrong;
+};
+
+static void *make_and_fail(void *user)
+{
+	const struct hal_backend *b = rig_face.backend;
+	const struct gpu_stand_in *s = rig_face.stand_in();
+	struct keeper *k = user;
+	struct rig *r = k->r;
+	uint64_t before;
+	void *it;
+	int err;
+
+	if (k->kind == 0)
+		err = extension(r)->offer_memory(r->dev, k->address, BYTES);
+	else
+		err = extension(r)->offer_stream(r->dev, k->stream);
+	if (err)
+		k->wrong = "the offer";
+	(void)s->break_call(k->call, k->nth, 801);
+	before = s->calls(rig_face.own.makes[k->kind]);
+	for (;;) {
+		if (k->kind == 0)
+			err = b->cold.mem_alloc(r->dev, r->part, BYTES, NULL, 0, &it);
+		else
+			err = b->cold.queue_create(r->dev, r->part, 0, &it);
+		if (!err)
+			break;
+		if (k->failed) {
+			k->wrong = "the second creation";
+			return NULL;
+		}
+		k->failed = true;
+	}
+	(void)s->break_call(k->call, 0, 0);
+	if (s->calls(rig_face.own.makes[k->kind]) != before)
+		k->wrong = "the offer was lost";
+	if (k->kind == 0)
+		err = b->cold.mem_free(r->dev, it);
+	else
+		err = b->cold.queue_destroy(r->dev, it);
+	if (err)
+		k->wrong = "the end";
+	return NULL;
+}
+
+/* A creation fails at each of its calls: what was offered is for the next one. */
+void import_kept(void **state)
+{
+	uint32_t i, failures[2] = {0, 0};
+	struct keeper k = {0};
+	pthread_t thread;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r, RIG_BETWEEN);
+	k.r = &r;
+	OWN(allocate, r.dev, BYTES, &k.address);
+	OWN(stream, r.dev, 1, &k.stream);
+	for (k.kind = 0; k.kind < 2; k.kind++)
+		for (i = 0; rig_face.own.creates[i]; i++) {
+			k.call = rig_face.own.creates[i];
+			k.nth = 0;
+			do {
+				k.nth++;
+				k.failed = false;
+				k.wrong = NULL;
+				assert_int_equal(
+					pthread_create(&thread, NULL, make_and_fail, &k),
+					0);
+				assert_int_equal(pthread_join(thread, NULL), 0);
+				if (k.wrong)
+					fail_msg("%s %u, kind %u: %s: %s", k.call,
+						 (unsigned int)k.nth, k.kind, k.wrong,
+						 host_text);
+				failures[k.kind] += k.failed;
+			} while (k.failed);
+		}
+	assert_true(failures[0] >= 1); /* the thread enters the device */
+	assert_true(failures[1] >= 6);
+	OWN(destroy, r.dev, k.stream);
+	OWN(release, r.dev, k.address);
+	rig_end(&r);
+}
+
 void import_lost(void **state)
 {
 	void *stream, *mem, *queue;
@@ -376,6 +498,62 @@ void import_captured(void **state)
 	rig_end(&r);
 }
 
+/* Another tenant's thread, which has offered nothing, makes a buffer and a queue. */
+static void *make_others(void *rig)
+{
+	void *it[2];
+	uint32_t i, own = 0;
+
+	for (i = 0; i < 2; i++)
+		own += made_of_own(rig, i, &it[i]);
+	for (i = 0; i < 2; i++)
+		end_one(rig, i, it[i]);
+	return own ? NULL : rig;
+}
+
+static void *offer_another(void *rig)
+{
+	struct rig *r = rig;
+	const struct hal_gpu_extension *ext = extension(r);
+	void *stream;
+
+	if (rig_face.own.stream(r->dev, 1, &stream) ||
+	    ext->offer_stream(r->dev, stream) || ext->offer_stream(r->dev, NULL) ||
+	    rig_face.own.destroy(r->dev, stream))
+		return NULL;
+	return rig;
+}
+
+/* An offer is its thread's: what other threads make is not of it. */
+void import_threads(void **state)
+{
+	void *stream, *it[2];
+	uint64_t address;
+	struct rig r;
+	uint32_t i;
+
+	(void)state;
+	rig_begin(&r, RIG_BETWEEN);
+	OWN(allocate, r.dev, BYTES, &address);
+	OWN(stream, r.dev, 1, &stream);
+	assert_int_equal(extension(&r)->offer_memory(r.dev, address, BYTES), 0);
+	assert_int_equal(extension(&r)->offer_stream(r.dev, stream), 0);
+	on_a_thread(make_others, &r, &r);
+	/* Which offers as well, and takes that back. */
+	on_a_thread(offer_another, &r, &r);
+	for (i = 0; i < 2; i++)
+		assert_true(made_of_own(&r, i, &it[i]));
+	for (i = 0; i < 2; i++)
+		end_one(&r, i, it[i]);
+	for (i = 0; i < 2; i++) {
+		assert_false(made_of_own(&r, i, &it[i]));
+		end_one(&r, i, it[i]);
+	}
+	OWN(destroy, r.dev, stream);
+	OWN(release, r.dev, address);
+	rig_end(&r);
+}
+
 enum { THREADS = 3, OFFERS = 16 };
 
 /* A thread of the program's that offers what it has, again and again. */
@@ -384,6 +562,7 @@ struct offerer {
 	uint64_t address;
 	void *stream;
 	pthread_t thread;
+	atomic_ullong number; /* of hal_host.caller */
 	uint32_t bad;
 };
 static atomic_uint offered[2], working;
@@ -395,6 +574,7 @@ static void *offer(void *user)
 	uint32_t left[2] = {OFFERS, OFFERS};
 	int err;
 
+	atomic_store(&o->number, host.caller());
 	while ((left[0] || left[1]) && !o->bad) {
 		err = left[0] ? ext->offer_memory(o->r->dev, o->address, BYTES) : -EBUSY;
 		if (!err && left[0]--)
@@ -410,34 +590,26 @@ static void *offer(void *user)
 	return NULL;
 }
 
-/* Makes one and ends it; whether it was of an offer: the library has made none. */
-static bool make_one(struct rig *r, uint32_t kind)
+/* Make an object as the engine does for a thread that has asked for one; number 0: for
+ * this thread.  Return whether it is of what was offered. */
+static bool make_for(struct rig *r, uint64_t number, uint32_t kind)
 {
-	const struct hal_backend *b = rig_face.backend;
-	const struct gpu_stand_in *s = rig_face.stand_in();
-	const uint64_t before = s->calls(rig_face.own.makes[kind]);
-	bool own;
 	void *it;
+	bool own;
 
-	if (kind == 0)
-		assert_int_equal(b->cold.mem_alloc(r->dev, r->part, BYTES, NULL, 0, &it),
-				 0);
-	else
-		assert_int_equal(b->cold.queue_create(r->dev, r->part, 0, &it), 0);
-	own = s->calls(rig_face.own.makes[kind]) == before;
-	if (kind == 0)
-		assert_int_equal(b->cold.mem_free(r->dev, it), 0);
-	else
-		assert_int_equal(b->cold.queue_destroy(r->dev, it), 0);
+	host_acts_for = number;
+	own = made_of_own(r, kind, &it);
+	host_acts_for = 0;
+	end_one(r, kind, it);
 	return own;
 }
 
-/* Threads offer while the engine makes buffers and queues: each offer is of one of them,
- * once. */
+/* Threads offer while the engine makes buffers and queues for them and for itself: each
+ * offer is of one that is for its thread, once. */
 void import_raced(void **state)
 {
 	struct offerer o[THREADS] = {{0}};
-	uint32_t taken[2] = {0, 0}, i;
+	uint32_t taken[2] = {0, 0}, i, kind;
 	struct rig r;
 
 	(void)state;
@@ -453,16 +625,21 @@ void import_raced(void **state)
 	}
 	while (atomic_load(&working) || taken[0] < atomic_load(&offered[0]) ||
 	       taken[1] < atomic_load(&offered[1]))
-		for (i = 0; i < 2; i++)
-			taken[i] += make_one(&r, i);
+		for (kind = 0; kind < 2; kind++) {
+			for (i = 0; i < THREADS; i++)
+				taken[kind] +=
+					make_for(&r, atomic_load(&o[i].number), kind);
+			assert_false(make_for(&r, 0, kind));
+		}
 	for (i = 0; i < THREADS; i++) {
 		assert_int_equal(pthread_join(o[i].thread, NULL), 0);
 		assert_int_equal(o[i].bad, 0);
+		for (kind = 0; kind < 2; kind++)
+			assert_false(make_for(&r, atomic_load(&o[i].number), kind));
 		OWN(destroy, r.dev, o[i].stream);
 		OWN(release, r.dev, o[i].address);
 	}
 	assert_int_equal(taken[0], THREADS * OFFERS);
 	assert_int_equal(taken[1], THREADS * OFFERS);
-	assert_false(make_one(&r, 0) || make_one(&r, 1));
 	rig_end(&r);
 }

@@ -91,7 +91,9 @@ struct rig_face rig_face = {
 		fill,
 		{"hipMemGetAddressRange", "hipStreamGetFlags", "hipStreamIsCapturing"},
 		callback,
-		{"hipMalloc", "hipStreamCreateWithPriority"}},
+		{"hipMalloc", "hipStreamCreateWithPriority"},
+		{"hipSetDevice", "hipHostMalloc", "hipHostGetDevicePointer",
+		 "hipEventCreateWithFlags"}},
 };
 
 int main(void)
