@@ -64,10 +64,13 @@ struct hal_gpu_extension {
 	 * say that the work is on the stream.
 	 * The queue's priority is the stream's.  What the program has there counts for
 	 * hang_ms and for how long commands took; it is not stopped, and DRAIN does not
-	 * wait for it.  Not while a stream is captured (-EBUSY), and no capture while the
-	 * queue is there.  -EINVAL: another context's, a NULL stream, one that waits for
-	 * the NULL stream.  -ENOTSUP: with preempt=block, or where a partition is what
-	 * its streams were made with (green contexts; on rocm any partitions).
+	 * wait for it.
+	 * While the application captures the stream, commands that are submitted to the
+	 * queue fail with -EBUSY and timestamps wait; the capture stays valid.
+	 * -EBUSY: the stream is being captured, or this thread has offered one already.
+	 * -EINVAL: another context's, a NULL stream, one that waits for the NULL stream.
+	 * -ENOTSUP: with preempt=block, or where a partition is what its streams were
+	 * made with (green contexts; on rocm any partitions).
 	 */
 	int (*offer_stream)(void *native, void *stream);
 };

@@ -122,3 +122,28 @@ int cu_offer_stream(void *native, void *stream)
 		err = check_stream(dev, stream);
 	return err ? err : stream_offer_stream(&dev->offers, stream);
 }
+
+int cu_find_capture(struct cu_device *dev, const struct cu_queue *q, bool *captured)
+{
+	uint32_t status = 0;
+	int err = cu_enter(dev);
+
+	if (!err)
+		err = CU(dev, cuStreamIsCapturing, q->stream, &status);
+	*captured = !err && status;
+	return err;
+}
+
+int cu_check_capture(struct cu_device *dev, const struct cu_queue *q)
+{
+	bool captured;
+	int err = cu_find_capture(dev, q, &captured);
+
+	if (captured)
+		err = cu_host->fail(EBUSY,
+				    "cuda:%u: the application captures the imported "
+				    "stream of the queue; end the capture before work is "
+				    "submitted to the queue",
+				    dev->index);
+	return err;
+}

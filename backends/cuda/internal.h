@@ -496,6 +496,12 @@ int cu_place_end(struct cu_device *dev, const struct cu_place *p);
 /* import.c */
 int cu_offer_memory(void *native, uint64_t address, uint64_t bytes);
 int cu_offer_stream(void *native, void *stream);
+/* Find out whether the application captures q's stream, which is its own.  A query then
+ * ends the capture, and submitted work becomes part of it.  0, or -errno with *captured
+ * false. */
+int cu_find_capture(struct cu_device *dev, const struct cu_queue *q, bool *captured);
+/* Return 0 if it does not; -EBUSY: it does. */
+int cu_check_capture(struct cu_device *dev, const struct cu_queue *q);
 
 /* image.c */
 int cu_image_parse(const void *image, size_t size, struct cu_program *prog);

@@ -400,12 +400,25 @@ static void withhold(struct cu_device *dev, struct cu_queue *q, struct cu_slot *
 			     cu_result_name(cu_refused.result), cu_refused.result);
 }
 
+/* Return whether the driver may be given what has been gathered.  If the application has
+ * begun to capture the stream meanwhile, break q. */
+static bool may_flush(struct cu_device *dev, struct cu_queue *q)
+{
+	bool captured = false;
+
+	if (atomic_load(&dev->base.lost) || q->base.broken || cu_enter(dev) ||
+	    (q->base.foreign && cu_find_capture(dev, q, &captured)))
+		return false;
+	if (captured)
+		stream_break(&q->base, "the application captures the stream");
+	return !captured;
+}
+
 /* What has been gathered goes to the device: as a graph, else one by one. */
 static void flush(struct cu_device *dev, struct cu_queue *q)
 {
 	const uint32_t first = q->base.count - q->graphs->gathered;
-	const bool can =
-		!atomic_load(&dev->base.lost) && !q->base.broken && !cu_enter(dev);
+	const bool can = may_flush(dev, q);
 	const bool whole = can && cu_graphs_launch(dev, q);
 	uint32_t i;
 
@@ -445,6 +458,8 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	if (stream_lost(&dev->base))
 		return cu_gone(dev);
 	err = stream_takes(&dev->base, &q->base);
+	if (__builtin_expect(q->base.foreign, 0) && !err)
+		err = cu_check_capture(dev, q);
 	if (__builtin_expect(err, 0))
 		return err;
 	if (q->stops && cu_stops_wait(q, cmd))
@@ -538,8 +553,13 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 	const uint64_t at = mem->address + s->cmd.timestamp.offset;
 	struct cu_device *dev = (struct cu_device *)device;
 	struct cu_queue *q = (struct cu_queue *)queue;
+	bool captured = false;
 	int err = cu_enter(dev);
 
+	if (!err && queue->foreign)
+		err = cu_find_capture(dev, q, &captured);
+	if (captured)
+		return -EAGAIN;
 	s->stamping = true;
 	/* Not a memset: that may be a kernel, which waits for multiprocessors. */
 	if (!err)
@@ -560,10 +580,14 @@ static inline enum stream_answer
 vendor_ask(struct stream_device *device, struct stream_queue *q, char *text, size_t size)
 {
 	struct cu_device *dev = (struct cu_device *)device;
+	bool captured = false;
 	uint32_t r;
 
-	if (cu_enter(dev))
+	if (cu_enter(dev) ||
+	    (q->foreign && cu_find_capture(dev, (struct cu_queue *)q, &captured)))
 		r = cu_refused.result;
+	else if (captured)
+		return STREAM_RUNS;
 	else
 		r = cu.cuStreamQuery(((struct cu_queue *)q)->stream);
 	if (!r && !cu_stops_idle((struct cu_queue *)q))

@@ -93,3 +93,28 @@ int rocm_offer_stream(void *native, void *stream)
 		err = check_stream(dev, stream);
 	return err ? err : stream_offer_stream(&dev->offers, stream);
 }
+
+uint32_t rocm_find_capture(const struct rocm_queue *q, bool *captured)
+{
+	uint32_t status = 0, r = hip.hipStreamIsCapturing(q->stream, &status);
+
+	*captured = !r && status;
+	return r;
+}
+
+int rocm_check_capture(struct rocm_device *dev, const struct rocm_queue *q)
+{
+	bool captured = false;
+	int err = rocm_enter(dev);
+
+	if (!err)
+		err = rocm_check(dev, rocm_find_capture(q, &captured),
+				 "hipStreamIsCapturing");
+	if (captured)
+		err = rocm_host->fail(EBUSY,
+				      "rocm:%u: the application captures the imported "
+				      "stream of the queue; end the capture before work "
+				      "is submitted to the queue",
+				      dev->index);
+	return err;
+}

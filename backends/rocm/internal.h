@@ -462,6 +462,12 @@ void rocm_give_own(struct rocm_device *dev, void *p, uint64_t bytes, int *err);
 /* import.c */
 int rocm_offer_memory(void *native, uint64_t address, uint64_t bytes);
 int rocm_offer_stream(void *native, void *stream);
+/* Find out whether the application captures q's stream, which is its own.  A query then
+ * ends the capture, and submitted work becomes part of it.  Return HIP's result;
+ * *captured is false unless it is 0. */
+uint32_t rocm_find_capture(const struct rocm_queue *q, bool *captured);
+/* Return 0 if it does not; -EBUSY: it does. */
+int rocm_check_capture(struct rocm_device *dev, const struct rocm_queue *q);
 
 /* image.c */
 int rocm_image_parse(const void *image, size_t size, const char *arch,

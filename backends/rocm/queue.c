@@ -310,6 +310,8 @@ int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	if (stream_lost(&dev->base))
 		return rocm_gone(dev);
 	err = stream_takes(&dev->base, &q->base);
+	if (__builtin_expect(q->base.foreign, 0) && !err)
+		err = rocm_check_capture(dev, q);
 	if (__builtin_expect(err, 0))
 		return err;
 	if (q->stops && rocm_stops_wait(q, cmd))
@@ -384,6 +386,8 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 	struct rocm_device *dev = (struct rocm_device *)device;
 	struct rocm_queue *q = (struct rocm_queue *)queue;
 	struct rocm_slot *s = (struct rocm_slot *)slot;
+	const char *call = "hipSetDevice";
+	bool captured = false;
 	uint32_t r, i;
 	int err;
 
@@ -393,13 +397,21 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 		return err;
 	}
 	r = rocm_enter(dev) ? HIPR_InvalidContext : HIPR_Success;
+	if (!r && queue->foreign) {
+		call = "hipStreamIsCapturing";
+		r = rocm_find_capture(q, &captured);
+	}
+	if (captured)
+		return -EAGAIN;
 	slot->stamping = true;
 	slot->number = ++queue->given;
-	for (i = 0; i < 2 && !r; i++)
+	for (i = 0; i < 2 && !r; i++) {
+		call = "hipStreamWriteValue32";
 		r = hip.hipStreamWriteValue32(q->stream, at + 4 * (size_t)i,
 					      (uint32_t)(now_ns >> 32 * i), 0);
+	}
 	if (r)
-		rocm_break_queue(dev, q, "hipStreamWriteValue32", r);
+		rocm_break_queue(dev, q, call, r);
 	else
 		write_word(dev, q, s);
 	return 0;
@@ -411,16 +423,28 @@ static inline enum stream_answer vendor_ask(struct stream_device *device,
 {
 	struct rocm_device *dev = (struct rocm_device *)device;
 	const struct rocm_queue *q = (const struct rocm_queue *)queue;
-	uint32_t r;
+	const char *call = "hipStreamQuery";
+	bool captured = false;
+	uint32_t r = HIPR_Success;
 
-	r = rocm_enter(dev) ? HIPR_InvalidContext
-			    : hip.hipStreamQuery(q->aql ? dev->lane.stream : q->stream);
+	if (rocm_enter(dev)) {
+		r = HIPR_InvalidContext;
+	} else if (queue->foreign) {
+		call = "hipStreamIsCapturing";
+		r = rocm_find_capture(q, &captured);
+	}
+	if (captured)
+		return STREAM_RUNS;
+	if (!r) {
+		call = "hipStreamQuery";
+		r = hip.hipStreamQuery(q->aql ? dev->lane.stream : q->stream);
+	}
 	if (!r)
 		return STREAM_EMPTY;
 	if (r == HIPR_NotReady)
 		return STREAM_RUNS;
-	(void)rocm_failed(dev, r, "hipStreamQuery");
-	snprintf(text, size, "hipStreamQuery: %s (%u)", rocm_result_name(r), r);
+	(void)rocm_failed(dev, r, call);
+	snprintf(text, size, "%s: %s (%u)", call, rocm_result_name(r), r);
 	return STREAM_ERROR;
 }
 

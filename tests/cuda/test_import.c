@@ -100,7 +100,8 @@ struct rig_face rig_face = {
 		callback,
 		{"cuMemAlloc_v2", "cuStreamCreateWithPriority"},
 		{"cuCtxSetCurrent", "cuCtxPushCurrent_v2", "cuMemHostAlloc",
-		 "cuMemHostGetDevicePointer_v2", "cuEventCreate"}},
+		 "cuMemHostGetDevicePointer_v2", "cuEventCreate"},
+		"cuStreamIsCapturing"},
 };
 
 /* The names of NULL streams; a stream of another device. */
@@ -128,9 +129,57 @@ static void contexts(void **state)
 	rig_end(&r);
 }
 
+/* The application captures the stream before recorded commands reach the driver: they are
+ * no part of the capture, and the first one reports why. */
+static void gathered(void **state)
+{
+	static const struct hal_bk_config graphs = {.clock = 1, .graphs = 1};
+	const struct hal_backend *b = rig_face.backend;
+	struct hal_bk_arg args[2] = {{.bytes = 64}, {.value = 1000}};
+	struct hal_bk_cmd cmd = {
+		.op = HAL_OP_LAUNCH,
+		.flags = HAL_BK_CMD_RECORDED,
+		.launch = {.args = args, .arg_count = 2, .groups = {1, 1, 1}}};
+	const struct hal_gpu_extension *ext;
+	struct hal_bk_event ev[3];
+	void *stream, *queue;
+	uint64_t address;
+	struct rig r;
+
+	(void)state;
+	rig_face.how[RIG_BETWEEN] = &graphs;
+	rig_begin(&r, RIG_BETWEEN);
+	rig_face.how[RIG_BETWEEN] = &between;
+	ext = b->cold.extension(r.dev, "gpu");
+	assert_int_equal(allocate(r.dev, 64, &address), 0);
+	assert_int_equal(stream_of(r.dev, CU_STREAM_NON_BLOCKING, &stream), 0);
+	assert_int_equal(ext->offer_stream(r.dev, stream), 0);
+	assert_int_equal(b->cold.queue_create(r.dev, r.part, 0, &queue), 0);
+	rig_zero(&r);
+	args[0].mem = r.mem;
+	cmd.launch.kernel = r.work;
+	assert_int_equal(b->hot.submit(r.dev, queue, &cmd), 0);
+	assert_int_equal(b->hot.submit(r.dev, queue, &cmd), 0);
+	stand_in()->capture(stream, 3);
+	assert_int_equal(b->hot.poll(r.dev, b->hot.now(r.dev) + 100000, ev, 3), 0);
+	assert_int_equal(fill(r.dev, address, 9, stream), 0); /* 901: it is invalid */
+	stand_in()->capture(stream, 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 3), 2);
+	assert_int_equal(ev[0].status, -EIO);
+	if (!strstr(ev[0].fault, "captures"))
+		fail_msg("%s", ev[0].fault);
+	assert_int_equal(ev[1].status, -ECANCELED);
+	assert_int_equal(rig_word(&r, 0), 0);
+	assert_int_equal(b->cold.queue_destroy(r.dev, queue), 0);
+	assert_int_equal(destroy(r.dev, stream), 0);
+	assert_int_equal(release(r.dev, address), 0);
+	rig_end(&r);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {IMPORT_CASES, cmocka_unit_test(contexts)};
+	const struct CMUnitTest tests[] = {IMPORT_CASES, cmocka_unit_test(contexts),
+					   cmocka_unit_test(gathered)};
 
 	rig_face.backend = hal_backend_cuda(&host);
 	*(void **)&add_callback =

@@ -498,6 +498,106 @@ void import_captured(void **state)
 	rig_end(&r);
 }
 
+/* A queue on the program's stream. */
+static void *queue_on(struct rig *r, void *stream)
+{
+	void *queue;
+
+	assert_int_equal(extension(r)->offer_stream(r->dev, stream), 0);
+	assert_int_equal(rig_face.backend->cold.queue_create(r->dev, r->part, 0, &queue),
+			 0);
+	return queue;
+}
+
+/* The program captures a stream that is a queue.  A query would end the capture, and what
+ * is submitted would be part of it: neither reaches the driver. */
+void import_captured_later(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct hal_bk_arg args[2] = {{.bytes = BYTES}, {.value = 50000}};
+	struct hal_bk_cmd cmd = {
+		.op = HAL_OP_LAUNCH,
+		.launch = {.args = args, .arg_count = 2, .groups = {1, 1, 1}}};
+	struct hal_bk_event ev;
+	void *stream, *queue;
+	uint64_t address;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r, RIG_BETWEEN);
+	OWN(allocate, r.dev, BYTES, &address);
+	OWN(stream, r.dev, 1, &stream);
+	queue = queue_on(&r, stream);
+	rig_zero(&r);
+	args[0].mem = r.mem;
+	cmd.launch.kernel = r.work;
+	assert_int_equal(b->hot.submit(r.dev, queue, &cmd), 0);
+	on_a_thread(capture, stream, NULL);
+	refused(b->hot.submit(r.dev, queue, &cmd), -EBUSY, "captures");
+	/* The launch runs on and ends; the driver is asked whether it failed meanwhile.
+	 */
+	assert_int_equal(b->hot.poll(r.dev, b->hot.now(r.dev) + 1000, &ev, 1), 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, &ev, 1), 1);
+	assert_int_equal(ev.status, 0);
+	OWN(fill, r.dev, address, 9, stream); /* 901: the capture is invalid */
+	rig_face.stand_in()->capture(stream, 0);
+	assert_int_equal(b->hot.submit(r.dev, queue, &cmd), 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, &ev, 1), 1);
+	assert_int_equal(ev.status, 0);
+	assert_int_equal(rig_word(&r, 0), 2);
+	/* The driver does not say whether it is captured. */
+	assert_int_equal(
+		rig_face.stand_in()->break_call(rig_face.own.is_captured, 1, 801), 0);
+	refused(b->hot.submit(r.dev, queue, &cmd), -ENOTSUP, rig_face.own.is_captured);
+	assert_int_equal(rig_face.stand_in()->armed(), 0);
+	assert_int_equal(b->cold.queue_destroy(r.dev, queue), 0);
+	OWN(destroy, r.dev, stream);
+	OWN(release, r.dev, address);
+	rig_end(&r);
+}
+
+/* The same while a timestamp waits for the launch before it: the time is written after
+ * the capture. */
+void import_captured_stamp(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct hal_bk_arg args[2] = {{.bytes = BYTES}, {.value = 50000}};
+	struct hal_bk_cmd cmd = {
+		.op = HAL_OP_LAUNCH,
+		.launch = {.args = args, .arg_count = 2, .groups = {1, 1, 1}}};
+	struct hal_bk_cmd stamp = {.op = HAL_OP_TIMESTAMP};
+	struct hal_bk_event ev;
+	void *stream, *queue;
+	uint64_t address, until;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r, RIG_BETWEEN);
+	OWN(allocate, r.dev, BYTES, &address);
+	OWN(stream, r.dev, 1, &stream);
+	queue = queue_on(&r, stream);
+	rig_zero(&r);
+	args[0].mem = stamp.timestamp.dst = r.mem;
+	cmd.launch.kernel = r.work;
+	assert_int_equal(b->hot.submit(r.dev, queue, &cmd), 0);
+	assert_int_equal(b->hot.submit(r.dev, queue, &stamp), 0);
+	on_a_thread(capture, stream, NULL);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, &ev, 1), 1);
+	assert_int_equal(ev.status, 0);
+	until = b->hot.now(r.dev) + 100000;
+	assert_int_equal(b->hot.poll(r.dev, until, &ev, 1), 0);
+	OWN(fill, r.dev, address, 9, stream); /* 901: the capture is invalid */
+	assert_int_equal(rig_word(&r, 0), 1);
+	rig_face.stand_in()->capture(stream, 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, &ev, 1), 1);
+	assert_int_equal(ev.status, 0);
+	assert_true(rig_word(&r, 0) >= until);
+	assert_int_equal(b->cold.queue_destroy(r.dev, queue), 0);
+	OWN(destroy, r.dev, stream);
+	OWN(release, r.dev, address);
+	rig_end(&r);
+}
+
 /* Another tenant's thread, which has offered nothing, makes a buffer and a queue. */
 static void *make_others(void *rig)
 {

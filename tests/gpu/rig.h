@@ -62,6 +62,7 @@ struct rig_face {
 		const char *makes[2]; /* calls that make device memory, a stream */
 		/* Calls of a creation from an offer, on a new thread; then NULL. */
 		const char *creates[8];
+		const char *is_captured; /* call that says so of a stream */
 	} own;
 };
 extern struct rig_face rig_face;
@@ -106,13 +107,17 @@ void import_captured(void **state);
 void import_raced(void **state);
 void import_kept(void **state);
 void import_threads(void **state);
+void import_captured_later(void **state);
+void import_captured_stamp(void **state);
 #define IMPORT_CASES                                                                     \
 	cmocka_unit_test(import_used), cmocka_unit_test(import_refused),                 \
 		cmocka_unit_test(import_taken_back), cmocka_unit_test(import_ways),      \
 		cmocka_unit_test(import_fails), cmocka_unit_test(import_lost),           \
 		cmocka_unit_test(import_function), cmocka_unit_test(import_captured),    \
 		cmocka_unit_test(import_raced), cmocka_unit_test(import_kept),           \
-		cmocka_unit_test(import_threads)
+		cmocka_unit_test(import_threads),                                        \
+		cmocka_unit_test(import_captured_later),                                 \
+		cmocka_unit_test(import_captured_stamp)
 
 /* wait_cases.c: calls of the library that may wait for the device */
 void wait_counts(void **state);

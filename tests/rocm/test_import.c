@@ -93,7 +93,8 @@ struct rig_face rig_face = {
 		callback,
 		{"hipMalloc", "hipStreamCreateWithPriority"},
 		{"hipSetDevice", "hipHostMalloc", "hipHostGetDevicePointer",
-		 "hipEventCreateWithFlags"}},
+		 "hipEventCreateWithFlags"},
+		"hipStreamIsCapturing"},
 };
 
 int main(void)
