@@ -714,14 +714,24 @@ static inline uint32_t vendor_round(struct stream_device *device, struct hal_bk_
 
 /* ---- operations -------------------------------------------------------------------- */
 
+/* Wait for what a destroyed queue's stream has.  Do not if the application captures the
+ * stream, because that would end the capture: q then counts as one that hangs. */
+static void wait_late(struct cu_device *dev, const struct cu_queue *q)
+{
+	bool captured = false;
+
+	if (q->base.foreign && (cu_find_capture(dev, q, &captured) || captured))
+		return;
+	(void)cu.cuStreamSynchronize(q->stream);
+}
+
 void cu_free_hanging(struct cu_device *dev)
 {
 	const struct stream_queue *q;
 
 	for (q = dev->base.hanging; q; q = q->older)
 		if (q->late)
-			(void)cu.cuStreamSynchronize(
-				((const struct cu_queue *)q)->stream);
+			wait_late(dev, (const struct cu_queue *)q);
 	stream_free_hanging(&dev->base, true);
 }
 

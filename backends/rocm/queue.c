@@ -580,14 +580,24 @@ static inline uint32_t vendor_round(struct stream_device *device, struct hal_bk_
 
 /* ---- operations -------------------------------------------------------------------- */
 
+/* Wait for what a destroyed queue's stream has.  Do not if the application captures the
+ * stream, because that would end the capture: q then counts as one that hangs. */
+static void wait_late(const struct rocm_queue *q)
+{
+	bool captured = false;
+
+	if (q->base.foreign && (rocm_find_capture(q, &captured) || captured))
+		return;
+	(void)hip.hipStreamSynchronize(q->stream);
+}
+
 void rocm_free_hanging(struct rocm_device *dev)
 {
 	const struct stream_queue *q;
 
 	for (q = dev->base.hanging; q; q = q->older)
 		if (q->late && !((const struct rocm_queue *)q)->aql)
-			(void)hip.hipStreamSynchronize(
-				((const struct rocm_queue *)q)->stream);
+			wait_late((const struct rocm_queue *)q);
 	stream_free_hanging(&dev->base, true);
 }
 

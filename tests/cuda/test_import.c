@@ -101,7 +101,8 @@ struct rig_face rig_face = {
 		{"cuMemAlloc_v2", "cuStreamCreateWithPriority"},
 		{"cuCtxSetCurrent", "cuCtxPushCurrent_v2", "cuMemHostAlloc",
 		 "cuMemHostGetDevicePointer_v2", "cuEventCreate"},
-		"cuStreamIsCapturing"},
+		"cuStreamIsCapturing",
+		"cuLaunchKernel"},
 };
 
 /* The names of NULL streams; a stream of another device. */
@@ -178,8 +179,8 @@ static void gathered(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {IMPORT_CASES, cmocka_unit_test(contexts),
-					   cmocka_unit_test(gathered)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(contexts),
+					   cmocka_unit_test(gathered), IMPORT_CASES};
 
 	rig_face.backend = hal_backend_cuda(&host);
 	*(void **)&add_callback =

@@ -598,6 +598,47 @@ void import_captured_stamp(void **state)
 	rig_end(&r);
 }
 
+/* A queue is destroyed before what its stream has of a refused launch has ended, then the
+ * program captures the stream and closes the device.  A wait for the stream would end the
+ * capture, so close makes none. */
+void import_captured_close(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct hal_bk_arg args[2] = {{.bytes = BYTES}, {.value = 1000}};
+	struct hal_bk_cmd cmd = {
+		.op = HAL_OP_LAUNCH,
+		.launch = {.args = args, .arg_count = 2, .groups = {1, 1, 1}}};
+	void *stream, *queue, *other;
+	uint32_t called = 0;
+	const char *text;
+	uint64_t address;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r, RIG_BETWEEN);
+	/* The program uses the device before and after. */
+	assert_int_equal(b->cold.open(rig_face.how[RIG_BETWEEN], rig_face.device, &other),
+			 0);
+	OWN(allocate, other, BYTES, &address);
+	OWN(stream, other, 1, &stream);
+	queue = queue_on(&r, stream);
+	args[0].mem = r.mem;
+	cmd.launch.kernel = r.work;
+	OWN(callback, other, stream, count, &called);
+	assert_int_equal(rig_face.stand_in()->break_call(rig_face.own.launch, 1, 801), 0);
+	assert_int_equal(b->hot.submit(r.dev, queue, &cmd), -ENOTSUP);
+	assert_int_equal(b->cold.queue_destroy(r.dev, queue), 0);
+	on_a_thread(capture, stream, NULL);
+	rig_put_away(&r);
+	OWN(fill, other, address, 9, stream); /* 901: the capture is invalid */
+	rig_face.stand_in()->capture(stream, 0);
+	OWN(destroy, other, stream);
+	OWN(release, other, address);
+	b->cold.close(other);
+	if (rig_face.stand_in()->misuse(&text))
+		fail_msg("misuse: %s", text);
+}
+
 /* Another tenant's thread, which has offered nothing, makes a buffer and a queue. */
 static void *make_others(void *rig)
 {

@@ -63,6 +63,7 @@ struct rig_face {
 		/* Calls of a creation from an offer, on a new thread; then NULL. */
 		const char *creates[8];
 		const char *is_captured; /* call that says so of a stream */
+		const char *launch;
 	} own;
 };
 extern struct rig_face rig_face;
@@ -109,6 +110,8 @@ void import_kept(void **state);
 void import_threads(void **state);
 void import_captured_later(void **state);
 void import_captured_stamp(void **state);
+void import_captured_close(void **state);
+/* The last one leaves objects in the driver until the process ends. */
 #define IMPORT_CASES                                                                     \
 	cmocka_unit_test(import_used), cmocka_unit_test(import_refused),                 \
 		cmocka_unit_test(import_taken_back), cmocka_unit_test(import_ways),      \
@@ -117,7 +120,8 @@ void import_captured_stamp(void **state);
 		cmocka_unit_test(import_raced), cmocka_unit_test(import_kept),           \
 		cmocka_unit_test(import_threads),                                        \
 		cmocka_unit_test(import_captured_later),                                 \
-		cmocka_unit_test(import_captured_stamp)
+		cmocka_unit_test(import_captured_stamp),                                 \
+		cmocka_unit_test(import_captured_close)
 
 /* wait_cases.c: calls of the library that may wait for the device */
 void wait_counts(void **state);

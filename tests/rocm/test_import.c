@@ -94,7 +94,8 @@ struct rig_face rig_face = {
 		{"hipMalloc", "hipStreamCreateWithPriority"},
 		{"hipSetDevice", "hipHostMalloc", "hipHostGetDevicePointer",
 		 "hipEventCreateWithFlags"},
-		"hipStreamIsCapturing"},
+		"hipStreamIsCapturing",
+		"hipModuleLaunchKernel"},
 };
 
 int main(void)
