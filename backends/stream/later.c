@@ -101,19 +101,43 @@ static void release_idle(struct stream_later *l)
 	free(items);
 }
 
+/* Make a round without attempts, so that no thread waits for one. */
+static void skip_round(struct stream_later *l)
+{
+	l->done++;
+	pthread_cond_broadcast(&l->attempted);
+}
+
+/* Let the thread call the driver, unless *entered says that it can.  l->lock is held, but
+ * not during the call.  Return whether the thread can call the driver. */
+static bool enter_once(struct stream_later *l, bool *entered)
+{
+	if (*entered)
+		return true;
+	l->working++;
+	pthread_mutex_unlock(&l->lock);
+	*entered = !l->ops->enter(l->device);
+	pthread_mutex_lock(&l->lock);
+	l->working--;
+	return *entered;
+}
+
 static void *run(void *arg)
 {
 	struct stream_later *l = arg;
-	const bool entered = !l->ops->enter(l->device);
+	bool entered = false;
 
 	pthread_mutex_lock(&l->lock);
 	while (!l->stop) {
-		if (entered && l->again && !l->held) {
-			l->again = false;
-			try_all(l);
-		} else {
+		if (!l->again || l->held) {
 			(void)pthread_cond_wait(&l->wake, &l->lock);
+			continue;
 		}
+		l->again = false;
+		if (enter_once(l, &entered))
+			try_all(l);
+		else
+			skip_round(l);
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (entered)

@@ -35,6 +35,7 @@ struct rig_face rig_face = {
 	.fill = "cuMemsetD32Async",
 	.wait = "cuEventSynchronize",
 	.free = "cuMemFree_v2",
+	.enter = "cuCtxSetCurrent",
 };
 
 int main(void)

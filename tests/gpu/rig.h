@@ -39,6 +39,7 @@ struct rig_face {
 	const char *kernels[2]; /* work, iota: as the stand-in's image has them */
 	const char *calls[8];   /* that a stop makes and that can fail; then NULL */
 	const char *free;       /* call that frees device memory */
+	const char *enter;      /* call by which a thread chooses the device */
 	const char *copy, *fill, *wait; /* calls of host copies */
 	const struct gpu_stand_in *(*stand_in)(void);
 	void *(*image)(const char *const *kernels, uint32_t count, uint32_t group_size,
@@ -129,6 +130,7 @@ void wait_frees(void **state);
 void wait_frees_real(void **state);
 void wait_room_real(void **state);
 void wait_hung_real(void **state);
+void wait_enter_real(void **state);
 void wait_copies(void **state);
 void wait_copy_order(void **state);
 void wait_clears(void **state);
@@ -136,9 +138,9 @@ void wait_copies_many(void **state);
 #define WAIT_CASES                                                                       \
 	cmocka_unit_test(wait_counts), cmocka_unit_test(wait_frees),                     \
 		cmocka_unit_test(wait_frees_real), cmocka_unit_test(wait_room_real),     \
-		cmocka_unit_test(wait_hung_real), cmocka_unit_test(wait_copies),         \
-		cmocka_unit_test(wait_copy_order), cmocka_unit_test(wait_clears),        \
-		cmocka_unit_test(wait_copies_many)
+		cmocka_unit_test(wait_hung_real), cmocka_unit_test(wait_enter_real),     \
+		cmocka_unit_test(wait_copies), cmocka_unit_test(wait_copy_order),        \
+		cmocka_unit_test(wait_clears), cmocka_unit_test(wait_copies_many)
 
 /* stop_cases.c: preempt=block */
 void stop_info(void **state);

@@ -223,6 +223,29 @@ void wait_hung_real(void **state)
 		sched_yield();
 }
 
+/* The thread cannot choose its device at first: an allocation that waits for memory to be
+ * given back gets it all the same. */
+void wait_enter_real(void **state)
+{
+	const struct gpu_stand_in *s = rig_face.stand_in();
+	const struct hal_backend *b = rig_face.backend;
+	struct rig r;
+	void *mem;
+
+	(void)state;
+	rig_begin(&r, RIG_REAL);
+	s->memory_left(BYTES);
+	mem = allocate(&r, 0);
+	assert_int_equal(s->break_call(rig_face.enter, 1, 2), 0); /* OUT_OF_MEMORY */
+	assert_int_equal(b->cold.mem_free(r.dev, mem), 0);
+	while (s->armed())
+		sched_yield();
+	mem = allocate(&r, 0);
+	assert_int_equal(b->cold.mem_free(r.dev, mem), 0);
+	rig_put_away(&r);
+	clean();
+}
+
 /* ---- host copies ---------------------------------------------------------------------- */
 
 #define PIECE (1u << 20) /* of a copy */

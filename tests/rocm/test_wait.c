@@ -35,6 +35,7 @@ struct rig_face rig_face = {
 	.fill = "hipMemsetD32Async",
 	.wait = "hipEventSynchronize",
 	.free = "hipFree",
+	.enter = "hipSetDevice",
 };
 
 int main(void)
