@@ -22,6 +22,11 @@
 #include "xclbin.h"
 #include "xrt_calls.h"
 
+#define STREAM_NAME "fpga"
+#define STREAM_HOST fp_host
+extern const struct hal_host *fp_host;
+#include "backends/stream/slots.h"
+
 #define FP_CARDS_MAX    64
 #define FP_INFLIGHT_MAX 64u
 #define FP_PAGE         4096u
@@ -135,7 +140,7 @@ struct fp_state {
 };
 
 struct fp_command {
-	struct hal_bk_cmd cmd;
+	struct stream_slot base;
 	uint64_t slots;         /* of a launch: that can run it */
 	uint64_t tried;         /* broken ones that were opened once more for it */
 	struct fp_state *state; /* of one that can be stopped; else NULL */
@@ -143,15 +148,15 @@ struct fp_command {
 };
 
 struct fp_queue {
+	struct stream_queue base;       /* the ring, QUIET and the fault of it */
 	struct fp_queue *older, *newer; /* of its list */
 	struct fp_list *list;           /* NULL: none */
 	struct fp_partition *part;
 	enum fp_phase phase; /* of the oldest command */
-	bool suspended, quiet_due, failed;
+	bool failed;
 	bool folds;   /* suspended by FOLD */
 	bool asked;   /* the run has been asked to stop */
 	bool stopped; /* it has, and QUIET has not told */
-	uint64_t quiet_cookie;
 	struct fp_state *states;
 	uint64_t start_ns, end_ns;
 	struct fp_chore chore;
@@ -159,8 +164,6 @@ struct fp_queue {
 	uint32_t sub_count;
 	void *subs[HAL_ARGS_MAX]; /* parts of buffers, while it runs */
 	int status;
-	char fault[sizeof(((struct hal_bk_event *)NULL)->fault)];
-	uint32_t head, count, room;
 	struct fp_command cmds[];
 };
 
@@ -206,7 +209,11 @@ struct fp_device {
 	struct fp_chore *chores, **last_chore;
 };
 
-extern const struct hal_host *fp_host;
+static inline struct stream_slot *vendor_slot(struct stream_queue *q, uint32_t at)
+{
+	return &((struct fp_queue *)q)->cmds[at].base;
+}
+
 extern struct fp_symbols xrt;
 
 const struct hal_backend *hal_backend_fpga(const struct hal_host *host);
@@ -345,7 +352,7 @@ static inline struct fp_unit *fp_unit_of(const struct fp_queue *q,
 
 static inline struct hal_bk_cmd *fp_oldest(struct fp_queue *q)
 {
-	return &q->cmds[q->head].cmd;
+	return &q->cmds[q->base.head].base.cmd;
 }
 
 #endif

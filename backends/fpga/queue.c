@@ -58,7 +58,7 @@ int fp_queue_create(void *device, void *partition, int32_t priority, void **out)
 	(void)priority;
 	if (!q)
 		return fp_host->fail(ENOMEM, "fpga: no memory for a queue");
-	q->room = room;
+	q->base.slot_count = room;
 	q->part = partition;
 	q->part->queues++;
 	*out = q;
@@ -70,10 +70,10 @@ int fp_queue_destroy(void *device, void *queue)
 	struct fp_device *dev = device;
 	struct fp_queue *q = queue;
 
-	if (((q->count && q->phase != FP_HELD) || q->quiet_due) &&
+	if (((q->base.count && q->phase != FP_HELD) || q->base.quiet_due) &&
 	    !atomic_load(&dev->lost))
 		return fp_host->fail(EBUSY, "fpga: the queue still has %u commands",
-				     q->count);
+				     q->base.count);
 	if (q->phase == FP_MOVING) {
 		fp_move_wait(dev, &q->chore);
 		dev->moving--;
@@ -139,7 +139,7 @@ static bool begin(struct fp_device *dev, struct fp_queue *q)
 
 	q->start_ns = fp_now(dev);
 	q->status = 0;
-	q->fault[0] = 0;
+	q->base.fault[0] = 0;
 	q->asked = q->stopped = false;
 	if (fp_oldest(q)->op == HAL_OP_LAUNCH)
 		err = begin_launch(dev, q);
@@ -187,7 +187,7 @@ static void fail_wanting(struct fp_device *dev)
 		q->phase = FP_ENDED;
 		q->status = -EIO;
 		q->start_ns = q->end_ns = fp_now(dev);
-		snprintf(q->fault, sizeof(q->fault), "%s", dev->loading.text);
+		snprintf(q->base.fault, sizeof(q->base.fault), "%s", dev->loading.text);
 		relist(&dev->busy, q);
 	}
 }
@@ -232,7 +232,7 @@ void fp_doorbell(void *device)
 }
 
 /* A launch that nothing is in front of, checked on the way: 0 when it has begun; -EAGAIN:
- * not that quickly, or nothing is free; another error is in q->fault. */
+ * not that quickly, or nothing is free; another error is in q->base.fault. */
 static inline __attribute__((always_inline)) int run_now(struct fp_device *dev,
 							 struct fp_queue *q,
 							 const struct hal_bk_cmd *cmd,
@@ -285,18 +285,18 @@ static inline __attribute__((always_inline)) bool begin_now(struct fp_device *de
 {
 	int err;
 
-	if (!k->quick || q->count || dev->ready.oldest || dev->wanted ||
+	if (!k->quick || q->base.count || dev->ready.oldest || dev->wanted ||
 	    k->design != dev->loaded)
 		return false;
 	q->status = 0;
-	q->fault[0] = 0;
+	q->base.fault[0] = 0;
 	q->asked = q->stopped = false;
 	q->start_ns = fp_now(dev);
 	err = run_now(dev, q, cmd, k);
 	if (err == -EAGAIN)
 		return false;
-	q->cmds[q->head].cmd = *cmd;
-	q->count = 1;
+	q->cmds[q->base.head].base.cmd = *cmd;
+	q->base.count = 1;
 	q->phase = FP_RUNNING;
 	if (err)
 		begin_ended(q);
@@ -312,7 +312,6 @@ int fp_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	struct fp_state *state = NULL;
 	struct fp_command *c;
 	uint64_t slots = 0;
-	uint32_t at;
 	int err;
 
 	if (__builtin_expect(atomic_load_explicit(&dev->lost, memory_order_relaxed), 0))
@@ -321,7 +320,7 @@ int fp_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		return fp_host->fail(
 			EIO,
 			"fpga: a command of the queue has failed; create a new queue");
-	if (q->suspended || q->count == q->room)
+	if (q->base.suspended || q->base.count == q->base.slot_count)
 		return -EAGAIN;
 	if (cmd->op == HAL_OP_LAUNCH) {
 		const struct fp_kernel *k = cmd->launch.kernel;
@@ -334,14 +333,13 @@ int fp_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		if (err)
 			return err;
 	}
-	at = q->head + q->count;
-	c = &q->cmds[at < q->room ? at : at - q->room];
-	c->cmd = *cmd;
+	c = &q->cmds[stream_at(&q->base, q->base.count)];
+	c->base.cmd = *cmd;
 	c->slots = slots;
 	c->tried = 0;
 	c->state = state;
 	c->resumes = false;
-	if (!q->count++) {
+	if (!q->base.count++) {
 		q->phase = FP_READY;
 		enlist(&dev->ready, q);
 	}
@@ -387,7 +385,8 @@ static bool has_ended(struct fp_device *dev, struct fp_queue *q)
 		dev->moving--;
 		q->status = q->chore.err ? -EIO : 0;
 		if (q->chore.err)
-			snprintf(q->fault, sizeof(q->fault), "%.95s", q->chore.text);
+			snprintf(q->base.fault, sizeof(q->base.fault), "%.95s",
+				 q->chore.text);
 	}
 	dev->progress_ns = q->end_ns;
 	if (q->phase == FP_RUNNING && q->status && !atomic_load(&dev->lost)) {
@@ -400,34 +399,22 @@ static bool has_ended(struct fp_device *dev, struct fp_queue *q)
 	return !q->stopped;
 }
 
-static void count_bytes(const struct hal_bk_cmd *cmd, struct hal_bk_event *e)
-{
-	if (cmd->op == HAL_OP_COPY)
-		e->bytes_written = e->bytes_read = cmd->copy.bytes;
-	if (cmd->op == HAL_OP_FILL)
-		e->bytes_written = cmd->fill.bytes;
-	if (cmd->op == HAL_OP_TIMESTAMP)
-		e->bytes_written = sizeof(uint64_t);
-}
-
 static void tell(struct fp_device *dev, struct fp_queue *q, struct hal_bk_event *e)
 {
 	const struct hal_bk_cmd *cmd = fp_oldest(q);
 
-	*e = (struct hal_bk_event){.kind = HAL_BK_DONE,
-				   .status = q->status,
-				   .cookie = cmd->cookie,
-				   .start_ns = q->start_ns,
-				   .end_ns = q->end_ns};
+	*e = stream_event(HAL_BK_DONE, cmd->cookie, q->end_ns);
+	e->status = q->status;
+	e->start_ns = q->start_ns;
 	if (!q->status)
-		count_bytes(cmd, e);
+		stream_count_bytes(cmd, e);
 	else if (q->status == -EIO)
-		memcpy(e->fault, q->fault, sizeof(e->fault));
+		memcpy(e->fault, q->base.fault, sizeof(e->fault));
 	q->failed |= q->status != 0;
-	q->head = (q->head + 1) % q->room;
-	if (!--q->count) {
+	q->base.head = stream_at(&q->base, 1);
+	if (!--q->base.count) {
 		q->phase = FP_IDLE;
-		if (!q->quiet_due)
+		if (!q->base.quiet_due)
 			unlist(q);
 	} else if (q->failed) {
 		/* It stays ended: what is behind a failure is told of at once. */
@@ -445,7 +432,7 @@ static void tell(struct fp_device *dev, struct fp_queue *q, struct hal_bk_event 
 static void tell_stopped(struct fp_queue *q, struct hal_bk_event *e)
 {
 	const struct fp_kernel *k = fp_oldest(q)->launch.kernel;
-	struct fp_command *c = &q->cmds[q->head];
+	struct fp_command *c = &q->cmds[q->base.head];
 
 	e->start_ns = q->start_ns;
 	e->end_ns = q->end_ns;
@@ -460,19 +447,14 @@ static uint32_t look_at(struct fp_device *dev, struct fp_queue *q,
 {
 	uint32_t n = 0;
 
-	while (n < max && q->list == &dev->busy && q->count && has_ended(dev, q))
+	while (n < max && q->list == &dev->busy && q->base.count && has_ended(dev, q))
 		tell(dev, q, &ev[n++]);
-	if (n < max && q->quiet_due && (!q->count || q->phase == FP_HELD)) {
-		const uint64_t now = fp_now(dev);
-
-		ev[n] = (struct hal_bk_event){.kind = HAL_BK_QUIET,
-					      .cookie = q->quiet_cookie,
-					      .start_ns = now,
-					      .end_ns = now};
+	if (n < max && q->base.quiet_due && (!q->base.count || q->phase == FP_HELD)) {
+		ev[n] = stream_event(HAL_BK_QUIET, q->base.quiet_cookie, fp_now(dev));
 		if (q->stopped)
 			tell_stopped(q, &ev[n]);
 		n++;
-		q->quiet_due = false;
+		q->base.quiet_due = false;
 		unlist(q);
 	}
 	return n;
@@ -505,7 +487,8 @@ static void end_all(struct fp_device *dev)
 		q->end_ns = fp_now(dev);
 		if (q->start_ns > q->end_ns || !q->start_ns)
 			q->start_ns = q->end_ns;
-		snprintf(q->fault, sizeof(q->fault), "the card is lost (ENODEV)");
+		snprintf(q->base.fault, sizeof(q->base.fault),
+			 "the card is lost (ENODEV)");
 	}
 }
 
@@ -618,22 +601,19 @@ int fp_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 {
 	struct fp_device *dev = device;
 	struct fp_queue *q = queue;
-	int err = 0;
+	const bool known =
+		mode == HAL_SUSPEND_DRAIN || (mode == HAL_SUSPEND_FOLD && dev->folds);
+	int err = stream_suspend_check(&q->base, known, mode);
 
-	if (mode != HAL_SUSPEND_DRAIN && (mode != HAL_SUSPEND_FOLD || !dev->folds))
-		return fp_host->fail(ENOTSUP,
-				     "fpga: suspend mode %u is not supported: a run that "
-				     "has begun cannot be stopped",
-				     mode);
-	if (q->suspended)
-		return fp_host->fail(EBUSY, "fpga: the queue is suspended already");
+	if (err)
+		return err;
 	if (mode == HAL_SUSPEND_FOLD)
 		err = fold(dev, q);
 	if (err)
 		return err;
-	q->suspended = true;
-	q->quiet_due = true;
-	q->quiet_cookie = cookie;
+	q->base.suspended = true;
+	q->base.quiet_due = true;
+	q->base.quiet_cookie = cookie;
 	if (!q->list)
 		enlist(&dev->busy, q);
 	return 0;
@@ -644,12 +624,11 @@ int fp_resume(void *device, void *queue)
 	struct fp_device *dev = device;
 	struct fp_queue *q = queue;
 
-	if (!q->suspended)
-		return fp_host->fail(EINVAL, "fpga: the queue is not suspended");
-	if (q->quiet_due)
-		return fp_host->fail(EBUSY, "fpga: the queue is still being suspended; "
-					    "it can resume when that has completed");
-	q->suspended = q->folds = false;
+	int err = stream_resume(&q->base);
+
+	if (err)
+		return err;
+	q->folds = false;
 	if (q->phase != FP_HELD)
 		return 0;
 	q->phase = FP_READY;

@@ -182,7 +182,7 @@ static void *handle_of(struct fp_queue *q, const struct hal_bk_arg *a)
 static bool set_stop_args(const struct fp_queue *q, const struct fp_kernel_desc *k,
 			  void *run)
 {
-	const struct fp_command *c = &q->cmds[q->head];
+	const struct fp_command *c = &q->cmds[q->base.head];
 	const int at = (int)fp_state_arg(k);
 
 	return !xrt.xrtRunSetArg(run, at, c->state->bo) &&
@@ -220,17 +220,18 @@ static const char *set_args(struct fp_queue *q, const struct fp_kernel_desc *k, 
 }
 
 /* False: there is none now, and those that are broken are opened once more, as whoever
- * had them may be gone; or, in q->fault, all are broken. */
+ * had them may be gone; or, in q->base.fault, all are broken. */
 static bool find_slot(struct fp_device *dev, struct fp_queue *q)
 {
-	struct fp_command *c = &q->cmds[q->head];
+	struct fp_command *c = &q->cmds[q->base.head];
 	uint64_t left;
 
 	for (left = c->slots & ~dev->running; left; left &= left - 1) {
 		q->slot = (uint32_t)__builtin_ctzll(left);
 		if (!dev->slots[q->slot].broken[0])
 			return true;
-		snprintf(q->fault, sizeof(q->fault), "%s", dev->slots[q->slot].broken);
+		snprintf(q->base.fault, sizeof(q->base.fault), "%s",
+			 dev->slots[q->slot].broken);
 	}
 	for (left = c->slots & ~dev->running & ~c->tried; left; left &= left - 1) {
 		const uint32_t slot = (uint32_t)__builtin_ctzll(left);
@@ -248,7 +249,8 @@ int fp_run_refused(struct fp_device *dev, struct fp_queue *q, const struct fp_ke
 	char text[64];
 	const int err = fp_why(dev, call, text, sizeof(text));
 
-	snprintf(q->fault, sizeof(q->fault), "%.50s: kernel %.31s", text, k->desc->name);
+	snprintf(q->base.fault, sizeof(q->base.fault), "%.50s: kernel %.31s", text,
+		 k->desc->name);
 	fp_run_put_away(dev, q);
 	return err == -EAGAIN ? -EIO : err; /* -EAGAIN: no slot is free */
 }
@@ -261,7 +263,7 @@ int fp_run_begin(struct fp_device *dev, struct fp_queue *q)
 
 	q->sub_count = 0;
 	if (!find_slot(dev, q))
-		return q->cmds[q->head].slots & dev->running ? -EAGAIN : -EIO;
+		return q->cmds[q->base.head].slots & dev->running ? -EAGAIN : -EIO;
 	run = fp_unit_of(q, k)->run;
 	call = set_args(q, k->desc, run);
 	if (!call && xrt.xrtRunStart(run))
@@ -304,15 +306,16 @@ bool fp_run_ended(struct fp_device *dev, struct fp_queue *q)
 	}
 	q->status = state == XRT_COMPLETED ? 0 : -EIO;
 	if (hangs)
-		snprintf(q->fault, sizeof(q->fault),
+		snprintf(q->base.fault, sizeof(q->base.fault),
 			 "hung for %u ms: kernel %.31s in slot %u",
 			 (uint32_t)(dev->opt.hang_ns / 1000000), k->desc->name, q->slot);
 	else if (q->status && text[0])
-		snprintf(q->fault, sizeof(q->fault), "%.40s: kernel %.31s in slot %u",
-			 text, k->desc->name, q->slot);
+		snprintf(q->base.fault, sizeof(q->base.fault),
+			 "%.40s: kernel %.31s in slot %u", text, k->desc->name, q->slot);
 	else if (q->status)
-		snprintf(q->fault, sizeof(q->fault), "%s (%u): kernel %.31s in slot %u",
-			 state_name(state), state, k->desc->name, q->slot);
+		snprintf(q->base.fault, sizeof(q->base.fault),
+			 "%s (%u): kernel %.31s in slot %u", state_name(state), state,
+			 k->desc->name, q->slot);
 	else if (q->asked)
 		fp_stop_answer(dev, q);
 	/* XRT has given it up, and has waited long: where that comes again the slot has

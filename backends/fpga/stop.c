@@ -137,11 +137,11 @@ void fp_stop_answer(struct fp_device *dev, struct fp_queue *q)
 		&value)) {
 		(void)fp_why(dev, "xrtKernelReadRegister", text, sizeof(text));
 		q->status = -EIO;
-		snprintf(q->fault, sizeof(q->fault), "%.40s: kernel %.31s in slot %u",
-			 text, k->desc->name, q->slot);
+		snprintf(q->base.fault, sizeof(q->base.fault),
+			 "%.40s: kernel %.31s in slot %u", text, k->desc->name, q->slot);
 	} else if (value & ~(ASKED | STOPPED)) {
 		q->status = -EIO;
-		snprintf(q->fault, sizeof(q->fault),
+		snprintf(q->base.fault, sizeof(q->base.fault),
 			 "hal_stop is 0x%08x: kernel %.31s in slot %u", value,
 			 k->desc->name, q->slot);
 	} else {

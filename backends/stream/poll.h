@@ -417,32 +417,6 @@ STREAM_FN int stream_suspend(struct stream_device *dev, struct stream_queue *q,
 	return 0;
 }
 
-STREAM_FN int stream_suspend_check(const struct stream_queue *q, bool mode_supported,
-				   uint32_t mode)
-{
-	if (!mode_supported)
-		return STREAM_FAIL(ENOTSUP,
-				   STREAM_NAME
-				   ": suspend mode %u is not supported: a launched "
-				   "command runs to its end",
-				   mode);
-	if (q->suspended)
-		return STREAM_FAIL(EBUSY, STREAM_NAME ": the queue is suspended already");
-	return 0;
-}
-
-STREAM_FN int stream_resume(struct stream_queue *q)
-{
-	if (!q->suspended)
-		return STREAM_FAIL(EINVAL, STREAM_NAME ": the queue is not suspended");
-	if (q->quiet_due)
-		return STREAM_FAIL(EBUSY, STREAM_NAME
-				   ": the queue is still being suspended; it can "
-				   "resume when that has completed");
-	q->suspended = false;
-	return 0;
-}
-
 /* Take q out of the device's lists.  -EBUSY: the device still has commands of it. */
 STREAM_FN int stream_leave(struct stream_device *dev, struct stream_queue *q)
 {

@@ -320,6 +320,36 @@ STREAM_INLINE void stream_count_bytes(const struct hal_bk_cmd *cmd,
 		e->bytes_written = sizeof(uint64_t);
 }
 
+/* ---- suspend ------------------------------------------------------------------------ */
+
+/* Return 0 if q can be suspended in mode; mode_supported: the device can do it. */
+STREAM_FN int stream_suspend_check(const struct stream_queue *q, bool mode_supported,
+				   uint32_t mode)
+{
+	if (!mode_supported)
+		return STREAM_FAIL(ENOTSUP,
+				   STREAM_NAME
+				   ": suspend mode %u is not supported: a launched "
+				   "command runs to its end",
+				   mode);
+	if (q->suspended)
+		return STREAM_FAIL(EBUSY, STREAM_NAME ": the queue is suspended already");
+	return 0;
+}
+
+/* End the suspension of q.  Return 0 if it had been reported. */
+STREAM_FN int stream_resume(struct stream_queue *q)
+{
+	if (!q->suspended)
+		return STREAM_FAIL(EINVAL, STREAM_NAME ": the queue is not suspended");
+	if (q->quiet_due)
+		return STREAM_FAIL(EBUSY, STREAM_NAME
+				   ": the queue is still being suspended; it can "
+				   "resume when that has completed");
+	q->suspended = false;
+	return 0;
+}
+
 /* ---- resize ------------------------------------------------------------------------- */
 
 /* part has new units: report QUIET once the commands that were submitted before have
