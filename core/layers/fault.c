@@ -88,8 +88,11 @@ struct fault {
 	uint64_t owed; /* events that the device has yet to report */
 	struct handles handles;
 	struct rule rules[RULES_MAX];
-	const struct rule *due; /* the rule that makes the current call fail; or NULL */
 };
+
+/* The rule that makes this thread's current call fail; or NULL.  Other threads make calls
+ * between fault_before and fault_after. */
+static _Thread_local const struct rule *due;
 
 /* ---- rules ------------------------------------------------------------------------ */
 
@@ -328,7 +331,7 @@ static int fault_before(void *state, const struct layer_call *c)
 {
 	struct fault *f = state;
 
-	f->due = NULL;
+	due = NULL;
 	if (f->lost && starts_work(c->op))
 		return fail(EIO,
 			    "injected: an earlier poll failed, so the device is lost");
@@ -344,14 +347,14 @@ static int fault_before(void *state, const struct layer_call *c)
 		if (r->err == EAGAIN && f->owed == 0)
 			continue;
 		r->calls++;
-		if (r->calls % r->every == 0 && f->due == NULL)
-			f->due = r;
+		if (r->calls % r->every == 0 && due == NULL)
+			due = r;
 	}
-	if (f->due == NULL || f->due->errors->forwarded)
+	if (due == NULL || due->errors->forwarded)
 		return 0;
 	if (c->op == CALL_poll)
 		drain_lost_device(f);
-	return inject(f->due);
+	return inject(due);
 }
 
 /* Record the effect of a call that has succeeded. */
@@ -389,9 +392,9 @@ static void fault_after(void *state, struct layer_call *c)
 		note_event(f, &c->events[i]);
 	if (c->result == 0)
 		note_success(f, c);
-	if (f->due != NULL)
-		c->result = inject(f->due);
-	f->due = NULL;
+	if (due != NULL)
+		c->result = inject(due);
+	due = NULL;
 }
 
 const struct layer_type layer_fault = {

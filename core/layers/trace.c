@@ -117,6 +117,10 @@ static int64_t handle_number(const struct call_trace *t, uint32_t kind,
 	return h != NULL ? (int64_t)h->id : -1;
 }
 
+/* Number of the buffer that this thread frees.  During mem_free another thread's
+ * mem_alloc may return the same handle, which then has another number. */
+static _Thread_local int64_t freed_number;
+
 static void put_handle(struct call_trace *t, uint32_t kind, const void *handle)
 {
 	if (handle != NULL)
@@ -385,7 +389,10 @@ static void put_arguments(struct call_trace *t, const struct layer_call *c)
 {
 	put_handle(t, PART, c->part);
 	put_handle(t, QUEUE, c->queue);
-	put_handle(t, MEM, c->mem);
+	if (c->op == CALL_mem_free)
+		put_int(t, kind_names[MEM], freed_number);
+	else
+		put_handle(t, MEM, c->mem);
 	put_handle(t, PROG, c->prog);
 	if (ops[c->op].arguments != NULL)
 		ops[c->op].arguments(t, c);
@@ -437,7 +444,8 @@ static void trace_after(void *state, struct layer_call *c)
 
 static int trace_before(void *state, const struct layer_call *c)
 {
-	(void)state, (void)c;
+	if (c->op == CALL_mem_free)
+		freed_number = handle_number(state, MEM, c->mem);
 	return 0;
 }
 

@@ -168,6 +168,14 @@ static void got_isolation(struct validate *v, struct layer_call *c)
 
 /* ---- queues and memory ------------------------------------------------------------ */
 
+/* Mark t as destroyed, even if the backend will fail: the core never retries. */
+static void forget(struct tracked *t)
+{
+	t->h.alive = false;
+	if (t->parent != NULL)
+		t->parent->children--;
+}
+
 static int check_queue_create(struct validate *v, const struct layer_call *c)
 {
 	return tracked_require(v, c, PART, c->part) != NULL ? 0 : -EPROTO;
@@ -267,7 +275,7 @@ static int check_resident(struct validate *v, const struct layer_call *c,
 
 static int check_mem_free(struct validate *v, const struct layer_call *c)
 {
-	const struct tracked *m = tracked_require(v, c, MEM, c->mem);
+	struct tracked *m = tracked_require(v, c, MEM, c->mem);
 
 	if (m == NULL)
 		return -EPROTO;
@@ -275,6 +283,7 @@ static int check_mem_free(struct validate *v, const struct layer_call *c)
 		return fail_in_use(v, c, m);
 	if (m->mapped)
 		return CORE(v, "mem_free: buffer %u is mapped", m->h.id);
+	forget(m);
 	return 0;
 }
 
@@ -755,7 +764,17 @@ static void got_object(struct validate *v, struct layer_call *c)
 	t->parent->children++;
 }
 
-/* Mark an object as destroyed, even if the backend failed: the core never retries. */
+/* Note a failed mem_free.  check_mem_free has marked the buffer as destroyed: during the
+ * call another thread's mem_alloc may have returned the same handle. */
+static void got_freed(struct validate *v, struct layer_call *c)
+{
+	struct tracked *t = tracked_find(v, MEM, (uintptr_t)c->mem);
+
+	if (!t->h.alive)
+		t->destroy_failed = c->result != 0;
+}
+
+/* Mark an object as destroyed. */
 static void got_destroyed(struct validate *v, struct layer_call *c)
 {
 	const void *const handles[] = {
@@ -763,12 +782,10 @@ static void got_destroyed(struct validate *v, struct layer_call *c)
 	enum kind kind = kinds[c->op];
 	struct tracked *t = tracked_find(v, kind, (uintptr_t)handles[kind]);
 
-	t->h.alive = false;
+	forget(t);
 	t->destroy_failed = c->result != 0;
 	if (kind == PROG)
 		got_unload(v, t);
-	if (t->parent != NULL)
-		t->parent->children--;
 }
 
 static void got_destroyed_if_ok(struct validate *v, struct layer_call *c)
@@ -809,7 +826,7 @@ static const struct op ops[LAYER_OP_COUNT] = {
 	[CALL_queue_create] = {check_queue_create, got_object, MAKES},
 	[CALL_queue_destroy] = {check_queue_destroy, got_queue_destroyed, 0},
 	[CALL_mem_alloc] = {check_mem_alloc, got_object, MAKES},
-	[CALL_mem_free] = {check_mem_free, got_destroyed, 0},
+	[CALL_mem_free] = {check_mem_free, got_freed, 0},
 	[CALL_mem_write] = {check_transfer, NULL, 0},
 	[CALL_mem_read] = {check_transfer, NULL, 0},
 	[CALL_mem_map] = {check_mapping, got_mapping, 0},
