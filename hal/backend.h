@@ -286,6 +286,13 @@ struct hal_bk_counter {
 /* program_load, kernel_get; program_unload stays the engine's and must be short */
 #define HAL_BK_BESIDE_PROGRAM (UINT64_C(1) << 0)
 #define HAL_BK_BESIDE_COPY    (UINT64_C(1) << 1) /* mem_write, mem_read, mem_clear */
+/* mem_alloc, mem_free.  Under the real clock the core then calls mem_alloc for a new
+ * buffer, and mem_free for one that no submitted work uses, on the thread that creates or
+ * destroys the buffer.  The partition exists until the call returns.  The device may be
+ * lost during the call.  The engine still calls both for buffers that move or that work
+ * used when they were destroyed, so mem_free must be short.  Under the virtual clock only
+ * the engine calls them. */
+#define HAL_BK_BESIDE_MEMORY (UINT64_C(1) << 2)
 
 /* Return how much memory the second placement of a bimodal buffer needs in addition to
  * the first.  n: size of the buffer, in bytes or granules; the result has the same unit.

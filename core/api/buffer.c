@@ -6,6 +6,10 @@
  * may be evicted to the host (memory/evict.h).  .evict of such a buffer is set.  While an
  * eviction is under way, the engine functions in this file return -EAGAIN, and evict_call
  * calls them again.
+ *
+ * A driver may take long to allocate or free memory.  If the backend sets
+ * HAL_BK_BESIDE_MEMORY, the calling thread makes these calls (device_memory_beside), and
+ * the engine only keeps the accounts before and after.  So other tenants do not wait.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -108,7 +112,10 @@ static uint64_t charge_of(const struct hal_partition *part,
 
 struct alloc {
 	struct hal_buffer *buf;
-	const struct hal_buffer_desc *desc;
+	struct hal_bk_colors colors;
+	int err;           /* of the calling thread's attempt, with its text */
+	unsigned int seen; /* evict_ended, before memory was made free for the next one */
+	char text[512];
 };
 
 /* Allocate memory for a new buffer.  Engine only.  Return what evict_place
@@ -117,10 +124,8 @@ static int alloc(struct hal_device *dev, void *arg)
 {
 	const struct alloc *a = arg;
 	struct hal_buffer *buf = a->buf;
-	const struct hal_bk_colors colors = {.mask = a->desc->color_mask,
-					     .weights = a->desc->color_weights};
 	bool busy = false;
-	int err = evict_place(buf, &colors, &buf->bk, &busy);
+	int err = evict_place(buf, &a->colors, &buf->bk, &busy);
 
 	if (err != 0)
 		return err;
@@ -130,6 +135,126 @@ static int alloc(struct hal_device *dev, void *arg)
 	trace_memory(dev, buf->part);
 	return 0;
 }
+
+/* ---- create, with the backend called by the calling thread ------------------------- */
+
+/* Charge a new buffer to its partition, before memory is allocated for it.  Count the
+ * buffer, so that the partition is not destroyed meanwhile.  Engine only.  Return 0,
+ * -EAGAIN or another -errno. */
+static int charge(struct hal_device *dev, void *arg)
+{
+	struct hal_buffer *buf = ((const struct alloc *)arg)->buf;
+	bool busy = false;
+	int err = device_alive(dev);
+
+	if (err == 0)
+		err = evict_charge(buf, &busy);
+	if (err != 0)
+		return err;
+	evict_hold(buf->part);
+	counter_add(&buf->part->memory.buffer_count, 1);
+	return 0;
+}
+
+/* Undo charge after a failed allocation.  If the device has no memory, evict a buffer.
+ * Engine only.  Return as evict_room. */
+static int discharge(struct hal_device *dev, void *arg)
+{
+	struct alloc *a = arg;
+	struct hal_buffer *buf = a->buf;
+	bool busy = false;
+
+	(void)dev;
+	partition_release(buf->part, buf->charge);
+	counter_add(&buf->part->memory.buffer_count, UINT64_MAX);
+	evict_unhold(buf->part);
+	if (buf->part->memory.evict != NULL)
+		a->seen = evict_ended(buf->part->memory.evict);
+	return evict_room(buf->part, buf->charge, fail(a->err, "%s", a->text), &busy);
+}
+
+/* Add a buffer whose memory has been allocated.  Engine only.  If the device was lost
+ * meanwhile, return -ENODEV and do not add it. */
+static int enter(struct hal_device *dev, void *arg)
+{
+	struct hal_buffer *buf = ((const struct alloc *)arg)->buf;
+	int err = device_alive(dev);
+
+	if (err != 0)
+		return err;
+	if (buf->evict != NULL)
+		evict_enter(buf);
+	evict_unhold(buf->part);
+	trace_memory(dev, buf->part);
+	return 0;
+}
+
+static int allocate_memory(struct hal_device *dev, void *arg)
+{
+	struct alloc *a = arg;
+
+	(void)dev;
+	return evict_allocate(a->buf, &a->colors, &a->buf->bk);
+}
+
+static int free_memory(struct hal_device *dev, void *arg)
+{
+	const struct hal_buffer *buf = arg;
+
+	return dev->table->cold.mem_free(dev->bk, buf->bk);
+}
+
+/* Free the memory of buf on this thread.  The core ignores an error, so keep the error
+ * text of this thread. */
+static void free_beside(struct hal_device *dev, struct hal_buffer *buf)
+{
+	char text[512];
+
+	format_text(text, sizeof(text), "%s", hal_last_error());
+	if (device_beside(dev, HAL_BK_BESIDE_MEMORY, free_memory, buf) != 0)
+		(void)fail(0, "%s", text);
+}
+
+/* Allocate memory for a new buffer that has been charged, on this thread, and have the
+ * engine add the buffer.  Return 0 or -errno with the text in a->text. */
+static int try_alloc(struct hal_device *dev, struct alloc *a)
+{
+	int err = device_beside(dev, HAL_BK_BESIDE_MEMORY, allocate_memory, a);
+	bool has = err == 0;
+
+	if (has)
+		err = engine_call(dev, enter, a);
+	if (err != 0)
+		format_text(a->text, sizeof(a->text), "%s", hal_last_error());
+	if (has && err != 0)
+		free_beside(dev, a->buf);
+	return err;
+}
+
+/* Do as alloc, but call the backend on this thread.  Wait while an eviction is under way.
+ */
+static int alloc_beside(struct hal_device *dev, struct alloc *a)
+{
+	struct evict *e = a->buf->part->memory.evict;
+	int err;
+
+	do {
+		err = evict_call(dev, e, charge, a);
+		if (err != 0)
+			return err;
+		a->err = try_alloc(dev, a);
+		if (a->err == 0)
+			return 0;
+		err = engine_call(dev, discharge, a);
+		if (err == -EAGAIN && e != NULL) {
+			evict_wait(e, a->seen);
+			err = 0;
+		}
+	} while (err == 0);
+	return err;
+}
+
+/* ---- create ------------------------------------------------------------------------ */
 
 /* Charge buf to the memory_limit of its partition, and prepare it for eviction if it may
  * be evicted.  Return 0 or -errno. */
@@ -223,11 +348,15 @@ int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *
 	buf->charge = charge_of(part, &d);
 	buf->flags = d.flags;
 	atomic_init(&buf->pins, 1);
-	a = (struct alloc){buf, &d};
+	a.buf = buf;
+	a.colors =
+		(struct hal_bk_colors){.mask = d.color_mask, .weights = d.color_weights};
 	if (part->memory.evict != NULL)
 		err = make_evictable(buf, &d);
 	if (err == 0) {
-		err = evict_call(part->dev, part->memory.evict, alloc, &a);
+		err = device_memory_beside(part->dev)
+			      ? alloc_beside(part->dev, &a)
+			      : evict_call(part->dev, part->memory.evict, alloc, &a);
 		if (err != 0 && part->memory.evict != NULL)
 			limit_release(part, buf->charge);
 	}
@@ -246,29 +375,49 @@ int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *
 
 /* ---- destroy ----------------------------------------------------------------------- */
 
+/* The destruction of a buffer. */
+struct buffer_release {
+	struct hal_buffer *buf;
+	bool beside; /* the calling thread frees the memory, if .unused */
+	bool unused; /* no submitted work uses the buffer, and it does not move */
+};
+
+/* Forget a buffer whose memory has been freed. */
+static void forget(struct hal_buffer *buf)
+{
+	if (buf->part->memory.evict != NULL)
+		limit_release(buf->part, buf->charge);
+	if (buf->evict != NULL)
+		evict_left(buf);
+	else
+		partition_release(buf->part, buf->charge);
+	counter_add(&buf->part->memory.buffer_count, UINT64_MAX);
+	trace_memory(buf->dev, buf->part);
+	object_free(OBJECT_BUFFER, buf);
+}
+
 /* Deferred free of a buffer that no submitted work uses any more.  Engine only. */
 static void free_buffer(struct deferred *d)
 {
 	struct hal_buffer *buf = container_of(d, struct hal_buffer, deferred);
-	struct hal_device *dev = buf->dev;
 
 	if (buf->evict != NULL && !evict_leave(buf))
 		return; /* buf is moving; the end of the move frees it */
-	(void)dev->table->cold.mem_free(dev->bk, buf->bk);
-	if (buf->part->memory.evict != NULL)
-		limit_release(buf->part, buf->charge);
-	if (buf->evict == NULL)
-		partition_release(buf->part, buf->charge);
-	counter_add(&buf->part->memory.buffer_count, UINT64_MAX);
-	trace_memory(dev, buf->part);
-	object_free(OBJECT_BUFFER, buf);
+	if (buf->release != NULL) {
+		buf->release->unused = true;
+		evict_hold(buf->part);
+		return; /* the thread that destroys buf frees it */
+	}
+	(void)free_memory(buf->dev, buf);
+	forget(buf);
 }
 
-/* Unmap buf, and free it once submitted work has stopped using it.  Engine only;
- * return -EAGAIN while buf is being evicted or fetched. */
+/* Unmap the buffer, and free it once submitted work has stopped using it; or set
+ * .unused.  Engine only; return -EAGAIN while it is being evicted or fetched. */
 static int free_when_unused(struct hal_device *dev, void *arg)
 {
-	struct hal_buffer *buf = arg;
+	struct buffer_release *r = arg;
+	struct hal_buffer *buf = r->buf;
 
 	if (evict_moving(buf))
 		return -EAGAIN;
@@ -279,7 +428,23 @@ static int free_when_unused(struct hal_device *dev, void *arg)
 	buf->deferred.dev = dev;
 	buf->deferred.home = buf->part;
 	buf->deferred.free = free_buffer;
+	if (r->beside)
+		buf->release = r;
 	deferred_free(&buf->deferred);
+	if (r->beside && !r->unused)
+		buf->release = NULL; /* the engine frees buf later */
+	return 0;
+}
+
+/* Forget a buffer whose memory the calling thread has freed.  Engine only. */
+static int freed(struct hal_device *dev, void *arg)
+{
+	struct hal_buffer *buf = arg;
+	struct hal_partition *part = buf->part;
+
+	(void)dev;
+	forget(buf);
+	evict_unhold(part);
 	return 0;
 }
 
@@ -290,9 +455,17 @@ void buffer_pin(struct hal_buffer *buf)
 
 void buffer_unpin(struct hal_buffer *buf)
 {
-	if (atomic_fetch_sub(&buf->pins, 1) == 1)
-		(void)evict_call(buf->dev, buf->part->memory.evict, free_when_unused,
-				 buf);
+	struct buffer_release r = {.buf = buf};
+	struct hal_device *dev = buf->dev;
+
+	if (atomic_fetch_sub(&buf->pins, 1) != 1)
+		return;
+	r.beside = device_memory_beside(dev);
+	(void)evict_call(dev, buf->part->memory.evict, free_when_unused, &r);
+	if (!r.unused)
+		return;
+	free_beside(dev, buf);
+	(void)engine_call(dev, freed, buf);
 }
 
 int hal_buffer_destroy(struct hal_buffer *buf)

@@ -25,6 +25,14 @@ int engine_call(struct hal_device *dev, int (*fn)(struct hal_device *, void *),
  * it, as engine_call does. */
 int device_beside(struct hal_device *dev, uint64_t flag,
 		  int (*fn)(struct hal_device *, void *), const void *arg);
+/* Return whether threads that create and destroy buffers call the backend's mem_alloc and
+ * mem_free themselves.  Never under the virtual clock, whose runs must be reproducible,
+ * nor in a replay. */
+static inline bool device_memory_beside(const struct hal_device *dev)
+{
+	return (dev->table->beside & HAL_BK_BESIDE_MEMORY) != 0 && !dev->virtual_clock &&
+	       dev->replay.player == NULL;
+}
 
 /* ---- the engine lock (clock=virtual only) ------------------------------------------ */
 

@@ -370,7 +370,7 @@ int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy)
 
 	if (e == NULL || err != -ENOSPC || bytes > counter_get(&part->memory.quota))
 		return err;
-	if (e->moves != 0)
+	if (e->moves + e->holds != 0)
 		return -EAGAIN;
 	format_text(text, sizeof(text), "%s", hal_last_error());
 	ev = choose_victim(e, busy, &unevictable);
@@ -393,20 +393,26 @@ int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy)
 	return place_of(ev) == PLACE_MOVES ? -EAGAIN : 0;
 }
 
-/* Charge and allocate device memory for buf, without evicting any other buffer. */
-static int allocate(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem)
+int evict_charge(struct hal_buffer *buf, bool *busy)
+{
+	int err;
+
+	do {
+		err = partition_charge(buf->part, buf->charge, "a buffer");
+		if (err == 0)
+			return 0;
+		err = evict_room(buf->part, buf->charge, err, busy);
+	} while (err == 0);
+	return err;
+}
+
+int evict_allocate(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem)
 {
 	struct hal_device *dev = buf->dev;
-	int err = partition_charge(buf->part, buf->charge, "a buffer");
 
-	if (err != 0)
-		return err;
-	err = dev->table->cold.mem_alloc(dev->bk, buf->part->bk, buf->bytes,
-					 dev->info.colors != 0 ? c : NULL, buf->flags,
-					 mem);
-	if (err != 0)
-		partition_release(buf->part, buf->charge);
-	return err;
+	return dev->table->cold.mem_alloc(dev->bk, buf->part->bk, buf->bytes,
+					  dev->info.colors != 0 ? c : NULL, buf->flags,
+					  mem);
 }
 
 int evict_place(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem,
@@ -415,12 +421,32 @@ int evict_place(struct hal_buffer *buf, const struct hal_bk_colors *c, void **me
 	int err;
 
 	do {
-		err = allocate(buf, c, mem);
+		err = evict_charge(buf, busy);
+		if (err != 0)
+			return err;
+		err = evict_allocate(buf, c, mem);
 		if (err == 0)
 			return 0;
+		partition_release(buf->part, buf->charge);
 		err = evict_room(buf->part, buf->charge, err, busy);
 	} while (err == 0);
 	return err;
+}
+
+void evict_hold(struct hal_partition *part)
+{
+	if (part->memory.evict != NULL)
+		part->memory.evict->holds++;
+}
+
+void evict_unhold(struct hal_partition *part)
+{
+	struct evict *e = part->memory.evict;
+
+	if (e == NULL)
+		return;
+	e->holds--;
+	wake_waiters(e);
 }
 
 /* ---- fetch ------------------------------------------------------------------------- */
@@ -601,7 +627,9 @@ int evict_lets_move(struct hal_queue *q, struct recolor *m)
 
 bool evict_moves(const struct hal_partition *part)
 {
-	return part->memory.evict != NULL && part->memory.evict->moves != 0;
+	const struct evict *e = part->memory.evict;
+
+	return e != NULL && e->moves + e->holds != 0;
 }
 
 void evict_tell(const struct hal_partition *part, struct hal_partition_info *i)
@@ -658,7 +686,6 @@ void evict_enter(struct hal_buffer *buf)
 bool evict_leave(struct hal_buffer *buf)
 {
 	struct evictable *ev = buf->evict;
-	struct evict *e = ev->of;
 
 	if (place_of(ev) == PLACE_MOVES) {
 		ev->destroyed = true;
@@ -667,13 +694,20 @@ bool evict_leave(struct hal_buffer *buf)
 	list_take(&ev->cold);
 	list_take(&ev->slot);
 	if (place_of(ev) == PLACE_AWAY)
-		counter_add(&e->away, 0 - buf->charge);
-	else
+		counter_add(&ev->of->away, 0 - buf->charge);
+	return true;
+}
+
+void evict_left(struct hal_buffer *buf)
+{
+	struct evictable *ev = buf->evict;
+	struct evict *e = ev->of;
+
+	if (place_of(ev) != PLACE_AWAY)
 		partition_release(buf->part, buf->charge);
 	free_host_bytes(ev);
 	free(ev);
 	wake_waiters(e);
-	return true;
 }
 
 /* ---- called by any thread ---------------------------------------------------------- */

@@ -48,6 +48,7 @@ struct evict {
 	struct list *slots; /* hash table of its buffers by backend handle */
 	uint64_t mark_base; /* marks of the latest search begin here (mark_used) */
 	uint32_t moves;     /* copies under way */
+	uint32_t holds;     /* threads that allocate or free its memory (evict_hold) */
 	/* The copy thread, with clock=real. */
 	pthread_t thread;
 	bool has_thread;
@@ -107,6 +108,10 @@ int evict_call(struct hal_device *dev, struct evict *e,
 unsigned int evict_ended(struct evict *e);
 void evict_wait(struct evict *e, unsigned int ended);
 
+/* Have the backend allocate device memory of buf's size on the channels of c in *mem.
+ * Return 0 or -errno.  By the engine, or as device_beside allows. */
+int evict_allocate(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem);
+
 /* ---- by the engine ----------------------------------------------------------------- */
 
 /* Add buf, whose device memory has been allocated, to its partition's state. */
@@ -117,9 +122,18 @@ static inline bool evict_moving(const struct hal_buffer *buf)
 	return buf->evict != NULL && atomic_load(&buf->evict->place) == PLACE_MOVES;
 }
 
-/* Remove buf, which is being freed, from its partition's state, and release its quota.
- * Return false if buf MOVES: the end of the copy then calls buf->deferred.free. */
+/* Remove buf, which is being freed, from its partition's state.  Return false if buf
+ * MOVES: the end of the copy then calls buf->deferred.free. */
 bool evict_leave(struct hal_buffer *buf);
+/* Release the quota and the eviction state of buf, whose device memory has been freed
+ * after evict_leave. */
+void evict_left(struct hal_buffer *buf);
+/* Have evict_room of part return -EAGAIN until evict_unhold, because an application
+ * thread allocates or frees memory that is charged to part.  Otherwise evict_room would
+ * report that no buffer can be evicted.  part may be one without eviction. */
+void evict_hold(struct hal_partition *part);
+/* Undo evict_hold, and have those that wait for memory of part try again. */
+void evict_unhold(struct hal_partition *part);
 /* Record that ev's buffer is on the channels of c now. */
 void evict_recolored(struct evictable *ev, const struct hal_bk_colors *c);
 
@@ -129,6 +143,9 @@ void evict_recolored(struct evictable *ev, const struct hal_bk_colors *c);
  * the reason appended to the error text, and set *busy if a buffer could be evicted, but
  * is in use. */
 int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy);
+/* Charge buf to its partition.  Evict other buffers if needed.  Return 0, or an error as
+ * evict_room.  The partition may be one without eviction. */
+int evict_charge(struct hal_buffer *buf, bool *busy);
 /* Allocate device memory of buf's size on the channels of c in *mem, and charge it to the
  * partition.  Evict other buffers if needed.  Return 0, or an error as evict_room.  The
  * partition may be one without eviction. */
@@ -144,7 +161,8 @@ int evict_lets(struct hal_queue *q, const struct record *r);
  * to other channels may begin, 0 if q, the queue of m, was parked, or -errno if there is
  * no memory for both places. */
 int evict_lets_move(struct hal_queue *q, struct recolor *m);
-/* Return whether a buffer of part is being copied to or from the host. */
+/* Return whether a buffer of part is being copied to or from the host, or is held
+ * (evict_hold). */
 bool evict_moves(const struct hal_partition *part);
 /* Fill in the fields of i that concern eviction. */
 void evict_tell(const struct hal_partition *part, struct hal_partition_info *i);

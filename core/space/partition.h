@@ -155,6 +155,9 @@ struct hal_buffer {
 	atomic_uint pins; /* sequences that use the buffer, plus one for its handle */
 	struct evictable *evict; /* NULL: the buffer cannot be evicted; constant */
 	struct deferred deferred;
+	/* Set while the engine handles the destruction of the buffer for a thread that
+	 * frees the memory itself; else NULL.  Only the engine uses it. */
+	struct buffer_release *release;
 };
 
 struct hal_kernel {
