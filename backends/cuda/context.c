@@ -112,12 +112,18 @@ static bool is_busy(const void *device)
 	return cu.busy((uint32_t)((const struct cu_device *)device)->shape.device) != 0;
 }
 
+static bool is_running(const void *device)
+{
+	return atomic_load(&((const struct cu_device *)device)->fenced);
+}
+
 static const struct stream_later_ops later_ops = {
 	.enter = enter,
 	.leave = leave,
 	.end = destroy,
 	.lost = is_lost,
 	.busy = is_busy,
+	.running = is_running,
 };
 
 void cu_later_init(struct cu_device *dev)
@@ -139,7 +145,10 @@ static void give_back(struct cu_device *dev, const struct cu_later *what, int *e
 		when = STREAM_LATER_NOW;
 	else if (what->kind == CU_KIND_PLACE && dev->opt.bounds)
 		when = STREAM_LATER_IDLE;
-	one = stream_later_give(&dev->later, what, when, dev->base.inflight || mapped);
+	/* Under the real clock other threads than the engine, which owns .inflight, give
+	 * objects back, too. */
+	one = stream_later_give(&dev->later, what, when,
+				dev->opt.virtual_clock && (dev->base.inflight || mapped));
 
 	if (one && !*err)
 		*err = one;
@@ -183,5 +192,7 @@ bool cu_make_room(struct cu_device *dev, uint64_t mark)
 
 void cu_give_back_later(struct cu_device *dev, bool running)
 {
+	if (!running && atomic_load_explicit(&dev->fenced, memory_order_relaxed))
+		atomic_store(&dev->fenced, false);
 	stream_later_poll(&dev->later, running, dev->base.hangs != 0);
 }

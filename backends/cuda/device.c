@@ -477,7 +477,7 @@ static const struct hal_backend backend = {
 	.score = 60,
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY,
+	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_MEMORY,
 	.hot_size = sizeof(struct hal_bk_hot),
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot = {.submit = cu_submit,

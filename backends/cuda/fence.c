@@ -141,10 +141,14 @@ static uint32_t number_of(const struct cu_queue *q, const struct cu_slot *s)
 	return (uint32_t)(s - q->slots);
 }
 
-struct ptx_range cu_fence_of(const struct cu_queue *q, const struct cu_slot *s)
+struct ptx_range cu_fence_of(struct cu_device *dev, const struct cu_queue *q,
+			     const struct cu_slot *s)
 {
-	struct ptx_range r = cu_range_of(cu_part(q)->range);
+	struct ptx_range r;
 
+	if (!atomic_load_explicit(&dev->fenced, memory_order_relaxed))
+		atomic_store(&dev->fenced, true);
+	r = cu_range_of(cu_part(q)->range);
 	r.astray = q->astray_at + number_of(q, s) * sizeof(uint32_t);
 	return r;
 }

@@ -2,13 +2,14 @@
 /*
  * The CUDA backend's own structures: the engine's, but for what other threads touch.
  *
- * program_load, kernel_get, mem_write and mem_read are the callers' (the driver compiles,
- * copies wait).  They share with the engine: the shape, the context and the symbols,
- * which are constant; the driver, which takes calls of any thread; .lost, which is
- * atomic; the lane and the list of what is given back later, which have locks.  A
- * program is its loader's alone until program_load returns and does not change after
- * that.  A caller's thread has our context current only within a call; the engine's
- * keeps it.
+ * program_load, kernel_get, mem_alloc, mem_free, mem_write and mem_read are the callers'
+ * (the driver compiles, allocates, copies wait).  They share with the engine: the shape,
+ * the context and the symbols, which are constant; the driver, which takes calls of any
+ * thread; .lost, which is atomic; the lane, ranges of addresses and the list of what is
+ * given back later, which have locks; counts of bytes and of a partition's buffers, which
+ * are atomic.  A program is its loader's alone until program_load returns and does not
+ * change after that.  A caller's thread has our context current only within a call; the
+ * engine's keeps it.
  */
 #ifndef BACKENDS_CUDA_INTERNAL_H
 #define BACKENDS_CUDA_INTERNAL_H
@@ -298,6 +299,10 @@ struct cu_device {
 	struct cu_range *ranges;    /* of all partitions, of those that went, too */
 	struct stream_later later;
 	struct stream_offers offers; /* of the application's own memory and streams */
+	/* bounds=yes: launches in flight may reach all of a range up to its .top as it
+	 * was when they were submitted.  The engine sets it before it reads .top.  A
+	 * thread that frees memory lowers .top before it reads .fenced. */
+	atomic_bool fenced;
 };
 
 extern const struct hal_host *cu_host;
@@ -526,7 +531,8 @@ int cu_fence_make(struct cu_device *dev, struct cu_queue *q);
 /* A launch's memory is all in its partition's range. */
 int cu_fence_check(const struct cu_queue *q, const struct hal_bk_cmd *cmd);
 /* Parameters of the launch in that slot. */
-struct ptx_range cu_fence_of(const struct cu_queue *q, const struct cu_slot *s);
+struct ptx_range cu_fence_of(struct cu_device *dev, const struct cu_queue *q,
+			     const struct cu_slot *s);
 /* Whether what has ended there was kept from something: it has broken its queue then. */
 bool cu_fence_astray(struct cu_queue *q, const struct cu_slot *s);
 

@@ -78,7 +78,7 @@ static int allocate(struct cu_device *dev, struct cu_mem *mem, bool host)
 	return err;
 }
 
-/* The program's own. */
+/* Make a buffer of the program's own memory. */
 static int adopt(struct cu_device *dev, struct cu_partition *part, uint64_t address,
 		 uint64_t bytes, void **out)
 {
@@ -88,23 +88,20 @@ static int adopt(struct cu_device *dev, struct cu_partition *part, uint64_t addr
 		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");
 	*mem = (struct cu_mem){
 		.part = part, .address = address, .bytes = bytes, .foreign = true};
-	part->base.buffers++;
+	atomic_fetch_add(&part->base.buffers, 1);
 	stream_took_memory(&dev->offers);
 	*out = mem;
 	return 0;
 }
 
-int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
-		 const struct hal_bk_colors *colors, uint32_t flags, void **out)
+/* Do as cu_mem_alloc.  The calling thread has the context current. */
+static int make(struct cu_device *dev, void *partition, uint64_t bytes, uint32_t flags,
+		void **out)
 {
-	struct cu_device *dev = device;
 	struct cu_mem *mem;
 	uint64_t foreign;
-	int err = cu_enter(dev);
+	int err;
 
-	(void)colors; /* it has none */
-	if (err)
-		return err;
 	if (!(flags & HAL_BUFFER_MAPPABLE) &&
 	    stream_offered_memory(&dev->offers, bytes, &foreign))
 		return adopt(dev, partition, foreign, bytes, out);
@@ -118,24 +115,42 @@ int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
 		free(mem);
 		return err;
 	}
-	mem->part->base.buffers++;
+	atomic_fetch_add(&mem->part->base.buffers, 1);
 	*out = mem;
 	return 0;
+}
+
+int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
+		 const struct hal_bk_colors *colors, uint32_t flags, void **out)
+{
+	struct cu_device *dev = device;
+	uint32_t mode;
+	int err = cu_push(dev, &mode);
+
+	(void)colors; /* it has none */
+	if (err)
+		return err;
+	err = make(dev, partition, bytes, flags, out);
+	cu_pop(mode);
+	return err;
 }
 
 int cu_mem_free(void *device, void *memory)
 {
 	struct cu_device *dev = device;
 	struct cu_mem *mem = memory;
-	int err = atomic_load(&dev->base.lost) ? 0 : cu_enter(dev);
+	int err = 0;
 
+	/* Under the real clock the thread of dev->later calls the driver. */
+	if (dev->opt.virtual_clock && !atomic_load(&dev->base.lost))
+		err = cu_enter(dev);
 	if (mem->host)
 		cu_give_back(dev, CU_KIND_HOST, mem->host, &err);
 	else if (mem->place.range)
 		cu_place_leave(dev, &mem->place, &err);
 	else if (!mem->foreign)
 		cu_give_own(dev, mem->address, mem->bytes, &err);
-	mem->part->base.buffers--;
+	atomic_fetch_sub(&mem->part->base.buffers, 1);
 	free(mem);
 	return err;
 }

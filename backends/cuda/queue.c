@@ -157,10 +157,10 @@ static inline __attribute__((always_inline)) int read_launch(const struct hal_bk
 /* What else a kernel has for parameters that was rewritten, behind its own. */
 #define MORE_PARAMS (PTX_RANGE_PARAMS + 1u)
 
-static uint32_t put_range(const struct cu_queue *q, const struct cu_slot *s,
-			  uint64_t *values, void **params)
+static uint32_t put_range(struct cu_device *dev, const struct cu_queue *q,
+			  const struct cu_slot *s, uint64_t *values, void **params)
 {
-	const struct ptx_range range = cu_fence_of(q, s);
+	const struct ptx_range range = cu_fence_of(dev, q, s);
 	uint32_t i;
 
 	memcpy(values, &range, sizeof(range));
@@ -187,7 +187,7 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 		err = cu_fence_check(q, cmd);
 		if (err)
 			return err;
-		count += put_range(q, s, values + count, params + count);
+		count += put_range(dev, q, s, values + count, params + count);
 	}
 	if (control) {
 		values[count] = *control;

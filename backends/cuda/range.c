@@ -161,7 +161,7 @@ int cu_range_make(struct cu_device *dev, struct cu_range **out)
  * empty, as kernels are not fenced by an empty one. */
 struct ptx_range cu_range_of(const struct cu_range *range)
 {
-	const uint32_t top = atomic_load_explicit(&range->top, memory_order_relaxed);
+	const uint32_t top = atomic_load(&range->top);
 	const uint64_t granules = top ? top : 1;
 
 	return (struct ptx_range){.base = range->base,
@@ -170,14 +170,14 @@ struct ptx_range cu_range_of(const struct cu_range *range)
 
 static void note_use(struct cu_range *range, uint32_t first, uint32_t count, bool yes)
 {
-	uint32_t top = range->top;
+	uint32_t top = atomic_load(&range->top);
 
 	memset(range->in_use + first, yes, count * sizeof(range->in_use[0]));
 	if (yes && first + count > top)
 		top = first + count;
 	while (top && !range->in_use[top - 1])
 		top--;
-	range->top = top;
+	atomic_store(&range->top, top);
 }
 
 bool cu_range_mapped(const struct cu_range *range)

@@ -138,10 +138,12 @@ void rocm_give_back(struct rocm_device *dev, enum rocm_kind kind, void *handle, 
 
 	if (!handle)
 		return;
+	/* Under the real clock other threads than the engine, which owns .inflight, give
+	 * objects back, too. */
 	failed = stream_later_give(&dev->later, &l,
 				   kind < ROCM_KIND_BUSY ? STREAM_LATER_NOW
 							 : STREAM_LATER_WAIT,
-				   dev->base.inflight);
+				   dev->opt.virtual_clock && dev->base.inflight);
 	if (!*err)
 		*err = failed;
 }

@@ -444,7 +444,7 @@ static const struct hal_backend backend = {
 	.score = 55,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.options = options,
-	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY,
+	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_MEMORY,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
 	.cold = {.probe = rocm_probe,

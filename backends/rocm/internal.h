@@ -2,10 +2,11 @@
 /*
  * The ROCm backend's own structures: the engine's, but for what other threads touch.
  *
- * Callers load programs and copy to and from the host themselves; with the engine they
- * share the library, which takes calls of any thread, what is constant from open on,
- * .lost, which is atomic, and the lane and the list of what is given back later, under
- * their locks.  HIP keeps which device is meant in the thread: the engine's thread keeps
+ * Callers load programs, allocate and free memory, and copy to and from the host
+ * themselves; with the engine they share the library, which takes calls of any thread,
+ * what is constant from open on, .lost and counts of bytes and of a partition's buffers,
+ * which are atomic, and the lane and the list of what is given back later, under their
+ * locks.  HIP keeps which device is meant in the thread: the engine's thread keeps
  * ours, a caller's gets its own back.
  */
 #ifndef BACKENDS_ROCM_INTERNAL_H

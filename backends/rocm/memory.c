@@ -76,17 +76,14 @@ static int place(struct rocm_device *dev, struct rocm_mem *mem, bool host)
 	return err;
 }
 
-int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
-		   const struct hal_bk_colors *colors, uint32_t flags, void **out)
+/* Do as rocm_mem_alloc.  The calling thread means this device. */
+static int make(struct rocm_device *dev, void *partition, uint64_t bytes, uint32_t flags,
+		void **out)
 {
-	struct rocm_device *dev = device;
 	struct rocm_mem *mem;
 	uint64_t foreign = 0;
-	int err = rocm_enter(dev);
+	int err = 0;
 
-	(void)colors; /* it has none */
-	if (err)
-		return err;
 	mem = calloc(1, sizeof(*mem));
 	if (!mem)
 		return rocm_host->fail(ENOMEM, "rocm: no memory for a buffer");
@@ -106,9 +103,24 @@ int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 	}
 	if (mem->foreign)
 		stream_took_memory(&dev->offers);
-	mem->part->base.buffers++;
+	atomic_fetch_add(&mem->part->base.buffers, 1);
 	*out = mem;
 	return 0;
+}
+
+int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
+		   const struct hal_bk_colors *colors, uint32_t flags, void **out)
+{
+	struct rocm_device *dev = device;
+	struct rocm_caller was;
+	int err = rocm_push(dev, &was);
+
+	(void)colors; /* it has none */
+	if (err)
+		return err;
+	err = make(dev, partition, bytes, flags, out);
+	rocm_pop(dev, was);
+	return err;
 }
 
 int rocm_mem_free(void *device, void *memory)
@@ -117,13 +129,14 @@ int rocm_mem_free(void *device, void *memory)
 	struct rocm_mem *mem = memory;
 	int err = 0;
 
-	if (!atomic_load(&dev->base.lost))
+	/* Under the real clock the thread of dev->later calls the library. */
+	if (dev->opt.virtual_clock && !atomic_load(&dev->base.lost))
 		err = rocm_enter(dev);
 	if (mem->host)
 		rocm_give_back(dev, ROCM_KIND_HOST, mem->host, &err);
 	else if (!mem->foreign)
 		rocm_give_own(dev, mem->address, mem->bytes, &err);
-	mem->part->base.buffers--;
+	atomic_fetch_sub(&mem->part->base.buffers, 1);
 	free(mem);
 	return err;
 }

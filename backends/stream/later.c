@@ -161,7 +161,8 @@ static void start(struct stream_later *l)
 int stream_later_give(struct stream_later *l, const void *item,
 		      enum stream_later_when when, bool running)
 {
-	const bool idle = when == STREAM_LATER_IDLE && running;
+	const bool idle = when == STREAM_LATER_IDLE &&
+			  (l->threaded ? l->ops->running(l->device) : running);
 	int err = 0;
 
 	if (l->ops->lost(l->device))
@@ -227,6 +228,10 @@ bool stream_later_settle(struct stream_later *l, uint64_t mark)
 	bool any;
 
 	pthread_mutex_lock(&l->lock);
+	/* The last command may have ended while an object was added to .idle; then no
+	 * poll follows. */
+	if (l->threaded && l->idle.count && !l->ops->running(l->device))
+		release_idle(l);
 	any = l->list.count || l->working;
 	if (l->started) {
 		/* A round that is under way may lack the newest objects. */

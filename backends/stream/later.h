@@ -45,6 +45,9 @@ struct stream_later_ops {
 	bool (*lost)(const void *device);
 	/* Virtual clock: return whether anything runs on the device, of any open. */
 	bool (*busy)(const void *device);
+	/* Real clock: return whether commands that this open has submitted may still use
+	 * an object given back as STREAM_LATER_IDLE.  Any thread.  NULL: none is. */
+	bool (*running)(const void *device);
 };
 
 struct stream_later {
@@ -69,8 +72,9 @@ struct stream_later {
 void stream_later_init(struct stream_later *l, const struct stream_later_ops *ops,
 		       void *device, size_t item_bytes, const char *name);
 
-/* Give *item back.  running: this open has commands in flight.  Return 0, or -errno of an
- * attempt that the calling thread made; the object is then tried again. */
+/* Give *item back.  Any thread.  Virtual clock: running says whether this open has
+ * commands in flight; the real clock ignores it.  Return 0, or -errno of an attempt that
+ * the calling thread made; the object is then tried again. */
 int stream_later_give(struct stream_later *l, const void *item,
 		      enum stream_later_when when, bool running);
 

@@ -53,7 +53,8 @@
 
 struct stream_partition {
 	struct hal_bk_partition_desc desc;
-	uint32_t queues, buffers;
+	uint32_t queues;
+	atomic_uint buffers;                  /* any thread */
 	struct stream_partition *moving_next; /* in stream_device.moving */
 	bool moving;                          /* resized, and QUIET not reported yet */
 	uint64_t moving_cookie;

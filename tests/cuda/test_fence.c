@@ -315,6 +315,48 @@ static void grows(void **state)
 	close_pair(&t);
 }
 
+/* Real clock: memory that is freed while a launch may reach it is unmapped only after the
+ * launch has ended.  An allocation that finds no addresses waits for that. */
+static void freed_meanwhile(void **state)
+{
+	const uint64_t far = UINT64_C(8) << 20;
+	struct hal_bk_config cfg = fenced;
+	struct hal_bk_event ev;
+	struct cu_device *dev;
+	struct pair t;
+	void *more;
+
+	(void)state;
+	cfg.clock = 0;
+	cfg.range = 12 << 20; /* one such buffer at a time */
+	open_pair(&t, &cfg);
+	dev = t.dev;
+	assert_int_equal(b->cold.mem_alloc(t.dev, t.part[0], far, NULL, 0, &more), 0);
+	assert_int_equal(submit(&t, 0, PUT, 1, far), 0);
+	assert_int_equal(b->cold.mem_free(t.dev, more), 0);
+	assert_int_equal(dev->later.idle.count, 1);
+	assert_int_equal(b->cold.mem_alloc(t.dev, t.part[0], far, NULL, 0, &more),
+			 -ENOSPC);
+	while (b->hot.poll(t.dev, 0, &ev, 1) == 0)
+		;
+	assert_int_equal(ev.status, 0);
+	while (dev->later.idle.count != 0)
+		(void)b->hot.poll(t.dev, 0, &ev, 1);
+	assert_int_equal(b->cold.mem_alloc(t.dev, t.part[0], far, NULL, 0, &more), 0);
+	/* The last poll came before the buffer was freed: none follows. */
+	assert_int_equal(submit(&t, 0, PUT, 2, 128), 0);
+	assert_int_equal(b->cold.mem_free(t.dev, more), 0);
+	assert_int_equal(dev->later.idle.count, 1);
+	atomic_store(&dev->fenced, false);
+	assert_int_equal(b->cold.mem_alloc(t.dev, t.part[0], far, NULL, 0, &more), 0);
+	while (b->hot.poll(t.dev, 0, &ev, 1) == 0)
+		;
+	assert_int_equal(ev.status, 0);
+	assert_int_equal(b->cold.mem_free(t.dev, more), 0);
+	assert_int_equal(dev->later.idle.count, 0);
+	close_pair(&t);
+}
+
 /* What is behind it in its queue does not count; with several in flight it has run. */
 static void behind(void **state)
 {
@@ -619,14 +661,14 @@ static void not_interpreted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(written),        cmocka_unit_test(written_control),
-		cmocka_unit_test(read_out),       cmocka_unit_test(behind),
-		cmocka_unit_test(stopped),        cmocka_unit_test(memory_elsewhere),
-		cmocka_unit_test(programs),       cmocka_unit_test(no_ptx),
-		cmocka_unit_test(refused_once),   cmocka_unit_test(options),
-		cmocka_unit_test(nowhere),        cmocka_unit_test(grows),
-		cmocka_unit_test(hung_behind),    cmocka_unit_test(not_interpreted),
-		cmocka_unit_test(endless_behind),
+		cmocka_unit_test(written),         cmocka_unit_test(written_control),
+		cmocka_unit_test(read_out),        cmocka_unit_test(behind),
+		cmocka_unit_test(stopped),         cmocka_unit_test(memory_elsewhere),
+		cmocka_unit_test(programs),        cmocka_unit_test(no_ptx),
+		cmocka_unit_test(refused_once),    cmocka_unit_test(options),
+		cmocka_unit_test(nowhere),         cmocka_unit_test(grows),
+		cmocka_unit_test(freed_meanwhile), cmocka_unit_test(hung_behind),
+		cmocka_unit_test(not_interpreted), cmocka_unit_test(endless_behind),
 	};
 
 	setenv("HAL_STAND_IN_CUDA_RUN", "ptx", 1);

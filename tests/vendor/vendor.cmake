@@ -60,3 +60,29 @@ function(vendor_tests name backend)
 		add_dependencies(${target} ${T_DEPENDS})
 	endforeach()
 endfunction()
+
+# vendor_neighbour(NAME FIGURE IMAGE TARGET HELPERS sources DEPENDS targets CALLS names... ENVIRONMENT
+#	...): NAME_bench_neighbour of ../gpu, and tests that count the CALLS of the engine's thread, with
+# layer validate, too.
+function(vendor_neighbour name figure image target)
+	cmake_parse_arguments(PARSE_ARGV 4 T "" "" "HELPERS;DEPENDS;DEFINITIONS;CALLS;ENVIRONMENT")
+	set(bench ${name}_bench_neighbour)
+	list(TRANSFORM T_CALLS REPLACE "(.+)" "\"\\1\"")
+	list(JOIN T_CALLS "," T_CALLS)
+	add_executable(${bench} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../gpu/bench_neighbour.c
+		${T_HELPERS})
+	target_link_libraries(${bench} PRIVATE accelhal_internal hal_warnings
+		${CMAKE_DL_LIBS} Threads::Threads)
+	# The core's references to backends are weak: they pull nothing out of a library.
+	target_link_options(${bench} PRIVATE LINKER:-u,hal_backend_${name})
+	target_compile_definitions(${bench} PRIVATE NAME="${figure}" IMAGE=${image}
+		TARGET="${target}" CALLS=${T_CALLS} ${T_DEFINITIONS})
+	add_dependencies(${bench} ${T_DEPENDS})
+	foreach(test IN ITEMS "" .validate)
+		add_test(NAME ${name}_neighbour${test} COMMAND ${bench} check)
+		set_tests_properties(${name}_neighbour${test} PROPERTIES LABELS unit TIMEOUT 120
+			ENVIRONMENT "${T_ENVIRONMENT}")
+	endforeach()
+	set_property(TEST ${name}_neighbour.validate APPEND PROPERTY ENVIRONMENT
+		HAL_LAYERS_VALIDATE=1 HAL_LAYERS_REPORT=/dev/stderr)
+endfunction()

@@ -81,7 +81,7 @@ uint32_t set_up(void)
 	for (i = 0; i < DEVICES; i++)
 		set_up_device(i);
 	world.pace_mono = mono();
-	world.frees_wait = wait && strcmp(wait, "wait") == 0;
+	world.frees_wait = (wait && strcmp(wait, "wait") == 0) || setting("DELAYS");
 	world.ready = true;
 	return CUR_SUCCESS;
 }

@@ -25,6 +25,10 @@ static uint64_t armed_nth;
 static uint32_t armed_result;
 /* The call is well, what it gives the device is not; or the other way round. */
 static bool armed_late, armed_half;
+static bool is_watching;
+static pthread_t watched_thread;
+static uint64_t watched_counts[CALLS_MAX];
+static uint32_t delays_ns[CALLS_MAX];
 static _Thread_local bool is_hot;
 static _Thread_local uint32_t
 	hosting; /* functions of the program's that this thread is in */
@@ -57,6 +61,53 @@ static void arm_from_environment(void)
 	    sscanf(text, "%63[^:]:%lu:%u", call, &armed_nth, &armed_result) == 3)
 		armed = index_of(call);
 	done = true;
+}
+
+/* ---- delays ------------------------------------------------------------------------ */
+
+static void set_delays(void)
+{
+	static const struct {
+		const char *call;
+		uint32_t ns;
+	} slow[] = {
+		{"cuMemAlloc_v2", 1000000},
+		{"cuMemCreate", 1000000},
+		{"cuMemHostAlloc", 1000000},
+		{"cuStreamCreateWithPriority", 300000},
+		{"cuGreenCtxStreamCreate", 300000},
+		{"hipMalloc", 1000000},
+		{"hipHostMalloc", 1000000},
+		{"hipStreamCreateWithPriority", 300000},
+		{"hipExtStreamCreateWithCUMask", 300000},
+	};
+	const char *on = setting("DELAYS");
+	size_t i;
+
+	if (!on || strcmp(on, "1") != 0)
+		return;
+	for (i = 0; i < sizeof(slow) / sizeof(slow[0]); i++)
+		if (index_of(slow[i].call) >= 0)
+			delays_ns[index_of(slow[i].call)] = slow[i].ns;
+}
+
+/* Take as long as a driver that waits for the device: without the lock, so that other
+ * threads' launches go on, and without taking a processor from them. */
+static void delay(uint32_t call)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct timespec t = {0};
+	bool driven;
+
+	pthread_once(&once, set_delays);
+	if (!delays_ns[call])
+		return;
+	pthread_mutex_lock(&lock);
+	driven = world.drivers != 0;
+	pthread_mutex_unlock(&lock);
+	t.tv_nsec = delays_ns[call];
+	if (!driven)
+		nanosleep(&t, NULL);
 }
 
 /* ---- time -------------------------------------------------------------------------- */
@@ -209,6 +260,7 @@ bool enter(uint32_t call, bool starts, uint32_t *result)
 		*result = GPU_NOT_PERMITTED;
 		return true;
 	}
+	delay(call);
 	pthread_mutex_lock(&lock);
 	arm_from_environment();
 	if (starts)
@@ -216,6 +268,8 @@ bool enter(uint32_t call, bool starts, uint32_t *result)
 	if (world.ready)
 		world_pace();
 	counts[call]++;
+	if (is_watching && pthread_equal(watched_thread, pthread_self()))
+		watched_counts[call]++;
 	*result = face.state(call);
 	if (!*result && face.disturbs(call))
 		*result = capture_spoils();
@@ -316,6 +370,26 @@ static int break_half(const char *call, uint64_t nth, uint32_t result)
 static uint64_t still_armed(void)
 {
 	return armed < 0 ? 0 : armed_nth;
+}
+
+static void watch(pthread_t thread)
+{
+	pthread_mutex_lock(&lock);
+	is_watching = true;
+	watched_thread = thread;
+	memset(watched_counts, 0, sizeof(watched_counts));
+	leave(0);
+}
+
+static uint64_t watched(const char *call)
+{
+	const int i = index_of(call);
+	uint64_t n;
+
+	pthread_mutex_lock(&lock);
+	n = i < 0 ? UINT64_MAX : watched_counts[i];
+	leave(0);
+	return n;
 }
 
 static uint64_t calls(const char *call)
@@ -542,6 +616,7 @@ static void reset(void)
 		world.devices[d].retained = 0;
 	}
 	memset(counts, 0, sizeof(counts));
+	is_watching = false;
 	armed = -1;
 	world.misused = world.kept_count = 0;
 	world.misuse[0] = 0;
@@ -563,6 +638,8 @@ const struct gpu_stand_in hal_stand_in_gpu = {
 	.break_half = break_half,
 	.armed = still_armed,
 	.calls = calls,
+	.watch = watch,
+	.watched = watched,
 	.live = live,
 	.misuse = misused,
 	.lose = lose,

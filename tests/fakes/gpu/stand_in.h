@@ -9,11 +9,14 @@
  * engine one copy.  It is paced by CLOCK_MONOTONIC on a thread of its own, until someone
  * drives it.  Environment, behind HAL_STAND_IN_CUDA_ or HAL_STAND_IN_HIP_: FAIL=CALL:NTH:
  * RESULT; STRICT=1: a process that misused it or left something there exits with 70;
+ * DELAYS=1: unless time is driven, calls that allocate memory or make a stream take as
+ * long as real ones (1 ms, 0.3 ms), and frees wait for the device;
  * HOST=apart: the device finds pinned memory at another address than the host.
  */
 #ifndef TESTS_FAKES_GPU_STAND_IN_H
 #define TESTS_FAKES_GPU_STAND_IN_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #define GPU_STAND_IN_SYMBOL "hal_stand_in_gpu"
@@ -54,6 +57,10 @@ struct gpu_stand_in {
 	uint64_t (*armed)(void);
 	/* Calls so far, of all names when call is NULL. */
 	uint64_t (*calls)(const char *call);
+	/* Count the calls of that thread, from 0. */
+	void (*watch)(pthread_t thread);
+	/* Return how many calls of this name the watched thread has made. */
+	uint64_t (*watched)(const char *call);
 	/* Objects and allocations that nobody has given back. */
 	uint32_t (*live)(void);
 	/* Things that are undefined with the driver, or that ours must never do: freed
