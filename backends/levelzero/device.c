@@ -781,6 +781,7 @@ static void lz_close(void *device)
 	pthread_mutex_unlock(&births.lock);
 	if (dev->drive)
 		dev->drive(0);
+	pthread_mutex_destroy(&dev->memory_lock);
 	pthread_mutex_destroy(&dev->trash_lock);
 	free(dev->trash);
 	free(dev);
@@ -851,6 +852,7 @@ static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	dev->used.all = c.shape.memory_bytes;
 	dev->index = index;
 	(void)pthread_mutex_init(&dev->trash_lock, NULL);
+	(void)pthread_mutex_init(&dev->memory_lock, NULL);
 	lz_lanes_init(dev);
 	if (o.placement == LZ_MEM_SHARED && !dev->shape.shared)
 		err = lz_host->fail(
@@ -885,7 +887,7 @@ static const struct hal_backend backend = {
 	.score = 50,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.options = options,
-	.beside = HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_PROGRAM,
+	.beside = HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_MEMORY,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
 	.cold =

@@ -156,12 +156,15 @@ static int ext_scheduler_set(void *native, uint32_t mode)
 	return lz_set_scheduler(native, mode);
 }
 
-static int find_buffer(const struct lz_device *dev, uint64_t id, struct lz_mem **mem)
+/* Find the buffer of that id, which the caller must not destroy meanwhile. */
+static int find_buffer(struct lz_device *dev, uint64_t id, struct lz_mem **mem)
 {
-	struct lz_mem *m = dev->memory;
+	struct lz_mem *m;
 
-	while (m && m->id != id)
-		m = m->next;
+	pthread_mutex_lock(&dev->memory_lock);
+	for (m = dev->memory; m && m->id != id; m = m->next)
+		;
+	pthread_mutex_unlock(&dev->memory_lock);
 	*mem = m;
 	return m ? 0
 		 : lz_host->fail(EINVAL, "levelzero: there is no buffer with id %" PRIu64,
@@ -170,7 +173,7 @@ static int find_buffer(const struct lz_device *dev, uint64_t id, struct lz_mem *
 
 static int ext_ipc_export(void *native, uint64_t buffer, struct hal_levelzero_ipc *ipc)
 {
-	const struct lz_device *dev = native;
+	struct lz_device *dev = native;
 	struct ze_ipc_mem_handle h;
 	struct lz_mem *mem;
 	int err = find_buffer(dev, buffer, &mem);
@@ -223,7 +226,7 @@ static int ext_cache_reserve(void *native, uint32_t level, uint64_t bytes)
 
 static int ext_cache_advise(void *native, uint64_t buffer, uint32_t region)
 {
-	const struct lz_device *dev = native;
+	struct lz_device *dev = native;
 	struct lz_mem *mem;
 	int err = find_buffer(dev, buffer, &mem);
 

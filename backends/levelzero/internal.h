@@ -3,13 +3,14 @@
  * The Level Zero backend's own structures: the engine's, but for what other threads
  * touch.
  *
- * program_load, kernel_get, mem_write and mem_read are the callers' (zeModuleCreate
- * compiles, copies wait).  They share with the engine: the shape, the context and the
- * symbols, which are constant; the driver, which takes calls of any thread; the trash,
- * which has a lock.  A program is its loader's alone until program_load returns; from
- * then on the engine's, but for .count and each kernel's .info, which do not change any
- * more. Memory does not change; a tile's lane for copies has a lock.  now is any thread's
- * under the real clock.
+ * program_load, kernel_get, mem_alloc, mem_free, mem_write and mem_read are the callers'
+ * (zeModuleCreate compiles, allocations and copies wait).  They share with the engine:
+ * the shape, the context and the symbols, which are constant; the driver, which takes
+ * calls of any thread; the trash, the list of buffers and a tile's lane for copies, which
+ * have a lock each; counts of bytes and of a partition's buffers, which are atomic.  A
+ * program is its loader's alone until program_load returns; from then on the engine's,
+ * but for .count and each kernel's .info, which do not change any more.  A buffer does
+ * not change.  now is any thread's under the real clock.
  */
 #ifndef BACKENDS_LEVELZERO_INTERNAL_H
 #define BACKENDS_LEVELZERO_INTERNAL_H
@@ -201,10 +202,11 @@ struct lz_device {
 	uint32_t index;
 	void *context;
 	struct lz_lane lanes[LZ_TILES_MAX];
+	pthread_mutex_t memory_lock; /* of .memory and .mem_ids */
 	struct lz_mem *memory;
-	struct stream_bytes used; /* device and shared memory */
 	uint64_t mem_ids;
-	uint64_t longest_ns; /* command seen */
+	struct stream_bytes used; /* device and shared memory */
+	uint64_t longest_ns;      /* command seen */
 	/* Clock: base_ticks of the device at base_ns of device time; real clock: that was
 	 * at base_mono of CLOCK_MONOTONIC, and ahead_ns is what that lacks to device
 	 * time. */

@@ -68,6 +68,31 @@ static void discharge(struct lz_device *dev, const struct lz_mem *mem)
 		stream_bytes_give(&dev->used, mem->bytes);
 }
 
+/* Add mem to the device's list and give it a number. */
+static void enter(struct lz_device *dev, struct lz_mem *mem)
+{
+	atomic_fetch_add(&mem->part->base.buffers, 1);
+	pthread_mutex_lock(&dev->memory_lock);
+	mem->id = ++dev->mem_ids;
+	mem->next = dev->memory;
+	mem->at = &dev->memory;
+	if (mem->next)
+		mem->next->at = &mem->next;
+	dev->memory = mem;
+	pthread_mutex_unlock(&dev->memory_lock);
+}
+
+/* Undo enter. */
+static void leave(struct lz_device *dev, struct lz_mem *mem)
+{
+	pthread_mutex_lock(&dev->memory_lock);
+	*mem->at = mem->next;
+	if (mem->next)
+		mem->next->at = mem->at;
+	pthread_mutex_unlock(&dev->memory_lock);
+	atomic_fetch_sub(&mem->part->base.buffers, 1);
+}
+
 int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
 		 const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
@@ -95,13 +120,7 @@ int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
 		free(mem);
 		return err;
 	}
-	mem->id = ++dev->mem_ids;
-	mem->part->base.buffers++;
-	mem->next = dev->memory;
-	mem->at = &dev->memory;
-	if (mem->next)
-		mem->next->at = &mem->next;
-	dev->memory = mem;
+	enter(dev, mem);
 	*out = mem;
 	return 0;
 }
@@ -112,12 +131,9 @@ int lz_mem_free(void *device, void *memory)
 	struct lz_mem *mem = memory;
 	int err = 0;
 
+	leave(dev, mem);
 	lz_drop(dev, LZ_KIND_MEMORY, mem->p, (struct lz_group){.part = mem->part->id},
 		&err);
-	*mem->at = mem->next;
-	if (mem->next)
-		mem->next->at = mem->at;
-	mem->part->base.buffers--;
 	discharge(dev, mem);
 	free(mem);
 	return err;
