@@ -150,7 +150,7 @@ static int fp_get_info(void *device, struct hal_device_info *info)
 	snprintf(info->name, sizeof(info->name), "%.63s", dev->name);
 	snprintf(info->bus_id, sizeof(info->bus_id), "%.31s", dev->bus_id);
 	for (i = 0; i < dev->base->x.bank_count; i++)
-		info->memory_free -= dev->bank_used[i];
+		info->memory_free -= atomic_load(&dev->bank_used[i]);
 	if (dev->folds) {
 		info->preempt = HAL_PREEMPT_INSIDE;
 		info->suspend_modes |= 1u << HAL_SUSPEND_FOLD;
@@ -397,7 +397,7 @@ static const struct hal_backend table = {
 	.score = 40,
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.beside = HAL_BK_BESIDE_COPY,
+	.beside = HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_MEMORY,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
 	.cold = {.probe = fp_probe,

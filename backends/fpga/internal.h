@@ -2,13 +2,14 @@
 /*
  * The FPGA backend's own structures: the engine's, but for what other threads touch.
  *
- * mem_write and mem_read are the callers': they touch their buffer, whose members do not
- * change, XRT, which takes calls of any thread, .lost, which is atomic, and the counter
- * of the clock.  What waits inside XRT - copies, fills, units that are closed and opened,
- * a configuration that is loaded - is done by a thread of the device, the mover
- * (mover.c): a chore is the mover's from fp_move until its .done is set.  The units of a
- * slot are the mover's while .changing has it, all of them while .is_loading.  With
- * virtual time there is no such thread; it is done at once.
+ * mem_alloc, mem_free, mem_write and mem_read are the callers': they touch their buffer,
+ * whose members do not change, XRT, which takes calls of any thread, .lost, .bank_used
+ * and a partition's .buffers, which are atomic, and the counter of the clock.  What waits
+ * inside XRT - copies, fills, units that are closed and opened, a configuration that is
+ * loaded - is done by a thread of the device, the mover (mover.c): a chore is the mover's
+ * from fp_move until its .done is set.  The units of a slot are the mover's while
+ * .changing has it, all of them while .is_loading.  With virtual time there is no such
+ * thread; it is done at once.
  */
 #ifndef BACKENDS_FPGA_INTERNAL_H
 #define BACKENDS_FPGA_INTERNAL_H
@@ -101,7 +102,8 @@ struct fp_chore {
 struct fp_partition {
 	struct hal_bk_partition_desc desc;
 	uint64_t slots;
-	uint32_t queues, buffers;
+	uint32_t queues;
+	atomic_uint buffers; /* any thread */
 };
 
 struct fp_mem {
@@ -189,9 +191,9 @@ struct fp_device {
 	bool load_forgets; /* it has failed, and what was there is not to be had either */
 	bool load_keeps;   /* there were buffers when it began */
 	uint64_t load_began_ns;
-	uint32_t loads, design_count; /* so far */
-	uint64_t loading_ns;          /* of all of them */
-	uint64_t bank_used[FP_BANKS_MAX];
+	uint32_t loads, design_count;          /* so far */
+	uint64_t loading_ns;                   /* of all of them */
+	atomic_ullong bank_used[FP_BANKS_MAX]; /* any thread; see fp_bank_take */
 	struct fp_slot slots[FP_SLOTS_MAX];
 	struct fp_list ready; /* the oldest command can begin */
 	struct fp_list busy;  /* ... has begun, or owes a QUIET */
@@ -283,6 +285,9 @@ int fp_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 int fp_partition_destroy(void *device, void *partition);
 
 /* memory.c */
+/* Count bytes of the bank as used.  Return false if fewer are left.  Any thread. */
+bool fp_bank_take(struct fp_device *dev, uint32_t bank, uint64_t bytes);
+void fp_bank_give(struct fp_device *dev, uint32_t bank, uint64_t bytes);
 int fp_mem_alloc(void *device, void *partition, uint64_t bytes,
 		 const struct hal_bk_colors *colors, uint32_t flags, void **out);
 int fp_mem_swap(void *device, void *memory, void *other);

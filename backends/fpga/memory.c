@@ -15,7 +15,25 @@
 
 static uint64_t left_in(const struct fp_device *dev, uint32_t bank)
 {
-	return dev->base->x.banks[bank].bytes - dev->bank_used[bank];
+	return dev->base->x.banks[bank].bytes - atomic_load(&dev->bank_used[bank]);
+}
+
+bool fp_bank_take(struct fp_device *dev, uint32_t bank, uint64_t bytes)
+{
+	const uint64_t all = dev->base->x.banks[bank].bytes;
+	unsigned long long used = atomic_load(&dev->bank_used[bank]);
+
+	do {
+		if (bytes > all - used)
+			return false;
+	} while (!atomic_compare_exchange_weak(&dev->bank_used[bank], &used,
+					       used + bytes));
+	return true;
+}
+
+void fp_bank_give(struct fp_device *dev, uint32_t bank, uint64_t bytes)
+{
+	atomic_fetch_sub(&dev->bank_used[bank], bytes);
 }
 
 static int no_room(const struct fp_device *dev, uint64_t bytes, uint64_t mask)
@@ -35,18 +53,33 @@ static int no_room(const struct fp_device *dev, uint64_t bytes, uint64_t mask)
 			     bytes, text);
 }
 
-/* The bank of the mask that has most room: buffers spread over what there is. */
-static int choose_bank(const struct fp_device *dev, uint64_t bytes, uint64_t mask,
-		       uint32_t *bank)
+/* Return the bank of the mask with the most free bytes, so that buffers spread over the
+ * banks; FP_BANKS_MAX: none has enough. */
+static uint32_t best_bank(const struct fp_device *dev, uint64_t bytes, uint64_t mask)
 {
+	uint64_t left, most = 0;
 	uint32_t i, best = FP_BANKS_MAX;
 
-	for (i = 0; i < dev->base->x.bank_count; i++)
-		if ((mask >> i & 1) && left_in(dev, i) >= bytes &&
-		    (best == FP_BANKS_MAX || left_in(dev, i) > left_in(dev, best)))
-			best = i;
-	*bank = best;
-	return best < FP_BANKS_MAX ? 0 : no_room(dev, bytes, mask);
+	for (i = 0; i < dev->base->x.bank_count; i++) {
+		left = left_in(dev, i);
+		if (!(mask >> i & 1) || left < bytes ||
+		    (best != FP_BANKS_MAX && left <= most))
+			continue;
+		most = left;
+		best = i;
+	}
+	return best;
+}
+
+/* Choose a bank of the mask and count bytes of it as used. */
+static int choose_bank(struct fp_device *dev, uint64_t bytes, uint64_t mask,
+		       uint32_t *bank)
+{
+	/* Another thread may take from the bank that was chosen. */
+	do
+		*bank = best_bank(dev, bytes, mask);
+	while (*bank < FP_BANKS_MAX && !fp_bank_take(dev, *bank, bytes));
+	return *bank < FP_BANKS_MAX ? 0 : no_room(dev, bytes, mask);
 }
 
 static int place(struct fp_device *dev, struct fp_mem *mem)
@@ -105,14 +138,16 @@ int fp_mem_alloc(void *device, void *partition, uint64_t bytes,
 	/* XRT asks its allocator for whole pages. */
 	mem->bytes = (bytes + !bytes + FP_PAGE - 1) / FP_PAGE * FP_PAGE;
 	err = choose_bank(dev, mem->bytes, mask, &mem->bank);
-	if (!err)
+	if (!err) {
 		err = place(dev, mem);
+		if (err)
+			fp_bank_give(dev, mem->bank, mem->bytes);
+	}
 	if (err) {
 		free(mem);
 		return err;
 	}
-	dev->bank_used[mem->bank] += mem->bytes;
-	mem->part->buffers++;
+	atomic_fetch_add(&mem->part->buffers, 1);
 	*out = mem;
 	return 0;
 }
@@ -127,8 +162,8 @@ int fp_mem_free(void *device, void *memory)
 		err = fp_failed(dev, "xrtBOFree", "a buffer");
 		(void)xrt.xrtBOFree(mem->bo);
 	}
-	dev->bank_used[mem->bank] -= mem->bytes;
-	mem->part->buffers--;
+	fp_bank_give(dev, mem->bank, mem->bytes);
+	atomic_fetch_sub(&mem->part->buffers, 1);
 	free(mem);
 	return atomic_load(&dev->lost) ? 0 : err;
 }

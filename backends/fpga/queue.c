@@ -164,7 +164,7 @@ static void begin_loading(struct fp_device *dev)
 			dev->load_slots |= UINT64_C(1) << i;
 	dev->load_keeps = false;
 	for (i = 0; i < FP_BANKS_MAX; i++)
-		dev->load_keeps |= dev->bank_used[i] != 0;
+		dev->load_keeps |= atomic_load(&dev->bank_used[i]) != 0;
 	dev->is_loading = true;
 	dev->progress_ns = fp_now(dev);
 	dev->load_began_ns = dev->progress_ns;

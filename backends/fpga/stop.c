@@ -26,7 +26,8 @@ static uint32_t choose_bank(const struct fp_device *dev, const struct fp_queue *
 	uint64_t most = 0, most_left = 0;
 
 	for (bank = 0; bank < x->bank_count; bank++) {
-		const uint64_t left = x->banks[bank].bytes - dev->bank_used[bank];
+		const uint64_t left =
+			x->banks[bank].bytes - atomic_load(&dev->bank_used[bank]);
 		const uint64_t n = (uint64_t)__builtin_popcountll(slots & reach[bank]);
 
 		if (!n || left < bytes || !(q->part->desc.color_mask >> bank & 1))
@@ -49,25 +50,28 @@ static int make_state(struct fp_device *dev, struct fp_queue *q,
 	char what[96];
 	int err;
 
-	if (bank == FP_BANKS_MAX)
+	/* A thread that creates a buffer may take from the bank that was chosen. */
+	if (bank == FP_BANKS_MAX || !fp_bank_take(dev, bank, bytes))
 		return fp_host->fail(ENOSPC,
 				     "fpga:%u: kernel %s: no bank of the partition that "
 				     "its units access as hal_state has %llu bytes free",
 				     dev->index, k->desc->name,
 				     (unsigned long long)bytes);
 	s = calloc(1, sizeof(*s));
-	if (!s)
+	if (!s) {
+		fp_bank_give(dev, bank, bytes);
 		return fp_host->fail(ENOMEM, "fpga: no memory for a kernel's state");
+	}
 	s->bo = XRT(xrtBOAlloc, dev->handle, bytes, XRT_FLAGS_NONE, bank);
 	if (!s->bo) {
 		snprintf(what, sizeof(what), "hal_state of kernel %.31s", k->desc->name);
 		err = fp_failed(dev, "xrtBOAlloc", what);
+		fp_bank_give(dev, bank, bytes);
 		free(s);
 		return err;
 	}
 	s->bank = bank;
 	s->bytes = bytes;
-	dev->bank_used[bank] += bytes;
 	s->next = q->states;
 	q->states = s;
 	return 0;
@@ -105,7 +109,7 @@ void fp_states_drop(struct fp_device *dev, struct fp_queue *q)
 		q->states = s->next;
 		if (xrt.xrtBOFree(s->bo))
 			(void)xrt.xrtBOFree(s->bo);
-		dev->bank_used[s->bank] -= s->bytes;
+		fp_bank_give(dev, s->bank, s->bytes);
 		free(s);
 	}
 }
