@@ -31,6 +31,7 @@
  *           without bounds
  * stray     with memory=vmm and bounds=yes: whether a sum that reaches behind its
  *           partition's range is told, and changes nothing of a neighbour's
+ * setup     a launch while another thread creates and destroys buffers
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -420,7 +421,8 @@ int main(int argc, char **argv)
 		   {"channels", measure_channels}, {"policies", measure_policies},
 		   {"graphs", measure_graphs},     {"local", measure_local},
 		   {"places", measure_places},     {"vmm", measure_vmm},
-		   {"bounds", measure_bounds},     {"stray", measure_stray}};
+		   {"bounds", measure_bounds},     {"stray", measure_stray},
+		   {"setup", measure_setup}};
 	const char *fewer = getenv("HAL_GPU_TIMES");
 	size_t i, count = sizeof(all) / sizeof(all[0]);
 
@@ -428,10 +430,11 @@ int main(int argc, char **argv)
 		if (strcmp(all[i].name, argv[3]) == 0)
 			break;
 	if (argc != 4 || i == count) {
-		(void)fprintf(stderr, "usage: hal-gpu-measure TARGET KERNELS "
-				      "launch|stop|endless|given_up|beside|channels|"
-				      "entry|"
-				      "policies|graphs|local|places|vmm|bounds|stray\n");
+		(void)fprintf(stderr,
+			      "usage: hal-gpu-measure TARGET KERNELS "
+			      "launch|stop|endless|given_up|beside|channels|"
+			      "entry|"
+			      "policies|graphs|local|places|vmm|bounds|stray|setup\n");
 		return 2;
 	}
 	if (fewer && strtoul(fewer, NULL, 10) - 1 < TIMES_MOST)

@@ -66,6 +66,7 @@ void measure_graphs(void);
 void measure_local(void);
 void measure_beside(void);
 void measure_channels(void);
+void measure_setup(void);
 void measure_policies(void);
 void measure_vmm(void);
 void measure_bounds(void);

@@ -2,6 +2,8 @@
 /* sharing.c - hal-gpu-measure: a tenant's launches beside another's that is always busy.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "measure.h"
 
@@ -246,6 +248,43 @@ void measure_beside(void)
 		beside_in_parts();
 	else
 		beside_in_one();
+}
+
+/* ---- a tenant that sets up --------------------------------------------------------- */
+
+static const struct tenant *set_up_in;
+static atomic_bool set_up_ends;
+static uint32_t set_up_count; /* buffers so far */
+
+/* Create and destroy buffers without end. */
+static void *set_up(void *unused)
+{
+	while (!atomic_load(&set_up_ends)) {
+		TRY(hal_buffer_destroy(gpu_buffer(set_up_in->part, 1 << 20)));
+		set_up_count++;
+	}
+	return unused;
+}
+
+/* Whether the driver holds up launches while it allocates, only a card shows. */
+void measure_setup(void)
+{
+	const uint64_t budget = 4000000000;
+	struct tenant t = tenant_on(&gpu, 0);
+	pthread_t thread;
+	uint64_t begin;
+
+	time_beside("launch, no tenant sets up", "setup.alone", &t, add, NULL, budget);
+	set_up_in = &t;
+	begin = now_ns();
+	TRY(-pthread_create(&thread, NULL, set_up, NULL));
+	time_beside("launch while another thread creates and destroys buffers of 1 MiB",
+		    "setup.beside", &t, add, NULL, budget);
+	atomic_store(&set_up_ends, true);
+	(void)pthread_join(thread, NULL);
+	printf("buffers created and destroyed meanwhile | %.1f a second\n",
+	       set_up_count * 1e9 / (double)(now_ns() - begin));
+	end(&t);
 }
 
 /* Other queues of one block each: the device has multiprocessors for all of them. */

@@ -36,6 +36,7 @@ need '^a launch of 3 s, to its being given up \| p50 ([2-9][0-9]{5}|[0-9]{7,})\.
 need '^multiprocessors of a unit, in partitions of 1 to 23 \| 2\.00 to 2\.00$'
 need '^multiprocessors that two partitions shared, all sizes \| 0$'
 need '^launch beside a busy tenant, another partition \| p50'
+need '^launch while another thread creates and destroys buffers of 1 MiB \| p50'
 need '^launch beside 31 busy queues, 8 hardware channels \| p50'
 need '^launch beside 31 busy queues, 32 hardware channels \| p50'
 need '^DRAIN \(no FOLD\), [0-9]+ blocks of 2\.0 ms \| p50'
