@@ -3,8 +3,8 @@
  * bench_neighbour.c - what a tenant that creates and destroys buffers costs another one.
  *
  * bench_neighbour figures: the p99 of a launch of 50 us, from hal_submit to the end of
- * hal_wait, beside such a tenant over the p99 alone.  The fake driver takes as long as a
- * real one (DELAYS=1).  Control: the same with mem_alloc and mem_free called by the
+ * hal_wait, while such a tenant works, over the p99 alone.  The fake driver takes as long
+ * as a real one (DELAYS=1).  Control: the same with mem_alloc and mem_free called by the
  * engine.
  *
  * bench_neighbour check: count instead of time.  The engine's thread must not make any
@@ -187,8 +187,8 @@ static void figures(void)
 		alone = p99();
 		beside[i] = p99_beside(w.own) / alone;
 		on_engine[i] = p99_beside(&w.on_engine) / alone;
-		printf("p99 alone %.0f us, beside the tenant %.2f times as long, with "
-		       "its calls on the engine %.2f times\n",
+		printf("p99 alone %.0f us, while the tenant works %.2f times as long, "
+		       "with its calls made by the engine %.2f times\n",
 		       alone / 1000, beside[i], on_engine[i]);
 	}
 	qsort(beside, ROUNDS, sizeof(beside[0]), compare_ratios);
