@@ -358,6 +358,7 @@ static void cu_close(void *device)
 	pthread_mutex_destroy(&dev->programs_lock);
 	stream_lane_fini(&dev->lane.base);
 	pthread_mutex_destroy(&dev->range_lock);
+	pthread_mutex_destroy(&dev->base.queues_lock);
 	cu_green_close(dev);
 	free(dev->mask);
 	cu_ranges_free(dev);
@@ -458,6 +459,7 @@ static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	cu_later_init(dev);
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
 	(void)pthread_mutex_init(&dev->range_lock, NULL);
+	(void)pthread_mutex_init(&dev->base.queues_lock, NULL);
 	cu_lane_init(dev);
 	err = start(dev);
 	if (err)
@@ -477,7 +479,8 @@ static const struct hal_backend backend = {
 	.score = 60,
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
-	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_MEMORY,
+	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_MEMORY |
+		  HAL_BK_BESIDE_QUEUE,
 	.hot_size = sizeof(struct hal_bk_hot),
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot = {.submit = cu_submit,

@@ -134,6 +134,7 @@ void cu_graphs_forget(struct cu_device *dev, const struct cu_program *prog)
 	uint32_t i;
 	int ignored = 0; /* it is tried again */
 
+	pthread_mutex_lock(&dev->base.queues_lock);
 	for (q = dev->base.queues; q && dev->opt.graphs; q = q->older)
 		for (i = 0; i < CU_GRAPHS_MAX; i++) {
 			struct cu_graph **g = &((struct cu_queue *)q)->graphs->made[i];
@@ -143,6 +144,7 @@ void cu_graphs_forget(struct cu_device *dev, const struct cu_program *prog)
 			drop(dev, *g, &ignored);
 			*g = NULL;
 		}
+	pthread_mutex_unlock(&dev->base.queues_lock);
 }
 
 static struct cu_copy_node copy_of(const struct cu_step *s)

@@ -115,6 +115,7 @@ int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc 
 	err = check_units(dev, desc);
 	if (err)
 		return err;
+	pthread_mutex_lock(&dev->base.queues_lock);
 	part->base.desc = *desc;
 	cu_mask_of(dev, desc->col, desc->units, part->mask);
 	for (q = dev->base.queues; q; q = q->older) {
@@ -125,6 +126,7 @@ int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc 
 			(void)cu_stream_mask_set(dev, ((struct cu_queue *)q)->stream,
 						 part->mask, false);
 	}
+	pthread_mutex_unlock(&dev->base.queues_lock);
 	stream_move(&dev->base, &part->base, cookie);
 	return 0;
 }

@@ -46,10 +46,8 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 				  ? dev->least_priority
 				  : (dev->greatest_priority + dev->least_priority) / 2;
 	uint32_t i;
-	int err = cu_enter(dev);
+	int err = cu_make_word(dev, &q->word);
 
-	if (!err)
-		err = cu_make_word(dev, &q->word);
 	if (err)
 		return err;
 	q->stream = stream_offered_stream(&dev->offers);
@@ -64,9 +62,6 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 			 CU_STREAM_NON_BLOCKING, level);
 	if (err)
 		q->stream = NULL;
-	else if (dev->mask && dev->mask->stream_at)
-		err = cu_stream_mask_set(dev, q->stream, cu_part(q)->mask, true);
-	q->masked = !err && q->stream && dev->mask && dev->mask->stream_at;
 	if (!err)
 		err = make_event(dev, &q->idle);
 	for (i = 0; !err && i < q->base.slot_count; i++) {
@@ -104,12 +99,29 @@ static void drop_queue(struct cu_device *dev, struct cu_queue *q, int *err)
 	free(q);
 }
 
+/* Add a queue to the device's, with the mask that its partition has by now. */
+static int enter_queue(struct cu_device *dev, struct cu_queue *q)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&dev->base.queues_lock);
+	if (dev->mask && dev->mask->stream_at) {
+		err = cu_stream_mask_set(dev, q->stream, cu_part(q)->mask, true);
+		q->masked = !err;
+	}
+	if (!err)
+		stream_enter(&dev->base, &q->base);
+	pthread_mutex_unlock(&dev->base.queues_lock);
+	return err;
+}
+
 int cu_queue_create(void *device, void *partition, int32_t priority, void **out)
 {
 	struct cu_device *dev = device;
 	/* One more than in flight: the end of the last one is the next one's begin. */
 	const uint32_t slots = dev->opt.inflight + 1;
 	struct cu_queue *q = calloc(1, sizeof(*q) + slots * sizeof(q->slots[0]));
+	uint32_t mode;
 	int err;
 
 	if (!q)
@@ -117,16 +129,22 @@ int cu_queue_create(void *device, void *partition, int32_t priority, void **out)
 				     dev->opt.inflight);
 	q->base.slot_count = slots;
 	q->base.part = partition;
-	err = make_queue(dev, q, priority);
+	err = cu_push(dev, &mode);
 	if (err) {
-		drop_queue(dev, q, &err);
+		free(q);
 		return err;
 	}
-	if (q->base.foreign)
+	err = make_queue(dev, q, priority);
+	if (!err)
+		err = enter_queue(dev, q);
+	if (err)
+		drop_queue(dev, q, &err);
+	else if (q->base.foreign)
 		stream_took_stream(&dev->offers);
-	stream_enter(&dev->base, &q->base);
-	*out = q;
-	return 0;
+	cu_pop(mode);
+	if (!err)
+		*out = q;
+	return err;
 }
 
 /* ---- submission -------------------------------------------------------------------- */

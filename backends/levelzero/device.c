@@ -783,6 +783,7 @@ static void lz_close(void *device)
 		dev->drive(0);
 	pthread_mutex_destroy(&dev->memory_lock);
 	pthread_mutex_destroy(&dev->trash_lock);
+	pthread_mutex_destroy(&dev->base.queues_lock);
 	free(dev->trash);
 	free(dev);
 }
@@ -852,6 +853,7 @@ static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	dev->used.all = c.shape.memory_bytes;
 	dev->index = index;
 	(void)pthread_mutex_init(&dev->trash_lock, NULL);
+	(void)pthread_mutex_init(&dev->base.queues_lock, NULL);
 	(void)pthread_mutex_init(&dev->memory_lock, NULL);
 	lz_lanes_init(dev);
 	if (o.placement == LZ_MEM_SHARED && !dev->shape.shared)
@@ -887,7 +889,8 @@ static const struct hal_backend backend = {
 	.score = 50,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.options = options,
-	.beside = HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_MEMORY,
+	.beside = HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_MEMORY |
+		  HAL_BK_BESIDE_QUEUE,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
 	.cold =

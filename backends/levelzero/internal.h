@@ -122,7 +122,7 @@ struct lz_trash {
 struct lz_partition {
 	struct stream_partition base;
 	uint32_t first, count; /* of the device's engines */
-	uint32_t next;         /* engine of the next queue, from first */
+	atomic_uint next;      /* any thread: queues so far, which engines get in turn */
 	uint64_t id;           /* in a lz_group */
 	void *home;            /* the tile, or the root when there are several */
 	uint32_t tile;         /* the first */

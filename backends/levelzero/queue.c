@@ -131,7 +131,8 @@ int lz_queue_create(void *device, void *partition, int32_t priority, void **out)
 	q->group = (struct lz_group){.id = lz_id(dev), .part = part->id};
 	q->priority = priority;
 	q->base.slot_count = slots;
-	q->engine = &dev->shape.engines[part->first + part->next];
+	q->engine = &dev->shape.engines[part->first +
+					atomic_fetch_add(&part->next, 1) % part->count];
 	err = create_list(dev, q);
 	if (!err)
 		err = create_slots(dev, q);
@@ -139,8 +140,9 @@ int lz_queue_create(void *device, void *partition, int32_t priority, void **out)
 		drop_queue(dev, q, &err);
 		return err;
 	}
-	part->next = (part->next + 1) % part->count;
+	pthread_mutex_lock(&dev->base.queues_lock);
 	stream_enter(&dev->base, &q->base);
+	pthread_mutex_unlock(&dev->base.queues_lock);
 	*out = q;
 	return 0;
 }

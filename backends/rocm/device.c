@@ -344,6 +344,7 @@ static void rocm_close(void *device)
 		hip.drive(0);
 	stream_lane_fini(&dev->lane.base);
 	pthread_mutex_destroy(&dev->programs_lock);
+	pthread_mutex_destroy(&dev->base.queues_lock);
 	stream_offers_fini(&dev->offers);
 	rocm_forget_later(dev);
 	free(dev);
@@ -425,6 +426,7 @@ static int rocm_open(const struct hal_bk_config *cfg, uint32_t index, void **out
 	rocm_lane_init(dev);
 	rocm_later_init(dev);
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
+	(void)pthread_mutex_init(&dev->base.queues_lock, NULL);
 	stream_offers_init(&dev->offers, rocm_host, "rocm", index);
 	err = start(dev);
 	if (!err)
@@ -444,7 +446,8 @@ static const struct hal_backend backend = {
 	.score = 55,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.options = options,
-	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_MEMORY,
+	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_MEMORY |
+		  HAL_BK_BESIDE_QUEUE,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
 	.cold = {.probe = rocm_probe,

@@ -220,11 +220,14 @@ int rocm_resize(void *device, void *partition, const struct hal_bk_partition_des
 	if (err)
 		return err;
 	rocm_topology_mask(&dev->units, desc->col, desc->units, mask);
+	pthread_mutex_lock(&dev->base.queues_lock);
 	err = dev->hsa.on ? change_masks(dev, part, mask)
 			  : change_streams(dev, part, mask);
+	if (!err)
+		place(dev, part, desc);
+	pthread_mutex_unlock(&dev->base.queues_lock);
 	if (err)
 		return err;
-	place(dev, part, desc);
 	stream_move(&dev->base, &part->base, cookie);
 	return 0;
 }
@@ -236,6 +239,7 @@ void rocm_drop_left(struct rocm_device *dev)
 	struct rocm_queue *q;
 	int ignored = 0; /* it is tried again */
 
+	pthread_mutex_lock(&dev->base.queues_lock);
 	for (q = rocm_newest(dev); q && dev->left; q = rocm_older(q)) {
 		if (!q->left || q->base.before)
 			continue;
@@ -246,4 +250,5 @@ void rocm_drop_left(struct rocm_device *dev)
 		q->left = NULL;
 		dev->left--;
 	}
+	pthread_mutex_unlock(&dev->base.queues_lock);
 }

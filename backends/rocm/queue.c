@@ -29,7 +29,8 @@ static int timed_event(struct rocm_device *dev, void **event)
 }
 
 /* A stream with a mask has no priority. */
-static int make_stream(struct rocm_device *dev, struct rocm_queue *q, int32_t priority)
+static int make_stream(struct rocm_device *dev, struct rocm_queue *q, int32_t priority,
+		       const uint32_t *mask)
 {
 	int level = (dev->least_priority + dev->greatest_priority) / 2, err;
 
@@ -38,8 +39,7 @@ static int make_stream(struct rocm_device *dev, struct rocm_queue *q, int32_t pr
 	if (q->base.foreign)
 		return 0;
 	if (dev->units.count)
-		return rocm_masked_stream(
-			dev, ((struct rocm_partition *)q->base.part)->mask, &q->stream);
+		return rocm_masked_stream(dev, mask, &q->stream);
 	if (priority)
 		level = priority < 0 ? dev->least_priority : dev->greatest_priority;
 	err = HIP(dev, hipStreamCreateWithPriority, &q->stream, HIP_STREAM_NON_BLOCKING,
@@ -51,28 +51,28 @@ static int make_stream(struct rocm_device *dev, struct rocm_queue *q, int32_t pr
 
 /* With preempt=block one slot more: see stop.c. */
 static int make_aql(struct rocm_device *dev, const struct rocm_queue *q,
-		    struct rocm_aql **aql)
+		    const uint32_t *mask, struct rocm_aql **aql)
 {
-	return rocm_aql_open(dev, q->base.slot_count + dev->opt.block,
-			     ((struct rocm_partition *)q->base.part)->mask, q->priority,
+	return rocm_aql_open(dev, q->base.slot_count + dev->opt.block, mask, q->priority,
 			     aql);
 }
 
-static int fill_queue(struct rocm_device *dev, struct rocm_queue *q, int32_t priority)
+static int fill_queue(struct rocm_device *dev, struct rocm_queue *q, int32_t priority,
+		      const uint32_t *mask)
 {
 	void *word = NULL;
 	uint32_t i;
-	int err = rocm_enter(dev);
+	int err = 0;
 
-	if (!err && dev->hsa.on) {
-		err = make_aql(dev, q, &q->aql);
+	if (dev->hsa.on) {
+		err = make_aql(dev, q, mask, &q->aql);
 		return err || !dev->opt.block ? err : rocm_stops_make(dev, q);
 	}
 	if (!err)
 		err = rocm_pin(dev, sizeof(*q->word), &word, &q->word_at);
 	q->word = word;
 	if (!err)
-		err = make_stream(dev, q, priority);
+		err = make_stream(dev, q, priority, mask);
 	if (!err)
 		err = timed_event(dev, &q->idle);
 	for (i = 0; i < q->base.slot_count && !err; i++)
@@ -106,35 +106,83 @@ static void empty_queue(struct rocm_device *dev, struct rocm_queue *q, int *err)
 	if (!q->base.foreign)
 		rocm_give_back(dev, ROCM_KIND_STREAM, q->stream, err);
 	rocm_give_back(dev, ROCM_KIND_BUSY, q->left, err);
-	dev->left -= q->left != NULL;
+	if (q->left) /* of the engine's, as the queue is then */
+		dev->left--;
 	rocm_give_back(dev, ROCM_KIND_HOST, q->word, err);
 	free(q);
 }
 
-int rocm_queue_create(void *device, void *partition, int32_t priority, void **out)
+/* Make a queue for a partition with that mask. */
+static int make_queue(struct rocm_device *dev, struct rocm_partition *part,
+		      int32_t priority, const uint32_t *mask, struct rocm_queue **out)
 {
-	struct rocm_device *dev = device;
 	const uint32_t slots = 1 + dev->opt.inflight; /* an end is the next one's begin */
 	struct rocm_queue *q = calloc(1, sizeof(*q) + slots * sizeof(*q->slots));
 	int err;
 
 	if (!q)
 		return rocm_host->fail(ENOMEM, "rocm: no memory for a queue");
-	q->base.part = partition;
+	q->base.part = &part->base;
 	q->base.slot_count = slots;
 	q->priority = priority;
-	err = fill_queue(dev, q, priority);
+	err = fill_queue(dev, q, priority, mask);
 	if (err) {
 		empty_queue(dev, q, &err);
 		return err;
 	}
 	if (q->word)
 		__atomic_store_n(q->word, 0, __ATOMIC_RELEASE);
-	if (q->base.foreign)
-		stream_took_stream(&dev->offers);
-	stream_enter(&dev->base, &q->base);
 	*out = q;
 	return 0;
+}
+
+static void read_mask(struct rocm_device *dev, const struct rocm_partition *part,
+		      uint32_t mask[ROCM_MASK_WORDS])
+{
+	pthread_mutex_lock(&dev->base.queues_lock);
+	memcpy(mask, part->mask, sizeof(part->mask));
+	pthread_mutex_unlock(&dev->base.queues_lock);
+}
+
+/* Add q to the device's queues, unless its partition has another mask by now. */
+static bool enter_queue(struct rocm_device *dev, struct rocm_queue *q,
+			const uint32_t mask[ROCM_MASK_WORDS])
+{
+	const struct rocm_partition *part = (struct rocm_partition *)q->base.part;
+	bool same;
+
+	pthread_mutex_lock(&dev->base.queues_lock);
+	same = memcmp(mask, part->mask, sizeof(part->mask)) == 0;
+	if (same)
+		stream_enter(&dev->base, &q->base);
+	pthread_mutex_unlock(&dev->base.queues_lock);
+	return same;
+}
+
+int rocm_queue_create(void *device, void *partition, int32_t priority, void **out)
+{
+	struct rocm_device *dev = device;
+	uint32_t mask[ROCM_MASK_WORDS];
+	struct rocm_queue *q = NULL;
+	struct rocm_caller was;
+	int err = rocm_push(dev, &was);
+
+	if (err)
+		return err;
+	do {
+		if (q) /* resized meanwhile */
+			empty_queue(dev, q, &err);
+		q = NULL;
+		read_mask(dev, partition, mask);
+		if (!err)
+			err = make_queue(dev, partition, priority, mask, &q);
+	} while (!err && !enter_queue(dev, q, mask));
+	if (!err && q->base.foreign)
+		stream_took_stream(&dev->offers);
+	rocm_pop(dev, was);
+	if (!err)
+		*out = q;
+	return err;
 }
 
 int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void *stream)
@@ -621,7 +669,8 @@ static int kill_queue(struct rocm_device *dev, struct rocm_queue *q)
 	int ignored = 0, err = rocm_enter(dev);
 
 	if (!err)
-		err = make_aql(dev, q, &q->next);
+		err = make_aql(dev, q, ((struct rocm_partition *)q->base.part)->mask,
+			       &q->next);
 	if (err)
 		return err;
 	err = rocm_aql_end(dev, q);

@@ -428,11 +428,13 @@ STREAM_FN int stream_leave(struct stream_device *dev, struct stream_queue *q)
 			running);
 	dev->inflight -= running;
 	q->part->moving_left -= q->before;
-	q->part->queues--;
 	stream_unwatch(q);
+	pthread_mutex_lock(&dev->queues_lock);
 	*(q->newer ? &q->newer->older : &dev->queues) = q->older;
 	if (q->older)
 		q->older->newer = q->newer;
+	pthread_mutex_unlock(&dev->queues_lock);
+	atomic_fetch_sub(&q->part->queues, 1);
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 #define BACKENDS_STREAM_SLOTS_H
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -53,7 +54,7 @@
 
 struct stream_partition {
 	struct hal_bk_partition_desc desc;
-	uint32_t queues;
+	atomic_uint queues;                   /* any thread */
 	atomic_uint buffers;                  /* any thread */
 	struct stream_partition *moving_next; /* in stream_device.moving */
 	bool moving;                          /* resized, and QUIET not reported yet */
@@ -115,6 +116,9 @@ struct stream_device {
 	uint32_t inflight_max; /* commands of a queue */
 	uint64_t hang_ns;      /* a command that takes longer is given up; 0: none is */
 	bool virtual_clock;
+	/* Of .queues and of which units a partition has: threads create queues while the
+	 * engine resizes partitions. */
+	pthread_mutex_t queues_lock;
 	struct stream_queue *queues; /* all, newest first */
 	struct stream_queue *busy;   /* those that poll looks at */
 	struct stream_queue
@@ -162,6 +166,7 @@ STREAM_FN void stream_raise(struct stream_device *dev, uint64_t now)
 
 /* ---- lists of queues ---------------------------------------------------------------- */
 
+/* Add a new queue, whose .part is set.  .queues_lock is held. */
 STREAM_FN void stream_enter(struct stream_device *dev, struct stream_queue *q)
 {
 	q->newer = NULL;
@@ -169,7 +174,7 @@ STREAM_FN void stream_enter(struct stream_device *dev, struct stream_queue *q)
 	if (q->older)
 		q->older->newer = q;
 	dev->queues = q;
-	q->part->queues++;
+	atomic_fetch_add(&q->part->queues, 1);
 }
 
 STREAM_INLINE void stream_watch(struct stream_device *dev, struct stream_queue *q)

@@ -171,10 +171,29 @@ static int32_t device_priority(const struct hal_queue *q)
 	return priority;
 }
 
-/* Enter q into its partition, the policy, the backend and the journal.  Engine only. */
-static int create(struct hal_device *dev, void *arg)
+/* A queue that is being created. */
+struct create {
+	struct hal_queue *q;
+	bool made; /* the backend has it: queue_create was called on the calling thread */
+};
+
+/* Have the backend make the queue. */
+static int make(struct hal_device *dev, void *arg)
 {
-	struct hal_queue *q = arg;
+	struct create *c = arg;
+	struct hal_queue *q = c->q;
+	int err = dev->table->cold.queue_create(dev->bk, q->home->bk, device_priority(q),
+						&q->bk);
+
+	c->made = err == 0;
+	return err;
+}
+
+/* Enter a queue into its partition, the policy and the journal, and into the backend
+ * unless it is there.  Engine only. */
+static int enter(struct hal_device *dev, struct create *c)
+{
+	struct hal_queue *q = c->q;
 	struct hal_partition *part = q->home;
 	int err = device_alive(dev);
 
@@ -185,8 +204,8 @@ static int create(struct hal_device *dev, void *arg)
 	err = policy_attach(q);
 	if (err != 0)
 		return err;
-	err = dev->table->cold.queue_create(dev->bk, part->bk, device_priority(q),
-					    &q->bk);
+	if (!c->made)
+		err = make(dev, c);
 	if (err != 0) {
 		policy_detach(q);
 		return err;
@@ -205,6 +224,40 @@ static int create(struct hal_device *dev, void *arg)
 	recolor_enter(q);
 	trace_queue(dev, q);
 	return 0;
+}
+
+/* Do as enter.  If that fails, the backend no longer has the queue. */
+static int create(struct hal_device *dev, void *arg)
+{
+	struct create *c = arg;
+	int err = enter(dev, c);
+
+	if (err != 0 && c->made)
+		(void)dev->table->cold.queue_destroy(dev->bk, c->q->bk);
+	return err;
+}
+
+/* Make a queue with the backend on this thread, if the backend allows that, and then have
+ * the engine enter it. */
+static int create_queue(struct hal_device *dev, struct hal_queue *q)
+{
+	struct create c = {.q = q};
+	int err = 0;
+
+	if (device_queue_beside(dev)) {
+		/* The partition is not destroyed meanwhile. */
+		pthread_rwlock_rdlock(&dev->shape);
+		err = device_alive(dev);
+		if (err == 0)
+			err = device_beside(dev, HAL_BK_BESIDE_QUEUE, make, &c);
+		pthread_rwlock_unlock(&dev->shape);
+	}
+	if (err != 0)
+		return err;
+	pthread_rwlock_wrlock(&dev->shape);
+	err = engine_call(dev, create, &c);
+	pthread_rwlock_unlock(&dev->shape);
+	return err;
 }
 
 /* Invalidate a queue in a forked child.  hal_submit checks only .open, and the queue's
@@ -247,11 +300,8 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 	if (q == NULL)
 		return -ENOMEM;
 	err = queue_init(q, part, &d);
-	if (err == 0) {
-		pthread_rwlock_wrlock(&dev->shape);
-		err = engine_call(dev, create, q);
-		pthread_rwlock_unlock(&dev->shape);
-	}
+	if (err == 0)
+		err = create_queue(dev, q);
 	if (err != 0) {
 		queue_free(q);
 		return err;

@@ -34,6 +34,13 @@ static inline bool device_memory_beside(const struct hal_device *dev)
 	       dev->replay.player == NULL;
 }
 
+/* The same for threads that create queues, and queue_create. */
+static inline bool device_queue_beside(const struct hal_device *dev)
+{
+	return (dev->table->beside & HAL_BK_BESIDE_QUEUE) != 0 && !dev->virtual_clock &&
+	       dev->replay.player == NULL;
+}
+
 /* ---- the engine lock (clock=virtual only) ------------------------------------------ */
 
 /* Take the engine lock if it is free.  Return true if this thread is now the engine. */

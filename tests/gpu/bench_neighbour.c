@@ -4,8 +4,8 @@
  *
  * bench_neighbour figures: the p99 of a launch of 50 us, from hal_submit to the end of
  * hal_wait, while such a tenant works, over the p99 alone.  The fake driver takes as long
- * as a real one (DELAYS=1).  Control: the same with mem_alloc and mem_free called by the
- * engine.
+ * as a real one (DELAYS=1).  Control: the same with mem_alloc, mem_free and
+ * queue_create called by the engine.
  *
  * bench_neighbour check: count instead of time.  The engine's thread must not make any
  * call that allocates or frees memory; in the control it does.
@@ -79,7 +79,7 @@ static void open_world(void)
 	free(image);
 	w.own = w.dev->table;
 	w.on_engine = *w.own;
-	w.on_engine.beside &= ~HAL_BK_BESIDE_MEMORY;
+	w.on_engine.beside &= ~(HAL_BK_BESIDE_MEMORY | HAL_BK_BESIDE_QUEUE);
 }
 
 static void close_world(void)
@@ -199,17 +199,28 @@ static void figures(void)
 
 /* ---- check ------------------------------------------------------------------------- */
 
+static void make_queue(void)
+{
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_queue *q;
+
+	OK(hal_queue_create(w.part[1], &d, &q));
+	OK(hal_queue_destroy(q));
+}
+
 static void *make_some(void *flags)
 {
 	uint32_t i;
 
-	for (i = 0; i < CHECKED; i++)
+	for (i = 0; i < CHECKED; i++) {
 		make_buffer(flags != NULL ? HAL_BUFFER_MAPPABLE : 0);
+		make_queue();
+	}
 	return NULL;
 }
 
-/* Have two threads create and destroy buffers while another one launches.  Return how
- * many calls of the driver the engine's thread has made for that. */
+/* Have two threads create and destroy buffers and queues while another one launches.
+ * Return how many calls of the driver the engine's thread has made for that. */
 static uint64_t count_calls(const struct hal_backend *table)
 {
 	const struct gpu_stand_in *s = stand_in();

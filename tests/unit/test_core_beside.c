@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_core_beside.c - allocate and free memory on the calling thread, concurrently with
- * the engine (HAL_BK_BESIDE_MEMORY). */
+/* test_core_beside.c - allocate and free memory, and create queues, on the calling
+ * thread, concurrently with the engine (HAL_BK_BESIDE_MEMORY, HAL_BK_BESIDE_QUEUE). */
 #include "util/error.h" /* before cmocka's macro fail() */
 
 #include "ref_world.h"
@@ -24,6 +24,8 @@ struct tenants {
 	int (*alloc)(void *dev, void *part, uint64_t bytes,
 		     const struct hal_bk_colors *colors, uint32_t flags, void **mem);
 	int (*free)(void *dev, void *mem);
+	int (*create)(void *dev, void *part, int32_t priority, void **queue);
+	int (*destroy)(void *dev, void *queue);
 	int (*poll)(void *dev, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
 };
 
@@ -33,6 +35,7 @@ static atomic_int to_hold, to_fail; /* calls of mem_alloc and mem_free that stil
 static atomic_uint by_engine;       /* calls that the engine's thread has made */
 static int fail_with;
 static atomic_bool lose;
+static atomic_int queues; /* that the backend has */
 
 #define host_fail(...) ((fail)(__VA_ARGS__))
 
@@ -75,6 +78,24 @@ static int held_free(void *dev, void *mem)
 	return err;
 }
 
+static int held_create(void *dev, void *part, int32_t priority, void **queue)
+{
+	int err;
+
+	hold_call();
+	pthread_mutex_lock(&one_call);
+	err = t.create(dev, part, priority, queue);
+	pthread_mutex_unlock(&one_call);
+	queues += err == 0;
+	return err;
+}
+
+static int counted_destroy(void *dev, void *queue)
+{
+	queues--;
+	return t.destroy(dev, queue);
+}
+
 static int losing_poll(void *dev, uint64_t until_ns, struct hal_bk_event *ev,
 		       uint32_t max)
 {
@@ -104,7 +125,12 @@ static int open_tenants(void **state)
 	t.free = t.held.cold.mem_free;
 	t.held.cold.mem_alloc = held_alloc;
 	t.held.cold.mem_free = held_free;
-	t.held.beside |= HAL_BK_BESIDE_MEMORY;
+	t.create = t.held.cold.queue_create;
+	t.destroy = t.held.cold.queue_destroy;
+	t.held.cold.queue_create = held_create;
+	t.held.cold.queue_destroy = counted_destroy;
+	queues = 1; /* t.q */
+	t.held.beside |= HAL_BK_BESIDE_MEMORY | HAL_BK_BESIDE_QUEUE;
 	t.poll = t.dev->hot.poll;
 	/* No other thread uses the device now. */
 	t.dev->table = &t.held;
@@ -218,6 +244,64 @@ static void blocked_call_stops_no_neighbour(void **state)
 	finish(&c, 0);
 	assert_int_equal(used(t.one), 0);
 	assert_int_equal(by_engine, 0);
+}
+
+static void *make_queue(void *arg)
+{
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_queue *q = NULL;
+	struct caller *c = arg;
+
+	c->result = hal_queue_create(c->part, &d, &q);
+	snprintf(c->why, sizeof(c->why), "%s", hal_last_error());
+	if (c->result == 0) {
+		works(q);
+		OK(hal_queue_destroy(q));
+	}
+	return NULL;
+}
+
+/* Start a thread that creates a queue, works on it and destroys it. */
+static void start_queue(struct caller *c)
+{
+	*c = (struct caller){.part = t.one};
+	assert_int_equal(pthread_create(&c->thread, NULL, make_queue, c), 0);
+}
+
+/* The backend is inside queue_create for one tenant; another one works. */
+static void blocked_queue_stops_no_neighbour(void **state)
+{
+	struct hal_stats s = HAL_INIT(hal_stats);
+	struct caller c;
+
+	(void)state;
+	to_hold = 1;
+	start_queue(&c);
+	wait_begun();
+	works(t.q);
+	OK(hal_device_get_stats(t.dev, &s));
+	sem_post(&go_on);
+	finish(&c, 0);
+	assert_int_equal(by_engine, 0);
+	assert_int_equal(queues, 1);
+}
+
+/* The device is lost while a queue is made: the backend does not keep the queue. */
+static void queue_of_a_lost_device(void **state)
+{
+	struct caller c;
+	struct hal_point at;
+
+	(void)state;
+	to_hold = 1;
+	start_queue(&c);
+	wait_begun();
+	lose = true;
+	OK(submit_nop(t.q, &at));
+	assert_int_equal(wait_ms(at, NEVER_MS), -EIO);
+	sem_post(&go_on);
+	finish(&c, -ENODEV);
+	assert_int_equal(queues, 1);
 }
 
 /* Two threads are in the backend at the same time. */
@@ -486,6 +570,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(blocked_call_stops_no_neighbour),
+		CASE(blocked_queue_stops_no_neighbour),
+		CASE(queue_of_a_lost_device),
 		CASE(two_threads),
 		CASE(buffer_in_use),
 		CASE(charged_meanwhile),
