@@ -7,14 +7,14 @@
 
 #include "slots.h"
 
-/* What a kernel takes. */
+/* The parameters and limits of a kernel. */
 struct stream_params {
 	uint32_t groups_max[3];              /* in each dimension */
 	uint32_t scalar_bytes[HAL_ARGS_MAX]; /* 0: memory */
 	uint64_t value_max[HAL_ARGS_MAX];    /* of a scalar; memory: UINT64_MAX */
 };
 
-/* Parameter i is a scalar of 1, 2, 4 or 8 bytes, or memory (0). */
+/* Describe parameter i: a scalar of 1, 2, 4 or 8 bytes, or memory (0). */
 STREAM_FN void stream_param_set(struct stream_params *p, uint32_t i, uint32_t bytes)
 {
 	p->scalar_bytes[i] = bytes;
@@ -52,7 +52,7 @@ __attribute__((cold)) STREAM_FN void stream_refuse_arg(const char *kernel,
 			  why);
 }
 
-/* Return 0 if the device takes that many groups of the kernel. */
+/* Return 0 if the device allows that many groups of the kernel. */
 STREAM_INLINE int stream_check_groups(const char *kernel, const struct stream_params *p,
 				      const uint32_t g[3])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * poll.h - from a queue's slots to the events of poll, and what else queues of a vendor's
- * device do alike: hang bound, suspend, resize, destruction.
+ * poll.h - make poll's events from the slots of queues.  Also: the hang bound, suspend
+ * and destruction, which all vendors' queues have alike.
  *
  * Code to include, once in a backend: what differs between vendors is the functions
  * below, which the including file defines before, as static inline functions.  The
@@ -14,7 +14,7 @@
 
 #define STREAM_SPIN_NS UINT64_C(50000)   /* a command that ends sooner is polled for */
 #define STREAM_NAP_NS  UINT64_C(1000000) /* the longest time between polls */
-#define STREAM_REFUSED 3u                /* answers with an error before giving up */
+#define STREAM_REFUSED 3u                /* failing queries in a row that end a queue */
 
 /* ---- what a vendor defines ---------------------------------------------------------- */
 
@@ -30,7 +30,8 @@ static inline void vendor_measure(struct stream_device *dev, struct stream_queue
 /* Release what the vendor has in the oldest slot for its command. */
 static inline void vendor_release(struct stream_queue *q, struct stream_slot *s);
 /* Have the device write now_ns as the value of the TIMESTAMP in s, which then ends again.
- * -EAGAIN: no room, try at the next poll.  On another error q is broken. */
+ * -EAGAIN: the device has no room; the next poll tries again.  On another error q is
+ * broken. */
 static inline int vendor_stamp(struct stream_device *dev, struct stream_queue *q,
 			       struct stream_slot *s, uint64_t now_ns);
 /* Ask the driver about q.  Write the call and its result to text if that is an error. */
@@ -44,19 +45,23 @@ static inline const char *vendor_result_name(uint32_t result);
 static inline const char *vendor_kernel_name(const struct hal_bk_cmd *cmd);
 /* Return whether s may hang: whether the hang bound is for its command. */
 static inline bool vendor_may_hang(const struct stream_slot *s);
-/* q is given up.  Keep the device from beginning more of it.  Return true if the device
- * has nothing of it any more, or if the vendor itself waits for the rest. */
+/* Keep the device from beginning more commands of q, which takes too long or cannot be
+ * queried.  Return true if the device has nothing of q any more, or if the vendor itself
+ * waits for the rest. */
 static inline bool vendor_give_up(struct stream_device *dev, struct stream_queue *q);
 /* Return whether all that the device had of q, which hangs, has ended. */
 static inline bool vendor_idle(struct stream_device *dev, struct stream_queue *q);
 /* Give back all that q has, and q. */
 static inline void vendor_drop(struct stream_device *dev, struct stream_queue *q,
 			       int *err);
-/* How long the oldest command, which FOLD keeps, ran before it stopped. */
+/* Return how long the oldest command, which FOLD keeps, ran before it stopped. */
 static inline uint64_t vendor_ran(struct stream_device *dev, struct stream_queue *q);
-/* Before the slots of a queue are looked at; after that, before QUIET; after all. */
+/* Do what the vendor does for q before its slots are read. */
 static inline void vendor_look(struct stream_device *dev, struct stream_queue *q);
+/* Do what the vendor does for q before QUIET is reported. */
 static inline void vendor_quiet(struct stream_device *dev, struct stream_queue *q);
+/* Do what the vendor does once in each poll.  Return how many events of its own it has
+ * written to ev. */
 static inline uint32_t vendor_round(struct stream_device *dev, struct hal_bk_event *ev,
 				    uint32_t max);
 /* Return whether KILL has ended the command in s. */
@@ -79,8 +84,8 @@ STREAM_INLINE bool stream_ended(struct stream_device *dev, struct stream_queue *
 /* ---- times -------------------------------------------------------------------------- */
 
 /*
- * Vendors tell durations only.  The host sees ends when it polls: of the commands that it
- * sees ended for the first time, the last one ended just now, and each other one ended
+ * Vendors report durations only.  The host sees ends when it polls: of the commands that
+ * it sees ended for the first time, the last one ended just now, and each other one ended
  * when what followed it began.  learn() is called once for each command, so poll asks
  * the driver no more often than that.
  */
@@ -132,8 +137,8 @@ STREAM_INLINE uint64_t stream_bound(struct stream_device *dev, struct stream_que
 	return hal_bk_after(q->head_ns, dev->hang_ns);
 }
 
-/* End q, unless it is given up already; why: for its fault.  The device may continue with
- * what it has of it. */
+/* Fail q for the reason why, unless it hangs already.  The device may continue with what
+ * it has of q: then q hangs, and counts in .hangs and .inflight until that has ended. */
 STREAM_FN void stream_give_up(struct stream_device *dev, struct stream_queue *q,
 			      const char *why)
 {
@@ -168,6 +173,7 @@ STREAM_FN bool stream_is_idle(struct stream_device *dev, struct stream_queue *q,
 	return vendor_ask(dev, q, text, sizeof(text)) == STREAM_EMPTY;
 }
 
+/* The device has finished with q, which hung: count it no more. */
 STREAM_FN void stream_come_back(struct stream_device *dev, struct stream_queue *q)
 {
 	q->hangs = false;
@@ -223,6 +229,7 @@ STREAM_FN bool stream_silent(struct stream_device *dev, struct stream_queue *q, 
 
 /* ---- events ------------------------------------------------------------------------- */
 
+/* Remove the oldest command. */
 STREAM_INLINE void stream_take(struct stream_device *dev, struct stream_queue *q)
 {
 	struct stream_slot *s = stream_slot(q, 0);
@@ -231,6 +238,7 @@ STREAM_INLINE void stream_take(struct stream_device *dev, struct stream_queue *q
 	stream_pop(dev, q, s, vendor_now(dev));
 }
 
+/* Report that the oldest command has completed. */
 STREAM_INLINE void stream_finish(struct stream_device *dev, struct stream_queue *q,
 				 struct hal_bk_event *e)
 {
@@ -284,6 +292,7 @@ STREAM_FN void stream_kill(struct stream_device *dev, struct stream_queue *q,
 	stream_take(dev, q);
 }
 
+/* Write q's events to ev; return how many. */
 STREAM_INLINE uint32_t stream_look(struct stream_device *dev, struct stream_queue *q,
 				   struct hal_bk_event *ev, uint32_t max)
 {

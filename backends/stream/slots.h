@@ -67,7 +67,7 @@ struct stream_slot {
 	struct hal_bk_cmd cmd;
 	uint32_t number; /* the queue's progress when the command has ended */
 	bool stamping;   /* TIMESTAMP: the device writes the time */
-	bool stops;      /* a launch whose blocks look at a stop flag */
+	bool stops;      /* a launch whose blocks read a stop flag */
 	/* A launch that stops: blocks launched; how many of them did not run, once that
 	 * is known; which of the slot's two lists has their numbers. */
 	uint32_t blocks, stopped, list;
@@ -89,14 +89,14 @@ struct stream_queue {
 	struct stream_partition *part;
 	uint32_t slot_count, head, count;
 	uint32_t before; /* of .count: submitted before the partition moved */
-	uint32_t given;  /* the last slot's .number */
+	uint32_t given;  /* .number of the last command submitted */
 	uint32_t seen;   /* of .count: their times are in the slots */
 	uint64_t seen_ns, seen_after_ns; /* see stream_measure */
 	uint64_t last_end_ns;
 	uint64_t head_ns;    /* when its oldest command became the oldest */
 	uint64_t checked_ns; /* when the driver was last asked about its oldest command */
 	uint32_t round;      /* stream_device.round of that time */
-	uint32_t refused;    /* how often the driver has failed to answer since */
+	uint32_t refused;    /* failing queries in a row */
 	bool busy;           /* in stream_device.busy */
 	bool suspended, quiet_due;
 	bool fenced;   /* a TIMESTAMP is in flight: submit nothing after it */
@@ -104,7 +104,7 @@ struct stream_queue {
 	bool reported; /* ... and the command that failed has been reported */
 	bool wrong;    /* the oldest command has ended, but wrongly: it broke the queue */
 	bool hangs;    /* given up while the device still has something of it */
-	bool late;     /* destroyed, and its work, which ends, had not ended */
+	bool late;     /* destroyed before its work had ended; close waits for it */
 	bool unsure;  /* some number will not be written: only the driver knows the end */
 	bool foreign; /* its stream belongs to the application */
 	uint64_t quiet_cookie;
@@ -120,7 +120,7 @@ struct stream_device {
 	 * engine resizes partitions. */
 	pthread_mutex_t queues_lock;
 	struct stream_queue *queues; /* all, newest first */
-	struct stream_queue *busy;   /* those that poll looks at */
+	struct stream_queue *busy;   /* those that poll reads */
 	struct stream_queue
 		*hanging; /* destroyed while the device had something of them */
 	struct stream_partition *moving;
@@ -177,6 +177,7 @@ STREAM_FN void stream_enter(struct stream_device *dev, struct stream_queue *q)
 	atomic_fetch_add(&q->part->queues, 1);
 }
 
+/* Have poll read q. */
 STREAM_INLINE void stream_watch(struct stream_device *dev, struct stream_queue *q)
 {
 	if (__builtin_expect(q->busy, 1))
@@ -189,6 +190,7 @@ STREAM_INLINE void stream_watch(struct stream_device *dev, struct stream_queue *
 	dev->busy = q;
 }
 
+/* Have poll read q no more. */
 STREAM_FN void stream_unwatch(struct stream_queue *q)
 {
 	if (!q->busy)
@@ -358,8 +360,8 @@ STREAM_FN int stream_resume(struct stream_queue *q)
 
 /* ---- resize ------------------------------------------------------------------------- */
 
-/* part has new units: report QUIET once the commands that were submitted before have
- * ended. */
+/* Report QUIET for part, which has new units, once the commands that were submitted
+ * before have ended. */
 STREAM_FN void stream_move(struct stream_device *dev, struct stream_partition *part,
 			   uint64_t cookie)
 {

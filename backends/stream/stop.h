@@ -4,9 +4,9 @@
  *
  * Blocks look at a flag before they begin.  FOLD raises the flags of what a queue has in
  * flight; blocks that run end, the others write their numbers to a list, and resume
- * launches the list.  A launch that was stopped must not have a command behind it that
- * ran.  So only launches that can be stopped, too, are submitted behind one, and flags
- * are raised from the last launch to the first.
+ * launches the list.  No later command of the queue may have run when a launch is stopped.
+ * So only launches that can be stopped, too, are submitted behind one, and flags are raised
+ * from the last launch to the first.
  *
  * Code to include, once in a backend, which defines the functions below before.
  */
@@ -15,14 +15,14 @@
 
 #include "slots.h"
 
-/* Before the first of q's stopped launches is launched again.  kept: whether any is. */
+/* Prepare q for launching what was stopped again.  kept: whether anything was. */
 static inline int vendor_stops_begin(struct stream_device *dev, struct stream_queue *q,
 				     bool kept);
 /* Launch the blocks of s that were stopped, and mark its end.  i: place in the queue. */
 static inline int vendor_stops_again(struct stream_device *dev, struct stream_queue *q,
 				     struct stream_slot *s, uint32_t i);
-/* The launches from the i-th on will not run: no number that the device wrote before
- * they stopped may say that they have ended. */
+/* Make sure that no number which the device wrote before they stopped says that the
+ * launches from the i-th on have ended: they will not run. */
 static inline void vendor_stops_fail(struct stream_device *dev, struct stream_queue *q,
 				     uint32_t i);
 
@@ -49,8 +49,8 @@ STREAM_FN bool stream_stops_can(const struct stream_device *dev, struct stream_q
 	       !stream_lost(dev);
 }
 
-/* It is known what was stopped: that runs nowhere.  If the partition has moved, it does
- * not keep the units that it had. */
+/* Note that it is known what was stopped, and that it runs nowhere.  If the partition has
+ * moved, its former units are free of it. */
 STREAM_FN void stream_stops_settled(struct stream_device *dev, struct stream_queue *q)
 {
 	uint32_t kept, running;
@@ -65,8 +65,8 @@ STREAM_FN void stream_stops_settled(struct stream_device *dev, struct stream_que
 	q->before = running;
 }
 
-/* What was stopped is in flight again, of a queue or device that will not resume, so that
- * it is reported as failed. */
+/* Count what was stopped as in flight again, so that it is reported as failed: the queue
+ * or the device will not resume. */
 STREAM_FN void stream_stops_forget(struct stream_device *dev, struct stream_queue *q)
 {
 	uint32_t i;
