@@ -7,15 +7,18 @@
  * their member .base, so that a pointer to one is a pointer to the other.  The engine
  * alone uses them, except for the members that say otherwise.
  *
- * Before a file includes this header it defines
- *   STREAM_NAME   the backend's name, for messages: a string
- *   STREAM_HOST   a const struct hal_host *
- *   STREAM_HUNG   the fault of a command that did not end, of its bound in ms; else a
- *                 general text
- *   STREAM_CHECK_NS, STREAM_CHECK_ALL   how long a command must last before the driver is
- *                 asked whether all is well, and whether with the virtual clock it is
- * asked at each step instead; else 10 ms and true STREAM_INFLIGHT_ALL   commands of all
- * queues of a device, where more would block the driver; else undefined
+ * Before a file includes this header it defines STREAM_NAME, the backend's name as a
+ * string, for messages, and STREAM_HOST, a const struct hal_host *.  It may define:
+ *
+ * STREAM_HUNG: the fault of a command that took longer than its bound, which is %u, in
+ * ms.
+ *
+ * STREAM_INFLIGHT_ALL: the limit on the commands of all queues of a device, if the driver
+ * blocks beyond it.
+ *
+ * STREAM_CHECK_NS and STREAM_CHECK_ALL: how long a command must have taken before the
+ * driver is asked whether all is well, 10 ms else; and whether under the virtual clock it
+ * is asked at each step instead, which it is else.
  */
 #ifndef BACKENDS_STREAM_SLOTS_H
 #define BACKENDS_STREAM_SLOTS_H

@@ -4,9 +4,9 @@
  *
  * Blocks look at a flag before they begin.  FOLD raises the flags of what a queue has in
  * flight; blocks that run end, the others write their numbers to a list, and resume
- * launches the list.  No later command of the queue may have run when a launch is stopped.
- * So only launches that can be stopped, too, are submitted behind one, and flags are raised
- * from the last launch to the first.
+ * launches the list.  No later command of the queue may have run when a launch is
+ * stopped. So only launches that can be stopped, too, are submitted behind one, and flags
+ * are raised from the last launch to the first.
  *
  * Code to include, once in a backend, which defines the functions below before.
  */
