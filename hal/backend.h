@@ -292,11 +292,11 @@ struct hal_bk_counter {
  * lost during the call.  The engine still calls both for buffers that move or that work
  * used when they were destroyed, so mem_free must be short.  Under the virtual clock only
  * the engine calls them. */
-#define HAL_BK_BESIDE_MEMORY (UINT64_C(1) << 2)
+#define HAL_BK_BESIDE_MEMORY (UINT64_C(1) << 3) /* 1 << 2 is unused */
 /* queue_create.  Under the real clock the thread that creates a queue then calls it.  The
  * partition exists until the call returns, but may be resized meanwhile.  The device may
  * be lost during the call.  queue_destroy stays the engine's and must be short. */
-#define HAL_BK_BESIDE_QUEUE (UINT64_C(1) << 3)
+#define HAL_BK_BESIDE_QUEUE (UINT64_C(1) << 4)
 
 /* Return how much memory the second placement of a bimodal buffer needs in addition to
  * the first.  n: size of the buffer, in bytes or granules; the result has the same unit.
