@@ -250,6 +250,18 @@ bool stream_later_settle(struct stream_later *l, uint64_t mark)
 	return any;
 }
 
+/* Keep l, whose thread stays until the process ends: for leak checkers it is in use. */
+static void keep(struct stream_later *l)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct stream_later *kept;
+
+	pthread_mutex_lock(&lock);
+	l->older = kept;
+	kept = l;
+	pthread_mutex_unlock(&lock);
+}
+
 bool stream_later_stop(struct stream_later *l, bool hangs)
 {
 	bool stays;
@@ -262,10 +274,12 @@ bool stream_later_stop(struct stream_later *l, bool hangs)
 	pthread_mutex_unlock(&l->lock);
 	if (!l->started)
 		return true;
-	if (stays)
+	if (stays) {
+		keep(l);
 		(void)pthread_detach(l->thread);
-	else
+	} else {
 		(void)pthread_join(l->thread, NULL);
+	}
 	l->started = stays;
 	return !stays;
 }

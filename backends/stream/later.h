@@ -65,6 +65,8 @@ struct stream_later {
 	bool again; /* the thread is to make a round */
 	bool held;  /* changed by the engine alone */
 	pthread_t thread;
+	struct stream_later
+		*older; /* of those whose thread stays until the process ends */
 };
 
 /* Initialize l, a list of objects of item_bytes each.  name: of the thread, at most 15
