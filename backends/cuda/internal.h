@@ -305,7 +305,6 @@ struct cu_device {
 	atomic_bool fenced;
 };
 
-extern const struct hal_host *cu_host;
 extern struct cu_symbols cu;
 
 const struct hal_backend *hal_backend_cuda(const struct hal_host *host);

@@ -340,7 +340,7 @@ static int take_pieces(struct cu_device *dev, struct cu_place *p)
 	if (c)
 		return 0;
 	err = make_chunk(dev, p->range, &c);
-	if (err)
+	if (err || !c)
 		return err;
 	pthread_mutex_lock(&dev->range_lock);
 	c->next = p->range->chunks;

@@ -220,7 +220,6 @@ struct lz_device {
 	uint32_t trash_count, trash_room;
 };
 
-extern const struct hal_host *lz_host;
 extern struct lz_symbols lz;
 extern bool lz_build_logs; /* what a compiler says can be read */
 

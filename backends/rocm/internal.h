@@ -277,7 +277,6 @@ struct rocm_device {
 	struct stream_offers offers; /* of the application's own memory and streams */
 };
 
-extern const struct hal_host *rocm_host;
 extern struct hip_symbols hip;
 extern struct hsa_symbols hsa;
 

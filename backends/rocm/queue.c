@@ -176,8 +176,8 @@ int rocm_queue_create(void *device, void *partition, int32_t priority, void **ou
 		read_mask(dev, partition, mask);
 		if (!err)
 			err = make_queue(dev, partition, priority, mask, &q);
-	} while (!err && !enter_queue(dev, q, mask));
-	if (!err && q->base.foreign)
+	} while (!err && q && !enter_queue(dev, q, mask));
+	if (!err && q && q->base.foreign)
 		stream_took_stream(&dev->offers);
 	rocm_pop(dev, was);
 	if (!err)

@@ -357,14 +357,12 @@ static inline int vendor_stops_again(struct stream_device *device,
 }
 
 static inline void vendor_stops_fail(struct stream_device *dev,
-				     struct stream_queue *queue, uint32_t from)
+				     struct stream_queue *queue, uint32_t i)
 {
 	struct rocm_queue *q = (struct rocm_queue *)queue;
-	uint32_t i;
-
 	if (q->aql)
 		(void)rocm_aql_end((struct rocm_device *)dev, q);
-	for (i = q->aql ? from : 0; i < queue->count; i++) {
+	for (i = q->aql ? i : 0; i < queue->count; i++) {
 		struct stream_slot *s = stream_slot(queue, i);
 
 		if (q->aql)

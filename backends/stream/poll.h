@@ -18,6 +18,8 @@
 
 /* ---- what a vendor defines ---------------------------------------------------------- */
 
+/* NOLINTBEGIN(readability-redundant-declaration): they are defined before. */
+
 /* Return the device time. */
 static inline uint64_t vendor_now(struct stream_device *dev);
 /* Return whether the command in s, which is in flight, has ended well.  If the oldest has
@@ -70,6 +72,7 @@ static inline bool vendor_killed(struct stream_device *dev, struct stream_queue 
 /* Step the fake driver's clock, as hal_bk_hot.poll says. */
 static inline void vendor_advance(struct stream_device *dev, uint64_t until_ns,
 				  uint64_t *now_ns, uint32_t *idle);
+/* NOLINTEND(readability-redundant-declaration) */
 
 /* Return whether the command in s has ended.  Of launches that FOLD stops that is known
  * for all together. */

@@ -10,6 +10,7 @@
 
 #include "layers/layers.h"
 #include "loop/device.h"
+#include "loop/engine.h"
 #include "space/partition.h"
 
 enum { BIG = 64 << 10, FIT = 2 };
@@ -523,6 +524,31 @@ static int held_again(void *dev, void *part, uint64_t bytes,
 	return 0;
 }
 
+/* On the engine's thread, which reads the table: put held_again and held_recycle below
+ * the layers. */
+static int hold_below(struct hal_device *dev, void *unused)
+{
+	struct layers *l = dev->bk;
+
+	(void)unused;
+	t.held = *l->real;
+	t.alloc = t.held.cold.mem_alloc;
+	t.free = t.held.cold.mem_free;
+	t.held.cold.mem_alloc = held_again;
+	t.held.cold.mem_free = held_recycle;
+	l->real = &t.held;
+	l->table.beside |= HAL_BK_BESIDE_MEMORY;
+	return 0;
+}
+
+static int free_below(struct hal_device *dev, void *unused)
+{
+	(void)dev;
+	(void)unused;
+	t.held.cold.mem_free = t.free;
+	return 0;
+}
+
 /* mem_alloc returns a handle that mem_free of another thread has just freed, before that
  * mem_free returns. */
 static void handle_returned_at_once(void **state)
@@ -530,7 +556,6 @@ static void handle_returned_at_once(void **state)
 	static const char *const options[] = {"layers.validate=yes", NULL};
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
 	struct hal_buffer *buf;
-	struct layers *l;
 	struct caller c;
 
 	(void)state;
@@ -538,15 +563,7 @@ static void handle_returned_at_once(void **state)
 	OK(hal_open("ref?clock=real", options, &t.dev));
 	d.units_floor = 2;
 	OK(hal_partition_create(t.dev, &d, &t.one));
-	l = t.dev->bk;
-	t.held = *l->real;
-	t.alloc = t.held.cold.mem_alloc;
-	t.free = t.held.cold.mem_free;
-	t.held.cold.mem_alloc = held_again;
-	t.held.cold.mem_free = held_recycle;
-	/* No other thread uses the device now. */
-	l->real = &t.held;
-	l->table.beside |= HAL_BK_BESIDE_MEMORY;
+	OK(engine_call(t.dev, hold_below, NULL));
 	sem_init(&begun, 0, 0);
 	sem_init(&go_on, 0, 0);
 	buf = add_buffer(t.one, BIG);
@@ -556,7 +573,7 @@ static void handle_returned_at_once(void **state)
 	buf = add_buffer(t.one, BIG);
 	sem_post(&go_on);
 	finish(&c, 0);
-	t.held.cold.mem_free = t.free;
+	OK(engine_call(t.dev, free_below, NULL));
 	OK(hal_buffer_destroy(buf));
 	OK(hal_partition_destroy(t.one));
 	OK(hal_close(t.dev));
