@@ -388,8 +388,6 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 int cu_partition_destroy(void *device, void *partition);
 int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
 	      uint64_t cookie);
-/* Those that have moved. */
-uint32_t cu_moved(struct cu_device *dev, struct hal_bk_event *ev, uint32_t max);
 
 /* green.c */
 /* How many units the device's multiprocessors are split into. */

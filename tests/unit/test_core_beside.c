@@ -287,6 +287,26 @@ static void blocked_queue_stops_no_neighbour(void **state)
 	assert_int_equal(queues, 1);
 }
 
+/* Two threads make queues at the same time. */
+static void two_queues(void **state)
+{
+	struct caller a, b;
+
+	(void)state;
+	to_hold = 2;
+	start_queue(&a);
+	start_queue(&b);
+	wait_begun();
+	wait_begun(); /* both are in the backend */
+	works(t.q);
+	sem_post(&go_on);
+	sem_post(&go_on);
+	finish(&a, 0);
+	finish(&b, 0);
+	assert_int_equal(by_engine, 0);
+	assert_int_equal(queues, 1);
+}
+
 /* The device is lost while a queue is made: the backend does not keep the queue. */
 static void queue_of_a_lost_device(void **state)
 {
@@ -588,6 +608,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(blocked_call_stops_no_neighbour),
 		CASE(blocked_queue_stops_no_neighbour),
+		CASE(two_queues),
 		CASE(queue_of_a_lost_device),
 		CASE(two_threads),
 		CASE(buffer_in_use),
