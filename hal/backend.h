@@ -327,6 +327,8 @@ struct hal_bk_cold {
 	 * so answer from memory and ask no driver. */
 	int (*get_info)(void *dev, struct hal_device_info *info);
 
+	/* Take the units of desc for a partition.  The engine calls it, so it must not
+	 * wait for the device: queue_create may, see HAL_BK_BESIDE_QUEUE. */
 	int (*partition_create)(void *dev, const struct hal_bk_partition_desc *desc,
 				void **part);
 	/* Destroy a partition.  Its queues and buffers have been destroyed, its programs

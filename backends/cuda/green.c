@@ -29,8 +29,11 @@ struct cu_green_context {
 struct cu_green {
 	struct cu_resource *groups; /* constant once it is open, as .units and .per */
 	uint32_t units, per;        /* groups, multiprocessors of each */
-	pthread_mutex_t lock;
-	struct cu_green_context *pool; /* under .lock; the one that was left last first */
+	/* Held while a context is made or destroyed, which may wait for the device: by
+	 * who makes a queue, never by the engine's thread with a real clock. */
+	pthread_mutex_t making;
+	pthread_mutex_t lock;          /* of .pool, held for as long as a look takes */
+	struct cu_green_context *pool; /* the one that was left last first */
 };
 
 /* ---- the split --------------------------------------------------------------------------- */
@@ -103,27 +106,48 @@ uint32_t cu_green_per(const struct cu_device *dev)
 
 /* ---- contexts ---------------------------------------------------------------------------- */
 
-/* Destroy contexts that no partition has, those that were left longest ago, until there
- * is a free place for one more.  The driver may wait for the device. */
-static void evict(struct cu_device *dev)
+static void add(struct cu_green *g, struct cu_green_context *c)
 {
-	struct cu_green *g = dev->green;
-	struct cu_green_context **at = &g->pool, *c;
+	pthread_mutex_lock(&g->lock);
+	c->next = g->pool;
+	g->pool = c;
+	pthread_mutex_unlock(&g->lock);
+}
+
+/* Take a context that no partition has out of the pool, the one that was left longest
+ * ago, if there is no place for one more. */
+static struct cu_green_context *surplus(struct cu_green *g)
+{
+	struct cu_green_context **at, **oldest = NULL, *c = NULL;
 	uint32_t idle = 0;
 
-	while ((c = *at)) {
-		if (c->users || ++idle < g->units + IDLE_MORE) {
-			at = &c->next;
-			continue;
+	pthread_mutex_lock(&g->lock);
+	for (at = &g->pool; *at; at = &(*at)->next)
+		if (!(*at)->users && ++idle >= g->units + IDLE_MORE)
+			oldest = at;
+	if (oldest) {
+		c = *oldest;
+		*oldest = c->next;
+	}
+	pthread_mutex_unlock(&g->lock);
+	return c;
+}
+
+/* Destroy contexts until there is a free place for one more. */
+static void evict(struct cu_device *dev)
+{
+	struct cu_green_context *c;
+
+	while ((c = surplus(dev->green))) {
+		if (CU(dev, cuGreenCtxDestroy, c->handle)) {
+			add(dev->green, c); /* the next call tries again */
+			return;
 		}
-		if (CU(dev, cuGreenCtxDestroy, c->handle))
-			return; /* the next call tries again */
-		*at = c->next;
 		free(c);
 	}
 }
 
-/* Make a context of those groups, at the head of the pool. */
+/* Make a context of those groups, which its first user has. */
 static int make_context(struct cu_device *dev, uint32_t first, uint32_t count,
 			struct cu_green_context **made)
 {
@@ -150,30 +174,42 @@ static int make_context(struct cu_device *dev, uint32_t first, uint32_t count,
 	}
 	c->first = first;
 	c->count = count;
-	c->next = g->pool;
-	g->pool = c;
+	c->users = 1;
+	add(g, c);
 	*made = c;
 	return 0;
+}
+
+/* Find the context of those groups, for one user more. */
+static struct cu_green_context *find(struct cu_green *g, uint32_t first, uint32_t count)
+{
+	struct cu_green_context *c;
+
+	pthread_mutex_lock(&g->lock);
+	for (c = g->pool; c && (c->first != first || c->count != count); c = c->next)
+		;
+	if (c)
+		c->users++;
+	pthread_mutex_unlock(&g->lock);
+	return c;
 }
 
 int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **green)
 {
 	struct cu_green *g = dev->green;
-	struct cu_green_context *c;
+	struct cu_green_context *c = NULL;
 	int err = 0;
 
-	pthread_mutex_lock(&g->lock);
-	for (c = g->pool; c && (c->first != first || c->count != count); c = c->next)
-		;
-	if (!c) {
+	pthread_mutex_lock(&g->making);
+	if (!*green)
+		c = find(g, first, count);
+	if (!*green && !c) {
 		evict(dev);
 		err = make_context(dev, first, count, &c);
 	}
-	if (c) {
-		c->users++;
+	if (c)
 		*green = c->handle;
-	}
-	pthread_mutex_unlock(&g->lock);
+	pthread_mutex_unlock(&g->making);
 	return err;
 }
 
@@ -208,6 +244,7 @@ void cu_green_close(struct cu_device *dev)
 		free(c);
 	}
 	pthread_mutex_destroy(&g->lock);
+	pthread_mutex_destroy(&g->making);
 	free(g->groups);
 	free(g);
 	dev->green = NULL;
@@ -288,6 +325,7 @@ int cu_green_open(struct cu_device *dev, const struct cu_tried *tried)
 	if (!dev->green)
 		return cu_host->fail(ENOMEM, "cuda: no memory for green contexts");
 	(void)pthread_mutex_init(&dev->green->lock, NULL);
+	(void)pthread_mutex_init(&dev->green->making, NULL);
 	err = split(dev->shape.device, &dev->green->groups, &dev->green->units,
 		    &dev->green->per);
 	if (!err)

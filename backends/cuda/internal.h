@@ -157,7 +157,9 @@ struct cu_word {
 
 struct cu_partition {
 	struct stream_partition base;
-	void *green;            /* the context; NULL: the whole device */
+	/* The green context, made with the first queue; NULL: none yet, or the device has
+	 * none. */
+	void *green;
 	bool masked;            /* at launch */
 	uint32_t mask[4];       /* what its launches are kept off */
 	struct cu_range *range; /* with memory=vmm */
@@ -398,8 +400,9 @@ int cu_green_open(struct cu_device *dev, const struct cu_tried *tried);
 void cu_green_close(struct cu_device *dev);
 uint32_t cu_green_units(const struct cu_device *dev);
 uint32_t cu_green_per(const struct cu_device *dev);
-/* Find or make the context of those units; it stays until cu_green_leave.  Any thread.
- * Making one takes about a millisecond. */
+/* Find or make the context of those units, unless *green is one already; it stays until
+ * cu_green_leave.  Any thread.  Making one takes about a millisecond, and may wait for
+ * the device. */
 int cu_green_take(struct cu_device *dev, uint32_t first, uint32_t count, void **green);
 /* Leave a context whose streams have all been given back.  It is kept for the next
  * partition that lies there, within a limit.  Any thread. */

@@ -3,7 +3,8 @@
  * Partitions of a CUDA device.  Where none are carved out of it the device is one unit,
  * and one partition has it all; else units are groups of multiprocessors, a partition is
  * a green context of some, or a mask that its launches have.  Queues of a partition share
- * its multiprocessors as the device likes.
+ * its multiprocessors as the device likes.  The engine creates partitions, so that makes
+ * no call that may wait for the device: the green context comes with the first queue.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -44,12 +45,9 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	if (!part)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a partition");
 	part->base.desc = *desc;
-	err = dev->green ? cu_green_take(dev, desc->col, desc->units, &part->green) : 0;
-	if (!err && dev->granule)
+	if (dev->granule)
 		err = cu_range_make(dev, &part->range);
 	if (err) {
-		if (part->green)
-			cu_green_leave(dev, part->green);
 		free(part);
 		return err;
 	}

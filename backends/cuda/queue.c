@@ -45,17 +45,21 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 			  : priority < 0
 				  ? dev->least_priority
 				  : (dev->greatest_priority + dev->least_priority) / 2;
+	struct cu_partition *part = cu_part(q);
 	uint32_t i;
 	int err = cu_make_word(dev, &q->word);
 
+	if (!err && dev->green)
+		err = cu_green_take(dev, part->base.desc.col, part->base.desc.units,
+				    &part->green);
 	if (err)
 		return err;
 	q->stream = stream_offered_stream(&dev->offers);
 	q->base.foreign = q->stream != NULL;
 	if (q->base.foreign)
 		err = 0;
-	else if (cu_part(q)->green)
-		err = CU(dev, cuGreenCtxStreamCreate, &q->stream, cu_part(q)->green,
+	else if (part->green)
+		err = CU(dev, cuGreenCtxStreamCreate, &q->stream, part->green,
 			 CU_STREAM_NON_BLOCKING, level);
 	else
 		err = CU(dev, cuStreamCreateWithPriority, &q->stream,

@@ -118,6 +118,7 @@ struct fp_slot {
 	struct fp_partition *owner;
 	struct fp_chore chore;
 	bool taken; /* no other handle's; also of one that is left, until it is closed */
+	bool opens; /* its owner came while it was changing: it is opened after that */
 	uint32_t hangs; /* runs that XRT gave up, since one was completed */
 	/* Why it takes no run; "": it does. */
 	char broken[sizeof(((struct fp_chore *)NULL)->text)];

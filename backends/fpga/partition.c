@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Partitions are slots: while one is there, the compute units of its slots are open with
- * exclusive access, so no other queue, handle or process has them.
+ * exclusive access, so no other queue, handle or process has them.  Opening and closing
+ * a unit on which nothing runs is bookkeeping in the kernel driver and does not wait for
+ * the card.  A slot that the mover is changing does wait, and so is left to the mover.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -14,11 +16,13 @@ static void leave(struct fp_device *dev, uint32_t first, uint32_t count)
 {
 	uint32_t i;
 
+	(void)fp_slots_changed(dev);
 	for (i = first; i < first + count; i++) {
-		fp_slot_wait(dev, i);
 		dev->slots[i].owner = NULL;
-		/* What is loaded opens its units, and they are closed after that. */
-		if (dev->is_loading)
+		dev->slots[i].opens = false;
+		/* Who changes it, or loads, opens its units, and they are closed after
+		 * that. */
+		if (dev->is_loading || dev->changing >> i & 1)
 			continue;
 		fp_slot_close(dev->loaded, i);
 		fp_slot_give(dev, i);
@@ -33,7 +37,7 @@ static bool is_replaced(struct fp_device *dev)
 	uint32_t i;
 
 	for (i = 0; i < FP_SLOTS_MAX; i++)
-		if (dev->slots[i].owner)
+		if (dev->slots[i].owner || dev->changing >> i & 1)
 			return false;
 	return !XRT(xrtDeviceGetXclbinUUID, dev->handle, uuid) &&
 	       memcmp(uuid, dev->loaded->x.uuid, sizeof(uuid)) != 0;
@@ -44,14 +48,14 @@ static int enter(struct fp_device *dev, uint32_t slot, struct fp_partition *part
 	char why[160];
 	int err = 0;
 
-	fp_slot_wait(dev, slot);
 	if (!fp_slot_take(dev, slot))
 		return fp_host->fail(
 			EBUSY,
 			"fpga:%u: slot %u is used by another open device of this process",
 			dev->index, slot);
-	/* What is loaded opens its units. */
-	if (!dev->is_loading && dev->loaded)
+	if (dev->changing >> slot & 1)
+		dev->slots[slot].opens = true;
+	else if (!dev->is_loading && dev->loaded) /* what is loaded opens its units */
 		err = fp_slot_open(dev, dev->loaded, slot, why, sizeof(why));
 	if (err && is_replaced(dev)) {
 		fp_design_forget(dev);
@@ -64,7 +68,7 @@ static int enter(struct fp_device *dev, uint32_t slot, struct fp_partition *part
 	}
 	dev->slots[slot].owner = part;
 	part->slots |= UINT64_C(1) << slot;
-	dev->slots[slot].broken[0] = 0;
+	dev->slots[slot].broken[0] = 0; /* of one that is changing: when it is opened */
 	return 0;
 }
 
@@ -88,6 +92,7 @@ int fp_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 		return fp_host->fail(ENOMEM, "fpga:%u: no memory for a partition",
 				     dev->index);
 	part->desc = *desc;
+	(void)fp_slots_changed(dev);
 	for (i = desc->col; !err && i < desc->col + desc->units; i++)
 		err = enter(dev, i, part);
 	if (err) {

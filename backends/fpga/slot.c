@@ -120,8 +120,15 @@ static void take_back(struct fp_device *dev, uint32_t slot)
 	s->broken[0] = 0;
 	if (s->chore.err)
 		memcpy(s->broken, s->chore.text, sizeof(s->broken));
-	if (!s->owner && s->taken)
+	if (s->opens) {
+		s->opens = false;
+		s->broken[0] = 0;
+		fp_slot_anew(dev, slot);
+	} else if (!s->owner && s->chore.work == anew && !s->chore.err) {
+		fp_slot_shut(dev, slot);
+	} else if (!s->owner && s->taken) {
 		fp_slot_give(dev, slot);
+	}
 }
 
 bool fp_slots_changed(struct fp_device *dev)

@@ -6,6 +6,7 @@
 #include "host.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -128,31 +129,89 @@ static void places(void **state)
 	end(dev);
 }
 
+/* Make a partition and its first queue, which makes its green context, and destroy both.
+ */
+static int visit(void *dev, const struct hal_bk_partition_desc *desc)
+{
+	void *part, *queue;
+	int err = b->cold.partition_create(dev, desc, &part);
+
+	if (err)
+		return err;
+	err = b->cold.queue_create(dev, part, 0, &queue);
+	if (!err)
+		assert_int_equal(b->cold.queue_destroy(dev, queue), 0);
+	assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+	return err;
+}
+
 /* One is made once for each place, and stays. */
 static void pool(void **state)
 {
 	const struct hal_bk_partition_desc one = line(5, 1), three = line(5, 3);
-	void *dev = begin(0), *part;
+	void *dev = begin(0);
 	const uint64_t before = stand_in()->calls("cuGreenCtxCreate");
 	uint32_t i;
 
 	(void)state;
 	assert_int_equal(before, 16);
-	for (i = 0; i < 3; i++) {
-		assert_int_equal(b->cold.partition_create(dev, i ? &three : &one, &part),
-				 0);
-		assert_int_equal(b->cold.partition_destroy(dev, part), 0);
-	}
+	for (i = 0; i < 3; i++)
+		assert_int_equal(visit(dev, i ? &three : &one), 0);
 	assert_int_equal(stand_in()->calls("cuGreenCtxCreate"), before + 1);
 	end(dev);
 	assert_int_equal(stand_in()->calls("cuGreenCtxDestroy"), before + 1);
 }
 
-/* Make and destroy a partition at each place but those of [skip, skip + 2). */
+struct maker {
+	void *dev, *part, *queue;
+	pthread_barrier_t *start;
+};
+
+static void *make_queue(void *user)
+{
+	struct maker *m = user;
+
+	pthread_barrier_wait(m->start);
+	return (void *)(intptr_t)b->cold.queue_create(m->dev, m->part, 0, &m->queue);
+}
+
+/* The engine's thread creates partitions: it makes no context, which may wait for the
+ * device.  Two threads that make the first queues at a time make one. */
+static void with_first_queue(void **state)
+{
+	const struct hal_bk_partition_desc two = line(5, 2);
+	void *dev = begin(0), *part, *err;
+	const uint64_t before = stand_in()->calls("cuGreenCtxCreate");
+	pthread_barrier_t start;
+	struct maker m[2];
+	pthread_t t[2];
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(b->cold.partition_create(dev, &two, &part), 0);
+	assert_int_equal(stand_in()->calls("cuGreenCtxCreate"), before);
+	assert_int_equal(pthread_barrier_init(&start, NULL, 2), 0);
+	for (i = 0; i < 2; i++) {
+		m[i] = (struct maker){.dev = dev, .part = part, .start = &start};
+		assert_int_equal(pthread_create(&t[i], NULL, make_queue, &m[i]), 0);
+	}
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(t[i], &err), 0);
+		assert_null(err);
+	}
+	pthread_barrier_destroy(&start);
+	assert_int_equal(stand_in()->calls("cuGreenCtxCreate"), before + 1);
+	ran_on(dev, part, 8 * 5, 8 * 7 - 1);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(b->cold.queue_destroy(dev, m[i].queue), 0);
+	assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+	end(dev);
+}
+
+/* Visit each place but those of [skip, skip + 2). */
 static void visit_all(void *dev, uint32_t skip)
 {
 	uint32_t first, count;
-	void *part;
 
 	for (count = 1; count <= 16; count++)
 		for (first = 0; first + count <= 16; first++) {
@@ -160,8 +219,7 @@ static void visit_all(void *dev, uint32_t skip)
 
 			if (first < skip + 2 && first + count > skip)
 				continue;
-			assert_int_equal(b->cold.partition_create(dev, &desc, &part), 0);
-			assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+			assert_int_equal(visit(dev, &desc), 0);
 		}
 }
 
@@ -170,22 +228,25 @@ static void visit_all(void *dev, uint32_t skip)
 static void bounded(void **state)
 {
 	const struct hal_bk_partition_desc two = line(3, 2), four = line(12, 4);
-	void *dev = begin(0), *part, *kept;
+	void *dev = begin(0), *kept;
 	const uint32_t before = stand_in()->live();
 	uint64_t made;
 
 	(void)state;
 	assert_int_equal(b->cold.partition_create(dev, &two, &kept), 0);
+	ran_on(dev, kept, 8 * 3, 8 * 5 - 1);
+	made = stand_in()->calls("cuGreenCtxCreate");
 	visit_all(dev, 3);
 	assert_in_range(stand_in()->live(), before, before + 1 + 8);
 	/* One that a partition has does not go, however long ago it was made. */
-	ran_on(dev, kept, 8 * 3, 8 * 5 - 1);
-	/* What was used last is there. */
-	assert_int_equal(b->cold.partition_create(dev, &four, &part), 0);
-	assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+	assert_in_range(stand_in()->calls("cuGreenCtxCreate"), made + 1, UINT32_MAX);
 	made = stand_in()->calls("cuGreenCtxCreate");
-	assert_int_equal(b->cold.partition_create(dev, &four, &part), 0);
-	assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+	ran_on(dev, kept, 8 * 3, 8 * 5 - 1);
+	assert_int_equal(stand_in()->calls("cuGreenCtxCreate"), made);
+	/* What was used last is there. */
+	assert_int_equal(visit(dev, &four), 0);
+	made = stand_in()->calls("cuGreenCtxCreate");
+	assert_int_equal(visit(dev, &four), 0);
 	assert_int_equal(stand_in()->calls("cuGreenCtxCreate"), made);
 	assert_int_equal(b->cold.partition_destroy(dev, kept), 0);
 	visit_all(dev, 16);
@@ -284,7 +345,7 @@ static void each_fails(void **state)
 					    "cuGreenCtxCreate", "cuGreenCtxStreamCreate"};
 	const struct hal_bk_partition_desc desc = line(2, 2);
 	uint32_t i, nth, failed;
-	void *dev, *part;
+	void *dev;
 
 	(void)state;
 	for (i = 0; i < 5; i++) {
@@ -299,10 +360,7 @@ static void each_fails(void **state)
 			host_text[0] = 0;
 			err = b->cold.open(&cfg, 0, &dev);
 			if (!err) {
-				err = b->cold.partition_create(dev, &desc, &part);
-				if (!err)
-					assert_int_equal(
-						b->cold.partition_destroy(dev, part), 0);
+				err = visit(dev, &desc);
 				b->cold.close(dev);
 			}
 			if (stand_in()->armed()) {
@@ -435,12 +493,19 @@ static void primary_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers),       cmocka_unit_test(places),
-		cmocka_unit_test(pool),          cmocka_unit_test(out_of_range),
-		cmocka_unit_test(tried_out),     cmocka_unit_test(not_there),
-		cmocka_unit_test(each_fails),    cmocka_unit_test(lost),
-		cmocka_unit_test(rules),         cmocka_unit_test(streams_go_first),
-		cmocka_unit_test(primary_first), cmocka_unit_test(bounded),
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(places),
+		cmocka_unit_test(pool),
+		cmocka_unit_test(with_first_queue),
+		cmocka_unit_test(out_of_range),
+		cmocka_unit_test(tried_out),
+		cmocka_unit_test(not_there),
+		cmocka_unit_test(each_fails),
+		cmocka_unit_test(lost),
+		cmocka_unit_test(rules),
+		cmocka_unit_test(streams_go_first),
+		cmocka_unit_test(primary_first),
+		cmocka_unit_test(bounded),
 		cmocka_unit_test(hung),
 	};
 

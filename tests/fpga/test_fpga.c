@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "backends/fpga/internal.h"
 #include "backends/fpga/xrt_calls.h"
 
 #define BANKS                                                                            \
@@ -537,6 +540,68 @@ static void slots_of_a_card_being_loaded(void **state)
 	sure(b->cold.partition_create(w.dev, &d, &w.part[2]));
 	sure(b->cold.mem_free(w.dev, args[0].mem));
 	sure(b->cold.program_unload(w.dev, slow));
+	end(&w);
+}
+
+static sem_t gate;
+
+static int wait_at_gate(struct fp_chore *c)
+{
+	(void)c;
+	while (sem_wait(&gate) != 0)
+		;
+	return 0;
+}
+
+static void until_changed(struct fp_device *dev)
+{
+	while (dev->changing) {
+		sched_yield();
+		assert_int_equal(ended(dev), 0);
+	}
+}
+
+/* Partitions come and go while the mover, which has other work first, is to change their
+ * slot: neither waits for it.  Who came has an open slot, and who left has none. */
+static void slots_that_are_changing(void **state)
+{
+	const struct hal_bk_config cfg = {.xclbin = first_file};
+	const struct hal_bk_partition_desc d = {
+		.units = 1, .col = 2, .rows = 1, .cols = 1, .color_mask = 3};
+	struct world w = begin(&cfg, 2);
+	struct hal_bk_arg args[2] = {{buffer(&w, 1, 4, 2), 0, 4}, {NULL, 1000, 0}};
+	struct fp_chore hold = {.work = wait_at_gate};
+	struct fp_device *dev = w.dev;
+	void *other, *part;
+
+	(void)state;
+	assert_int_equal(sem_init(&gate, 0, 0), 0);
+	fp_move(dev, &hold);
+	assert_true(fp_slot_take(dev, 2));
+	fp_slot_shut(dev, 2); /* as after a load, when its owner has left */
+	sure(b->cold.partition_create(w.dev, &d, &w.part[2]));
+	assert_true(dev->changing >> 2 & 1);
+	sure(b->cold.queue_create(w.dev, w.part[2], 0, &w.queue[2]));
+	sure(launch(&w, 2, kernel_of(&w, w.prog, "work"), args, 2, 1));
+	assert_int_equal(sem_post(&gate), 0);
+	assert_int_equal(next(&w).status, 0);
+	sure(b->cold.queue_destroy(w.dev, w.queue[2]));
+	fp_move(dev, &hold);
+	fp_slot_anew(dev, 2); /* as for a launch that finds it broken */
+	sure(b->cold.partition_destroy(w.dev, w.part[2]));
+	assert_true(dev->changing >> 2 & 1);
+	/* One more comes and leaves. */
+	sure(b->cold.partition_create(w.dev, &d, &part));
+	sure(b->cold.partition_destroy(w.dev, part));
+	assert_int_equal(sem_post(&gate), 0);
+	w.queue[2] = w.part[2] = NULL;
+	until_changed(dev);
+	sure(b->cold.open(&cfg, 0, &other));
+	sure(b->cold.partition_create(other, &d, &part));
+	sure(b->cold.partition_destroy(other, part));
+	b->cold.close(other);
+	sem_destroy(&gate);
+	sure(b->cold.mem_free(w.dev, args[0].mem));
 	end(&w);
 }
 
@@ -1591,6 +1656,7 @@ int main(void)
 		cmocka_unit_test(neighbours_of_a_load),
 		cmocka_unit_test(others_go_on_meanwhile),
 		cmocka_unit_test(slots_of_a_card_being_loaded),
+		cmocka_unit_test(slots_that_are_changing),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(groups),
 		cmocka_unit_test(slots_are_exclusive),

@@ -247,6 +247,58 @@ static void moves(void **state)
 	close_rig(&r);
 }
 
+/* In the place of hipExtStreamCreateWithCUMask: the partition is resized meanwhile. */
+static struct {
+	uint32_t (*real)(void **stream, uint32_t words, const uint32_t *mask);
+	struct rig *rig;
+	uint32_t made;
+} during;
+
+static uint32_t resized_meanwhile(void **stream, uint32_t words, const uint32_t *mask)
+{
+	const struct hal_bk_partition_desc to = {.col = 9, .units = 2};
+	const uint32_t result = during.real(stream, words, mask);
+
+	if (!during.made++)
+		assert_int_equal(b->hot.resize(during.rig->dev, during.rig->part, &to, 7),
+				 0);
+	return result;
+}
+
+/* A queue whose partition is resized while it is made has the new units. */
+static void moves_while_queue_is_made(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 1, .partitions = 1};
+	uint32_t ids[512], i;
+	struct hal_bk_arg arg;
+	struct hal_bk_event ev[4];
+	struct hal_bk_cmd cmd;
+	void *queue;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	during.real = hip.hipExtStreamCreateWithCUMask;
+	during.rig = &r;
+	during.made = 0;
+	hip.hipExtStreamCreateWithCUMask = resized_meanwhile;
+	assert_int_equal(b->cold.queue_create(r.dev, r.part, 0, &queue), 0);
+	hip.hipExtStreamCreateWithCUMask = during.real;
+	assert_in_range(during.made, 2, 8);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 1);
+	assert_int_equal(ev[0].kind, HAL_BK_QUIET);
+	arg = (struct hal_bk_arg){r.mem, 0, 2048};
+	cmd = launch(&r, WHERE, 1, &arg, 1);
+	cmd.launch.groups[0] = 512;
+	assert_int_equal(b->hot.submit(r.dev, queue, &cmd), 0);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 1);
+	assert_int_equal(b->cold.mem_read(r.dev, r.mem, 0, ids, sizeof(ids)), 0);
+	for (i = 0; i < 512; i++)
+		assert_true(in_row(ids[i], 9, 2));
+	assert_int_equal(b->cold.queue_destroy(r.dev, queue), 0);
+	close_rig(&r);
+}
+
 /* A move that fails leaves the partition where it was. */
 static void move_fails(void **state)
 {
@@ -511,13 +563,21 @@ static void results(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(abort_of_a_fault), cmocka_unit_test(fault),
-		cmocka_unit_test(endless),          cmocka_unit_test(hot_calls),
-		cmocka_unit_test(bad_launches),     cmocka_unit_test(moves),
-		cmocka_unit_test(move_fails),       cmocka_unit_test(masks_not_taken),
-		cmocka_unit_test(tried_out),        cmocka_unit_test(whole),
-		cmocka_unit_test(says_how),         cmocka_unit_test(results),
-		cmocka_unit_test(callers_device),   QUEUE_CASES,
+		cmocka_unit_test(abort_of_a_fault),
+		cmocka_unit_test(fault),
+		cmocka_unit_test(endless),
+		cmocka_unit_test(hot_calls),
+		cmocka_unit_test(bad_launches),
+		cmocka_unit_test(moves),
+		cmocka_unit_test(moves_while_queue_is_made),
+		cmocka_unit_test(move_fails),
+		cmocka_unit_test(masks_not_taken),
+		cmocka_unit_test(tried_out),
+		cmocka_unit_test(whole),
+		cmocka_unit_test(says_how),
+		cmocka_unit_test(results),
+		cmocka_unit_test(callers_device),
+		QUEUE_CASES,
 	};
 
 	b = hal_backend_rocm(&host);
