@@ -37,6 +37,7 @@
 
 #include <stdarg.h>
 
+#include <hal/ext/memory.h>
 #include <hal/hal.h>
 
 #ifdef __cplusplus

@@ -45,7 +45,7 @@ extern "C" {
 #define HAL_API           __attribute__((visibility("default")))
 
 #define HAL_VERSION_MAJOR 0
-#define HAL_VERSION_MINOR 2
+#define HAL_VERSION_MINOR 3
 #define HAL_VERSION_PATCH 0
 
 struct hal_device;
@@ -57,6 +57,8 @@ struct hal_kernel;
 struct hal_timeline;
 struct hal_sequence;
 struct hal_completions;
+struct hal_scan;
+struct hal_partition_limits; /* <hal/ext/memory.h> */
 
 /* A moment on a timeline: reached once its counter is >= value.  By value. */
 struct hal_point {
@@ -186,34 +188,6 @@ struct hal_backend_info {
 	char reason[512];
 };
 
-/* One configuration option, its value and where that came from.  A value of more than
- * 4095 characters is refused where it is said. */
-struct hal_option_info {
-	uint32_t size;
-	uint32_t reserved;
-	char section[32]; /* "hal", "backend.npu" ... */
-	char key[32];
-	char type[16];    /* "int", "size", "bool", "enum", "string" */
-	char range[64];   /* "1..64", "real|virtual" */
-	char def[64];     /* default */
-	char value[4096]; /* in force for the next hal_open */
-	char source[128]; /* "default", "hal.conf:12", "environment HAL_HAL_DEVICE" */
-	char help[160];
-};
-
-/* What came of a replay. */
-struct hal_replay_info {
-	uint32_t size;
-	uint32_t reserved;
-	uint64_t turns;      /* of the engine */
-	uint64_t inputs;     /* submissions' records, events, calls, times ... */
-	uint64_t decisions;  /* that were compared */
-	uint64_t mismatches; /* 0: all of them are the same */
-	uint64_t line;       /* of the first of those; 0: none */
-	char mismatch[256];  /* what it is; empty: none */
-	char missing[256];   /* where the journal ends too early; empty: it is whole */
-};
-
 /* The policy in force, and what it did wrong (<hal/policy.h>). */
 struct hal_policy_info {
 	uint32_t size;
@@ -226,16 +200,6 @@ struct hal_policy_info {
 	char reason[160];         /* of the last fault; "" */
 };
 
-/* It names channels, and has more while it is alone on the device: those that no other
- * partition has named when it is made.  Its buffers of HAL_BUFFER_BIMODAL, and the
- * constants of its programs, have two placements: on channels of its own, and on all of
- * these.  Which one a submission finds is decided when its first command is next in its
- * queue, by whether any other partition has work that is not over, or has named one of
- * those channels since; a submission that has begun goes on where it is.  -ENOTSUP
- * without HAL_CAP_BIMODAL; -EINVAL: no .color_mask, or a guest; -ENOSPC: others have
- * named all other channels.  A resize cannot change it. */
-#define HAL_PARTITION_BIMODAL (UINT32_C(1) << 0)
-
 /* Units: a rectangle when .rows is set, else .units_floor of them anywhere; a resize
  * leaves as many as there are, within floor and ceiling.
  * A count on a grid device gets the squarest free rectangle of exactly that area, where
@@ -244,7 +208,7 @@ struct hal_policy_info {
  * one, if that many are a count of such and are free, since borders move by columns. */
 struct hal_partition_desc {
 	uint32_t size;
-	uint32_t flags;         /* HAL_PARTITION_* */
+	uint32_t flags;         /* HAL_PARTITION_BIMODAL of <hal/ext/memory.h>, or 0 */
 	uint32_t units_floor;   /* always guaranteed */
 	uint32_t units_ceiling; /* so far the policy may let it grow; 0: as the floor */
 	uint16_t row, col, rows, cols;
@@ -259,21 +223,7 @@ struct hal_partition_desc {
 	 * partition do.  It has memory, channels (some of the host's; 0: all of them) and
 	 * an address space of its own. */
 	struct hal_partition *host;
-	/* Bytes a second of device time that it moves at most, whatever the policy says;
-	 * 0: no limit of its own.  -ENOTSUP without HAL_CAP_LIMIT; -EINVAL more than its
-	 * channels have, or less than .limit_bytes in .limit_window_ns (hal_device_info).
-	 * A resize cannot change it; a guest has its host's. */
-	uint64_t bandwidth;
-	/* Bytes of its buffers, on the device and off it; 0: .memory_bytes.  Above that,
-	 * with hal.oversubscribe, those that no command has used for longest are kept by
-	 * the host while there is no room for them in .memory_bytes, and come back before
-	 * a command that uses them: its queue waits for that, others go on.  All that a
-	 * command uses is on the device at once: one whose buffers have more than
-	 * .memory_bytes together fails its queue (-ENOSPC).  What is mapped, or made
-	 * HAL_BUFFER_MAPPABLE or _BIMODAL, stays.  -EINVAL: less than .memory_bytes, or
-	 * that is 0; -ENOTSUP: no HAL_CAP_EVICT, no hal.oversubscribe, or a journal is
-	 * written, which does not know memory.  A resize cannot change it. */
-	uint64_t memory_limit;
+	const struct hal_partition_limits *limits; /* NULL, or <hal/ext/memory.h> */
 };
 
 struct hal_partition_info {
@@ -288,37 +238,14 @@ struct hal_partition_info {
 	uint64_t memory_bytes; /* quota */
 	uint64_t memory_used;
 	uint64_t color_mask;
-	uint64_t bandwidth; /* its own limit, as the device rounds it; 0: none */
-	/* Of one with HAL_PARTITION_BIMODAL: the channels of its second placement, its
-	 * own among them; else 0.  And how often it has gone from one placement to the
-	 * other: an odd number while it is on all of them. */
-	uint64_t wide_mask;
-	uint64_t switches;
-	/* Of one with .memory_limit above its quota: bytes of its buffers in all, and of
-	 * those that the host has; how often one went there and came back, with how many
-	 * bytes, and how long queues have waited for that, in device time. */
-	uint64_t memory_limit;
-	uint64_t memory_buffers, memory_away;
-	uint64_t evictions, evicted_bytes, fetches, fetched_bytes;
-	uint64_t fetch_wait_ns;
 };
 
 #define HAL_BUFFER_MAPPABLE                                                              \
 	(UINT32_C(1) << 0) /* hal_buffer_map must work, else -ENOTSUP */
-/* Two placements, of a partition with HAL_PARTITION_BIMODAL.  The second one has those
- * granules of the first that fall on the partition's own channels anyway, so that only
- * the rest of it is further memory.  Without HAL_BUFFER_SCRATCH it is for what the host
- * writes and the device only reads, as weights: no command of its own (copy, fill,
- * timestamp) may write to it, and a kernel that does fails where the device can tell,
- * else what is there is not defined.  It can neither be mapped nor moved. */
-#define HAL_BUFFER_BIMODAL (UINT32_C(1) << 1)
-/* With that one: work may write to it, and what it has written is there until the end of
- * its submission only, as intermediates; what the host writes stays. */
-#define HAL_BUFFER_SCRATCH (UINT32_C(1) << 2)
 
 struct hal_buffer_desc {
 	uint32_t size;
-	uint32_t flags; /* HAL_BUFFER_* */
+	uint32_t flags; /* HAL_BUFFER_*, also those of <hal/ext/memory.h> */
 	uint64_t bytes;
 	uint64_t color_mask; /* a subset of the partition's; 0: all of the partition's */
 	/* NULL: spread evenly over those.  Or .colors (hal_device_info) numbers: so many
@@ -523,8 +450,11 @@ template <class T> inline T hal_init_()
 		.size = (uint32_t)sizeof(struct type)                                    \
 	}
 #endif
-#define HAL_FOREVER  INT64_MAX
-#define HAL_WAIT_ANY (UINT32_C(1) << 0)
+/* hal_scan_create, what: backends and their devices. */
+#define HAL_SCAN_DEVICES (UINT32_C(1) << 0)
+
+#define HAL_FOREVER      INT64_MAX
+#define HAL_WAIT_ANY     (UINT32_C(1) << 0)
 /* The deadline is device time of the first point's device. */
 #define HAL_WAIT_DEVICE_TIME (UINT32_C(1) << 1)
 
@@ -535,16 +465,25 @@ HAL_API uint32_t hal_version(void);
 HAL_API const char *hal_strerror(int err);
 HAL_API const char *hal_last_error(void); /* this thread's; never NULL */
 
-/* Number index of the backends, of the devices over all backends (without opening one)
- * and of the options, as hal_open(NULL, options) would see them.  -ERANGE past the last;
- * -EINVAL with file and line when the configuration is wrong, -ENOENT the file that was
- * named is not there. */
-HAL_API int hal_backend_get_info(uint32_t index, const char *const *options,
+/* Look for backends and devices, without opening one, as hal_open(NULL, options) would
+ * see them.  what: HAL_SCAN_DEVICES, or with <hal/ext/options.h> HAL_SCAN_OPTIONS.  The
+ * result does not change any more; hal_scan_destroy frees it.  options: as in hal_open,
+ * read during the call.  A plugin that does not load, or a backend without a device, is
+ * no error here: its hal_backend_info says what is wrong with it.  -EINVAL: the
+ * configuration is wrong, with file and line; -ENOENT: a file that was named is not
+ * there; -EACCES: as hal_open.  Any thread. */
+HAL_API int hal_scan_create(const char *const *options, uint32_t what,
+			    struct hal_scan **scan);
+HAL_API int hal_scan_destroy(struct hal_scan *scan);
+/* Describe backend number index, plugins that did not load last.  -ERANGE: index is past
+ * the last; -EINVAL: created without HAL_SCAN_DEVICES, or info->size is wrong.  Any
+ * thread. */
+HAL_API int hal_scan_get_backend(const struct hal_scan *scan, uint32_t index,
 				 struct hal_backend_info *info);
-HAL_API int hal_device_probe(uint32_t index, const char *const *options,
-			     struct hal_device_info *info);
-HAL_API int hal_option_get_info(uint32_t index, const char *const *options,
-				struct hal_option_info *info);
+/* Describe device number index, counted over all backends in their order.  Errors and
+ * threads as hal_scan_get_backend. */
+HAL_API int hal_scan_get_device(const struct hal_scan *scan, uint32_t index,
+				struct hal_device_info *info);
 
 /* ---- device ----------------------------------------------------------------------- */
 
@@ -568,8 +507,7 @@ HAL_API int hal_open(const char *target, const char *const *options,
  * layer ([layers] in hal.conf) has found something wrong, or a trace could not be
  * written. */
 HAL_API int hal_close(struct hal_device *dev);
-HAL_API int hal_device_get_info(const struct hal_device *dev,
-				struct hal_device_info *info);
+HAL_API int hal_device_get_info(struct hal_device *dev, struct hal_device_info *info);
 HAL_API int hal_device_get_stats(struct hal_device *dev, struct hal_stats *stats);
 /* Moves work on without waiting for a point; virtual clock: lets ns of device time pass,
  * also when it is idle.  UINT64_MAX: as long as something is left to do.  Returns the
@@ -599,12 +537,6 @@ HAL_API int hal_trace_start(struct hal_device *dev, const char *path);
 /* -EINVAL none is being written; -EIO not all of it could be written. */
 HAL_API int hal_trace_stop(struct hal_device *dev);
 
-/* Has an engine without a device take in what that of a device took in which was opened
- * with hal.journal = path, and compares what it decides.  0, whatever out->mismatches;
- * -EINVAL not a journal (the text names the line), or its policy is not known here;
- * -ENOTSUP callbacks of a virtual clock overlap; else path's errno. */
-HAL_API int hal_replay(const char *path, struct hal_replay_info *out);
-
 /* ---- partition -------------------------------------------------------------------- */
 
 /* -ENOSPC when the units, bytes or colours are not there; the text says what is left.
@@ -633,20 +565,6 @@ HAL_API int hal_buffer_create(struct hal_partition *part,
 			      const struct hal_buffer_desc *desc,
 			      struct hal_buffer **buf);
 HAL_API int hal_buffer_destroy(struct hal_buffer *buf);
-/* The buffer goes to other channels of its partition (as in hal_buffer_desc) while work
- * goes on: its bytes are copied by the device, in the order of queue, which is of the
- * same partition, as of a submission of this thread's; *done (may be NULL) is reached
- * when it is there.  From the copy's turn until then other queues' commands that use it
- * wait, and nothing else does; the host cannot copy or map it (-EBUSY) from this call on.
- * Both places count in the quota meanwhile; in a partition with more than that
- * (.memory_limit) from when the copying begins.  -EBUSY: it is mapped, being copied by
- * the host, or moving already; or a queue that somebody has suspended has stopped inside
- * a command that uses it.  -ENOSPC: the text names the channel that is short, or the
- * quota. -EAGAIN: the queue is full.  -ENOTSUP: no HAL_CAP_RECOLOR.  If the copy fails or
- * is dropped, so does the submission, and the buffer stays where it is. */
-HAL_API int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
-			       uint64_t color_mask, const uint8_t *color_weights,
-			       struct hal_point *done);
 HAL_API uint64_t hal_buffer_bytes(const struct hal_buffer *buf);
 /* Host copies; not ordered with queues: wait for the work that uses the buffer first. */
 HAL_API int hal_buffer_write(struct hal_buffer *buf, uint64_t offset, const void *data,

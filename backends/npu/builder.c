@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/ext/options.h>
+
 /* ---- growing arrays --------------------------------------------------------------- */
 
 struct vec {
@@ -75,10 +77,12 @@ static struct npu_image_arg *arg_at(struct hal_npu_builder *b, uint32_t index)
 
 HAL_API int hal_npu_builder_create(struct hal_npu_builder **builder)
 {
-	struct hal_backend_info info = HAL_INIT(hal_backend_info);
+	struct hal_scan *scan;
 
-	/* The backends are told of the core when they are first asked for. */
-	hal_backend_get_info(0, NULL, &info);
+	/* Backends learn of the core, whose services this file uses, with the first scan
+	 * or open of the process. */
+	if (!hal_scan_create(NULL, HAL_SCAN_OPTIONS, &scan))
+		(void)hal_scan_destroy(scan);
 	if (!builder)
 		return npu_fail(EINVAL, "hal_npu_builder_create: builder is NULL");
 	*builder = calloc(1, sizeof(**builder));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""generate.py HEADER_DIR: prints accelhal/_abi.py, made from HEADER_DIR/hal/hal.h.
+"""generate.py HEADER_DIR: prints accelhal/_abi.py, made from HEADER_DIR/hal/hal.h and hal/ext.
 
 A test compares what it prints with the file in the tree.  Needs pycparser and cc.
 """
@@ -31,15 +31,27 @@ SCALARS = {
 }
 
 
+HEADERS = ["hal/hal.h", "hal/ext/memory.h", "hal/ext/options.h", "hal/ext/replay.h"]
+
+
+def text_of(headers):
+    """The text of all headers."""
+    text = ""
+    for name in HEADERS:
+        with open(os.path.join(headers, name), encoding="ascii") as file:
+            text += file.read()
+    return text
+
+
 def preprocess(headers, tail=""):
-    """hal.h without directives, comments and attributes; and the names it defines."""
+    """The headers without directives, comments and attributes; and the names it defines."""
     cc = [os.environ.get("CC", "cc"), "-E", "-P", "-nostdinc", "-D__attribute__(x)="]
     with tempfile.TemporaryDirectory() as stubs:
         for name, text in (("stdint.h", STDINT), ("stddef.h", STDDEF)):
             with open(os.path.join(stubs, name), "w", encoding="ascii") as file:
                 file.write(text)
         cc += ["-I", stubs, "-I", headers, "-x", "c", "-"]
-        source = "#include <hal/hal.h>\n" + tail
+        source = "".join(f"#include <{name}>\n" for name in HEADERS) + tail
 
         def run(*more):
             return subprocess.run(cc[:2] + list(more) + cc[2:], input=source, text=True,
@@ -50,8 +62,7 @@ def preprocess(headers, tail=""):
 
 def constants(headers):
     """(name, value) of each HAL_NAME with a value, in the header's order."""
-    with open(os.path.join(headers, "hal/hal.h"), encoding="ascii") as file:
-        order = re.findall(r"^#define[ \t]+HAL_(\w+)(?!\()\b", file.read(), re.M)
+    order = re.findall(r"^#define[ \t]+HAL_(\w+)(?!\()\b", text_of(headers), re.M)
     macros = preprocess(headers)[1]
     valued = set(re.findall(r"^#define HAL_(\w+) \S", macros, re.M))
     names = [n for n in dict.fromkeys(order) if n in valued and n not in ("API", "INLINE")]
@@ -140,8 +151,7 @@ def enum_lines(node):
 
 def comments(headers):
     """Lines of DOCS: what hal.h says beside the members of its structs."""
-    with open(os.path.join(headers, "hal/hal.h"), encoding="ascii") as file:
-        text = file.read()
+    text = text_of(headers)
     for name, body in re.findall(r"^struct (hal_\w+) \{$(.*?)^\};$", text, re.M | re.S):
         beside = re.findall(r"(\w+)(?:\[\w+\])?;[ \t]*/\*(.*?)\*/", body, re.S)
         if beside:

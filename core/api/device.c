@@ -28,14 +28,8 @@ static int get_info(struct hal_device *dev, void *arg)
 	return dev->table->cold.get_info(dev->bk, fresh);
 }
 
-int hal_device_get_info(const struct hal_device *device, struct hal_device_info *info)
+int hal_device_get_info(struct hal_device *dev, struct hal_device_info *info)
 {
-	/* The handle is const for the caller, but the query may post a message to it. */
-	const union {
-		const struct hal_device *theirs;
-		struct hal_device *ours;
-	} handle = {.theirs = device};
-	struct hal_device *dev = handle.ours;
 	struct hal_device_info i = HAL_INIT(hal_device_info);
 	struct hal_device_info fresh = HAL_INIT(hal_device_info);
 

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 #include "api/handle.h"
 #include "api/opened.h"
 #include "command/callback.h"
@@ -26,16 +28,26 @@
 #include "space/room.h"
 #include "util/error.h"
 
-/* Copy the caller's *in, of any version, to *out and check what needs no device. */
+/* Copy the caller's *in, of any version, to *out, and its limits to *limits, where
+ * out->limits points then.  Check what needs no device. */
 static int desc_import(struct hal_partition_desc *out,
+		       struct hal_partition_limits *limits,
 		       const struct hal_partition_desc *in)
 {
 	int err = import_struct(out, sizeof(*out),
 				offsetof(struct hal_partition_desc, host), in,
 				"hal_partition_desc");
 
+	if (err == 0 && out->limits != NULL)
+		err = import_struct(limits, sizeof(*limits), sizeof(*limits), out->limits,
+				    "hal_partition_limits");
+	else
+		memset(limits, 0, sizeof(*limits));
 	if (err != 0)
 		return err;
+	out->limits = limits;
+	if (limits->reserved != 0)
+		return fail(EINVAL, "hal_partition_limits.reserved is not 0");
 	if ((out->flags & ~HAL_PARTITION_BIMODAL) != 0)
 		return fail(EINVAL, "hal_partition_desc.flags 0x%x: only 0x%x is defined",
 			    out->flags, HAL_PARTITION_BIMODAL);
@@ -74,8 +86,8 @@ static int guest_check(const struct hal_device *dev, const struct hal_partition_
 			EINVAL,
 			"hal_partition_desc.host is set: a guest cannot request units "
 			"or a place");
-	if (d->bandwidth != 0)
-		return fail(EINVAL, "hal_partition_desc.bandwidth: a guest shares its "
+	if (d->limits->bandwidth != 0)
+		return fail(EINVAL, "hal_partition_limits.bandwidth: a guest shares its "
 				    "host's bandwidth");
 	if (dev->info.guests_max == 0)
 		return fail(ENOTSUP, "%s does not support guest partitions", dev->name);
@@ -100,42 +112,43 @@ static int bimodal_check(const struct hal_device *dev, const struct hal_partitio
 	return 0;
 }
 
-/* Check d->memory_limit, which bounds a partition's buffers on the device and evicted
- * ones together.  Set *evicts if they may exceed the memory on the device.  Return 0 or
- * -errno. */
+/* Check the memory_limit of d, which bounds a partition's buffers on the device and
+ * evicted ones together.  Set *evicts if they may exceed the memory on the device. Return
+ * 0 or -errno. */
 static int limit_check(const struct hal_device *dev, const struct hal_partition_desc *d,
 		       bool *evicts)
 {
-	*evicts = d->memory_limit > d->memory_bytes;
-	if (d->memory_limit == 0)
+	*evicts = d->limits->memory_limit > d->memory_bytes;
+	if (d->limits->memory_limit == 0)
 		return 0;
 	if (d->memory_bytes == 0)
 		return fail(EINVAL,
-			    "hal_partition_desc.memory_limit %llu needs memory_bytes, "
+			    "hal_partition_limits.memory_limit %llu needs memory_bytes, "
 			    "the limit of the memory on the device",
-			    U64(d->memory_limit));
-	if (d->memory_limit < d->memory_bytes)
+			    U64(d->limits->memory_limit));
+	if (d->limits->memory_limit < d->memory_bytes)
 		return fail(EINVAL,
-			    "hal_partition_desc.memory_limit %llu is less than "
+			    "hal_partition_limits.memory_limit %llu is less than "
 			    "memory_bytes %llu",
-			    U64(d->memory_limit), U64(d->memory_bytes));
+			    U64(d->limits->memory_limit), U64(d->memory_bytes));
 	if (!*evicts)
 		return 0;
 	if ((dev->info.caps & HAL_CAP_EVICT) == 0)
 		return fail(ENOTSUP,
-			    "hal_partition_desc.memory_limit %llu above memory_bytes "
+			    "hal_partition_limits.memory_limit %llu above memory_bytes "
 			    "%llu: %s cannot evict buffers",
-			    U64(d->memory_limit), U64(d->memory_bytes), dev->name);
+			    U64(d->limits->memory_limit), U64(d->memory_bytes),
+			    dev->name);
 	if (!dev->space.oversubscribe)
 		return fail(ENOTSUP,
-			    "hal_partition_desc.memory_limit %llu above memory_bytes "
+			    "hal_partition_limits.memory_limit %llu above memory_bytes "
 			    "%llu: hal.oversubscribe is off",
-			    U64(d->memory_limit), U64(d->memory_bytes));
+			    U64(d->limits->memory_limit), U64(d->memory_bytes));
 	if (dev->replay.journal != NULL)
 		return fail(ENOTSUP,
-			    "hal_partition_desc.memory_limit %llu above memory_bytes "
+			    "hal_partition_limits.memory_limit %llu above memory_bytes "
 			    "%llu: a journal (hal.journal) cannot record evictions",
-			    U64(d->memory_limit), U64(d->memory_bytes));
+			    U64(d->limits->memory_limit), U64(d->memory_bytes));
 	return 0;
 }
 
@@ -187,8 +200,8 @@ static int create(struct hal_device *dev, void *arg)
 		resize_limits(p, c->desc, p->desc.units);
 	counter_set(&p->memory.quota, p->desc.memory_bytes);
 	err = dev->table->cold.partition_create(dev->bk, &p->desc, &p->bk);
-	if (err == 0 && c->desc->bandwidth != 0) {
-		err = set_limit(p, c->desc->bandwidth);
+	if (err == 0 && c->desc->limits->bandwidth != 0) {
+		err = set_limit(p, c->desc->limits->bandwidth);
 		if (err != 0)
 			(void)dev->table->cold.partition_destroy(dev->bk, p->bk);
 	}
@@ -236,7 +249,7 @@ static struct hal_partition *partition_make(struct hal_device *dev,
 	list_init(&p->sched.preempted);
 	busy_init(&p->observe.ran);
 	p->command.inflight_max = dev->partition_inflight;
-	p->sched.bandwidth = d->bandwidth;
+	p->sched.bandwidth = d->limits->bandwidth;
 	p->memory.own_colors = d->color_mask != 0 && d->host == NULL;
 	p->memory.bimodal = (d->flags & HAL_PARTITION_BIMODAL) != 0;
 	memcpy(p->name, d->name, sizeof(p->name));
@@ -274,6 +287,7 @@ static int ask_create(void *arg, bool room)
 int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc *desc,
 			 struct hal_partition **out)
 {
+	struct hal_partition_limits limits;
 	struct hal_partition_desc d;
 	struct hal_partition *p;
 	struct create c;
@@ -284,7 +298,7 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 		return object_bad(dev, OBJECT_DEVICE);
 	if (out == NULL)
 		return fail(EINVAL, "hal_partition_create: part is NULL");
-	err = desc_import(&d, desc);
+	err = desc_import(&d, &limits, desc);
 	if (err == 0 && d.host != NULL)
 		err = guest_check(dev, &d);
 	if (err == 0 && d.flags != 0)
@@ -298,7 +312,7 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 		return -ENOMEM;
 	c = (struct create){p, &d, false};
 	if (evicts)
-		err = evict_open(p, d.memory_limit);
+		err = evict_open(p, limits.memory_limit);
 	/* A guest has no units, so no space need be freed for it. */
 	if (err == 0)
 		err = d.host != NULL ? ask_create(&c, false)
@@ -351,6 +365,7 @@ int hal_partition_create_named(struct hal_device *dev, const char *name,
 	err = config_partition(&dev->opened->cfg, name, &c);
 	if (err != 0)
 		return err;
+	c.desc.limits = &c.limits;
 	if (c.host[0] != '\0') {
 		c.desc.host = host_named(dev, c.host);
 		err = c.desc.host != NULL ? 0 : -EINVAL;
@@ -438,13 +453,14 @@ static int ask_resize(void *arg, bool room)
 int hal_partition_resize(struct hal_partition *part,
 			 const struct hal_partition_desc *desc, struct hal_point *done)
 {
+	struct hal_partition_limits limits;
 	struct hal_partition_desc d;
 	struct resize r = {.part = part, .desc = &d};
 	int err;
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
 		return object_bad(part, OBJECT_PARTITION);
-	err = desc_import(&d, desc);
+	err = desc_import(&d, &limits, desc);
 	if (err == 0 && d.host != NULL)
 		err = fail(EINVAL, "a resize cannot change the host");
 	if (err == 0 && part->host != part)
@@ -602,10 +618,6 @@ static int get_info(struct hal_device *dev, void *arg)
 	i->memory_bytes = quota != 0 ? quota : used + memory_left(dev);
 	i->memory_used = used;
 	i->color_mask = part->desc.color_mask;
-	i->bandwidth = limit_of(part->host);
-	i->wide_mask = part->desc.wide_mask;
-	i->switches = counter_get(&part->memory.switches);
-	evict_tell(part, i);
 	return 0;
 }
 
@@ -621,4 +633,36 @@ int hal_partition_get_info(const struct hal_partition *part,
 	return export_struct(info, &i, sizeof(i),
 			     offsetof(struct hal_partition_info, name),
 			     "hal_partition_info");
+}
+
+struct memory_info {
+	const struct hal_partition *part;
+	struct hal_partition_memory_info *info;
+};
+
+static int get_memory_info(struct hal_device *dev, void *arg)
+{
+	const struct memory_info *a = arg;
+	const struct hal_partition *part = a->part;
+
+	(void)dev;
+	a->info->bandwidth = limit_of(part->host);
+	a->info->wide_mask = part->desc.wide_mask;
+	a->info->switches = counter_get(&part->memory.switches);
+	evict_describe(part, a->info);
+	return 0;
+}
+
+int hal_partition_get_memory_info(const struct hal_partition *part,
+				  struct hal_partition_memory_info *info)
+{
+	struct hal_partition_memory_info i = HAL_INIT(hal_partition_memory_info);
+	struct memory_info a = {part, &i};
+
+	if (!OBJECT_OK(part, OBJECT_PARTITION))
+		return object_bad(part, OBJECT_PARTITION);
+	(void)engine_call(part->dev, get_memory_info, &a);
+	return export_struct(info, &i, sizeof(i),
+			     offsetof(struct hal_partition_memory_info, bandwidth),
+			     "hal_partition_memory_info");
 }

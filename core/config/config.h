@@ -16,6 +16,8 @@
 #include <stdint.h>
 
 #include <hal/backend.h>
+#include <hal/ext/memory.h>
+#include <hal/ext/options.h>
 
 #include "util/option.h"
 
@@ -38,7 +40,8 @@ struct config {
 
 /* The contents of a section [partition "name"]. */
 struct config_partition {
-	struct hal_partition_desc desc;
+	struct hal_partition_desc desc; /* without .limits, which are: */
+	struct hal_partition_limits limits;
 	struct hal_queue_desc queues; /* defaults for its queues */
 	char host[32];                /* partition whose guest it is; "": no guest */
 	char source[128];             /* place of the section's header */
@@ -51,6 +54,9 @@ int config_load(struct config *cfg, const char *const *options,
 		struct hal_bk_config **core);
 /* Load the plug-ins of [hal], which may define sections, then check cfg. */
 int config_complete(const struct config *cfg, const struct hal_bk_config *core);
+/* List all options with their values in force, in the order of config_table_at.  The
+ * caller frees *list, also after an error; *list is NULL before the call. */
+int config_list(const struct config *cfg, struct hal_option_info **list, uint32_t *count);
 /* Free the contents of cfg. */
 void config_free(struct config *cfg);
 /* Add query, the "key=value&..." of a target, as options of section backend.BACKEND. */

@@ -144,8 +144,9 @@ int config_partition(const struct config *cfg, const char *name,
 	out->desc.units_floor = (uint32_t)option_int(v, "units");
 	out->desc.units_ceiling = (uint32_t)option_int(v, "ceiling");
 	out->desc.memory_bytes = (uint64_t)option_int(v, "memory");
-	out->desc.memory_limit = (uint64_t)option_int(v, "memory_limit");
-	out->desc.bandwidth = (uint64_t)option_int(v, "bandwidth");
+	out->limits.size = sizeof(out->limits);
+	out->limits.memory_limit = (uint64_t)option_int(v, "memory_limit");
+	out->limits.bandwidth = (uint64_t)option_int(v, "bandwidth");
 	out->desc.flags = option_int(v, "bimodal") != 0 ? HAL_PARTITION_BIMODAL : 0;
 	out->desc.min_isolation = (uint32_t)option_int(v, "isolation");
 	format_text(out->desc.name, sizeof(out->desc.name), "%s", name);

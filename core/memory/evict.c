@@ -632,7 +632,7 @@ bool evict_moves(const struct hal_partition *part)
 	return e != NULL && e->moves + e->holds != 0;
 }
 
-void evict_tell(const struct hal_partition *part, struct hal_partition_info *i)
+void evict_describe(const struct hal_partition *part, struct hal_partition_memory_info *i)
 {
 	const struct evict *e = part->memory.evict;
 

@@ -165,7 +165,8 @@ int evict_lets_move(struct hal_queue *q, struct recolor *m);
  * (evict_hold). */
 bool evict_moves(const struct hal_partition *part);
 /* Fill in the fields of i that concern eviction. */
-void evict_tell(const struct hal_partition *part, struct hal_partition_info *i);
+void evict_describe(const struct hal_partition *part,
+		    struct hal_partition_memory_info *i);
 /* Remove q, which is being destroyed, from the queues that wait for buffers. */
 void evict_forget(struct hal_queue *q);
 

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/ext/replay.h>
+
 #include "api/handle.h"
 #include "api/opened.h"
 #include "command/callback.h"

@@ -11,6 +11,8 @@
 #ifndef HAL_REPLAY_REPLAY_H
 #define HAL_REPLAY_REPLAY_H
 
+#include <hal/ext/replay.h>
+
 #include "command/queue.h"
 #include "loop/device.h"
 #include "replay/journal.h"

@@ -309,7 +309,7 @@ static int choose_guest(struct hal_device *dev, const struct hal_partition_desc 
 			    U64(host->color_mask));
 	out->color_mask = d->color_mask != 0 ? d->color_mask : host->color_mask;
 	out->memory_bytes = d->memory_bytes;
-	out->address_bytes = d->memory_limit;
+	out->address_bytes = desc_limits(d).memory_limit;
 	out->host = d->host->bk;
 	return choose_index(dev, max, partition_numbers(dev), &out->index);
 }
@@ -331,6 +331,6 @@ int allot_partition(struct hal_device *dev, const struct hal_partition_desc *d,
 	if (err == 0)
 		err = choose_index(dev, 0, dev->info.partitions_max, &out->index);
 	out->memory_bytes = d->memory_bytes;
-	out->address_bytes = d->memory_limit;
+	out->address_bytes = desc_limits(d).memory_limit;
 	return err;
 }

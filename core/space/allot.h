@@ -8,6 +8,12 @@
 #include "space/partition.h"
 
 /* Return whether d requests a rectangle at a place, not only a number of units. */
+/* Return the limits of d, or all 0 if it has none. */
+static inline struct hal_partition_limits desc_limits(const struct hal_partition_desc *d)
+{
+	return d->limits != NULL ? *d->limits : (struct hal_partition_limits){0};
+}
+
 static inline bool names_place(const struct hal_partition_desc *d)
 {
 	return d->rows != 0 || d->cols != 0 || d->row != 0 || d->col != 0;

@@ -99,15 +99,17 @@ int resize_check(const struct hal_partition *p, const struct hal_partition_desc 
 		return fail(ENOTSUP,
 			    "a resize cannot change the colours from 0x%llx to 0x%llx",
 			    U64(p->desc.color_mask), U64(d->color_mask));
-	if (d->bandwidth != 0 && d->bandwidth != p->sched.bandwidth)
+	if (desc_limits(d).bandwidth != 0 &&
+	    desc_limits(d).bandwidth != p->sched.bandwidth)
 		return fail(ENOTSUP,
 			    "a resize cannot change the bandwidth from %llu to %llu",
-			    U64(p->sched.bandwidth), U64(d->bandwidth));
+			    U64(p->sched.bandwidth), U64(desc_limits(d).bandwidth));
 	if (d->flags != 0 && !p->memory.bimodal)
 		return fail(ENOTSUP, "a resize cannot make a partition bimodal");
-	if (d->memory_limit != 0 &&
-	    d->memory_limit != (p->memory.evict != NULL ? p->memory.evict->limit
-							: counter_get(&p->memory.quota)))
+	if (desc_limits(d).memory_limit != 0 &&
+	    desc_limits(d).memory_limit != (p->memory.evict != NULL
+						    ? p->memory.evict->limit
+						    : counter_get(&p->memory.quota)))
 		return fail(ENOTSUP, "a resize cannot change the memory_limit");
 	if (p->memory.evict != NULL && d->memory_bytes > p->memory.evict->limit)
 		return fail(EINVAL,

@@ -55,7 +55,7 @@ static void (*on_fork[OBJECT_KINDS])(void *object);
 
 static const char *const kind_names[OBJECT_KINDS] = {
 	"device", "partition", "queue",    "buffer",           "program",
-	"kernel", "timeline",  "sequence", "completions ring",
+	"kernel", "timeline",  "sequence", "completions ring", "scan",
 };
 
 static struct object *object_of(struct header *h)

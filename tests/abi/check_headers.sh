@@ -12,7 +12,7 @@ struct hal_queue_desc hal_test_desc(void) {
 	return desc;
 }'
 rc=0
-for name in $(cd "$source" && echo hal/*.h hal/device/*.h) policies/common.h npuc.h; do
+for name in $(cd "$source" && echo hal/*.h hal/ext/*.h hal/device/*.h) policies/common.h npuc.h; do
 	case $name in
 	hal/device/*) of='int hal_test(int); int hal_test(int x) { return x; }' ;;
 	*) of=$use ;;

@@ -7,7 +7,7 @@ here=$(dirname "$0")
 source=$1
 shift
 
-declared=$(sed -n 's/^struct \([a-z0-9_]*\) {$/\1/p' "$source"/hal/*.h \
+declared=$(sed -n 's/^struct \([a-z0-9_]*\) {$/\1/p' "$source"/hal/*.h "$source"/hal/ext/*.h \
 	"$source"/npuc/npuc.h | sort)
 [ -n "$declared" ] || { echo "no struct found in $source"; exit 1; }
 listed=$(sed -n 's/^struct \([a-z0-9_]*\) .*/\1/p' "$here/layout.txt" | sort)

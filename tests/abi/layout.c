@@ -4,6 +4,9 @@
  */
 #include <hal/backend.h>
 #include <hal/cuda.h>
+#include <hal/ext/memory.h>
+#include <hal/ext/options.h>
+#include <hal/ext/replay.h>
 #include <hal/fpga.h>
 #include <hal/gpu.h>
 #include <hal/levelzero.h>
@@ -112,8 +115,12 @@ static void hal_h(void)
 	FIELD(hal_partition_desc, color_mask);
 	FIELD(hal_partition_desc, name);
 	FIELD(hal_partition_desc, host);
-	FIELD(hal_partition_desc, bandwidth);
-	FIELD(hal_partition_desc, memory_limit);
+	FIELD(hal_partition_desc, limits);
+	STRUCT(hal_partition_limits);
+	FIELD(hal_partition_limits, size);
+	FIELD(hal_partition_limits, reserved);
+	FIELD(hal_partition_limits, bandwidth);
+	FIELD(hal_partition_limits, memory_limit);
 	STRUCT(hal_partition_info);
 	FIELD(hal_partition_info, size);
 	FIELD(hal_partition_info, index);
@@ -127,17 +134,20 @@ static void hal_h(void)
 	FIELD(hal_partition_info, memory_bytes);
 	FIELD(hal_partition_info, memory_used);
 	FIELD(hal_partition_info, color_mask);
-	FIELD(hal_partition_info, bandwidth);
-	FIELD(hal_partition_info, wide_mask);
-	FIELD(hal_partition_info, switches);
-	FIELD(hal_partition_info, memory_limit);
-	FIELD(hal_partition_info, memory_buffers);
-	FIELD(hal_partition_info, memory_away);
-	FIELD(hal_partition_info, evictions);
-	FIELD(hal_partition_info, evicted_bytes);
-	FIELD(hal_partition_info, fetches);
-	FIELD(hal_partition_info, fetched_bytes);
-	FIELD(hal_partition_info, fetch_wait_ns);
+	STRUCT(hal_partition_memory_info);
+	FIELD(hal_partition_memory_info, size);
+	FIELD(hal_partition_memory_info, reserved);
+	FIELD(hal_partition_memory_info, bandwidth);
+	FIELD(hal_partition_memory_info, wide_mask);
+	FIELD(hal_partition_memory_info, switches);
+	FIELD(hal_partition_memory_info, memory_limit);
+	FIELD(hal_partition_memory_info, memory_buffers);
+	FIELD(hal_partition_memory_info, memory_away);
+	FIELD(hal_partition_memory_info, evictions);
+	FIELD(hal_partition_memory_info, evicted_bytes);
+	FIELD(hal_partition_memory_info, fetches);
+	FIELD(hal_partition_memory_info, fetched_bytes);
+	FIELD(hal_partition_memory_info, fetch_wait_ns);
 	STRUCT(hal_buffer_desc);
 	FIELD(hal_buffer_desc, size);
 	FIELD(hal_buffer_desc, flags);

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 enum { BIG = 64 << 10, PATTERN = 0x5ca7c4 };
 
 /* A bimodal partition with a channel of its own, and another one that names none. */
@@ -85,9 +87,9 @@ static int begin(struct conf *c, struct scene *s)
 /* So often it has changed. */
 static int switched(struct conf *c, const struct scene *s, uint64_t n)
 {
-	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	struct hal_partition_memory_info i = HAL_INIT(hal_partition_memory_info);
 
-	OK(hal_partition_get_info(s->a, &i));
+	OK(hal_partition_get_memory_info(s->a, &i));
 	EQ(i.switches, n);
 	return 0;
 }
@@ -321,13 +323,15 @@ static int suspended(struct conf *c)
 /* Who names a channel has it for himself, whether he has work or not. */
 static int named(struct conf *c)
 {
+	struct hal_partition_memory_info m = HAL_INIT(hal_partition_memory_info);
 	struct hal_partition_info i = HAL_INIT(hal_partition_info);
 	struct hal_partition *owner;
 	struct scene s;
 
 	STEP(begin(c, &s));
 	OK(hal_partition_get_info(s.a, &i));
-	EQ(i.wide_mask, (UINT64_C(2) << (c->info.colors - 1)) - 1);
+	OK(hal_partition_get_memory_info(s.a, &m));
+	EQ(m.wide_mask, (UINT64_C(2) << (c->info.colors - 1)) - 1);
 	EQ(i.color_mask, 1);
 	STEP(taken(c, &s, 1));
 	STEP(switched(c, &s, 1));

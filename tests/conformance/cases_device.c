@@ -2,9 +2,12 @@
 /* Library and device: open, info, probe, options, extension. */
 #define _GNU_SOURCE
 #include "conformance.h"
+#include "tests/scan.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include <hal/ext/options.h>
 
 static int version(struct conf *c)
 {
@@ -100,7 +103,7 @@ static int probe(struct conf *c)
 
 	for (i = 0; i < 1000; i++) {
 		d = (struct hal_device_info)HAL_INIT(hal_device_info);
-		err = hal_device_probe(i, NULL, &d);
+		err = scan_device(i, NULL, &d);
 		if (err)
 			break;
 		if (strcmp(d.backend, c->pack->backend) == 0)
@@ -119,7 +122,7 @@ static int backend_info(struct conf *c)
 
 	for (i = 0; i < 100; i++) {
 		b = (struct hal_backend_info)HAL_INIT(hal_backend_info);
-		err = hal_backend_get_info(i, NULL, &b);
+		err = scan_backend(i, NULL, &b);
 		if (err)
 			break;
 		CHECK(b.name[0] && b.summary[0]);
@@ -142,7 +145,7 @@ static int options(struct conf *c)
 	strncat(section, c->pack->backend, 32);
 	for (i = 0; i < 1000; i++) {
 		o = (struct hal_option_info)HAL_INIT(hal_option_info);
-		err = hal_option_get_info(i, NULL, &o);
+		err = scan_option(i, NULL, &o);
 		if (err)
 			break;
 		CHECK(o.section[0] && o.key[0] && o.type[0] && o.help[0] && o.source[0]);

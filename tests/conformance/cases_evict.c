@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 /* Buffers of BIG bytes; the quota is for FIT of them, and less than one more for what
  * programs need. */
 enum { BIG = 64 << 10, FIT = 4, COUNT = 9 };
@@ -38,7 +40,8 @@ static int begin_on(struct conf *c, struct scene *s, uint64_t mask)
 	d.cols = (uint16_t)(c->info.unit_cols / 2);
 	d.color_mask = mask;
 	d.memory_bytes = FIT * BIG + BIG / 2;
-	d.memory_limit = COUNT * BIG;
+	d.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .memory_limit = COUNT * BIG};
 	STEP(conf_part(c, &d, &s->p));
 	STEP(conf_queue(c, s->p, &s->q));
 	STEP(conf_queue(c, s->p, &s->other));
@@ -68,12 +71,19 @@ static int intact(struct conf *c, const struct scene *s)
 	return 0;
 }
 
-static int info_of(struct conf *c, const struct scene *s, struct hal_partition_info *i)
+struct both {
+	struct hal_partition_info info;
+	struct hal_partition_memory_info memory;
+};
+
+static int info_of(struct conf *c, const struct scene *s, struct both *i)
 {
-	*i = (struct hal_partition_info)HAL_INIT(hal_partition_info);
-	OK(hal_partition_get_info(s->p, i));
-	CHECK(i->memory_used <= i->memory_bytes);
-	CHECK(i->memory_buffers <= i->memory_limit);
+	i->info = (struct hal_partition_info)HAL_INIT(hal_partition_info);
+	i->memory = (struct hal_partition_memory_info)HAL_INIT(hal_partition_memory_info);
+	OK(hal_partition_get_info(s->p, &i->info));
+	OK(hal_partition_get_memory_info(s->p, &i->memory));
+	CHECK(i->info.memory_used <= i->info.memory_bytes);
+	CHECK(i->memory.memory_buffers <= i->memory.memory_limit);
 	return 0;
 }
 
@@ -90,20 +100,20 @@ static int fill(struct conf *c, struct scene *s, uint32_t i, uint32_t at, uint32
 static int comes_back(struct conf *c)
 {
 	static struct scene s;
-	struct hal_partition_info i;
+	struct both i;
 	struct hal_point done;
 	struct hal_cmd nop = hal_cmd_of(HAL_OP_NOP, HAL_CMD_REPLAYABLE);
 
 	STEP(begin(c, &s));
 	STEP(furnish(c, &s));
 	STEP(info_of(c, &s, &i));
-	EQ(i.memory_limit, COUNT * BIG);
-	EQ(i.memory_buffers, COUNT * BIG);
-	EQ(i.memory_used, FIT * BIG);
-	EQ(i.memory_away, (COUNT - FIT) * BIG);
-	EQ(i.evictions, COUNT - FIT);
-	EQ(i.evicted_bytes, (COUNT - FIT) * BIG);
-	EQ(i.fetches, 0);
+	EQ(i.memory.memory_limit, COUNT * BIG);
+	EQ(i.memory.memory_buffers, COUNT * BIG);
+	EQ(i.info.memory_used, FIT * BIG);
+	EQ(i.memory.memory_away, (COUNT - FIT) * BIG);
+	EQ(i.memory.evictions, COUNT - FIT);
+	EQ(i.memory.evicted_bytes, (COUNT - FIT) * BIG);
+	EQ(i.memory.fetches, 0);
 	STEP(intact(c, &s)); /* wherever they are */
 	for (uint32_t round = 0; round < 3; round++)
 		for (uint32_t k = 0; k < COUNT; k++)
@@ -111,9 +121,9 @@ static int comes_back(struct conf *c)
 	STEP(conf_submit(c, s.q, &nop, 1, &done));
 	STEP(conf_wait(c, done));
 	STEP(info_of(c, &s, &i));
-	EQ(i.fetches, 3 * COUNT);
-	EQ(i.fetched_bytes, 3 * COUNT * BIG);
-	EQ(i.evictions, COUNT - FIT + 3 * COUNT);
+	EQ(i.memory.fetches, 3 * COUNT);
+	EQ(i.memory.fetched_bytes, 3 * COUNT * BIG);
+	EQ(i.memory.evictions, COUNT - FIT + 3 * COUNT);
 	STEP(intact(c, &s));
 	/* What the host writes to those that are away is there for the device. */
 	for (uint32_t k = 0; k < COUNT; k++) {
@@ -131,7 +141,7 @@ static int comes_back(struct conf *c)
 static int coldest_goes(struct conf *c)
 {
 	static struct scene s;
-	struct hal_partition_info i;
+	struct both i;
 	struct hal_point done;
 	struct hal_cmd cmd;
 	uint64_t before;
@@ -148,14 +158,14 @@ static int coldest_goes(struct conf *c)
 	STEP(conf_submit(c, s.q, &cmd, 1, &done));
 	STEP(conf_wait(c, done));
 	STEP(info_of(c, &s, &i));
-	EQ(i.fetches, 1);
-	before = i.evictions;
+	EQ(i.memory.fetches, 1);
+	before = i.memory.evictions;
 	STEP(fill(c, &s, COUNT - 4, 0, 9));
 	STEP(conf_submit(c, s.q, &cmd, 1, &done));
 	STEP(conf_wait(c, done));
 	STEP(info_of(c, &s, &i));
-	EQ(i.fetches, 2);
-	EQ(i.evictions, before + 1);
+	EQ(i.memory.fetches, 2);
+	EQ(i.memory.evictions, before + 1);
 	return intact(c, &s);
 }
 
@@ -194,7 +204,7 @@ static int kernels(struct conf *c)
 static int constants(struct conf *c)
 {
 	static struct scene s;
-	struct hal_partition_info i;
+	struct both i;
 	struct hal_arg args[3];
 	struct hal_kernel *gemm;
 	struct hal_buffer *half;
@@ -210,8 +220,8 @@ static int constants(struct conf *c)
 	}
 	STEP(conf_buffer(c, s.p, BIG / 2, &half));
 	STEP(info_of(c, &s, &i));
-	EQ(i.memory_used, i.memory_bytes);
-	EQ(i.evictions, 0);
+	EQ(i.info.memory_used, i.info.memory_bytes);
+	EQ(i.memory.evictions, 0);
 	for (uint32_t k = 0; k < 3; k++)
 		args[k] = (struct hal_arg){s.b[k + 1], 0, CONF_GEMM_BYTES};
 	cmd = hal_cmd_launch(gemm, args, 3);
@@ -221,8 +231,9 @@ static int constants(struct conf *c)
 	STEP(conf_wait(c, done));
 	STEP(info_of(c, &s, &i));
 	/* What is used beside buffers; a program may have none. */
-	EQ(i.evictions, i.memory_used + i.memory_away > i.memory_buffers);
-	EQ(i.memory_away, i.evictions * BIG);
+	EQ(i.memory.evictions,
+	   i.info.memory_used + i.memory.memory_away > i.memory.memory_buffers);
+	EQ(i.memory.memory_away, i.memory.evictions * BIG);
 	for (uint32_t k = 0; k < FIT; k++)
 		STEP(conf_same(c, s.b[k], 0, s.want[k], BIG));
 	return 0;
@@ -336,7 +347,7 @@ static int stays(struct conf *c)
 static int destroyed(struct conf *c)
 {
 	static struct scene s;
-	struct hal_partition_info i;
+	struct both i;
 	struct hal_point done;
 	struct hal_cmd cmd;
 
@@ -351,9 +362,9 @@ static int destroyed(struct conf *c)
 	for (uint32_t k = 2; k < COUNT; k++)
 		STEP(conf_buffer_gone(c, s.b[k]));
 	STEP(info_of(c, &s, &i));
-	EQ(i.memory_used, 0);
-	EQ(i.memory_buffers, 0);
-	EQ(i.memory_away, 0);
+	EQ(i.info.memory_used, 0);
+	EQ(i.memory.memory_buffers, 0);
+	EQ(i.memory.memory_away, 0);
 	return 0;
 }
 
@@ -363,7 +374,8 @@ static int refused(struct conf *c)
 	struct hal_partition *p;
 
 	d.units_floor = 1;
-	d.memory_limit = 2 * BIG;
+	d.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .memory_limit = 2 * BIG};
 	ERR(hal_partition_create(c->dev, &d, &p), -EINVAL);
 	d.memory_bytes = 3 * BIG;
 	ERR(hal_partition_create(c->dev, &d, &p), -EINVAL);

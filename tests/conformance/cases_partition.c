@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 static int need_grid(struct conf *c, uint32_t least)
 {
 	if (!(c->info.caps & HAL_CAP_GRID))
@@ -324,17 +326,18 @@ static int copy_time(struct conf *c, uint64_t bandwidth, uint64_t bytes, uint64_
 {
 	struct hal_stats s = HAL_INIT(hal_stats);
 	struct hal_partition_desc d = count(1);
-	struct hal_partition_info i;
+	struct hal_partition_memory_info i = HAL_INIT(hal_partition_memory_info);
 	struct hal_buffer *to, *from;
 	struct hal_partition *p;
 	struct hal_point done;
 	struct hal_queue *q;
 	struct hal_cmd cmd;
 
-	d.bandwidth = bandwidth;
+	d.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .bandwidth = bandwidth};
 	d.memory_bytes = 4 * bytes;
 	STEP(conf_part(c, &d, &p));
-	STEP(get_info(c, p, &i));
+	OK(hal_partition_get_memory_info(p, &i));
 	CHECK(i.bandwidth <= bandwidth && i.bandwidth >= bandwidth - bandwidth / 8);
 	STEP(conf_queue(c, p, &q));
 	STEP(conf_buffer(c, p, bytes, &to));
@@ -356,7 +359,9 @@ static int bandwidth(struct conf *c)
 	struct hal_partition *p;
 
 	if (!(c->info.caps & HAL_CAP_LIMIT)) {
-		d.bandwidth = 1000000000;
+		d.limits = &(struct hal_partition_limits){
+			.size = sizeof(struct hal_partition_limits),
+			.bandwidth = 1000000000};
 		ERR(hal_partition_create(c->dev, &d, &p), -ENOTSUP);
 		return 0;
 	}
@@ -368,9 +373,11 @@ static int bandwidth(struct conf *c)
 	CHECK(slow > 65536 * 9 / 10 && slow < 65536 * 5 / 4);
 	CHECK(slower > 2 * 65536 * 9 / 10 && slower < 2 * 65536 * 5 / 4);
 	least = c->info.limit_bytes * 1000000000 / c->info.limit_window_ns;
-	d.bandwidth = least / 2;
+	d.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .bandwidth = least / 2};
 	ERR(hal_partition_create(c->dev, &d, &p), -EINVAL);
-	d.bandwidth = UINT64_MAX;
+	d.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .bandwidth = UINT64_MAX};
 	ERR(hal_partition_create(c->dev, &d, &p), -EINVAL);
 	return 0;
 }

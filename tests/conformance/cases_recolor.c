@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 enum { BIG = 256 << 10 };
 
 /* A partition of two channels, one buffer on the lower of them, and who moves it. */

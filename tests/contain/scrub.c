@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
 #include <hal/hal.h>
 #include <hal/npu.h>
 
@@ -68,6 +69,7 @@ struct world {
 static void make(struct world *w, struct tenant *t, struct hal_partition *host,
 		 enum way way)
 {
+	struct hal_partition_limits limits = HAL_INIT(hal_partition_limits);
 	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
 	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
 
@@ -79,7 +81,8 @@ static void make(struct world *w, struct tenant *t, struct hal_partition *host,
 		t->flags = HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH;
 	} else if (way == EVICTED) {
 		pd.memory_bytes = 2 * BYTES + CHUNK;
-		pd.memory_limit = 4 * BYTES;
+		limits.memory_limit = 4 * BYTES;
+		pd.limits = &limits;
 	}
 	if (host == NULL)
 		pd.units_floor = w->info.unit_rows * w->info.unit_cols;
@@ -184,7 +187,7 @@ static bool end(struct world *w, struct tenant *t, enum way way)
 	uint32_t mode = saves                           ? HAL_SUSPEND_SAVE
 			: way == FOLDED || way == SAVED ? HAL_SUSPEND_FOLD
 							: HAL_SUSPEND_KILL;
-	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	struct hal_partition_memory_info i = HAL_INIT(hal_partition_memory_info);
 	struct hal_point p;
 
 	if (way == EVICTED) {
@@ -192,7 +195,7 @@ static bool end(struct world *w, struct tenant *t, enum way way)
 		if (add(t, BYTES, 0) == NULL || add(t, BYTES, 0) == NULL)
 			die("a tenant's memory");
 		wait_for(submit(t, hal_cmd_copy(t->chunk[0], 0, t->chunk[2], 0, 64)));
-		MUST(hal_partition_get_info(t->part, &i));
+		MUST(hal_partition_get_memory_info(t->part, &i));
 		if (i.evictions < 3 || i.fetches < 1)
 			die("nothing was evicted");
 	} else if (way == MOVED) {

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include <hal/ext/replay.h>
 #include <hal/hal.h>
 
 #include "host.h"

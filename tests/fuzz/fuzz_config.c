@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_config.c - any bytes as hal.conf: each is read, or refused with a text. */
 #include "fuzz.h"
+#include "tests/scan.h"
 
+#include <hal/ext/options.h>
 #include <hal/hal.h>
 
 #include <errno.h>
@@ -55,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	snprintf(option, sizeof(option), "hal.config=/proc/self/fd/%d", fd);
 	for (uint32_t i = 0; rc == 0; i++)
-		rc = hal_option_get_info(i, options, &info);
+		rc = scan_option(i, options, &info);
 	if (rc != -ENOENT && hal_last_error()[0] == '\0')
 		abort(); /* refused without a reason */
 	close(fd);

@@ -15,7 +15,11 @@
 
 #include <cmocka.h>
 
+#include <hal/ext/memory.h>
+#include <hal/ext/options.h>
+
 #include "broken.h"
+#include "tests/scan.h"
 
 static char report_path[] = "/tmp/hal-layers-XXXXXX";
 static char report_option[64];
@@ -785,7 +789,7 @@ static struct hal_option_info lookup(const char *const *opts, const char *key)
 	struct hal_option_info o = HAL_INIT(hal_option_info);
 
 	for (uint32_t i = 0;; i++) {
-		OK(hal_option_get_info(i, opts, &o));
+		OK(scan_option(i, opts, &o));
 		if (strcmp(o.section, "layers") == 0 && strcmp(o.key, key) == 0)
 			return o;
 	}

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
 #include <hal/npu.h>
 
 #include "information.h"
@@ -197,7 +198,8 @@ static void add_tenant(struct bench *b, struct tenant *t, uint16_t col, uint64_t
 	part.cols = 4;
 	part.col = col;
 	part.color_mask = colors;
-	part.bandwidth = bandwidth;
+	part.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .bandwidth = bandwidth};
 	part.flags = bimodal ? HAL_PARTITION_BIMODAL : 0;
 	ok(hal_partition_create(b->dev, &part, &t->part), "partition");
 	ok(hal_queue_create(t->part, &queue, &t->queue), "queue");

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <hal/ext/options.h>
+#include <hal/ext/replay.h>
 #include <hal/npu.h>
 
 #include "../unit/mock.h"
@@ -30,25 +32,20 @@
 
 /* ---- no memory -------------------------------------------------------------------- */
 
-NEGATIVE(hal_backend_get_info, ENOMEM, at_all, NO_MEMORY)
+NEGATIVE(hal_scan_create, ENOMEM, at_all, NO_MEMORY)
 {
-	struct hal_backend_info info = HAL_INIT(hal_backend_info);
+	struct hal_scan *scan;
 
 	(void)w;
-	return WITHOUT_MEMORY(hal_backend_get_info(0, NULL, &info));
+	return WITHOUT_MEMORY(hal_scan_create(NULL, HAL_SCAN_DEVICES, &scan));
 }
 
-NEGATIVE(hal_device_probe, ENOMEM, at_all, NO_MEMORY)
+NEGATIVE(hal_scan_create, ENOMEM, options, NO_MEMORY)
 {
-	return WITHOUT_MEMORY(hal_device_probe(0, NULL, &w->info));
-}
-
-NEGATIVE(hal_option_get_info, ENOMEM, at_all, NO_MEMORY)
-{
-	struct hal_option_info info = HAL_INIT(hal_option_info);
+	struct hal_scan *scan;
 
 	(void)w;
-	return WITHOUT_MEMORY(hal_option_get_info(0, NULL, &info));
+	return WITHOUT_MEMORY(hal_scan_create(NULL, HAL_SCAN_OPTIONS, &scan));
 }
 
 NEGATIVE(hal_open, ENOMEM, at_all, NO_MEMORY)
@@ -346,21 +343,20 @@ NEGATIVE(hal_point_fd, EMFILE, no_fd, "files")
 static const char *const unreadable[] = {"hal.config=/proc/self/mem", NULL};
 static const char *const a_folder[] = {"hal.config=/", NULL};
 
-NEGATIVE(hal_option_get_info, EIO, file_unreadable,
-	 "/proc/self/mem: cannot read it: Input")
+NEGATIVE(hal_scan_create, EIO, file_unreadable, "/proc/self/mem: cannot read it: Input")
 {
-	struct hal_option_info info = HAL_INIT(hal_option_info);
+	struct hal_scan *scan;
 
 	(void)w;
-	return hal_option_get_info(0, unreadable, &info);
+	return hal_scan_create(unreadable, HAL_SCAN_OPTIONS, &scan);
 }
 
-NEGATIVE(hal_option_get_info, EISDIR, file_is_a_folder, "configuration /: is a folder")
+NEGATIVE(hal_scan_create, EISDIR, file_is_a_folder, "configuration /: is a folder")
 {
-	struct hal_option_info info = HAL_INIT(hal_option_info);
+	struct hal_scan *scan;
 
 	(void)w;
-	return hal_option_get_info(0, a_folder, &info);
+	return hal_scan_create(a_folder, HAL_SCAN_OPTIONS, &scan);
 }
 
 NEGATIVE(hal_open, EIO, file_unreadable, "/proc/self/mem: cannot read it: Input")
@@ -394,17 +390,17 @@ static int with_plugin(int (*call)(struct neg *w), struct neg *w)
 	return err;
 }
 
-static int option_info(struct neg *w)
+static int create_scan(struct neg *w)
 {
-	struct hal_option_info info = HAL_INIT(hal_option_info);
+	struct hal_scan *scan;
 
 	(void)w;
-	return hal_option_get_info(0, NULL, &info);
+	return hal_scan_create(NULL, HAL_SCAN_OPTIONS, &scan);
 }
 
-NEGATIVE(hal_option_get_info, EPROTO, plugin_of_other_abi, "ABI 43")
+NEGATIVE(hal_scan_create, EPROTO, plugin_of_other_abi, "ABI 43")
 {
-	return with_plugin(option_info, w);
+	return with_plugin(create_scan, w);
 }
 
 NEGATIVE(hal_open, ENOTSUP, no_virtual_clock, "virtual clock")

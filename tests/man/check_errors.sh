@@ -31,7 +31,7 @@ while read -r _ fn err; do
 	[ -z "$target" ] || page=docs/man/$target
 	grep -q " $err $page\$" "$scratch/errors" ||
 		{ echo "$page: ERRORS of $fn lack $err, which the header documents"; rc=1; }
-done < <(awk -f "$here/headers.awk" hal/hal.h hal/npu.h | grep '^documents ')
+done < <(awk -f "$here/headers.awk" hal/hal.h hal/ext/*.h hal/npu.h | grep '^documents ')
 
 comm -23 "$scratch/promised" "$scratch/tested" >"$scratch/bare"
 if comm -23 "$scratch/bare" "$scratch/untested" | grep .; then

@@ -17,7 +17,7 @@ complain() {
 }
 
 awk -f "$here/pages.awk" "$man"/man?/*.[1-9] >"$scratch/pages"
-awk -f "$here/headers.awk" hal/hal.h hal/npu.h >"$scratch/headers"
+awk -f "$here/headers.awk" hal/hal.h hal/ext/*.h hal/npu.h >"$scratch/headers"
 {
 	sed 's,/\*.*\*/,,; /local:/,$d' hal.map | grep -oE 'hal_[a-z0-9_]+'
 	sed -n 's/^declared \([^ ]*\) .*/\1/p' "$scratch/headers"

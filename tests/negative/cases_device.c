@@ -9,92 +9,171 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <hal/ext/options.h>
+#include <hal/ext/replay.h>
+
 /* ---- library ---------------------------------------------------------------------- */
 
-NEGATIVE(hal_backend_get_info, ERANGE, past_the_last, "1000")
+/* A scan of everything that this process could open, until the test ends. */
+static struct hal_scan *scan(void)
+{
+	static struct hal_scan *s;
+
+	if (s == NULL && hal_scan_create(NULL, HAL_SCAN_DEVICES | HAL_SCAN_OPTIONS, &s))
+		return NULL;
+	return s;
+}
+
+static struct hal_scan *destroyed(void)
+{
+	struct hal_scan *s = NULL;
+
+	(void)hal_scan_create(NULL, HAL_SCAN_OPTIONS, &s);
+	(void)hal_scan_destroy(s);
+	return s;
+}
+
+static int create_with(const char *const *options)
+{
+	struct hal_scan *s;
+
+	return hal_scan_create(options, HAL_SCAN_DEVICES | HAL_SCAN_OPTIONS, &s);
+}
+
+NEGATIVE(hal_scan_create, EINVAL, null, "scan is NULL")
+{
+	(void)w;
+	return hal_scan_create(NULL, HAL_SCAN_DEVICES, NULL);
+}
+
+NEGATIVE(hal_scan_create, EINVAL, of_nothing, "what is 0x0")
+{
+	struct hal_scan *s;
+
+	(void)w;
+	return hal_scan_create(NULL, 0, &s);
+}
+
+NEGATIVE(hal_scan_create, EINVAL, of_unknown, "what is 0x9")
+{
+	struct hal_scan *s;
+
+	(void)w;
+	return hal_scan_create(NULL, 9, &s);
+}
+
+NEGATIVE(hal_scan_create, ENOENT, file_missing, "/nonexistent/hal.conf")
+{
+	const char *options[] = {"hal.config=/nonexistent/hal.conf", NULL};
+
+	(void)w;
+	return create_with(options);
+}
+
+NEGATIVE(hal_scan_destroy, EINVAL, twice, "has been destroyed")
+{
+	(void)w;
+	return hal_scan_destroy(destroyed());
+}
+
+NEGATIVE(hal_scan_get_backend, EINVAL, destroyed, "has been destroyed")
 {
 	struct hal_backend_info i = HAL_INIT(hal_backend_info);
 
 	(void)w;
-	return hal_backend_get_info(1000, NULL, &i);
+	return hal_scan_get_backend(destroyed(), 0, &i);
 }
 
-NEGATIVE(hal_backend_get_info, EINVAL, null, "info")
+NEGATIVE(hal_scan_get_backend, EINVAL, not_scanned, "HAL_SCAN_DEVICES")
+{
+	struct hal_backend_info i = HAL_INIT(hal_backend_info);
+	struct hal_scan *s;
+	int err;
+
+	(void)w;
+	NEG_OK(hal_scan_create(NULL, HAL_SCAN_OPTIONS, &s));
+	err = hal_scan_get_backend(s, 0, &i);
+	NEG_OK(hal_scan_destroy(s));
+	return err;
+}
+
+NEGATIVE(hal_scan_get_backend, ERANGE, past_the_last, "1000")
+{
+	struct hal_backend_info i = HAL_INIT(hal_backend_info);
+
+	(void)w;
+	return hal_scan_get_backend(scan(), 1000, &i);
+}
+
+NEGATIVE(hal_scan_get_backend, EINVAL, null, "info")
 {
 	(void)w;
-	return hal_backend_get_info(0, NULL, NULL);
+	return hal_scan_get_backend(scan(), 0, NULL);
 }
 
-NEGATIVE(hal_backend_get_info, EINVAL, size_zero, "size")
+NEGATIVE(hal_scan_get_backend, EINVAL, size_zero, "size")
 {
 	struct hal_backend_info i = {.size = 0};
 
 	(void)w;
-	return hal_backend_get_info(0, NULL, &i);
+	return hal_scan_get_backend(scan(), 0, &i);
 }
 
-NEGATIVE(hal_device_probe, ERANGE, past_the_last, "1000")
+NEGATIVE(hal_scan_get_device, EINVAL, no_scan, "the scan is NULL")
 {
-	return hal_device_probe(1000, NULL, &w->info);
+	return hal_scan_get_device(NULL, 0, &w->info);
 }
 
-NEGATIVE(hal_device_probe, EINVAL, null, "info")
+NEGATIVE(hal_scan_get_device, ERANGE, past_the_last, "1000")
+{
+	return hal_scan_get_device(scan(), 1000, &w->info);
+}
+
+NEGATIVE(hal_scan_get_device, EINVAL, null, "info")
 {
 	(void)w;
-	return hal_device_probe(0, NULL, NULL);
+	return hal_scan_get_device(scan(), 0, NULL);
 }
 
-NEGATIVE(hal_device_probe, EINVAL, size_zero, "size")
+NEGATIVE(hal_scan_get_device, EINVAL, size_zero, "size")
 {
 	w->info.size = 0;
-	return hal_device_probe(0, NULL, &w->info);
+	return hal_scan_get_device(scan(), 0, &w->info);
 }
 
-NEGATIVE(hal_backend_get_info, ENOENT, file_missing, "/nonexistent/hal.conf")
+NEGATIVE(hal_scan_get_option, EINVAL, not_scanned, "HAL_SCAN_OPTIONS")
 {
-	const char *options[] = {"hal.config=/nonexistent/hal.conf", NULL};
-	struct hal_backend_info i = HAL_INIT(hal_backend_info);
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+	struct hal_scan *s;
+	int err;
 
 	(void)w;
-	return hal_backend_get_info(0, options, &i);
+	NEG_OK(hal_scan_create(NULL, HAL_SCAN_DEVICES, &s));
+	err = hal_scan_get_option(s, 0, &o);
+	NEG_OK(hal_scan_destroy(s));
+	return err;
 }
 
-NEGATIVE(hal_device_probe, ENOENT, file_missing, "/nonexistent/hal.conf")
-{
-	const char *options[] = {"hal.config=/nonexistent/hal.conf", NULL};
-
-	return hal_device_probe(0, options, &w->info);
-}
-
-NEGATIVE(hal_option_get_info, ERANGE, past_the_last, "1000")
+NEGATIVE(hal_scan_get_option, ERANGE, past_the_last, "1000")
 {
 	struct hal_option_info o = HAL_INIT(hal_option_info);
 
 	(void)w;
-	return hal_option_get_info(1000, NULL, &o);
+	return hal_scan_get_option(scan(), 1000, &o);
 }
 
-NEGATIVE(hal_option_get_info, ENOENT, file_missing, "/nonexistent/hal.conf")
-{
-	const char *options[] = {"hal.config=/nonexistent/hal.conf", NULL};
-	struct hal_option_info o = HAL_INIT(hal_option_info);
-
-	(void)w;
-	return hal_option_get_info(0, options, &o);
-}
-
-NEGATIVE(hal_option_get_info, EINVAL, null, "info")
+NEGATIVE(hal_scan_get_option, EINVAL, null, "info")
 {
 	(void)w;
-	return hal_option_get_info(0, NULL, NULL);
+	return hal_scan_get_option(scan(), 0, NULL);
 }
 
-NEGATIVE(hal_option_get_info, EINVAL, size_zero, "size")
+NEGATIVE(hal_scan_get_option, EINVAL, size_zero, "size")
 {
 	struct hal_option_info o = {.size = 0};
 
 	(void)w;
-	return hal_option_get_info(0, NULL, &o);
+	return hal_scan_get_option(scan(), 0, &o);
 }
 
 /* Call something while the user's configuration is a file that everybody can write. */
@@ -123,40 +202,15 @@ static int with_open_file(struct neg *w, int (*call)(struct neg *w))
 	return err;
 }
 
-static int call_backend(struct neg *w)
+static int call_scan(struct neg *w)
 {
-	struct hal_backend_info i = HAL_INIT(hal_backend_info);
-
 	(void)w;
-	return hal_backend_get_info(0, NULL, &i);
+	return create_with(NULL);
 }
 
-NEGATIVE(hal_backend_get_info, EACCES, file_others_write, "other users can write /")
+NEGATIVE(hal_scan_create, EACCES, file_others_write, "other users can write /")
 {
-	return with_open_file(w, call_backend);
-}
-
-static int call_probe(struct neg *w)
-{
-	return hal_device_probe(0, NULL, &w->info);
-}
-
-NEGATIVE(hal_device_probe, EACCES, file_others_write, "other users can write /")
-{
-	return with_open_file(w, call_probe);
-}
-
-static int call_option(struct neg *w)
-{
-	struct hal_option_info o = HAL_INIT(hal_option_info);
-
-	(void)w;
-	return hal_option_get_info(0, NULL, &o);
-}
-
-NEGATIVE(hal_option_get_info, EACCES, file_others_write, "other users can write /")
-{
-	return with_open_file(w, call_option);
+	return with_open_file(w, call_scan);
 }
 
 static int call_open(struct neg *w)
@@ -171,17 +225,16 @@ NEGATIVE(hal_open, EACCES, file_others_write, "other users can write /")
 
 static int option_of_file(struct neg *w, const char *text)
 {
-	struct hal_option_info o = HAL_INIT(hal_option_info);
 	const char *options[] = {NULL, NULL};
 	char option[300] = "hal.config=";
 
 	options[0] = option;
 	NEG_OK(neg_config(w, text));
 	strncat(option, w->path, sizeof(option) - 16);
-	return hal_option_get_info(0, options, &o);
+	return create_with(options);
 }
 
-NEGATIVE(hal_option_get_info, EINVAL, file_and_line, ":3:")
+NEGATIVE(hal_scan_create, EINVAL, file_and_line, ":3:")
 {
 	return option_of_file(w, "[hal]\ndevice = ref\nrubbish\n");
 }

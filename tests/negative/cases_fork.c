@@ -3,16 +3,30 @@
 #define _GNU_SOURCE
 #include "negative.h"
 
+#include <hal/ext/memory.h>
+#include <hal/ext/options.h>
+
+#define SCAN (HAL_SCAN_DEVICES | HAL_SCAN_OPTIONS)
+
+static struct hal_scan *scan;
+
 #define FORKED(function_, call_)                                                         \
 	static int forked_##function_(struct neg *w)                                     \
 	{                                                                                \
+		(void)w;                                                                 \
 		return call_;                                                            \
 	}                                                                                \
 	NEGATIVE(function_, EPERM, forked, "made before a fork")                         \
 	{                                                                                \
+		int err;                                                                 \
+                                                                                         \
+		NEG_OK(hal_scan_create(NULL, SCAN, &scan));                              \
 		NEG_OK(hal_completions_create(w->dev, 8, &w->ring));                     \
 		NEG_OK(hal_sequence_create(w->part, &w->submit, &w->seq));               \
-		return neg_forked(w, forked_##function_);                                \
+		err = neg_forked(w, forked_##function_);                                 \
+		NEG_OK(hal_scan_destroy(scan));                                          \
+		scan = NULL;                                                             \
+		return err;                                                              \
 	}
 
 static int load(struct neg *w)
@@ -52,12 +66,19 @@ static int value(struct neg *w)
 }
 
 static struct hal_partition_info part_info = HAL_INIT(hal_partition_info);
+static struct hal_partition_memory_info part_memory = HAL_INIT(hal_partition_memory_info);
+static struct hal_backend_info backend_info = HAL_INIT(hal_backend_info);
+static struct hal_option_info option_info = HAL_INIT(hal_option_info);
 static struct hal_kernel_info kernel_info = HAL_INIT(hal_kernel_info);
 static struct hal_policy_info policy_info = HAL_INIT(hal_policy_info);
 static struct hal_completion end;
 static uint32_t word;
 static void *address;
 
+FORKED(hal_scan_destroy, hal_scan_destroy(scan))
+FORKED(hal_scan_get_backend, hal_scan_get_backend(scan, 0, &backend_info))
+FORKED(hal_scan_get_device, hal_scan_get_device(scan, 0, &w->info))
+FORKED(hal_scan_get_option, hal_scan_get_option(scan, 0, &option_info))
 FORKED(hal_close, hal_close(w->dev))
 FORKED(hal_device_get_info, hal_device_get_info(w->dev, &w->info))
 FORKED(hal_device_get_stats, hal_device_get_stats(w->dev, &w->stats))
@@ -70,6 +91,8 @@ FORKED(hal_partition_create, hal_partition_create(w->dev, &w->part_desc, &w->par
 FORKED(hal_partition_create_named, hal_partition_create_named(w->dev, "a", &w->part2))
 FORKED(hal_partition_resize, hal_partition_resize(w->part, &w->part_desc, NULL))
 FORKED(hal_partition_destroy, hal_partition_destroy(w->part))
+FORKED(hal_partition_get_memory_info,
+       hal_partition_get_memory_info(w->part, &part_memory))
 FORKED(hal_partition_get_info, hal_partition_get_info(w->part, &part_info))
 FORKED(hal_partition_get_stats, hal_partition_get_stats(w->part, &w->stats))
 FORKED(hal_buffer_create, hal_buffer_create(w->part, &w->buffer_desc, &w->buf2))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that need a device, on one that is lost; and that the rest of it can be put away.
  */
+#include <hal/ext/memory.h>
+
 #include "negative.h"
 
 #define LOST(function_, call_)                                                           \

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 #define GRID "ref?units=64&rows=8"
 
 static int create(struct neg *w)
@@ -302,7 +304,8 @@ NEGATIVE(hal_partition_create_named, EINVAL, long_host, "more than 31 characters
 
 NEGATIVE(hal_partition_create, ENOTSUP, bandwidth, "bandwidth limits")
 {
-	w->part_desc.bandwidth = 1000000000;
+	w->part_desc.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .bandwidth = 1000000000};
 	return create(w);
 }
 
@@ -310,13 +313,15 @@ NEGATIVE(hal_partition_create, EINVAL, guest_bandwidth, "its host's bandwidth")
 {
 	w->part_desc.host = w->part;
 	w->part_desc.units_floor = 0;
-	w->part_desc.bandwidth = 1000000000;
+	w->part_desc.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .bandwidth = 1000000000};
 	return create(w);
 }
 
 NEGATIVE(hal_partition_create, EINVAL, limit_alone, "8192 needs memory_bytes")
 {
-	w->part_desc.memory_limit = 8192;
+	w->part_desc.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .memory_limit = 8192};
 	return create(w);
 }
 
@@ -324,14 +329,16 @@ NEGATIVE(hal_partition_create, EINVAL, limit_below,
 	 "8192 is less than memory_bytes 16384")
 {
 	w->part_desc.memory_bytes = 16384;
-	w->part_desc.memory_limit = 8192;
+	w->part_desc.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .memory_limit = 8192};
 	return create(w);
 }
 
 NEGATIVE(hal_partition_create, ENOTSUP, limit_above, "oversubscribe|cannot evict")
 {
 	w->part_desc.memory_bytes = 8192;
-	w->part_desc.memory_limit = 16384;
+	w->part_desc.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .memory_limit = 16384};
 	return create(w);
 }
 
@@ -340,8 +347,10 @@ static int oversubscribe(struct neg *w)
 {
 	NEG_OK(neg_open_config(w, "[hal]\ndevice = ref\noversubscribe = yes\n"));
 	w->part_desc.memory_bytes = 8192;
-	w->part_desc.memory_limit = 16384;
+	w->part_desc.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .memory_limit = 16384};
 	NEG_OK(hal_partition_create(w->dev2, &w->part_desc, &w->part2));
+	w->part_desc.limits = NULL;
 	w->buffer_desc.bytes = 8192;
 	return 0;
 }
@@ -366,27 +375,30 @@ NEGATIVE(hal_partition_create, ENOTSUP, limit_journal, "cannot record evictions"
 	NEG_OK(neg_open_config(w, "[hal]\ndevice = ref\noversubscribe = yes\n"
 				  "journal = /dev/null\n"));
 	w->part_desc.memory_bytes = 8192;
-	w->part_desc.memory_limit = 16384;
+	w->part_desc.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .memory_limit = 16384};
 	return hal_partition_create(w->dev2, &w->part_desc, &w->part2);
 }
 
 NEGATIVE(hal_partition_resize, EINVAL, limit, "the memory_limit is 16384")
 {
 	NEG_OK(oversubscribe(w));
-	w->part_desc.memory_limit = 0;
+	w->part_desc.limits = NULL;
 	w->part_desc.memory_bytes = 32768;
 	return hal_partition_resize(w->part2, &w->part_desc, NULL);
 }
 
 NEGATIVE(hal_partition_resize, ENOTSUP, limit, "cannot change the memory_limit")
 {
-	w->part_desc.memory_limit = 16384;
+	w->part_desc.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .memory_limit = 16384};
 	return hal_partition_resize(w->part, &w->part_desc, NULL);
 }
 
 NEGATIVE(hal_partition_resize, ENOTSUP, bandwidth, "the bandwidth from 0 to 1000")
 {
-	w->part_desc.bandwidth = 1000;
+	w->part_desc.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .bandwidth = 1000};
 	return hal_partition_resize(w->part, &w->part_desc, NULL);
 }
 
@@ -585,6 +597,32 @@ NEGATIVE(hal_partition_destroy, EINVAL, destroyed, "partition")
 	NEG_OK(hal_partition_create(w->dev, &w->part_desc, &p));
 	NEG_OK(hal_partition_destroy(p));
 	return hal_partition_destroy(p);
+}
+
+NEGATIVE(hal_partition_get_memory_info, EINVAL, part_null, "partition|part")
+{
+	struct hal_partition_memory_info i = HAL_INIT(hal_partition_memory_info);
+
+	(void)w;
+	return hal_partition_get_memory_info(NULL, &i);
+}
+
+NEGATIVE(hal_partition_get_memory_info, EINVAL, info_null, "info")
+{
+	return hal_partition_get_memory_info(w->part, NULL);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, limits_size, "hal_partition_limits.size")
+{
+	w->part_desc.limits = &(struct hal_partition_limits){.size = 4};
+	return hal_partition_create(w->dev, &w->part_desc, &w->part2);
+}
+
+NEGATIVE(hal_partition_create, EINVAL, limits_reserved, "hal_partition_limits.reserved")
+{
+	w->part_desc.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .reserved = 1};
+	return hal_partition_create(w->dev, &w->part_desc, &w->part2);
 }
 
 NEGATIVE(hal_partition_get_info, EINVAL, part_null, "partition|part")

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/ext/replay.h>
 #include <hal/hal.h>
 
 #include "../conformance/conformance.h"

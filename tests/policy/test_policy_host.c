@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <hal/ext/replay.h>
+
 #include "../unit/mock.h"
 #include "plugin.h"
 

@@ -6,6 +6,8 @@
 
 #include <dlfcn.h>
 
+#include <hal/ext/replay.h>
+
 #include "plugin.h"
 #include "profile_file.h"
 

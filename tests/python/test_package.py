@@ -543,7 +543,7 @@ class Colors(Opened):
                 queue.submit(hal.copy(scratch, weights, bytes=64)).wait()
                 self.refused(errno.EINVAL, queue.submit, hal.fill(weights, 1))
             self.assertEqual(scratch.read(64), b"ch" * 32)
-            self.assertEqual((part.info.wide_mask, part.info.switches), (15, 1))
+            self.assertEqual((part.memory.wide_mask, part.memory.switches), (15, 1))
             weights.close()
             scratch.close()
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <hal/ext/replay.h>
 #include <hal/hal.h>
 
 #include "world.h"

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include <hal/ext/replay.h>
 #include <hal/hal.h>
 
 #include "world.h"

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <hal/ext/memory.h>
 #include <hal/hal.h>
 #include <hal/ref.h>
 

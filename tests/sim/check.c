@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 #include "sim.h"
 
 /* ---- units ------------------------------------------------------------------------ */
@@ -376,7 +378,8 @@ static bool is_settled(const struct sim *s, uint32_t part)
 
 /* Of a partition with more than its quota: what is not on the device is with the host,
  * and neither twice.  ref has no constants of programs. */
-static int check_lent(struct sim *s, uint32_t i, const struct hal_partition_info *p)
+static int check_lent(struct sim *s, uint32_t i, uint64_t used,
+		      const struct hal_partition_memory_info *p)
 {
 	struct sim_part *part = &s->parts[i];
 
@@ -384,9 +387,9 @@ static int check_lent(struct sim *s, uint32_t i, const struct hal_partition_info
 	SIM_CHECK(p->memory_buffers <= p->memory_limit);
 	SIM_CHECK(p->memory_buffers >= part->buffer_bytes);
 	SIM_CHECK(p->memory_away <= p->memory_buffers);
-	SIM_CHECK(p->memory_used + p->memory_away >= p->memory_buffers);
+	SIM_CHECK(used + p->memory_away >= p->memory_buffers);
 	SIM_CHECK(!s->ref || s->faulty || !is_settled(s, i) ||
-		  p->memory_used + p->memory_away == p->memory_buffers);
+		  used + p->memory_away == p->memory_buffers);
 	SIM_CHECK(p->evictions >= part->evictions && p->fetches >= part->fetches &&
 		  p->fetches <= p->evictions);
 	SIM_CHECK(p->evicted_bytes >= p->fetched_bytes + p->memory_away);
@@ -404,15 +407,17 @@ static int check_memory(struct sim *s)
 	uint64_t used = 0;
 
 	for (uint32_t i = 0; i < PARTS; i++) {
+		struct hal_partition_memory_info m = HAL_INIT(hal_partition_memory_info);
 		struct hal_partition_info p = HAL_INIT(hal_partition_info);
 
 		if (!s->parts[i].p)
 			continue;
 		SIM_OK(hal_partition_get_info(s->parts[i].p, &p));
+		SIM_OK(hal_partition_get_memory_info(s->parts[i].p, &m));
 		/* Destroyed buffers count until the work that uses them has ended. */
-		SIM_CHECK(p.memory_used + p.memory_away >=
+		SIM_CHECK(p.memory_used + m.memory_away >=
 			  s->parts[i].buffer_bytes + moving_bytes(s, i));
-		if (s->parts[i].limit && check_lent(s, i, &p))
+		if (s->parts[i].limit && check_lent(s, i, p.memory_used, &m))
 			return -1;
 		SIM_CHECK(!p.memory_bytes || p.memory_used <= p.memory_bytes);
 		used += p.memory_used;

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 #include "sim.h"
 
 /* In the order of script.c. */
@@ -74,16 +76,17 @@ static int color(struct sim *s, const struct sim_part *host, uint32_t p, uint64_
 /* More than its quota: on the device is room for what a command uses, and for hardly more
  * than one queue's.  On the NPU programs' constants are there as well. */
 static void lend(const struct sim *s, uint32_t memory, uint32_t limit,
-		 struct hal_partition_desc *d)
+		 struct hal_partition_desc *d, uint64_t *most)
 {
 	d->memory_bytes = (s->ref ? 24576 : 65536) + 4096 * (uint64_t)(memory % 6);
-	d->memory_limit = d->memory_bytes + 16384 * (uint64_t)(limit % 16 + 1);
+	*most = d->memory_bytes + 16384 * (uint64_t)(limit % 16 + 1);
 }
 
 int do_part_create(struct sim *s, const uint32_t *p)
 {
 	enum { MEMORY = 7, COLOR, GUEST, LIMIT };
 	struct sim_part *host = host_of(s, p[GUEST]);
+	struct hal_partition_limits limits = HAL_INIT(hal_partition_limits);
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
 	struct hal_partition_info info = HAL_INIT(hal_partition_info);
 	struct sim_part *part = s->parts;
@@ -100,7 +103,8 @@ int do_part_create(struct sim *s, const uint32_t *p)
 	if (p[MEMORY] >= 64)
 		d.memory_bytes = 65536 + 4096 * (uint64_t)(p[MEMORY] - 64);
 	if (s->lends && p[LIMIT] >= 8)
-		lend(s, p[MEMORY], p[LIMIT], &d);
+		lend(s, p[MEMORY], p[LIMIT], &d, &limits.memory_limit);
+	d.limits = &limits;
 	if (color(s, host, p[COLOR], &d.color_mask))
 		return -1;
 	err = hal_partition_create(s->dev, &d, &part->p);
@@ -115,7 +119,7 @@ int do_part_create(struct sim *s, const uint32_t *p)
 	part->host = host ? host : part;
 	part->host->guests += host != NULL;
 	part->quota = d.memory_bytes;
-	part->limit = d.memory_limit;
+	part->limit = limits.memory_limit;
 	part->floor = part->floor_next = floor_of(&d);
 	part->ceiling = part->ceiling_next = ceiling_of(&d);
 	return 0;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 #include "sim.h"
 
 enum {

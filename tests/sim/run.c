@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <hal/ext/memory.h>
+
 #include "sim.h"
 
 /* Of processor time: who takes longer goes round in circles. */
@@ -193,14 +195,17 @@ static int put_away(struct sim *s)
 		return -1;
 	/* Guests before their hosts. */
 	for (uint32_t i = 0; i < 2 * PARTS; i++) {
+		struct hal_partition_memory_info memory =
+			HAL_INIT(hal_partition_memory_info);
 		struct hal_partition_info info = HAL_INIT(hal_partition_info);
 		struct sim_part *part = &s->parts[i % PARTS];
 
 		if (!part->p || (i < PARTS && part->host == part))
 			continue;
 		SIM_OK(hal_partition_get_info(part->p, &info));
+		SIM_OK(hal_partition_get_memory_info(part->p, &memory));
 		SIM_CHECK(info.memory_used == 0 || !s->ref);
-		SIM_CHECK(info.memory_buffers == 0 && info.memory_away == 0);
+		SIM_CHECK(memory.memory_buffers == 0 && memory.memory_away == 0);
 		SIM_OK(hal_partition_destroy(part->p));
 		sim_part_gone(s, part);
 	}

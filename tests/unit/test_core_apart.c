@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <hal/ext/memory.h>
+
 #include "loop/device.h"
 #include "loop/engine.h"
 #include "memory/evict.h"
@@ -34,9 +36,11 @@ static void tenants_open(struct tenants *t)
 	OK(hal_open("ref?clock=real", options, &t->dev));
 	d.units_floor = 2;
 	d.memory_bytes = FIT * BIG;
-	d.memory_limit = (FIT + 1) * BIG;
+	d.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits),
+		.memory_limit = (FIT + 1) * BIG};
 	OK(hal_partition_create(t->dev, &d, &t->one));
-	d.memory_limit = 0;
+	d.limits = NULL;
 	OK(hal_partition_create(t->dev, &d, &t->other));
 	t->q = add_queue(t->other, 0);
 	t->held = *t->dev->table;

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <hal/ext/memory.h>
 #include <hal/ref.h>
 
 #include "command/queue.h"

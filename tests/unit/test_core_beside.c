@@ -8,6 +8,8 @@
 #include <semaphore.h>
 #include <unistd.h>
 
+#include <hal/ext/memory.h>
+
 #include "layers/layers.h"
 #include "loop/device.h"
 #include "loop/engine.h"
@@ -116,9 +118,11 @@ static int open_tenants(void **state)
 	OK(hal_open("ref?clock=real", options, &t.dev));
 	d.units_floor = 2;
 	d.memory_bytes = FIT * BIG;
-	d.memory_limit = (FIT + 2) * BIG;
+	d.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits),
+		.memory_limit = (FIT + 2) * BIG};
 	OK(hal_partition_create(t.dev, &d, &t.one));
-	d.memory_limit = 0;
+	d.limits = NULL;
 	OK(hal_partition_create(t.dev, &d, &t.other));
 	t.q = add_queue(t.other, 0);
 	t.held = *t.dev->table;
@@ -403,6 +407,7 @@ static void charged_meanwhile(void **state)
  * that buffer. */
 static void waits_for_allocation(void **state)
 {
+	struct hal_partition_memory_info m = HAL_INIT(hal_partition_memory_info);
 	struct hal_partition_info i = HAL_INIT(hal_partition_info);
 	struct caller c[FIT], more;
 
@@ -420,8 +425,9 @@ static void waits_for_allocation(void **state)
 		finish(&c[k], 0);
 	finish(&more, 0);
 	OK(hal_partition_get_info(t.one, &i));
+	OK(hal_partition_get_memory_info(t.one, &m));
 	assert_int_equal(i.memory_used, FIT * BIG);
-	assert_int_equal(i.evictions, 1);
+	assert_int_equal(m.evictions, 1);
 	for (uint32_t k = 0; k < FIT; k++)
 		OK(hal_buffer_destroy(c[k].buf));
 	OK(hal_buffer_destroy(more.buf));
@@ -431,6 +437,7 @@ static void waits_for_allocation(void **state)
 /* The quota is full, and one buffer is being freed: the next one waits for its memory. */
 static void waits_for_free(void **state)
 {
+	struct hal_partition_memory_info m = HAL_INIT(hal_partition_memory_info);
 	struct hal_partition_info i = HAL_INIT(hal_partition_info);
 	struct hal_buffer *buf[FIT];
 	struct caller frees, adds;
@@ -447,8 +454,9 @@ static void waits_for_free(void **state)
 	finish(&frees, 0);
 	finish(&adds, 0);
 	OK(hal_partition_get_info(t.one, &i));
+	OK(hal_partition_get_memory_info(t.one, &m));
 	assert_int_equal(i.memory_used, FIT * BIG);
-	assert_int_equal(i.evictions, 0);
+	assert_int_equal(m.evictions, 0);
 	OK(hal_buffer_destroy(buf[1]));
 	OK(hal_buffer_destroy(adds.buf));
 }
@@ -483,6 +491,7 @@ static void failure_undone(void **state)
 /* The driver has less memory than the quota: each attempt evicts one buffer. */
 static void failure_evicts(void **state)
 {
+	struct hal_partition_memory_info m = HAL_INIT(hal_partition_memory_info);
 	struct hal_partition_info i = HAL_INIT(hal_partition_info);
 	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
 	struct hal_buffer *first, *second, *third;
@@ -495,7 +504,8 @@ static void failure_evicts(void **state)
 	fail_with = ENOSPC;
 	OK(hal_buffer_create(t.one, &d, &third));
 	OK(hal_partition_get_info(t.one, &i));
-	assert_int_equal(i.evictions, 2);
+	OK(hal_partition_get_memory_info(t.one, &m));
+	assert_int_equal(m.evictions, 2);
 	assert_int_equal(i.memory_used, BIG / 2);
 	OK(hal_buffer_destroy(first));
 	OK(hal_buffer_destroy(second));

@@ -3,6 +3,7 @@
  * fail. */
 #include "mock_world.h"
 
+#include <hal/ext/memory.h>
 #include <hal/ref.h>
 
 #include "command/queue.h"
@@ -42,9 +43,9 @@ static void lone_close(struct lone *l)
 
 static uint64_t switches(const struct lone *l)
 {
-	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	struct hal_partition_memory_info i = HAL_INIT(hal_partition_memory_info);
 
-	OK(hal_partition_get_info(l->part, &i));
+	OK(hal_partition_get_memory_info(l->part, &i));
 	return i.switches;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Backends of the build that do not load, in front of one that does (builtin/). */
 #include "mock_world.h"
+#include "tests/scan.h"
 
 #include <hal/backend.h>
+#include <hal/ext/options.h>
 
 const struct hal_backend *hal_backend_refusing(const struct hal_host *host);
 const struct hal_backend *hal_backend_silent(const struct hal_host *host);
@@ -50,16 +52,16 @@ static void all_are_listed(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 4; i++) {
-		OK(hal_backend_get_info(i, NULL, &b));
+		OK(scan_backend(i, NULL, &b));
 		assert_string_equal(b.name, all[i].name);
 		assert_int_equal(b.status, all[i].status);
 		assert_non_null(strstr(b.reason, all[i].reason));
 		assert_int_equal(b.device_count, i == 3);
 	}
-	FAILS(hal_backend_get_info(4, NULL, &b), -ERANGE, "past the last");
-	OK(hal_device_probe(0, NULL, &d));
+	FAILS(scan_backend(4, NULL, &b), -ERANGE, "past the last");
+	OK(scan_device(0, NULL, &d));
 	assert_string_equal(d.backend, "ref");
-	FAILS(hal_device_probe(1, NULL, &d), -ERANGE, "past the last: the list has 1");
+	FAILS(scan_device(1, NULL, &d), -ERANGE, "past the last: the list has 1");
 }
 
 static void the_good_one_opens(void **state)
@@ -92,7 +94,7 @@ static void sections(void **state)
 	setenv("HAL_BACKEND_SILENT_ANYTHING", "1", 1);
 	OK(hal_open("ref", good, &dev));
 	OK(hal_close(dev));
-	OK(hal_option_get_info(0, good, &o));
+	OK(scan_option(0, good, &o));
 	unsetenv("HAL_BACKEND_SILENT_ANYTHING");
 	FAILS(hal_open("ref", bad, &dev), -EINVAL, "no backend absent");
 	FAILS(hal_open("ref", misspelt, &dev), -EINVAL, "has no option unitz");

@@ -5,7 +5,10 @@
 
 #include <unistd.h>
 
+#include <hal/ext/options.h>
+
 #include "config/find.h"
+#include "tests/scan.h"
 
 static char path[] = "/tmp/hal-config-XXXXXX";
 static char option[64];
@@ -45,7 +48,7 @@ static struct hal_option_info lookup(const char *const *options, const char *sec
 	struct hal_option_info o = HAL_INIT(hal_option_info);
 
 	for (uint32_t i = 0;; i++) {
-		OK(hal_option_get_info(i, options, &o));
+		OK(scan_option(i, options, &o));
 		if (strcmp(o.section, section) == 0 && strcmp(o.key, key) == 0)
 			return o;
 	}
@@ -427,7 +430,7 @@ static void backends_and_devices(void **state)
 	(void)state;
 	setenv("HAL_HAL_PLUGINS", MOCK_PLUGIN, 1);
 	setenv("HAL_BACKEND_MOCK_DEVICES", "3", 1);
-	while (hal_backend_get_info(backends, NULL, &b) == 0) {
+	while (scan_backend(backends, NULL, &b) == 0) {
 		if (strcmp(b.name, "mock") == 0) {
 			found++;
 			assert_int_equal(b.status, 0);
@@ -436,14 +439,14 @@ static void backends_and_devices(void **state)
 		backends++;
 	}
 	assert_int_equal(found, 1);
-	FAILS(hal_backend_get_info(backends, NULL, &b), -ERANGE, "past the last");
-	for (found = 0; hal_device_probe(devices, NULL, &d) == 0; devices++)
+	FAILS(scan_backend(backends, NULL, &b), -ERANGE, "past the last");
+	for (found = 0; scan_device(devices, NULL, &d) == 0; devices++)
 		found += strcmp(d.backend, "mock") == 0;
 	assert_int_equal(found, 3);
-	FAILS(hal_device_probe(devices, NULL, &d), -ERANGE, "past the last");
+	FAILS(scan_device(devices, NULL, &d), -ERANGE, "past the last");
 	/* Absent is not an error, and says why. */
 	setenv("HAL_BACKEND_MOCK_DEVICES", "0", 1);
-	for (uint32_t i = 0; hal_backend_get_info(i, NULL, &b) == 0; i++) {
+	for (uint32_t i = 0; scan_backend(i, NULL, &b) == 0; i++) {
 		if (strcmp(b.name, "mock") != 0)
 			continue;
 		assert_int_equal(b.status, -ENODEV);
@@ -464,7 +467,7 @@ static void bad_plugins_hide_nothing(void **state)
 	uint32_t i, found = 0, bad = 0;
 
 	(void)state;
-	for (i = 0; hal_backend_get_info(i, plugins, &b) == 0; i++) {
+	for (i = 0; scan_backend(i, plugins, &b) == 0; i++) {
 		found += strcmp(b.name, "mock") == 0 && b.status == 0;
 		if (strcmp(b.name, "such") == 0) {
 			assert_int_equal(b.status, -ENOENT);
@@ -478,10 +481,10 @@ static void bad_plugins_hide_nothing(void **state)
 			bad++;
 		}
 	}
-	FAILS(hal_backend_get_info(i, plugins, &b), -ERANGE, "past the last");
+	FAILS(scan_backend(i, plugins, &b), -ERANGE, "past the last");
 	assert_int_equal(found, 1);
 	assert_int_equal(bad, 2);
-	for (found = i = 0; hal_device_probe(i, plugins, &d) == 0; i++)
+	for (found = i = 0; scan_device(i, plugins, &d) == 0; i++)
 		found += strcmp(d.backend, "mock") == 0;
 	assert_int_equal(found, 1);
 	/* Who opens a device has named them, too. */
@@ -534,12 +537,12 @@ static void wrong_configuration_ends_no_list(void **state)
 	struct hal_option_info o = HAL_INIT(hal_option_info);
 
 	(void)state;
-	FAILS(hal_backend_get_info(0, wrong, &b), -ENOENT, "/no/such");
-	FAILS(hal_device_probe(0, wrong, &d), -ENOENT, "/no/such");
-	FAILS(hal_option_get_info(0, wrong, &o), -ENOENT, "/no/such");
-	FAILS(hal_backend_get_info(0, section, &b), -EINVAL, "[hall]");
-	FAILS(hal_device_probe(0, section, &d), -EINVAL, "[hall]");
-	FAILS(hal_option_get_info(0, section, &o), -EINVAL, "[hall]");
+	FAILS(scan_backend(0, wrong, &b), -ENOENT, "/no/such");
+	FAILS(scan_device(0, wrong, &d), -ENOENT, "/no/such");
+	FAILS(scan_option(0, wrong, &o), -ENOENT, "/no/such");
+	FAILS(scan_backend(0, section, &b), -EINVAL, "[hall]");
+	FAILS(scan_device(0, section, &d), -EINVAL, "[hall]");
+	FAILS(scan_option(0, section, &o), -EINVAL, "[hall]");
 }
 
 /* What the policy itself has is named, too, wherever policy and option are from. */
@@ -631,10 +634,10 @@ static void long_reasons_stay_whole(void **state)
 	(void)state;
 	memset(plugins + strlen(plugins), '/', 300);
 	strcat(plugins, end);
-	for (i = 0; hal_backend_get_info(i, options, &b) == 0; i++)
+	for (i = 0; scan_backend(i, options, &b) == 0; i++)
 		if (strcmp(b.name, "end") == 0)
 			assert_non_null(strstr(b.reason, "end.so: cannot open"));
-	FAILS(hal_backend_get_info(i, options, &b), -ERANGE, "past the last");
+	FAILS(scan_backend(i, options, &b), -ERANGE, "past the last");
 }
 
 /* What a backend says of its device is looked at before anything is made of it. */
@@ -699,12 +702,12 @@ static void success_leaves_no_text(void **state)
 	FAILS(hal_open("nothing", NULL, &dev), -ENODEV, "nothing");
 	OK(hal_open("mock", plugins, &dev));
 	assert_string_equal(hal_last_error(), "");
-	for (uint32_t n = 0; hal_backend_get_info(n, some, &b) == 0; n++)
+	for (uint32_t n = 0; scan_backend(n, some, &b) == 0; n++)
 		assert_string_equal(hal_last_error(), "");
-	OK(hal_device_probe(0, some, &i));
+	OK(scan_device(0, some, &i));
 	assert_string_equal(hal_last_error(), "");
-	FAILS(hal_option_get_info(100000, plugins, &o), -ERANGE, "past the last");
-	OK(hal_option_get_info(0, plugins, &o));
+	FAILS(scan_option(100000, plugins, &o), -ERANGE, "past the last");
+	OK(scan_option(0, plugins, &o));
 	assert_string_equal(hal_last_error(), "");
 	OK(hal_program_load(dev, "k0", 2, &prog));
 	assert_string_equal(hal_last_error(), "");
@@ -728,15 +731,15 @@ static void asked_by_the_file(void **state)
 	(void)state;
 	setenv("HAL_CONFIG", path, 1);
 	write_file("[hal]\ndevise = x\n");
-	FAILS(hal_backend_get_info(0, NULL, &b), -EINVAL, "devise");
-	FAILS(hal_device_probe(0, NULL, &d), -EINVAL, "devise");
+	FAILS(scan_backend(0, NULL, &b), -EINVAL, "devise");
+	FAILS(scan_device(0, NULL, &d), -EINVAL, "devise");
 	write_file("[hal]\nplugins = " MOCK_PLUGIN "\n[backend.mock]\ndevices = 2\n");
-	for (uint32_t i = 0; hal_device_probe(i, NULL, &d) == 0; i++)
+	for (uint32_t i = 0; scan_device(i, NULL, &d) == 0; i++)
 		found += strcmp(d.backend, "mock") == 0;
 	assert_int_equal(found, 2);
 	setenv("HAL_CONFIG", "/no/such", 1);
-	FAILS(hal_backend_get_info(0, NULL, &b), -ENOENT, "/no/such");
-	FAILS(hal_device_probe(0, NULL, &d), -ENOENT, "/no/such");
+	FAILS(scan_backend(0, NULL, &b), -ENOENT, "/no/such");
+	FAILS(scan_device(0, NULL, &d), -ENOENT, "/no/such");
 	unsetenv("HAL_CONFIG");
 }
 

@@ -2,6 +2,7 @@
 /* test_core_evict.c - buffers that go to the host: who waits, what the device answers. */
 #include "ref_world.h"
 
+#include <hal/ext/memory.h>
 #include <hal/ref.h>
 
 #include "memory/evict.h"
@@ -33,7 +34,8 @@ static void tight_open(struct tight *t, const char *target, uint32_t count)
 	t->native = hal_device_native(t->dev);
 	d.units_floor = 2;
 	d.memory_bytes = FIT * BIG;
-	d.memory_limit = COUNT * BIG;
+	d.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits), .memory_limit = COUNT * BIG};
 	OK(hal_partition_create(t->dev, &d, &t->part));
 	t->q = add_queue(t->part, 0);
 	t->other = add_queue(t->part, 0);
@@ -47,6 +49,7 @@ static void tight_open(struct tight *t, const char *target, uint32_t count)
 
 static void tight_close(struct tight *t)
 {
+	struct hal_partition_memory_info m = HAL_INIT(hal_partition_memory_info);
 	struct hal_partition_info i = HAL_INIT(hal_partition_info);
 
 	if (t->q != NULL)
@@ -57,10 +60,19 @@ static void tight_close(struct tight *t)
 		OK(hal_buffer_destroy(t->b[k]));
 	OK(hal_partition_get_info(t->part, &i));
 	assert_int_equal(i.memory_used, 0);
-	assert_int_equal(i.memory_buffers, 0);
-	assert_int_equal(i.memory_away, 0);
+	OK(hal_partition_get_memory_info(t->part, &m));
+	assert_int_equal(m.memory_buffers, 0);
+	assert_int_equal(m.memory_away, 0);
 	OK(hal_partition_destroy(t->part));
 	OK(hal_close(t->dev));
+}
+
+static struct hal_partition_memory_info memory_of(const struct tight *t)
+{
+	struct hal_partition_memory_info i = HAL_INIT(hal_partition_memory_info);
+
+	OK(hal_partition_get_memory_info(t->part, &i));
+	return i;
 }
 
 static struct hal_partition_info info_of(const struct tight *t)
@@ -127,7 +139,7 @@ static void not_read(void **state)
 	t.b[5] = NULL;
 	for (uint32_t i = 0; i < FIT; i++)
 		assert_full(t.b[i], (uint8_t)(i + 1), 0);
-	assert_int_equal(info_of(&t).evictions, 2);
+	assert_int_equal(memory_of(&t).evictions, 2);
 	tight_close(&t);
 }
 
@@ -232,7 +244,7 @@ static void dropped_in_turn(void **state)
 	OK(wait_ms(then, NEVER_MS));
 	OK(wait_ms(busy, NEVER_MS));
 	assert_full(t.b[2], 4, 0);
-	assert_true(info_of(&t).fetch_wait_ns > 0);
+	assert_true(memory_of(&t).fetch_wait_ns > 0);
 	OK(hal_queue_destroy(third));
 	tight_close(&t);
 }
@@ -488,7 +500,6 @@ static void *work(void *arg)
 
 static void two_threads(void **state)
 {
-	struct hal_partition_info i;
 	struct worker w[2];
 	struct tight t;
 
@@ -506,8 +517,7 @@ static void two_threads(void **state)
 	for (uint32_t k = 0; k < 2; k++)
 		if (w[k].bad[0] != '\0')
 			fail_msg("thread %u: %s", k, w[k].bad);
-	i = info_of(&t);
-	assert_true(i.fetches > ROUNDS / 4);
+	assert_true(memory_of(&t).fetches > ROUNDS / 4);
 	tight_close(&t);
 }
 

@@ -12,7 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <hal/ext/options.h>
+
 #include "config/find.h"
+#include "tests/scan.h"
 
 static char top[] = "/tmp/hal-find-XXXXXX";
 
@@ -110,7 +113,7 @@ static struct hal_option_info lookup(const char *const *options, const char *sec
 	struct hal_option_info o = HAL_INIT(hal_option_info);
 
 	for (uint32_t i = 0;; i++) {
-		OK(hal_option_get_info(i, options, &o));
+		OK(scan_option(i, options, &o));
 		if (strcmp(o.section, section) == 0 && strcmp(o.key, key) == 0)
 			return o;
 	}
@@ -133,8 +136,7 @@ static void the_current_folder_is_not_read(void **state)
 	write_file("hal.conf", "[hal]\nplugins = ./x.so\n");
 	expect(NULL, "plugins", "", "default");
 	setenv("HAL_CONFIG", "hal.conf", 1);
-	FAILS(hal_option_get_info(0, NULL,
-				  &(struct hal_option_info)HAL_INIT(hal_option_info)),
+	FAILS(scan_option(0, NULL, &(struct hal_option_info)HAL_INIT(hal_option_info)),
 	      -ENOENT, "plugin ./x.so");
 	unsetenv("HAL_CONFIG");
 }
@@ -288,11 +290,11 @@ static void a_folder_that_cannot_be_opened_is_an_error(void **state)
 	none = before;
 	none.rlim_cur = 0;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	FAILS(hal_option_get_info(0, NULL, &o), -EMFILE, "configuration folder /");
+	FAILS(scan_option(0, NULL, &o), -EMFILE, "configuration folder /");
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(rmdir(below(USER)), 0);
 	write_file(USER, "");
-	FAILS(hal_option_get_info(0, NULL, &o), -ENOTDIR, "configuration folder /",
+	FAILS(scan_option(0, NULL, &o), -ENOTDIR, "configuration folder /",
 	      USER ": Not a directory");
 	assert_int_equal(unlink(below(USER)), 0);
 	make_folder(USER, 0755);
@@ -351,7 +353,7 @@ static int in_container(void)
 			_exit(77);
 		write_map("0 12345 1");
 		for (uint32_t i = 0; strcmp(o.key, "compact") != 0; i++)
-			if (hal_option_get_info(i, NULL, &o) != 0)
+			if (scan_option(i, NULL, &o) != 0)
 				_exit(strstr(hal_last_error(), "HAL_CONFIG=/dev/null") !=
 						      NULL
 					      ? EACCES
@@ -425,7 +427,7 @@ static int secure_main(const char *folder)
 		return 77;
 	snprintf(system, sizeof(system), "%s/" SYSTEM, folder);
 	find_system_folder = system;
-	for (uint32_t i = 0; hal_option_get_info(i, NULL, &o) == 0; i++)
+	for (uint32_t i = 0; scan_option(i, NULL, &o) == 0; i++)
 		if (strcmp(o.source, "default") != 0 &&
 		    (strcmp(o.key, "spin_us") != 0 || strcmp(o.value, "5") != 0))
 			return 1;

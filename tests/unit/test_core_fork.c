@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <hal/ext/options.h>
 #include <hal/ref.h>
 
 #include "config/registry.h"
+#include "tests/scan.h"
 
 static int nothing(const struct hal_ref_call *call)
 {
@@ -365,7 +367,7 @@ static int open_all(struct all *a)
 	struct hal_device *dev;
 
 	(void)a;
-	if (hal_option_get_info(0, NULL, &o) != 0)
+	if (scan_option(0, NULL, &o) != 0)
 		return 1;
 	if (hal_open("ref?clock=virtual", NULL, &dev) != 0 || hal_close(dev) != 0)
 		return 2;

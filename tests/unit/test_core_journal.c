@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include <hal/ext/replay.h>
+
 static char path[] = "/tmp/hal-journal-XXXXXX";
 
 static int make_file(void **state)

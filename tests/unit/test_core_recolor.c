@@ -2,6 +2,7 @@
 /* test_core_recolor.c - what a move of a buffer leaves behind: nothing. */
 #include "mock_world.h"
 
+#include <hal/ext/memory.h>
 #include <hal/ref.h>
 
 #include "command/queue.h"

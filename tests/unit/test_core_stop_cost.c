@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#include <hal/ext/replay.h>
+
 enum { US = 1000, LONG = 1000 * US, OWN = 10 * US };
 
 static char path[] = "/tmp/hal-stops-XXXXXX";

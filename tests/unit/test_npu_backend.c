@@ -12,8 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <hal/ext/memory.h>
+
 #include "npu_test.h"
 #include "slow.h"
+#include "tests/scan.h"
 #include "tier.h"
 
 /* The call answers err with a text that has what in it. */
@@ -529,7 +532,7 @@ static void engines(void **state)
 		"up to 32x32x8x16");
 	models_restored(&models);
 	/* The model says what it is, whatever was asked for. */
-	for (uint32_t i = 0; !hal_device_probe(i, by_path, &info); i++)
+	for (uint32_t i = 0; !scan_device(i, by_path, &info); i++)
 		found += strstr(info.name, "engine golden") != NULL;
 	assert_int_equal(found, 1);
 	setenv("HAL_NPU_MODELS", "/nowhere", 1);
@@ -754,6 +757,7 @@ static void recorded(void **state)
 		     {1, 1, 30, false, "&hash_seed=-1", 0},
 		     {1, 2, 30, false, "&hash_seed=4&hash=opaque", 0},
 		     {1, 1, 37, false, "&hash_seed=4&hash=opaque", 0}};
+	struct hal_partition_limits limits = HAL_INIT(hal_partition_limits);
 	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
 	struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
 	struct hal_buffer_desc buffer = HAL_INIT(hal_buffer_desc);
@@ -773,7 +777,8 @@ static void recorded(void **state)
 	for (uint32_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
 		snprintf(record, sizeof(record), "npu:0?model=" FAST "&durations=%s%s",
 			 path, turns[i].options);
-		desc.bandwidth = turns[i].bandwidth;
+		limits.bandwidth = turns[i].bandwidth;
+		desc.limits = &limits;
 		OK(hal_open(record, NULL, &dev));
 		for (uint32_t j = 0; j < turns[i].partitions; j++) {
 			desc.row = (uint16_t)(8 * j);
@@ -1377,6 +1382,7 @@ static void serial_goes(void **state)
 static void freed_at_work(void **state)
 {
 	const uint32_t at = NPU_GLB_AT(SLOT_CTRL, 0);
+	struct hal_partition_limits limits = HAL_INIT(hal_partition_limits);
 	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
 	struct hal_queue_desc queue = HAL_INIT(hal_queue_desc);
 	struct hal_buffer_desc buffer = HAL_INIT(hal_buffer_desc);
@@ -1394,7 +1400,8 @@ static void freed_at_work(void **state)
 	for (uint32_t turn = 0; turn < 3; turn++) {
 		bool limited = turn == 1;
 
-		desc.bandwidth = limited ? 64000000 : 0; /* 64 bytes in 1,000 ns */
+		limits.bandwidth = limited ? 64000000 : 0; /* 64 bytes in 1,000 ns */
+		desc.limits = &limits;
 		OK(hal_open(turn < 2 ? "npu:0?model=" FAST
 				     : "npu:0?clock=real&model=" FAST,
 			    NULL, &dev));

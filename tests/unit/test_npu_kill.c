@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 #include "npu/kept.h"
 #include "npu_test.h"
 #include "slow.h"
@@ -360,7 +362,7 @@ static void placement_stays(void **state)
 {
 	const struct hal_cmd hold = hal_cmd_barrier();
 	struct hal_submit_desc s = HAL_INIT(hal_submit_desc);
-	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	struct hal_partition_memory_info i = HAL_INIT(hal_partition_memory_info);
 	struct world *w = *state;
 	struct hal_arg args[] = {{w->a, 0, 0}, {w->e, 0, 0}};
 	struct hal_point go = {.value = 1}, done;
@@ -373,7 +375,7 @@ static void placement_stays(void **state)
 	done = run(w, "mid");
 	let(w, mid_ns * 3 / 4);
 	kill_it(w->q);
-	OK(hal_partition_get_info(w->part, &i));
+	OK(hal_partition_get_memory_info(w->part, &i));
 	switches = i.switches;
 	s.cmds = &hold;
 	s.cmd_count = 1;
@@ -381,7 +383,7 @@ static void placement_stays(void **state)
 	s.wait_count = 1;
 	OK(hal_submit(w->neighbour, &s, NULL));
 	wait_for(run_on(w->second, w, "place", args, 2));
-	OK(hal_partition_get_info(w->part, &i));
+	OK(hal_partition_get_memory_info(w->part, &i));
 	assert_int_equal(i.switches, switches);
 	OK(hal_queue_resume(w->q));
 	wait_for(done);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/ext/replay.h>
+
 #define OPTIONS_MAX 32
 #define RUNS_MAX    64u
 

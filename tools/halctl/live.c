@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <hal/ext/options.h>
+
 #include "lib/monitor_dir.h"
 
 #define ANSWER_MAX (4u << 20)
@@ -28,11 +30,15 @@
 static int folder_said(const struct halctl *ctl, char *dir, size_t size)
 {
 	struct hal_option_info o = HAL_INIT(hal_option_info);
+	struct hal_scan *scan;
 	int n;
 
-	for (uint32_t i = 0; hal_option_get_info(i, ctl->options, &o) == 0; i++)
+	if (hal_scan_create(ctl->options, HAL_SCAN_OPTIONS, &scan) != 0)
+		return tool_fail_hal();
+	for (uint32_t i = 0; hal_scan_get_option(scan, i, &o) == 0; i++)
 		if (strcmp(o.section, "hal") == 0 && strcmp(o.key, "monitor_dir") == 0)
 			break;
+	(void)hal_scan_destroy(scan);
 	if (strcmp(o.key, "monitor_dir") != 0)
 		return tool_fail_hal();
 	n = snprintf(dir, size, "%s", o.value);

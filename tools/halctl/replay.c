@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include <hal/ext/replay.h>
+
 static int replay_json(const struct hal_replay_info *i)
 {
 	struct out *o = out_create();

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <hal/ext/options.h>
 #include <hal/gpu.h>
 
 static const char *size_text(uint64_t bytes, char *buf, size_t len)
@@ -129,7 +130,7 @@ static void out_backend(struct out *o, const struct hal_backend_info *info)
 /* Device number index and its target, "backend:n": n counts the devices of one backend,
  * which come one after the other. */
 struct walk {
-	const struct halctl *ctl;
+	const struct hal_scan *scan;
 	uint32_t index;
 	uint32_t in_backend;
 	struct hal_device_info info;
@@ -154,7 +155,7 @@ static int walk_next(struct walk *w)
 	memcpy(last, w->info.backend, sizeof(last));
 	memset(&w->info, 0, sizeof(w->info));
 	w->info.size = (uint32_t)sizeof(w->info);
-	rc = one_of(hal_device_probe(w->index, w->ctl->options, &w->info));
+	rc = one_of(hal_scan_get_device(w->scan, w->index, &w->info));
 	if (rc <= 0)
 		return rc;
 	w->in_backend = strcmp(last, w->info.backend) == 0 ? w->in_backend + 1 : 0;
@@ -163,12 +164,12 @@ static int walk_next(struct walk *w)
 	return 1;
 }
 
-static int backend_at(const struct halctl *ctl, uint32_t index,
+static int backend_at(const struct hal_scan *scan, uint32_t index,
 		      struct hal_backend_info *info)
 {
 	memset(info, 0, sizeof(*info));
 	info->size = (uint32_t)sizeof(*info);
-	return one_of(hal_backend_get_info(index, ctl->options, info));
+	return one_of(hal_scan_get_backend(scan, index, info));
 }
 
 /* A device may be missing; whatever else keeps a backend from its devices is an error. */
@@ -184,21 +185,21 @@ static const char *backend_word(const struct hal_backend_info *info)
 					   : "error: ";
 }
 
-static int out_backends(const struct halctl *ctl, struct out *o)
+static int out_backends(const struct hal_scan *scan, struct out *o)
 {
 	struct hal_backend_info backend;
 	int rc, status = 0;
 
-	for (uint32_t i = 0; (rc = backend_at(ctl, i, &backend)) > 0; i++) {
+	for (uint32_t i = 0; (rc = backend_at(scan, i, &backend)) > 0; i++) {
 		out_backend(o, &backend);
 		status |= backend_status(&backend);
 	}
 	return rc < 0 ? TOOL_FAILED : status;
 }
 
-static int list_json(const struct halctl *ctl)
+static int list_json(const struct hal_scan *scan)
 {
-	struct walk w = {.ctl = ctl};
+	struct walk w = {.scan = scan};
 	struct out *o = out_create();
 	int rc, status = TOOL_FAILED;
 
@@ -211,16 +212,16 @@ static int list_json(const struct halctl *ctl)
 	out_list_end(o);
 	out_list(o, "backends");
 	if (rc == 0)
-		status = out_backends(ctl, o);
+		status = out_backends(scan, o);
 	out_list_end(o);
 	out_record_end(o);
 	return status | out_finish(o);
 }
 
-static int list_text(const struct halctl *ctl)
+static int list_text(const struct hal_scan *scan)
 {
 	struct hal_backend_info backend;
-	struct walk w = {.ctl = ctl};
+	struct walk w = {.scan = scan};
 	char units[32], memory[32];
 	int rc, status = 0;
 
@@ -233,7 +234,7 @@ static int list_text(const struct halctl *ctl)
 		       size_text(w.info.memory_bytes, memory, sizeof(memory)),
 		       w.info.name);
 	}
-	for (uint32_t i = 0; rc >= 0 && (rc = backend_at(ctl, i, &backend)) > 0; i++) {
+	for (uint32_t i = 0; rc >= 0 && (rc = backend_at(scan, i, &backend)) > 0; i++) {
 		status |= backend_status(&backend);
 		if (backend.status < 0)
 			printf("%-10s %s%s\n", backend.name, backend_word(&backend),
@@ -244,7 +245,14 @@ static int list_text(const struct halctl *ctl)
 
 int halctl_list(const struct halctl *ctl)
 {
-	return ctl->json ? list_json(ctl) : list_text(ctl);
+	struct hal_scan *scan;
+	int status;
+
+	if (hal_scan_create(ctl->options, HAL_SCAN_DEVICES, &scan) < 0)
+		return tool_fail_hal();
+	status = ctl->json ? list_json(scan) : list_text(scan);
+	(void)hal_scan_destroy(scan);
+	return status;
 }
 
 /* Who says where they lie, and how sure that is. */
@@ -384,7 +392,7 @@ static void option_text(const struct hal_option_info *info, char *section, size_
 	       info->key, info->value, info->source);
 }
 
-int halctl_options(const struct halctl *ctl)
+static int options_list(const struct halctl *ctl, const struct hal_scan *scan)
 {
 	struct hal_option_info info;
 	struct out *o = NULL;
@@ -400,7 +408,7 @@ int halctl_options(const struct halctl *ctl)
 	for (uint32_t i = 0;; i++) {
 		memset(&info, 0, sizeof(info));
 		info.size = (uint32_t)sizeof(info);
-		rc = one_of(hal_option_get_info(i, ctl->options, &info));
+		rc = one_of(hal_scan_get_option(scan, i, &info));
 		if (rc <= 0)
 			break;
 		if (o)
@@ -413,6 +421,18 @@ int halctl_options(const struct halctl *ctl)
 		rc |= out_finish(o);
 	}
 	return rc == 0 ? 0 : TOOL_FAILED;
+}
+
+int halctl_options(const struct halctl *ctl)
+{
+	struct hal_scan *scan;
+	int status;
+
+	if (hal_scan_create(ctl->options, HAL_SCAN_OPTIONS, &scan) < 0)
+		return tool_fail_hal();
+	status = options_list(ctl, scan);
+	(void)hal_scan_destroy(scan);
+	return status;
 }
 
 static int backend_row(const struct halctl *ctl, const struct hal_backend_info *backend)
@@ -442,7 +462,7 @@ static int backend_row(const struct halctl *ctl, const struct hal_backend_info *
 	return 0;
 }
 
-static int backends_markdown(const struct halctl *ctl)
+static int backends_markdown(const struct halctl *ctl, const struct hal_scan *scan)
 {
 	struct hal_backend_info backend;
 	int rc, status = 0;
@@ -451,12 +471,12 @@ static int backends_markdown(const struct halctl *ctl)
 	       "| "
 	       "isolation: compute / memory | memory channels |\n"
 	       "|---|---|---|---|---|---|---|---|\n");
-	for (uint32_t i = 0; (rc = backend_at(ctl, i, &backend)) > 0; i++)
+	for (uint32_t i = 0; (rc = backend_at(scan, i, &backend)) > 0; i++)
 		status |= backend_row(ctl, &backend);
 	return rc < 0 ? TOOL_FAILED : status;
 }
 
-static int backends_json(const struct halctl *ctl)
+static int backends_json(const struct hal_scan *scan)
 {
 	struct out *o = out_create();
 	int status;
@@ -464,21 +484,17 @@ static int backends_json(const struct halctl *ctl)
 	if (!o)
 		return TOOL_FAILED;
 	out_list(o, NULL);
-	status = out_backends(ctl, o);
+	status = out_backends(scan, o);
 	out_list_end(o);
 	return status | out_finish(o);
 }
 
-int halctl_backends(const struct halctl *ctl)
+static int backends_text(const struct hal_scan *scan)
 {
 	struct hal_backend_info backend;
 	int rc, status = 0;
 
-	if (ctl->markdown)
-		return backends_markdown(ctl);
-	if (ctl->json)
-		return backends_json(ctl);
-	for (uint32_t i = 0; (rc = backend_at(ctl, i, &backend)) > 0; i++) {
+	for (uint32_t i = 0; (rc = backend_at(scan, i, &backend)) > 0; i++) {
 		status |= backend_status(&backend);
 		printf("%-10s %u device%s  %s%s%s%s\n", backend.name,
 		       backend.device_count, backend.device_count == 1 ? " " : "s",
@@ -486,4 +502,18 @@ int halctl_backends(const struct halctl *ctl)
 		       backend_word(&backend), backend.reason);
 	}
 	return rc < 0 ? TOOL_FAILED : status;
+}
+
+int halctl_backends(const struct halctl *ctl)
+{
+	struct hal_scan *scan;
+	int status;
+
+	if (hal_scan_create(ctl->options, HAL_SCAN_DEVICES, &scan) < 0)
+		return tool_fail_hal();
+	status = ctl->markdown ? backends_markdown(ctl, scan)
+		 : ctl->json   ? backends_json(scan)
+			       : backends_text(scan);
+	(void)hal_scan_destroy(scan);
+	return status;
 }

@@ -342,7 +342,7 @@ static void help_and_version(void **state)
 	assert_int_equal(halctl("--help"), 0);
 	expect("usage: halctl");
 	assert_int_equal(halctl("-V"), 0);
-	expect("halctl 0.2.0");
+	expect("halctl 0.3.0");
 }
 
 int main(void)

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 #include "npu/hash.h"
 #include "prober_npu.h"
 
@@ -44,7 +46,9 @@ static void add_other(struct scene *s, uint32_t channels, uint32_t permille)
 	part.rows = 4;
 	part.cols = 4;
 	part.col = 4;
-	part.bandwidth = info.clock_hz * 16 * channels / 1000 * permille;
+	part.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits),
+		.bandwidth = info.clock_hz * 16 * channels / 1000 * permille};
 	buffer.bytes = 2 * COPY;
 	if (hal_partition_create(s->npu.dev, &part, &s->other) != 0 ||
 	    hal_queue_create(s->other, &queue, &s->queue) != 0 ||

@@ -27,6 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 #include "bench.h"
 #include "npuc.h"
 
@@ -465,6 +467,7 @@ struct bimodal {
 static int one_bimodal(const char *target, const struct net *n, uint64_t colors,
 		       uint32_t flags, bool beside, struct bimodal *out)
 {
+	struct hal_partition_memory_info m = HAL_INIT(hal_partition_memory_info);
 	struct hal_partition_info i = HAL_INIT(hal_partition_info);
 	struct hal_point last[2];
 	struct side s[2] = {{0}};
@@ -490,10 +493,11 @@ static int one_bimodal(const char *target, const struct net *n, uint64_t colors,
 	if (err == 0 && hal_wait(last, beside ? 2 : 1, 0, HAL_FOREVER) != 0)
 		err = bench_die("hal_wait");
 	out->neighbour = err == 0 ? busy(&s[1]) : 0;
-	if (err == 0 && hal_partition_get_info(s[0].part, &i) != 0)
+	if (err == 0 && (hal_partition_get_info(s[0].part, &i) != 0 ||
+			 hal_partition_get_memory_info(s[0].part, &m) != 0))
 		err = bench_die("a partition");
 	out->bytes = i.memory_used;
-	out->switches = i.switches;
+	out->switches = m.switches;
 	for (int k = 0; k < 2; k++)
 		close_side(&s[k]);
 	if (w.dev != NULL && hal_close(w.dev) != 0)
@@ -585,7 +589,9 @@ static int open_tight(const struct world *w, struct side *s, uint64_t colors,
 	pd.cols = (uint16_t)(w->info.unit_cols / 2);
 	pd.color_mask = colors;
 	pd.memory_bytes = (uint64_t)AWAY / 2 * MOVED;
-	pd.memory_limit = (uint64_t)AWAY * MOVED;
+	pd.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits),
+		.memory_limit = (uint64_t)AWAY * MOVED};
 	if (hal_partition_create(w->dev, &pd, &s->part) != 0 ||
 	    hal_queue_create(s->part, &qd, &s->queue) != 0)
 		return bench_die("a partition");
@@ -615,7 +621,7 @@ struct cost {
 static int evictions(const char *target, const struct net *n, bool evicts, bool shared,
 		     struct cost *out)
 {
-	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	struct hal_partition_memory_info i = HAL_INIT(hal_partition_memory_info);
 	struct hal_buffer *b[AWAY] = {NULL};
 	struct side s[2] = {{0}};
 	struct world w = {0};
@@ -640,8 +646,8 @@ static int evictions(const char *target, const struct net *n, bool evicts, bool 
 	if (err == 0 && hal_wait(&ran, 1, 0, HAL_FOREVER) != 0)
 		err = bench_die("hal_wait");
 	out->neighbour = err == 0 ? busy(&s[1]) : 0;
-	if (err == 0 && hal_partition_get_info(s[0].part, &i) != 0)
-		err = bench_die("hal_partition_get_info");
+	if (err == 0 && hal_partition_get_memory_info(s[0].part, &i) != 0)
+		err = bench_die("hal_partition_get_memory_info");
 	out->fetches = i.fetches;
 	for (uint32_t k = 0; k < AWAY; k++)
 		(void)hal_buffer_destroy(b[k]);

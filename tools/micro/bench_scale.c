@@ -42,6 +42,8 @@
 
 #include <valgrind/callgrind.h>
 
+#include <hal/ext/memory.h>
+
 #include "bench.h"
 
 static uint64_t part_start;
@@ -449,7 +451,7 @@ static int fill_in_turn(struct hal_queue *q, struct hal_buffer *const *b, unsign
 static int evict_part(const char *part, uint64_t bytes, unsigned int there,
 		      unsigned int n)
 {
-	struct hal_partition_info i = HAL_INIT(hal_partition_info);
+	struct hal_partition_memory_info i = HAL_INIT(hal_partition_memory_info);
 	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
 	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
 	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
@@ -465,7 +467,9 @@ static int evict_part(const char *part, uint64_t bytes, unsigned int there,
 		return bench_die("hal_open");
 	pd.units_floor = 1;
 	pd.memory_bytes = there * bytes;
-	pd.memory_limit = EVICT_BUFFERS * bytes;
+	pd.limits = &(struct hal_partition_limits){
+		.size = sizeof(struct hal_partition_limits),
+		.memory_limit = EVICT_BUFFERS * bytes};
 	bd.bytes = bytes;
 	err = hal_partition_create(dev, &pd, &home) != 0 ||
 	      hal_queue_create(home, &qd, &q) != 0;
@@ -473,14 +477,14 @@ static int evict_part(const char *part, uint64_t bytes, unsigned int there,
 		err = hal_buffer_create(home, &bd, &b[k]) != 0;
 	/* The first time round for what happens only once. */
 	err = err || fill_in_turn(q, b, EVICT_BUFFERS) != 0 ||
-	      hal_partition_get_info(home, &i) != 0;
+	      hal_partition_get_memory_info(home, &i) != 0;
 	before = i.fetches;
 	if (!err) {
 		part_begin();
 		err = fill_in_turn(q, b, n);
 		part_end(part, n);
 	}
-	err = err || hal_partition_get_info(home, &i) != 0 ||
+	err = err || hal_partition_get_memory_info(home, &i) != 0 ||
 	      i.fetches - before != (there < EVICT_BUFFERS ? n : 0);
 	for (unsigned int k = 0; k < EVICT_BUFFERS; k++)
 		(void)hal_buffer_destroy(b[k]);

@@ -23,6 +23,7 @@ Threads: as in hal.h: any thread may call anything, one at a time submits to a q
 Library: $ACCELHAL_LIBRARY, else the loader's search (LD_LIBRARY_PATH, ldconfig), else
          pkg-config; ImportError when there is none, or one of another version.
 """
+import ctypes
 from errno import ERANGE
 from os import fspath
 
@@ -36,7 +37,7 @@ from ._objects import (Buffer, Completion, Completions, Device, Kernel,
                        Partition, Point, Program, Queue, Sequence, Timeline, wait_all,
                        wait_any)
 from ._records import (BackendInfo, DeviceInfo, KernelInfo, OptionInfo,
-                       PartitionInfo, PolicyInfo, ReplayInfo, Stats)
+                       PartitionInfo, PartitionMemory, PolicyInfo, ReplayInfo, Stats)
 
 __version__ = f"{_abi.VERSION_MAJOR}.{_abi.VERSION_MINOR}.{_abi.VERSION_PATCH}"
 
@@ -52,32 +53,36 @@ def open(target=None, options=None):
     return Device(target, options)
 
 
-def _each(of, function, given):
-    index, given = 0, strings(given, "options")
-    while True:
-        answer, record = of(function, index, given)
-        if answer == -ERANGE:
-            return
-        check(answer)
-        yield record
-        index += 1
+def _each(what, of, function, given):
+    scan, index = ctypes.c_void_p(), 0
+    check(lib.hal_scan_create(strings(given, "options"), what, ctypes.byref(scan)))
+    try:
+        while True:
+            answer, record = of(function, scan, index)
+            if answer == -ERANGE:
+                return
+            check(answer)
+            yield record
+            index += 1
+    finally:
+        lib.hal_scan_destroy(scan)
 
 
 def backends(given=None):
     """Yields a BackendInfo for each backend, also of plugins, present or not; given: options
     as of open(), and the errors of its configuration."""
-    return _each(_records.backend_info, lib.hal_backend_get_info, given)
+    return _each(_abi.SCAN_DEVICES, _records.backend_info, lib.hal_scan_get_backend, given)
 
 
 def devices(given=None):
     """Yields a DeviceInfo for each device, without opening it; given: as of backends()."""
-    return _each(_records.device_info, lib.hal_device_probe, given)
+    return _each(_abi.SCAN_DEVICES, _records.device_info, lib.hal_scan_get_device, given)
 
 
 def options(given=None):
     """Yields an OptionInfo for each option as open(None, given) would see it; EINVAL with
     file and line when the configuration is wrong."""
-    return _each(_records.option_info, lib.hal_option_get_info, given)
+    return _each(_abi.SCAN_OPTIONS, _records.option_info, lib.hal_scan_get_option, given)
 
 
 def replay(path):

@@ -8,21 +8,23 @@ from enum import IntEnum, IntFlag
 hal_host_fn = CFUNCTYPE(None, c_void_p)
 
 VERSION_MAJOR = 0
-VERSION_MINOR = 2
+VERSION_MINOR = 3
 VERSION_PATCH = 0
 SUSPEND_FINAL = 256
-PARTITION_BIMODAL = 1
 BUFFER_MAPPABLE = 1
-BUFFER_BIMODAL = 2
-BUFFER_SCRATCH = 4
 ARGS_MAX = 16
 CMD_REPLAYABLE = 1
 COMMANDS_MAX = 4096
 SUBMIT_PRIORITY = 1
 HISTOGRAM_BUCKETS = 48
+SCAN_DEVICES = 1
 FOREVER = 9223372036854775807
 WAIT_ANY = 1
 WAIT_DEVICE_TIME = 2
+PARTITION_BIMODAL = 1
+BUFFER_BIMODAL = 2
+BUFFER_SCRATCH = 4
+SCAN_OPTIONS = 2
 
 
 class Cap(IntFlag):
@@ -157,35 +159,6 @@ class hal_backend_info(Structure):
     ]
 
 
-class hal_option_info(Structure):
-    _fields_ = [
-        ("size", c_uint32),
-        ("reserved", c_uint32),
-        ("section", c_char * 32),
-        ("key", c_char * 32),
-        ("type", c_char * 16),
-        ("range", c_char * 64),
-        ("def", c_char * 64),
-        ("value", c_char * 4096),
-        ("source", c_char * 128),
-        ("help", c_char * 160),
-    ]
-
-
-class hal_replay_info(Structure):
-    _fields_ = [
-        ("size", c_uint32),
-        ("reserved", c_uint32),
-        ("turns", c_uint64),
-        ("inputs", c_uint64),
-        ("decisions", c_uint64),
-        ("mismatches", c_uint64),
-        ("line", c_uint64),
-        ("mismatch", c_char * 256),
-        ("missing", c_char * 256),
-    ]
-
-
 class hal_policy_info(Structure):
     _fields_ = [
         ("size", c_uint32),
@@ -215,8 +188,7 @@ class hal_partition_desc(Structure):
         ("color_mask", c_uint64),
         ("name", c_char * 32),
         ("host", c_void_p),
-        ("bandwidth", c_uint64),
-        ("memory_limit", c_uint64),
+        ("limits", c_void_p),
     ]
 
 
@@ -234,17 +206,6 @@ class hal_partition_info(Structure):
         ("memory_bytes", c_uint64),
         ("memory_used", c_uint64),
         ("color_mask", c_uint64),
-        ("bandwidth", c_uint64),
-        ("wide_mask", c_uint64),
-        ("switches", c_uint64),
-        ("memory_limit", c_uint64),
-        ("memory_buffers", c_uint64),
-        ("memory_away", c_uint64),
-        ("evictions", c_uint64),
-        ("evicted_bytes", c_uint64),
-        ("fetches", c_uint64),
-        ("fetched_bytes", c_uint64),
-        ("fetch_wait_ns", c_uint64),
     ]
 
 
@@ -415,14 +376,71 @@ class hal_stats(Structure):
     ]
 
 
+class hal_partition_limits(Structure):
+    _fields_ = [
+        ("size", c_uint32),
+        ("reserved", c_uint32),
+        ("bandwidth", c_uint64),
+        ("memory_limit", c_uint64),
+    ]
+
+
+class hal_partition_memory_info(Structure):
+    _fields_ = [
+        ("size", c_uint32),
+        ("reserved", c_uint32),
+        ("bandwidth", c_uint64),
+        ("wide_mask", c_uint64),
+        ("switches", c_uint64),
+        ("memory_limit", c_uint64),
+        ("memory_buffers", c_uint64),
+        ("memory_away", c_uint64),
+        ("evictions", c_uint64),
+        ("evicted_bytes", c_uint64),
+        ("fetches", c_uint64),
+        ("fetched_bytes", c_uint64),
+        ("fetch_wait_ns", c_uint64),
+    ]
+
+
+class hal_option_info(Structure):
+    _fields_ = [
+        ("size", c_uint32),
+        ("reserved", c_uint32),
+        ("section", c_char * 32),
+        ("key", c_char * 32),
+        ("type", c_char * 16),
+        ("range", c_char * 64),
+        ("def", c_char * 64),
+        ("value", c_char * 4096),
+        ("source", c_char * 128),
+        ("help", c_char * 160),
+    ]
+
+
+class hal_replay_info(Structure):
+    _fields_ = [
+        ("size", c_uint32),
+        ("reserved", c_uint32),
+        ("turns", c_uint64),
+        ("inputs", c_uint64),
+        ("decisions", c_uint64),
+        ("mismatches", c_uint64),
+        ("line", c_uint64),
+        ("mismatch", c_char * 256),
+        ("missing", c_char * 256),
+    ]
+
+
 # name: (result, parameters)
 FUNCTIONS = {
     "hal_version": (c_uint32, []),
     "hal_strerror": (c_char_p, [c_int]),
     "hal_last_error": (c_char_p, []),
-    "hal_backend_get_info": (c_int, [c_uint32, POINTER(c_char_p), POINTER(hal_backend_info)]),
-    "hal_device_probe": (c_int, [c_uint32, POINTER(c_char_p), POINTER(hal_device_info)]),
-    "hal_option_get_info": (c_int, [c_uint32, POINTER(c_char_p), POINTER(hal_option_info)]),
+    "hal_scan_create": (c_int, [POINTER(c_char_p), c_uint32, POINTER(c_void_p)]),
+    "hal_scan_destroy": (c_int, [c_void_p]),
+    "hal_scan_get_backend": (c_int, [c_void_p, c_uint32, POINTER(hal_backend_info)]),
+    "hal_scan_get_device": (c_int, [c_void_p, c_uint32, POINTER(hal_device_info)]),
     "hal_open": (c_int, [c_char_p, POINTER(c_char_p), POINTER(c_void_p)]),
     "hal_close": (c_int, [c_void_p]),
     "hal_device_get_info": (c_int, [c_void_p, POINTER(hal_device_info)]),
@@ -435,7 +453,6 @@ FUNCTIONS = {
     "hal_device_native": (c_void_p, [c_void_p]),
     "hal_trace_start": (c_int, [c_void_p, c_char_p]),
     "hal_trace_stop": (c_int, [c_void_p]),
-    "hal_replay": (c_int, [c_char_p, POINTER(hal_replay_info)]),
     "hal_partition_create": (c_int, [c_void_p, POINTER(hal_partition_desc), POINTER(c_void_p)]),
     "hal_partition_create_named": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "hal_partition_resize": (c_int, [c_void_p, POINTER(hal_partition_desc), POINTER(hal_point)]),
@@ -444,7 +461,6 @@ FUNCTIONS = {
     "hal_partition_get_stats": (c_int, [c_void_p, POINTER(hal_stats)]),
     "hal_buffer_create": (c_int, [c_void_p, POINTER(hal_buffer_desc), POINTER(c_void_p)]),
     "hal_buffer_destroy": (c_int, [c_void_p]),
-    "hal_buffer_recolor": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(c_uint8), POINTER(hal_point)]),
     "hal_buffer_bytes": (c_uint64, [c_void_p]),
     "hal_buffer_write": (c_int, [c_void_p, c_uint64, c_void_p, c_uint64]),
     "hal_buffer_read": (c_int, [c_void_p, c_uint64, c_void_p, c_uint64]),
@@ -483,6 +499,10 @@ FUNCTIONS = {
     "hal_cmd_host": (hal_cmd, [hal_host_fn, c_void_p]),
     "hal_cmd_barrier": (hal_cmd, []),
     "hal_cmd_timestamp": (hal_cmd, [c_void_p, c_uint64]),
+    "hal_partition_get_memory_info": (c_int, [c_void_p, POINTER(hal_partition_memory_info)]),
+    "hal_buffer_recolor": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(c_uint8), POINTER(hal_point)]),
+    "hal_scan_get_option": (c_int, [c_void_p, c_uint32, POINTER(hal_option_info)]),
+    "hal_replay": (c_int, [c_char_p, POINTER(hal_replay_info)]),
 }
 
 # Of members, what hal.h says of them.
@@ -510,23 +530,6 @@ DOCS = {
         "page_bytes": 'grain in which it places memory; 0: it does not say',
         "turn_cycles": "each partition's turn on every memory channel, whoever * asks, of the whole device while it is open; 0: they are * shared by who asks",
     },
-    "hal_option_info": {
-        "section": '"hal", "backend.npu" ...',
-        "type": '"int", "size", "bool", "enum", "string"',
-        "range": '"1..64", "real|virtual"',
-        "def": 'default',
-        "value": 'in force for the next hal_open',
-        "source": '"default", "hal.conf:12", "environment HAL_HAL_DEVICE"',
-    },
-    "hal_replay_info": {
-        "turns": 'of the engine',
-        "inputs": "submissions' records, events, calls, times ...",
-        "decisions": 'that were compared',
-        "mismatches": '0: all of them are the same',
-        "line": 'of the first of those; 0: none',
-        "mismatch": 'what it is; empty: none',
-        "missing": 'where the journal ends too early; empty: it is whole',
-    },
     "hal_policy_info": {
         "fallback": '1: given up, the engine serves in order of arrival',
         "invalid": 'no runnable queue named, or a wrong request',
@@ -536,21 +539,21 @@ DOCS = {
         "reason": 'of the last fault; ""',
     },
     "hal_partition_desc": {
-        "flags": 'HAL_PARTITION_*',
+        "flags": 'HAL_PARTITION_BIMODAL of <hal/ext/memory.h>, or 0',
         "units_floor": 'always guaranteed',
         "units_ceiling": 'so far the policy may let it grow; 0: as the floor',
         "min_isolation": 'of compute; less -> -ENOTSUP, never a downgrade',
         "memory_bytes": 'quota; 0: whatever is free',
         "color_mask": 'bit a channel; 0: any',
         "name": 'for traces and halctl; may be empty',
+        "limits": 'NULL, or <hal/ext/memory.h>',
     },
     "hal_partition_info": {
         "cols": "grid devices; of a guest: its host's",
         "memory_bytes": 'quota',
-        "bandwidth": 'its own limit, as the device rounds it; 0: none',
     },
     "hal_buffer_desc": {
-        "flags": 'HAL_BUFFER_*',
+        "flags": 'HAL_BUFFER_*, also those of <hal/ext/memory.h>',
         "color_mask": "a subset of the partition's; 0: all of the partition's",
     },
     "hal_queue_desc": {
@@ -602,6 +605,26 @@ DOCS = {
         "latency_max_ns": 'submit until completed, a command',
         "saved_bytes": 'by FOLD and SAVE',
     },
+    "hal_partition_memory_info": {
+        "bandwidth": 'its own limit, as the device rounds it; 0: none',
+    },
+    "hal_option_info": {
+        "section": '"hal", "backend.npu" ...',
+        "type": '"int", "size", "bool", "enum", "string"',
+        "range": '"1..64", "real|virtual"',
+        "def": 'default',
+        "value": 'in force for the next hal_open',
+        "source": '"default", "hal.conf:12", "environment HAL_HAL_DEVICE"',
+    },
+    "hal_replay_info": {
+        "turns": 'of the engine',
+        "inputs": "submissions' records, events, calls, times ...",
+        "decisions": 'that were compared',
+        "mismatches": '0: all of them are the same',
+        "line": 'of the first mismatch in the journal; 0: none',
+        "mismatch": 'its text; empty: none',
+        "missing": 'where the journal ends too early; empty: it is complete',
+    },
 }
 
 # What the package shows of this.
@@ -622,6 +645,8 @@ __all__ = [
     "Op",
     "PARTITION_BIMODAL",
     "Preempt",
+    "SCAN_DEVICES",
+    "SCAN_OPTIONS",
     "SUBMIT_PRIORITY",
     "SUSPEND_FINAL",
     "SuspendMode",

@@ -676,6 +676,12 @@ class Partition(Object):
         return _told(_records.partition_info, lib.hal_partition_get_info, self.handle)
 
     @property
+    def memory(self):
+        """Its PartitionMemory: limits, placements and evictions, as they are now."""
+        return _told(_records.partition_memory, lib.hal_partition_get_memory_info,
+                     self.handle)
+
+    @property
     def stats(self):
         """Stats of all its queues."""
         return _told(_records.stats, lib.hal_partition_get_stats, self.handle)
@@ -779,9 +785,10 @@ class Device(Object):
         desc = _partition_desc(units, rect, ceiling, name, memory, colors, isolation)
         if host is not None:
             desc.host = handle_of(host, "Partition")
-        desc.bandwidth = fits(bandwidth, "bandwidth")
+        limits = fill(_abi.hal_partition_limits, bandwidth=fits(bandwidth, "bandwidth"),
+                      memory_limit=fits(memory_limit, "memory_limit"))
+        desc.limits = ctypes.addressof(limits)
         desc.flags = _abi.PARTITION_BIMODAL if bimodal else 0
-        desc.memory_limit = fits(memory_limit, "memory_limit")
         handle = _created(lib.hal_partition_create, self.handle, ctypes.byref(desc))
         return Partition(self if host is None else host, handle)
 

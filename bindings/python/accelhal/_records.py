@@ -67,6 +67,9 @@ PolicyInfo, policy_info = _record(
 PartitionInfo, partition_info = _record(
     "PartitionInfo", _abi.hal_partition_info,
     "Where a partition is and what it holds; sizes in bytes.")
+PartitionMemory, partition_memory = _record(
+    "PartitionMemory", _abi.hal_partition_memory_info,
+    "The limits of a partition's memory, its placements and evictions; sizes in bytes.")
 KernelInfo, kernel_info = _record(
     "KernelInfo", _abi.hal_kernel_info,
     "A kernel: arg_bytes has the least bytes of each of arg_count arguments, 0 where a "

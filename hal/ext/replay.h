@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hal/ext/replay.h - repeat what an engine decided, from its journal. */
+#ifndef HAL_EXT_REPLAY_H
+#define HAL_EXT_REPLAY_H
+
+#include <hal/hal.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The result of a replay. */
+struct hal_replay_info {
+	uint32_t size;
+	uint32_t reserved;
+	uint64_t turns;      /* of the engine */
+	uint64_t inputs;     /* submissions' records, events, calls, times ... */
+	uint64_t decisions;  /* that were compared */
+	uint64_t mismatches; /* 0: all of them are the same */
+	uint64_t line;       /* of the first mismatch in the journal; 0: none */
+	char mismatch[256];  /* its text; empty: none */
+	char missing[256];   /* where the journal ends too early; empty: it is complete */
+};
+
+/* Give an engine without a device the inputs in the journal of another one (hal_open with
+ * hal.journal = path), and compare what it decides.  Returns 0 whatever out->mismatches
+ * is.  -EINVAL: not a journal (the text names the line), or its policy is not known here.
+ * -ENOTSUP: callbacks of a virtual clock overlap.  Else the errno of reading path.  Any
+ * thread; path is read during the call. */
+HAL_API int hal_replay(const char *path, struct hal_replay_info *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
