@@ -44,7 +44,7 @@
 extern "C" {
 #endif
 
-#define HAL_BACKEND_ABI    4u
+#define HAL_BACKEND_ABI    5u
 #define HAL_BACKEND_SYMBOL "hal_backend_entry"
 
 /* ---- options: typed, listable ----------------------------------------------------- */
@@ -208,6 +208,13 @@ struct hal_bk_arg {
 #define HAL_BK_CMD_RECORDED (UINT32_C(1) << 14)
 #define HAL_BK_CMD_LAST     (UINT32_C(1) << 15)
 
+/* mem_alloc: host memory that the device's copy engines reach (HAL_CAP_HOST_COPY), beside
+ * HAL_BUFFER_*, of which none comes with it.  Only COPY uses it, as dst or as src.  The
+ * core calls mem_map once and keeps the address until mem_free.  mem_alloc returns zeroed
+ * memory; .colors are all channels of the partition, and need not be kept to.  mem_clear,
+ * mem_write, mem_read, mem_unmap, mem_swap, mem_out and mem_in are not called. */
+#define HAL_BK_MEM_HOST (UINT32_C(1) << 16)
+
 /* One command.  The struct and what it points to stay valid until the command's event has
  * been polled or its queue is destroyed, so a backend may keep the pointer. */
 struct hal_bk_cmd {
@@ -287,12 +294,13 @@ struct hal_bk_counter {
 /* program_load, kernel_get; program_unload stays the engine's and must be short */
 #define HAL_BK_BESIDE_PROGRAM (UINT64_C(1) << 0)
 #define HAL_BK_BESIDE_COPY    (UINT64_C(1) << 1) /* mem_write, mem_read, mem_clear */
-/* mem_alloc, mem_free.  Under the real clock the core then calls mem_alloc for a new
- * buffer, and mem_free for one that no submitted work uses, on the thread that creates or
- * destroys the buffer.  The partition exists until the call returns.  The device may be
- * lost during the call.  The engine still calls both for buffers that move or that work
- * used when they were destroyed, so mem_free must be short.  Under the virtual clock only
- * the engine calls them. */
+/* mem_alloc, mem_register, mem_free.  Under the real clock the core then calls mem_alloc
+ * (for host memory mem_map, too) or mem_register for a new buffer, and mem_free for one
+ * that no submitted work uses, on the thread that creates or destroys the buffer.  The
+ * partition exists until the call returns.  The device may be lost during the call.  The
+ * engine still calls both for buffers that move or that work used when they were
+ * destroyed, so mem_free must be short.  Under the virtual clock only the engine calls
+ * them. */
 #define HAL_BK_BESIDE_MEMORY (UINT64_C(1) << 3) /* 1 << 2 is unused */
 /* queue_create.  Under the real clock the thread that creates a queue then calls it.  The
  * partition exists until the call returns, but may be resized meanwhile.  The device may
@@ -433,6 +441,13 @@ struct hal_bk_cold {
 	 * mem_alloc imported from the program keeps its contents.  NULL: mem_alloc
 	 * returns zeroed memory. */
 	int (*mem_clear)(void *dev, void *mem);
+
+	/* HAL_CAP_HOST_REGISTER: let the device's copy engines reach the caller's memory
+	 * at address, of any alignment.  It stays until mem_free, which does not free it.
+	 * What HAL_BK_MEM_HOST says of the handle holds, but mem_map is not called.
+	 * NULL, -ENOTSUP: cannot. */
+	int (*mem_register)(void *dev, void *part, void *address, uint64_t bytes,
+			    void **mem);
 };
 
 /* ---- hot operations: called by the engine, never block ----------------------------- */

@@ -119,6 +119,8 @@ enum hal_device_kind {
 #define HAL_CAP_RECOLOR         (UINT64_C(1) << 12) /* hal_buffer_recolor works */
 #define HAL_CAP_BIMODAL         (UINT64_C(1) << 13) /* HAL_PARTITION_BIMODAL works */
 #define HAL_CAP_EVICT           (UINT64_C(1) << 14) /* buffers can go to the host */
+#define HAL_CAP_HOST_COPY       (UINT64_C(1) << 15) /* hal_host_alloc works */
+#define HAL_CAP_HOST_REGISTER   (UINT64_C(1) << 16) /* hal_host_register works */
 
 /* Who says on which channel memory lies. */
 enum hal_color_source {
@@ -328,7 +330,7 @@ enum hal_op {
 
 typedef void (*hal_host_fn)(void *user);
 
-/* One command; fill it with hal_cmd_copy/fill/launch/host/barrier/timestamp(). */
+/* One command; fill it with hal_cmd_copy(), hal_cmd_launch() and so on. */
 struct hal_cmd {
 	uint32_t op;    /* enum hal_op */
 	uint32_t flags; /* HAL_CMD_* */
@@ -576,6 +578,24 @@ HAL_API int hal_buffer_read(struct hal_buffer *buf, uint64_t offset, void *data,
 HAL_API int hal_buffer_map(struct hal_buffer *buf, void **address);
 HAL_API int hal_buffer_unmap(struct hal_buffer *buf);
 
+/* ---- host memory for queued copies ------------------------------------------------ */
+
+/* Allocate host memory that the copy engines of the device reach.  *host is a buffer of
+ * part that lies there, *address is its first byte; both hold zeros and last until
+ * hal_buffer_destroy.  After that, submitted work still uses the memory, the program must
+ * not.  Only copies take such a buffer (hal_cmd_write, hal_cmd_read, hal_cmd_copy): one
+ * side is host memory, the other is not.  It counts in the quota and is never evicted.
+ * -EINVAL bytes is 0, -ENOSPC quota or memory, -ENOTSUP no HAL_CAP_HOST_COPY. */
+HAL_API int hal_host_alloc(struct hal_partition *part, uint64_t bytes,
+			   struct hal_buffer **host, void **address);
+/* As hal_host_alloc, for bytes at address, which are the program's own memory.  Any
+ * alignment; the memory keeps its contents.  It must stay allocated until
+ * hal_buffer_destroy has returned 0.  That call answers -EBUSY while submitted work uses
+ * the buffer.  Regions may overlap.  -EINVAL address is NULL, bytes is 0 or the region
+ * wraps around; -ENOTSUP no HAL_CAP_HOST_REGISTER. */
+HAL_API int hal_host_register(struct hal_partition *part, void *address, uint64_t bytes,
+			      struct hal_buffer **host);
+
 /* ---- program ---------------------------------------------------------------------- */
 
 /* The image is copied.  -EINVAL not an image for this device, or truncated: says where */
@@ -705,6 +725,26 @@ HAL_INLINE struct hal_cmd hal_cmd_copy(struct hal_buffer *dst, uint64_t dst_offs
 	c.copy.src_offset = src_offset;
 	c.copy.bytes = bytes;
 	return c;
+}
+
+/* Copy from host memory (hal_host_alloc, hal_host_register) to a buffer, in the order of
+ * the queue.  The program must not change the bytes before the submission's point is
+ * reached, and may change them from then on. */
+HAL_INLINE struct hal_cmd hal_cmd_write(struct hal_buffer *dst, uint64_t dst_offset,
+					struct hal_buffer *host, uint64_t host_offset,
+					uint64_t bytes)
+{
+	return hal_cmd_copy(dst, dst_offset, host, host_offset, bytes);
+}
+
+/* Copy from a buffer to host memory, in the order of the queue.  The program must not
+ * touch the bytes before the submission's point is reached, and may read them from then
+ * on. */
+HAL_INLINE struct hal_cmd hal_cmd_read(struct hal_buffer *host, uint64_t host_offset,
+				       struct hal_buffer *src, uint64_t src_offset,
+				       uint64_t bytes)
+{
+	return hal_cmd_copy(host, host_offset, src, src_offset, bytes);
 }
 
 HAL_INLINE struct hal_cmd hal_cmd_fill(struct hal_buffer *dst, uint64_t offset,

@@ -397,7 +397,7 @@ static void plugins(void **state)
 	(void)state;
 	FAILS(hal_open("mockabi",
 		       (const char *const[]){"hal.plugins=" MOCK_ABI_PLUGIN, NULL}, &dev),
-	      -EPROTO, "77", "ABI 4", MOCK_ABI_PLUGIN);
+	      -EPROTO, "77", "ABI 5", MOCK_ABI_PLUGIN);
 	refused_by_plugin(NULL_BACKEND_PLUGIN, "no reason given");
 	refused_by_plugin(NULL_POLICY_PLUGIN, "no reason given");
 	refused_by_plugin(NULL_WHY_PLUGIN, "out of paper");
