@@ -207,6 +207,9 @@ struct hal_bk_arg {
  * not of that sequence or not for the device. */
 #define HAL_BK_CMD_RECORDED (UINT32_C(1) << 14)
 #define HAL_BK_CMD_LAST     (UINT32_C(1) << 15)
+/* COPY: .src, or .dst, is host memory (HAL_BK_MEM_HOST, mem_register); never both. */
+#define HAL_BK_CMD_FROM_HOST (UINT32_C(1) << 12)
+#define HAL_BK_CMD_TO_HOST   (UINT32_C(1) << 13)
 
 /* mem_alloc: host memory that the device's copy engines reach (HAL_CAP_HOST_COPY), beside
  * HAL_BUFFER_*, of which none comes with it.  Only COPY uses it, as dst or as src.  The

@@ -264,9 +264,10 @@ static int make_evictable(struct hal_buffer *buf, const struct hal_buffer_desc *
 					     .weights = d->color_weights};
 	int err = limit_charge(buf->part, buf->charge);
 
-	/* Never evict a mappable buffer, whose address the application may have, or a
-	 * bimodal one, which has two placements. */
-	if (err != 0 || (buf->flags & (HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL)) != 0)
+	/* Never evict a mappable buffer or host memory, whose address the application may
+	 * have, or a bimodal buffer, which has two placements. */
+	if (err != 0 || (buf->flags & (HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL |
+				       HAL_BK_MEM_HOST)) != 0)
 		return err;
 	buf->evict = evictable_make(buf, &colors);
 	if (buf->evict != NULL)
@@ -317,12 +318,71 @@ static int clear_new(struct hal_buffer *buf)
 	return err;
 }
 
+/* Charge and allocate the memory of buf.  After an error, free buf.  Return 0 or -errno.
+ */
+static int place_new(struct hal_buffer *buf, const struct hal_buffer_desc *d)
+{
+	struct hal_partition *part = buf->part;
+	struct alloc a = {.buf = buf,
+			  .colors = {.mask = d->color_mask, .weights = d->color_weights}};
+	int err = part->memory.evict != NULL ? make_evictable(buf, d) : 0;
+
+	if (err == 0) {
+		err = device_memory_beside(part->dev)
+			      ? alloc_beside(part->dev, &a)
+			      : evict_call(part->dev, part->memory.evict, alloc, &a);
+		if (err != 0 && part->memory.evict != NULL)
+			limit_release(part, buf->charge);
+	}
+	if (err != 0) {
+		free(buf->evict);
+		object_free(OBJECT_BUFFER, buf);
+	}
+	return err;
+}
+
+static struct hal_buffer *buffer_alloc(struct hal_partition *part,
+				       const struct hal_buffer_desc *d)
+{
+	struct hal_buffer *buf = object_alloc(OBJECT_BUFFER, sizeof(*buf));
+
+	if (buf == NULL)
+		return NULL;
+	buf->dev = part->dev;
+	buf->part = part;
+	buf->bytes = d->bytes;
+	buf->charge = charge_of(part, d);
+	buf->flags = d->flags;
+	atomic_init(&buf->pins, 1);
+	return buf;
+}
+
+int buffer_make_host(struct hal_partition *part, void *address, uint64_t bytes,
+		     struct hal_buffer **out)
+{
+	const struct hal_buffer_desc d = {.size = (uint32_t)sizeof(d),
+					  .flags = HAL_BK_MEM_HOST,
+					  .bytes = bytes,
+					  .color_mask = part->desc.color_mask};
+	struct hal_buffer *buf = buffer_alloc(part, &d);
+	int err;
+
+	if (buf == NULL)
+		return -ENOMEM;
+	buf->host_user = part;
+	buf->address = address;
+	buf->registered = address != NULL;
+	err = place_new(buf, &d);
+	if (err == 0)
+		*out = buf;
+	return err;
+}
+
 int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *desc,
 		      struct hal_buffer **out)
 {
 	struct hal_buffer_desc d;
 	struct hal_buffer *buf;
-	struct alloc a;
 	int err;
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
@@ -338,33 +398,13 @@ int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *
 		err = device_alive(part->dev);
 	if (err != 0)
 		return err;
-	buf = object_alloc(OBJECT_BUFFER, sizeof(*buf));
+	buf = buffer_alloc(part, &d);
 	if (buf == NULL)
 		return -ENOMEM;
-	buf->dev = part->dev;
-	buf->part = part;
 	buf->user = part;
-	buf->bytes = d.bytes;
-	buf->charge = charge_of(part, &d);
-	buf->flags = d.flags;
-	atomic_init(&buf->pins, 1);
-	a.buf = buf;
-	a.colors =
-		(struct hal_bk_colors){.mask = d.color_mask, .weights = d.color_weights};
-	if (part->memory.evict != NULL)
-		err = make_evictable(buf, &d);
-	if (err == 0) {
-		err = device_memory_beside(part->dev)
-			      ? alloc_beside(part->dev, &a)
-			      : evict_call(part->dev, part->memory.evict, alloc, &a);
-		if (err != 0 && part->memory.evict != NULL)
-			limit_release(part, buf->charge);
-	}
-	if (err != 0) {
-		free(buf->evict);
-		object_free(OBJECT_BUFFER, buf);
+	err = place_new(buf, &d);
+	if (err != 0)
 		return err;
-	}
 	err = clear_new(buf);
 	if (err != 0)
 		(void)hal_buffer_destroy(buf);
@@ -430,7 +470,10 @@ static int free_when_unused(struct hal_device *dev, void *arg)
 	buf->deferred.free = free_buffer;
 	if (r->beside)
 		buf->release = r;
-	deferred_free(&buf->deferred);
+	if (buf->registered) /* check_unused has found no use */
+		free_buffer(&buf->deferred);
+	else
+		deferred_free(&buf->deferred);
 	if (r->beside && !r->unused)
 		buf->release = NULL; /* the engine frees buf later */
 	return 0;
@@ -468,14 +511,38 @@ void buffer_unpin(struct hal_buffer *buf)
 	(void)engine_call(dev, freed, buf);
 }
 
+/* Check that neither submitted work nor a sequence uses buf, which is registered host
+ * memory.  A deferred free would come after the program has freed that memory.  Engine
+ * only. */
+static int check_unused(struct hal_device *dev, void *arg)
+{
+	const struct hal_buffer *buf = arg;
+
+	(void)dev;
+	if (atomic_load(&buf->pins) != 1)
+		return fail(EBUSY,
+			    "hal_buffer_destroy: a recorded sequence uses the registered "
+			    "host memory at %p; destroy the sequence first",
+			    buf->address);
+	return deferred_check_unused(buf->part, buf->bk,
+				     "hal_buffer_destroy: registered host memory");
+}
+
 int hal_buffer_destroy(struct hal_buffer *buf)
 {
 	if (buf == NULL)
 		return 0;
 	if (!OBJECT_OK(buf, OBJECT_BUFFER))
 		return object_bad(buf, OBJECT_BUFFER);
+	if (buf->registered) {
+		int err = engine_call(buf->dev, check_unused, buf);
+
+		if (err != 0)
+			return err;
+	}
 	object_retire(&buf->obj);
 	buf->user = NULL;
+	buf->host_user = NULL;
 	buffer_unpin(buf);
 	return 0;
 }
@@ -507,6 +574,13 @@ static int copy_on_device(struct hal_device *dev, void *arg)
 		return dev->table->cold.mem_write(dev->bk, c->buf->bk, c->offset, c->from,
 						  c->bytes);
 	return dev->table->cold.mem_read(dev->bk, c->buf->bk, c->offset, c->to, c->bytes);
+}
+
+static COLD int fail_host(const char *what)
+{
+	return fail(EINVAL,
+		    "%s: the buffer is host memory; use its address, or copy in a queue",
+		    what);
 }
 
 static COLD int fail_moving(const char *what)
@@ -590,6 +664,8 @@ static int copy_checked(const struct copy *c, const char *what)
 			what, U64(c->bytes), U64(c->offset), U64(c->buf->bytes));
 	if (c->from == NULL && c->to == NULL && c->bytes != 0)
 		return fail(EINVAL, "%s: data is NULL", what);
+	if ((c->buf->flags & HAL_BK_MEM_HOST) != 0)
+		return fail_host(what);
 	if (c->bytes == 0)
 		return 0;
 	dev = c->buf->dev;
@@ -653,6 +729,8 @@ int hal_buffer_map(struct hal_buffer *buf, void **address)
 		return object_bad(buf, OBJECT_BUFFER);
 	if (address == NULL)
 		return fail(EINVAL, "hal_buffer_map: address is NULL");
+	if ((buf->flags & HAL_BK_MEM_HOST) != 0)
+		return fail_host("hal_buffer_map");
 	if ((buf->dev->info.caps & HAL_CAP_MAP) == 0)
 		return fail(ENOTSUP, "%s cannot map buffers", buf->dev->name);
 	if ((buf->flags & HAL_BUFFER_BIMODAL) != 0)
@@ -777,6 +855,8 @@ int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
 		return object_bad(buf, OBJECT_BUFFER);
 	if (!OBJECT_OK(queue, OBJECT_QUEUE))
 		return object_bad(queue, OBJECT_QUEUE);
+	if ((buf->flags & HAL_BK_MEM_HOST) != 0)
+		return fail(EINVAL, "hal_buffer_recolor: the buffer is host memory");
 	if (buf->user != queue->home)
 		return fail(EPERM,
 			    "hal_buffer_recolor: the buffer belongs to partition %u "

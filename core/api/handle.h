@@ -26,6 +26,11 @@ void buffer_unpin(struct hal_buffer *buf);
 void program_pin(struct hal_program *prog);
 void program_unpin(struct hal_program *prog);
 
+/* Make a buffer of part that is host memory: the bytes at address, or newly allocated
+ * ones if address is NULL.  Return 0 or -errno. */
+int buffer_make_host(struct hal_partition *part, void *address, uint64_t bytes,
+		     struct hal_buffer **out);
+
 /* Place prog in part, unless it is placed already.  Its kernels can then be launched in
  * part.  Return 0 or -errno.  Called by the submitting thread. */
 int program_bind(struct hal_program *prog, struct hal_partition *part);

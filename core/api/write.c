@@ -26,6 +26,11 @@ static COLD int buffer_bad(const struct hal_queue *q, const struct hal_buffer *b
 	}
 	if (buf->dev != q->dev)
 		return fail(EINVAL, "%s: the buffer belongs to another device", what);
+	if (buf->host_user == q->home)
+		return fail(EINVAL,
+			    "%s: the buffer is host memory; only copies between it and a "
+			    "buffer of the device can use it",
+			    what);
 	return fail(
 		EPERM,
 		"%s: the buffer belongs to partition %u \"%s\", the queue to %u \"%s\"",
@@ -37,6 +42,20 @@ static COLD int buffer_bad(const struct hal_queue *q, const struct hal_buffer *b
 static inline bool buffer_ok(const struct hal_queue *q, const struct hal_buffer *buf)
 {
 	return buf != NULL && buf->user == q->home;
+}
+
+/* Return whether a copy of q may use buf, which may be host memory. */
+static inline bool copy_ok(const struct hal_queue *q, const struct hal_buffer *buf)
+{
+	return buf != NULL && (buf->user == q->home || buf->host_user == q->home);
+}
+
+/* Return the bits of cmd.flags for a copy that host memory is one side of. */
+static inline uint32_t host_flags(const struct hal_buffer *dst,
+				  const struct hal_buffer *src)
+{
+	return ((dst->flags & HAL_BK_MEM_HOST) != 0 ? HAL_BK_CMD_TO_HOST : 0) |
+	       ((src->flags & HAL_BK_MEM_HOST) != 0 ? HAL_BK_CMD_FROM_HOST : 0);
 }
 
 static inline bool range_ok(const struct hal_buffer *buf, uint64_t offset, uint64_t bytes)
@@ -138,10 +157,13 @@ static int write_copy(const struct hal_queue *q, const struct hal_cmd *cmd,
 	uint64_t bytes = cmd->copy.bytes;
 	uint64_t to = cmd->copy.dst_offset, from = cmd->copy.src_offset;
 
-	if (!buffer_ok(q, dst))
+	if (!copy_ok(q, dst))
 		return buffer_bad(q, dst, "copy, destination");
-	if (!buffer_ok(q, src))
+	if (!copy_ok(q, src))
 		return buffer_bad(q, src, "copy, source");
+	if ((dst->flags & src->flags & HAL_BK_MEM_HOST) != 0)
+		return fail(EINVAL, "copy: source and destination are host memory; one "
+				    "of them must be a buffer of the device");
 	if (bytes == 0)
 		return fail(EINVAL, "copy: bytes is 0");
 	if (!range_ok(dst, to, bytes))
@@ -160,6 +182,7 @@ static int write_copy(const struct hal_queue *q, const struct hal_cmd *cmd,
 	r->cmd.copy.dst_offset = to;
 	r->cmd.copy.src_offset = from;
 	r->cmd.copy.bytes = bytes;
+	r->cmd.flags |= host_flags(dst, src);
 	return 0;
 }
 

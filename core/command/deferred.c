@@ -2,7 +2,10 @@
 /* deferred.c - free destroyed objects once submitted work no longer uses them. */
 #include "command/deferred.h"
 
+#include <errno.h>
+
 #include "loop/device.h"
+#include "util/error.h"
 
 /* Return whether q has work that was submitted before d was destroyed. */
 static bool may_use(struct hal_queue *q, const struct deferred *d)
@@ -73,6 +76,41 @@ static void stamp_users(const struct deferred *d)
 		hal_list_for_each (it, &part->command.busy)
 			queue_stamp(container_of(it, struct hal_queue, busy));
 	}
+}
+
+/* Return a command of q that uses the memory with backend handle mem, submitted or in
+ * flight; NULL if there is none. */
+static const struct record *find_use(struct hal_queue *q, const void *mem)
+{
+	const struct inflight *f = q->oldest;
+	union cursor c = q->retire;
+	unsigned int tail = ring_tail(&q->ring);
+
+	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
+		if (!f->done && record_uses(f->record, mem))
+			return f->record;
+	while (c.pos != tail) {
+		const struct record *r = cursor_record(q, c);
+
+		if (record_uses(r, mem))
+			return r;
+		cursor_step(q, &c, r);
+	}
+	return NULL;
+}
+
+int deferred_check_unused(const struct hal_partition *part, const void *mem,
+			  const char *what)
+{
+	hal_list_for_each (it, &part->queues) {
+		struct hal_queue *q = container_of(it, struct hal_queue, on_partition);
+		const struct record *r = find_use(q, mem);
+
+		if (r != NULL)
+			return fail(EBUSY, "%s: \"%s\" of queue %u still uses it", what,
+				    record_name(r), q->obj.id);
+	}
+	return 0;
 }
 
 void deferred_free(struct deferred *d)

@@ -15,6 +15,10 @@
 
 /* Engine only. */
 
+/* Return -EBUSY if submitted work of part uses the memory with backend handle mem, else
+ * 0.  what begins the error text. */
+int deferred_check_unused(const struct hal_partition *part, const void *mem,
+			  const char *what);
 /* Call d->free(d) as soon as no submitted work can use the object of d; at once if none
  * can now.  .dev, .home and .free must be set. */
 void deferred_free(struct deferred *d);

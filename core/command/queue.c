@@ -23,6 +23,10 @@ const char *record_name(const struct record *r)
 
 	if (r->cmd.op == HAL_OP_LAUNCH)
 		return r->launch.kernel->info.name;
+	if (r->cmd.op == HAL_OP_COPY && (r->cmd.flags & HAL_BK_CMD_FROM_HOST) != 0)
+		return "write";
+	if (r->cmd.op == HAL_OP_COPY && (r->cmd.flags & HAL_BK_CMD_TO_HOST) != 0)
+		return "read";
 	return r->cmd.op < ARRAY_LENGTH(names) ? names[r->cmd.op] : "wait or signal";
 }
 

@@ -186,6 +186,18 @@ static inline uint32_t record_memory(const struct record *r, const void **mem)
 	}
 }
 
+/* Return whether r uses the memory with backend handle mem. */
+static inline bool record_uses(const struct record *r, const void *mem)
+{
+	const void *used[RECORD_MEMORY_MAX];
+	uint32_t n = record_memory(r, used);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (used[i] == mem)
+			return true;
+	return false;
+}
+
 /* Return the name of r for messages and traces. */
 const char *record_name(const struct record *r);
 

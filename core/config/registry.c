@@ -308,6 +308,13 @@ static int no_resize(void *dev, void *part, const struct hal_bk_partition_desc *
 	return LACKS("resize partitions");
 }
 
+static int no_mem_register(void *dev, void *part, void *address, uint64_t bytes,
+			   void **mem)
+{
+	(void)dev, (void)part, (void)address, (void)bytes, (void)mem;
+	return LACKS("register host memory");
+}
+
 static int no_event_fd(void *dev)
 {
 	(void)dev;
@@ -351,6 +358,7 @@ static const struct hal_bk_cold no_cold = {
 	.mem_out = no_mem_out,
 	.mem_in = no_mem_in,
 	.mem_clear = NULL, /* mem_alloc clears */
+	.mem_register = no_mem_register,
 };
 
 static const struct hal_bk_hot no_hot = {

@@ -56,6 +56,7 @@ static const struct op_errors op_errors[] = {
 	{CALL_mem_out, false, {EIO}},
 	{CALL_mem_in, false, {ENOSPC, ENOMEM, EIO}},
 	{CALL_mem_clear, false, {EIO, ENOMEM}},
+	{CALL_mem_register, false, {ENOSPC, ENOMEM, EIO, ENOTSUP}},
 	{CALL_submit, false, {EAGAIN, EIO, ENOMEM, ENOSPC, EINVAL}},
 	{CALL_poll, false, {EIO}},
 	{CALL_suspend, false, {EIO, ENOTSUP, ENOSPC}},

@@ -275,6 +275,20 @@ static int call_mem_clear(void *dev, void *mem)
 	return THROUGH(l, c, REAL(l, mem_clear)(l->bk, mem));
 }
 
+static int call_mem_register(void *dev, void *part, void *address, uint64_t bytes,
+			     void **mem)
+{
+	struct layers *l = dev;
+	struct layer_call c = {.op = CALL_mem_register,
+			       .part = part,
+			       .data = address,
+			       .bytes = bytes,
+			       .flags = HAL_BK_MEM_HOST,
+			       .out = mem};
+
+	return THROUGH(l, c, REAL(l, mem_register)(l->bk, part, address, bytes, mem));
+}
+
 static int call_colors_set(void *dev, const struct hal_bk_color_map *map)
 {
 	struct layers *l = dev;
@@ -446,6 +460,7 @@ static const struct hal_bk_cold call_cold = {
 	.mem_out = call_mem_out,
 	.mem_in = call_mem_in,
 	.mem_clear = call_mem_clear,
+	.mem_register = call_mem_register,
 };
 
 static const struct hal_bk_hot call_hot = {

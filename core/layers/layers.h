@@ -56,6 +56,7 @@
 	X(mem_out)                                                                       \
 	X(mem_in)                                                                        \
 	X(mem_clear)                                                                     \
+	X(mem_register)                                                                  \
 	X(submit)                                                                        \
 	X(poll)                                                                          \
 	X(now)                                                                           \

@@ -193,7 +193,12 @@ static void put_command(struct call_trace *t, const struct hal_bk_cmd *cmd)
 	static const char *const ops[] = {"nop",  "copy",    "fill",     "launch",
 					  "host", "barrier", "timestamp"};
 
-	if (cmd->op < ARRAY_LENGTH(ops))
+	if (cmd->op == HAL_OP_COPY &&
+	    (cmd->flags & (HAL_BK_CMD_FROM_HOST | HAL_BK_CMD_TO_HOST)) != 0)
+		put_string(t, "command",
+			   (cmd->flags & HAL_BK_CMD_FROM_HOST) != 0 ? "write" : "read",
+			   SIZE_MAX);
+	else if (cmd->op < ARRAY_LENGTH(ops))
 		put_string(t, "command", ops[cmd->op], SIZE_MAX);
 	else
 		put_uint(t, "command", cmd->op);
@@ -370,6 +375,7 @@ static const struct {
 	[CALL_partition_create] = {arg_desc, PART, NULL},
 	[CALL_queue_create] = {arg_priority, QUEUE, NULL},
 	[CALL_mem_alloc] = {arg_memory, MEM, NULL},
+	[CALL_mem_register] = {arg_bytes, MEM, NULL},
 	[CALL_mem_write] = {arg_range, NOTHING, NULL},
 	[CALL_mem_read] = {arg_range, NOTHING, NULL},
 	[CALL_program_load] = {arg_bytes, PROG, NULL},

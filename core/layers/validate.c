@@ -246,15 +246,37 @@ static int check_mem_alloc(struct validate *v, const struct layer_call *c)
 		return CORE(v, "mem_alloc: 0 bytes");
 	if (check_colors(v, c, p, c->colors) != 0)
 		return -EPROTO;
-	if ((c->flags &
-	     ~(HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH)) != 0)
+	if ((c->flags & ~(HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH |
+			  HAL_BK_MEM_HOST)) != 0)
 		return CORE(v, "mem_alloc: unknown flags in 0x%x", c->flags);
+	if ((c->flags & HAL_BK_MEM_HOST) != 0 && c->flags != HAL_BK_MEM_HOST)
+		return CORE(v, "mem_alloc: host memory with flags 0x%x", c->flags);
 	if ((c->flags & HAL_BUFFER_BIMODAL) != 0 && p->desc.wide_mask == 0)
 		return CORE(v,
 			    "mem_alloc: flags 0x%x ask for a bimodal buffer, but "
 			    "partition %u has one placement",
 			    c->flags, p->h.id);
 	return 0;
+}
+
+static int check_mem_register(struct validate *v, const struct layer_call *c)
+{
+	const struct tracked *p = tracked_require(v, c, PART, c->part);
+
+	if (p == NULL)
+		return -EPROTO;
+	if (c->bytes == 0 || c->data == NULL)
+		return CORE(v, "mem_register: %llu bytes at %p", U64(c->bytes), c->data);
+	return 0;
+}
+
+/* Check that buffer m is not host memory, which only copies and mem_map take. */
+static int check_not_host(struct validate *v, const struct layer_call *c,
+			  const struct tracked *m)
+{
+	return m->host ? CORE(v, "%s: buffer %u is host memory", layer_op_names[c->op],
+			      m->h.id)
+		       : 0;
 }
 
 static int fail_in_use(struct validate *v, const struct layer_call *c,
@@ -281,7 +303,7 @@ static int check_mem_free(struct validate *v, const struct layer_call *c)
 		return -EPROTO;
 	if (m->uses != 0)
 		return fail_in_use(v, c, m);
-	if (m->mapped)
+	if (m->mapped && !m->host)
 		return CORE(v, "mem_free: buffer %u is mapped", m->h.id);
 	forget(m);
 	return 0;
@@ -363,7 +385,7 @@ static int check_mem_out(struct validate *v, const struct layer_call *c)
 {
 	const struct tracked *m = tracked_require(v, c, MEM, c->mem);
 
-	if (m == NULL || check_resident(v, c, m) != 0)
+	if (m == NULL || check_resident(v, c, m) != 0 || check_not_host(v, c, m) != 0)
 		return -EPROTO;
 	if (m->uses != 0)
 		return fail_in_use(v, c, m);
@@ -395,7 +417,7 @@ static int check_mem_clear(struct validate *v, const struct layer_call *c)
 {
 	const struct tracked *m = tracked_require(v, c, MEM, c->mem);
 
-	if (m == NULL || check_resident(v, c, m) != 0)
+	if (m == NULL || check_resident(v, c, m) != 0 || check_not_host(v, c, m) != 0)
 		return -EPROTO;
 	return m->uses != 0 ? fail_in_use(v, c, m) : 0;
 }
@@ -405,7 +427,8 @@ static int check_mapping(struct validate *v, const struct layer_call *c)
 {
 	const struct tracked *m = tracked_require(v, c, MEM, c->mem);
 
-	if (m == NULL || check_resident(v, c, m) != 0)
+	if (m == NULL || check_resident(v, c, m) != 0 ||
+	    (c->op == CALL_mem_unmap && check_not_host(v, c, m) != 0))
 		return -EPROTO;
 	if (m->mapped == (c->op == CALL_mem_map))
 		return CORE(v, "%s: buffer %u is%s mapped", layer_op_names[c->op],
@@ -419,7 +442,7 @@ static int check_transfer(struct validate *v, const struct layer_call *c)
 	const char *op = layer_op_names[c->op];
 	const struct tracked *m = tracked_require(v, c, MEM, c->mem);
 
-	if (m == NULL || check_resident(v, c, m) != 0)
+	if (m == NULL || check_resident(v, c, m) != 0 || check_not_host(v, c, m) != 0)
 		return -EPROTO;
 	if (c->offset > m->bytes || c->bytes > m->bytes - c->offset)
 		return CORE(
@@ -625,7 +648,7 @@ static int check_returned_info(struct validate *v, const struct hal_device_info 
 			"isolation %u, memory isolation %u, suspend modes 0x%x",
 			i->kind, i->preempt, i->compute_isolation, i->memory_isolation,
 			i->suspend_modes);
-	if (i->caps >= HAL_CAP_EVICT << 1 || (i->verified & ~i->caps) != 0)
+	if (i->caps >= HAL_CAP_HOST_REGISTER << 1 || (i->verified & ~i->caps) != 0)
 		return BACKEND(v,
 			       "get_info: unknown bits in caps 0x%llx, or bits of "
 			       "verified 0x%llx that caps lacks",
@@ -746,6 +769,7 @@ static const enum kind kinds[LAYER_OP_COUNT] = {
 	[CALL_queue_create] = QUEUE,    [CALL_queue_destroy] = QUEUE,
 	[CALL_mem_alloc] = MEM,         [CALL_mem_free] = MEM,
 	[CALL_program_load] = PROG,     [CALL_program_unload] = PROG,
+	[CALL_mem_register] = MEM,
 };
 
 static void got_object(struct validate *v, struct layer_call *c)
@@ -758,6 +782,7 @@ static void got_object(struct validate *v, struct layer_call *c)
 		t->desc = *c->desc;
 	t->bytes = c->bytes;
 	t->flagged = c->flags != 0;
+	t->host = (c->flags & HAL_BK_MEM_HOST) != 0;
 	if (c->part == NULL)
 		return;
 	t->parent = tracked_find(v, PART, (uintptr_t)c->part);
@@ -844,6 +869,7 @@ static const struct op ops[LAYER_OP_COUNT] = {
 	[CALL_mem_out] = {check_mem_out, got_place, 0},
 	[CALL_mem_in] = {check_mem_in, got_place, 0},
 	[CALL_mem_clear] = {check_mem_clear, NULL, 0},
+	[CALL_mem_register] = {check_mem_register, got_object, MAKES},
 	[CALL_colors_set] = {check_colors_set, got_colors_set, 0},
 	[CALL_submit] = {validate_submit, validated_submit, MAKES | HOT},
 	[CALL_poll] = {check_poll, validated_poll, COUNTS | HOT},

@@ -52,6 +52,7 @@ struct tracked {
 	bool mapped;
 	bool flagged; /* allocated with flags */
 	bool out;     /* evicted by mem_out */
+	bool host;    /* host memory */
 	/* program */
 	struct binding *bindings;
 	/* kernel */

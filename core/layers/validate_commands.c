@@ -11,10 +11,11 @@
 
 /* ---- commands --------------------------------------------------------------------- */
 
-/* Check that mem is a buffer of the queue's partition and has the given range. */
-static int check_range(struct validate *v, const struct layer_call *c,
-		       const struct tracked *q, const void *mem, uint64_t offset,
-		       uint64_t bytes)
+/* Check that mem is a buffer of the queue's partition, has the given range and is host
+ * memory or not. */
+static int check_side(struct validate *v, const struct layer_call *c,
+		      const struct tracked *q, const void *mem, uint64_t offset,
+		      uint64_t bytes, bool host)
 {
 	const struct tracked *m = tracked_require(v, c, MEM, mem);
 
@@ -25,6 +26,9 @@ static int check_range(struct validate *v, const struct layer_call *c,
 			    "submit: buffer %u is of partition %u, but queue %u is of "
 			    "partition %u",
 			    m->h.id, m->parent->h.id, q->h.id, q->parent->h.id);
+	if (m->host != host)
+		return CORE(v, "submit: buffer %u is %s memory", m->h.id,
+			    m->host ? "host" : "not host");
 	if (m->out)
 		return CORE(v, "submit: buffer %u is evicted (mem_out)", m->h.id);
 	if (offset > m->bytes || bytes > m->bytes - offset)
@@ -33,6 +37,30 @@ static int check_range(struct validate *v, const struct layer_call *c,
 			    "bytes",
 			    U64(bytes), U64(offset), m->h.id, U64(m->bytes));
 	return 0;
+}
+
+static int check_range(struct validate *v, const struct layer_call *c,
+		       const struct tracked *q, const void *mem, uint64_t offset,
+		       uint64_t bytes)
+{
+	return check_side(v, c, q, mem, offset, bytes, false);
+}
+
+static int check_copy(struct validate *v, const struct layer_call *c,
+		      const struct tracked *q)
+{
+	const struct hal_bk_cmd *cmd = c->cmd;
+	bool from = (cmd->flags & HAL_BK_CMD_FROM_HOST) != 0;
+	bool to = (cmd->flags & HAL_BK_CMD_TO_HOST) != 0;
+	int err;
+
+	if (from && to)
+		return CORE(v, "submit: a copy from host memory to host memory");
+	err = check_side(v, c, q, cmd->copy.dst, cmd->copy.dst_offset, cmd->copy.bytes,
+			 to);
+	return err != 0 ? err
+			: check_side(v, c, q, cmd->copy.src, cmd->copy.src_offset,
+				     cmd->copy.bytes, from);
 }
 
 static int check_launch(struct validate *v, const struct layer_call *c,
@@ -76,21 +104,19 @@ static int check_command(struct validate *v, const struct layer_call *c,
 			 const struct tracked *q)
 {
 	const struct hal_bk_cmd *cmd = c->cmd;
-	int err;
+	const uint32_t of_copies =
+		cmd->op == HAL_OP_COPY ? HAL_BK_CMD_FROM_HOST | HAL_BK_CMD_TO_HOST : 0;
 
 	if ((cmd->flags & 0xffff &
-	     ~(HAL_CMD_REPLAYABLE | HAL_BK_CMD_RECORDED | HAL_BK_CMD_LAST)) != 0 ||
+	     ~(HAL_CMD_REPLAYABLE | HAL_BK_CMD_RECORDED | HAL_BK_CMD_LAST | of_copies)) !=
+		    0 ||
 	    (cmd->flags & (HAL_BK_CMD_RECORDED | HAL_BK_CMD_LAST)) == HAL_BK_CMD_LAST)
 		return CORE(v, "submit: invalid flags 0x%x", cmd->flags & 0xffff);
 	switch (cmd->op) {
 	case HAL_OP_NOP:
 		return 0;
 	case HAL_OP_COPY:
-		err = check_range(v, c, q, cmd->copy.dst, cmd->copy.dst_offset,
-				  cmd->copy.bytes);
-		return err != 0 ? err
-				: check_range(v, c, q, cmd->copy.src,
-					      cmd->copy.src_offset, cmd->copy.bytes);
+		return check_copy(v, c, q);
 	case HAL_OP_FILL:
 		if (((cmd->fill.offset | cmd->fill.bytes) & 3) != 0)
 			return CORE(v,

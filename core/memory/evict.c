@@ -406,10 +406,37 @@ int evict_charge(struct hal_buffer *buf, bool *busy)
 	return err;
 }
 
+/* Allocate host memory and set its address, or register memory that has one. */
+static int allocate_host(struct hal_buffer *buf, const struct hal_bk_colors *c,
+			 void **mem)
+{
+	const struct hal_bk_cold *cold = &buf->dev->table->cold;
+	void *bk = buf->dev->bk;
+	int err;
+
+	if (buf->registered)
+		return cold->mem_register(bk, buf->part->bk, buf->address, buf->bytes,
+					  mem);
+	err = cold->mem_alloc(bk, buf->part->bk, buf->bytes, c, HAL_BK_MEM_HOST, mem);
+	if (err != 0)
+		return err;
+	err = cold->mem_map(bk, *mem, &buf->address);
+	if (err != 0) {
+		char text[512];
+
+		format_text(text, sizeof(text), "%s", hal_last_error());
+		(void)cold->mem_free(bk, *mem);
+		return fail(err, "%s", text);
+	}
+	return 0;
+}
+
 int evict_allocate(struct hal_buffer *buf, const struct hal_bk_colors *c, void **mem)
 {
 	struct hal_device *dev = buf->dev;
 
+	if ((buf->flags & HAL_BK_MEM_HOST) != 0)
+		return allocate_host(buf, dev->info.colors != 0 ? c : NULL, mem);
 	return dev->table->cold.mem_alloc(dev->bk, buf->part->bk, buf->bytes,
 					  dev->info.colors != 0 ? c : NULL, buf->flags,
 					  mem);

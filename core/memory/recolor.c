@@ -15,18 +15,6 @@
 #include "sched/urgency.h"
 #include "util/error.h"
 
-/* Return whether r uses the memory with backend handle mem. */
-static bool record_uses(const struct record *r, const void *mem)
-{
-	const void *used[RECORD_MEMORY_MAX];
-	uint32_t n = record_memory(r, used);
-
-	for (uint32_t i = 0; i < n; i++)
-		if (used[i] == mem)
-			return true;
-	return false;
-}
-
 /* Return whether r, a command of q, uses m's buffer.  A journal has no command arguments,
  * so it records the answer, and a replay reads it. */
 static bool record_uses_buffer(const struct recolor *m, const struct hal_queue *q,

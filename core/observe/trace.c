@@ -596,6 +596,8 @@ static void put_work(struct hal_device *dev, const struct inflight *f,
 	put_key_number(t, "queue", q->obj.id);
 	put_key_number(t, "submitted_ns", f->submit_ns);
 	put_key_number(t, "ready_ns", f->ready_ns);
+	if ((f->record->cmd.flags & (HAL_BK_CMD_FROM_HOST | HAL_BK_CMD_TO_HOST)) != 0)
+		put_key_number(t, "bytes", f->record->cmd.copy.bytes);
 	put_key_number(t, "bytes_read", ev->bytes_read);
 	put_key_number(t, "bytes_written", ev->bytes_written);
 	if (f->status != 0)

@@ -137,15 +137,19 @@ struct deferred {
 struct hal_buffer {
 	struct object obj;
 	/* The partition whose queues may use the buffer; NULL once the buffer is
-	 * destroyed. */
+	 * destroyed, and if it is host memory. */
 	const struct hal_partition *user;
+	/* The partition whose queues may copy to and from host memory; NULL once that is
+	 * destroyed, and for all other buffers. */
+	const struct hal_partition *host_user;
 	uint64_t bytes, charge; /* .charge counts towards the quota */
 	void *bk;
 	struct hal_partition *part;
 	struct hal_device *dev;
-	void *address;
-	uint32_t maps; /* number of maps; only the engine uses it */
-	uint32_t flags;
+	void *address;   /* of a mapped buffer, or of host memory */
+	uint32_t maps;   /* number of maps; only the engine uses it */
+	uint32_t flags;  /* HAL_BUFFER_*, HAL_BK_MEM_HOST */
+	bool registered; /* the program's own memory (hal_host_register) */
 	/* .recolored is set while the buffer moves to other channels.  .copies counts
 	 * host copies under way.  To begin a move, set .recolored, then check .copies. To
 	 * begin a copy, increment .copies, then check .recolored.  So a copy and a move
