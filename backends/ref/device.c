@@ -92,7 +92,8 @@ static int check_options(const struct ref_options *o, uint32_t index)
 static uint64_t caps(const struct ref_options *o)
 {
 	uint64_t c = HAL_CAP_TIMESTAMP | HAL_CAP_FAULT_CONTAINED | HAL_CAP_SIMULATED |
-		     HAL_CAP_PRIVATE | HAL_CAP_EVICT;
+		     HAL_CAP_PRIVATE | HAL_CAP_EVICT | HAL_CAP_HOST_COPY |
+		     HAL_CAP_HOST_REGISTER;
 
 	if (o->rows > 1)
 		c |= HAL_CAP_GRID;
@@ -383,6 +384,7 @@ static const struct hal_backend backend = {
 			.partition_widen = ref_partition_widen,
 			.mem_out = ref_mem_out,
 			.mem_in = ref_mem_in,
+			.mem_register = ref_mem_register,
 		},
 	.hot =
 		{

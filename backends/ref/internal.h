@@ -104,6 +104,8 @@ struct ref_queue {
 struct ref_mem {
 	struct ref_partition *part;
 	uint8_t *data; /* NULL: it is out */
+	bool host;     /* host memory: it takes no granules */
+	bool foreign;  /* .data is the program's (mem_register) */
 	uint64_t bytes;
 	uint64_t address; /* as the device sees it */
 	uint64_t granule_count;
@@ -187,6 +189,8 @@ int ref_mem_unmap(void *device, void *memory);
 int ref_mem_swap(void *device, void *memory, void *other);
 int ref_mem_out(void *device, void *memory);
 int ref_mem_in(void *device, void *memory, const struct hal_bk_colors *colors);
+int ref_mem_register(void *device, void *partition, void *address, uint64_t bytes,
+		     void **out);
 int ref_partition_widen(void *device, void *partition, uint32_t wide);
 
 /* program.c */

@@ -160,6 +160,8 @@ int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 
 	if (ref_injected(dev, HAL_REF_OP_MEM_ALLOC, &err))
 		return ref_host->fail(err, "ref: mem_alloc: injected error");
+	if (flags & HAL_BK_MEM_HOST)
+		granules = 0;
 	if ((flags & HAL_BUFFER_MAPPABLE) && !dev->opt.map)
 		return ref_host->fail(ENOTSUP, "ref: map=no: buffers cannot be mapped");
 	if (granules > dev->opt.memory / REF_GRANULE)
@@ -175,6 +177,8 @@ int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 		return ref_host->fail(ENOMEM, "ref: no host memory for a buffer");
 	mem->part = part;
 	mem->bytes = bytes;
+	mem->host = (flags & HAL_BK_MEM_HOST) != 0;
+	mem->foreign = false;
 	mem->granule_count = granules;
 	mem->twin_count = twins;
 	mem->data = calloc(1, bytes ? bytes : 1);
@@ -183,7 +187,7 @@ int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 		return dropped(mem, ref_host->fail(ENOMEM,
 						   "ref: no host memory for %llu bytes",
 						   (unsigned long long)bytes));
-	err = take_granules(dev, colors ? colors : &one_color, mem);
+	err = mem->host ? 0 : take_granules(dev, colors ? colors : &one_color, mem);
 	if (err)
 		return dropped(mem, err);
 	/* A granule that belongs to nobody lies between two buffers. */
@@ -200,12 +204,34 @@ int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 	return 0;
 }
 
+int ref_mem_register(void *device, void *partition, void *address, uint64_t bytes,
+		     void **out)
+{
+	struct ref_device *dev = device;
+	struct ref_partition *part = partition;
+	struct ref_mem *mem;
+	int err;
+
+	if (ref_injected(dev, HAL_REF_OP_MEM_ALLOC, &err))
+		return ref_host->fail(err, "ref: mem_register: injected error");
+	mem = calloc(1, sizeof(*mem));
+	if (!mem)
+		return ref_host->fail(ENOMEM, "ref: no host memory for a buffer");
+	mem->part = part;
+	mem->bytes = bytes;
+	mem->data = address;
+	mem->host = mem->foreign = true;
+	part->buffers++;
+	*out = mem;
+	return 0;
+}
+
 int ref_mem_free(void *device, void *memory)
 {
 	struct ref_device *dev = device;
 	struct ref_mem *mem = memory;
 
-	if (mem->data) /* it is not out */
+	if (mem->data && !mem->host) /* it is not out */
 		ref_host->granules_give(dev->free, mem->granules,
 					mem->granule_count + mem->twin_count);
 	if (mem->twins) {
@@ -217,7 +243,8 @@ int ref_mem_free(void *device, void *memory)
 	}
 	mem->part->buffers--;
 	free(mem->twins);
-	free(mem->data);
+	if (!mem->foreign)
+		free(mem->data);
 	free(mem);
 	return 0;
 }
@@ -255,7 +282,7 @@ int ref_mem_map(void *device, void *memory, void **address)
 
 	if (ref_injected(device, HAL_REF_OP_MEM_MAP, &err))
 		return ref_host->fail(err, "ref: mem_map: injected error");
-	if (!dev->opt.map)
+	if (!dev->opt.map && !mem->host)
 		return ref_host->fail(ENOTSUP, "ref: map=no: buffers cannot be mapped");
 	*address = mem->data;
 	return 0;
