@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "queue.h"
 #include "ring.h"
 
 /* From one command's end to the next one's TIMESTAMP: descriptor and fence are reached
@@ -63,6 +64,8 @@ void npu_set_done(struct npu_partition *part, struct npu_command *c, int status)
 	c->done = true;
 	if (!status && npu_needs_correction(part, c))
 		npu_correct_timestamp(part, c);
+	if (!status)
+		npu_bounce_out(&c->cmd);
 	memset(&c->event, 0, sizeof(c->event));
 	c->event.kind = HAL_BK_DONE;
 	c->event.status = status;
@@ -75,21 +78,25 @@ void npu_set_done(struct npu_partition *part, struct npu_command *c, int status)
 	npu_scratch_drop(c);
 }
 
-/* Bytes since they were last told belong to the commands that ended meanwhile. */
-static void count_bytes(struct npu_partition *part, struct hal_bk_event *ev)
+void npu_count_from_now(struct npu_partition *part)
 {
 	struct npu_device *dev = part->dev;
-	uint32_t reads, writes;
 
 	npu_lock(dev);
 	npu_write(dev, NPU_GLB_PERF_SNAPSHOT_ADDR, 1);
-	reads = npu_read(dev, NPU_SLOT_ADDR(part->slot, CNT_READ_BEATS));
-	writes = npu_read(dev, NPU_SLOT_ADDR(part->slot, CNT_WRITE_BEATS));
+	part->read_beats = npu_read(dev, NPU_SLOT_ADDR(part->slot, CNT_READ_BEATS));
+	part->write_beats = npu_read(dev, NPU_SLOT_ADDR(part->slot, CNT_WRITE_BEATS));
 	npu_unlock(dev);
-	ev->bytes_read = (uint64_t)(reads - part->read_beats) * NPU_BEAT_BYTES;
-	ev->bytes_written = (uint64_t)(writes - part->write_beats) * NPU_BEAT_BYTES;
-	part->read_beats = reads;
-	part->write_beats = writes;
+}
+
+/* Bytes since they were last told belong to the commands that ended meanwhile. */
+static void count_bytes(struct npu_partition *part, struct hal_bk_event *ev)
+{
+	uint32_t reads = part->read_beats, writes = part->write_beats;
+
+	npu_count_from_now(part);
+	ev->bytes_read = (uint64_t)(part->read_beats - reads) * NPU_BEAT_BYTES;
+	ev->bytes_written = (uint64_t)(part->write_beats - writes) * NPU_BEAT_BYTES;
 }
 
 /* Commands that have ended.  HEAD is the machine's own; the fence value lies in the
@@ -194,6 +201,13 @@ static void describe_fault(struct npu_partition *part, struct npu_command *c,
 	memcpy(ev->fault, text, strlen(text) + 1);
 }
 
+static void cancel_others(struct npu_partition *part, const struct npu_queue *q)
+{
+	for (uint32_t i = 0; i < part->count; i++)
+		if (part->order[i]->queue == q && !part->order[i]->done)
+			npu_set_done(part, part->order[i], -ECANCELED);
+}
+
 /* The command at the ring's head has failed; its queue's others go with it. */
 void npu_fail_first(struct npu_partition *part, const char *text)
 {
@@ -201,16 +215,13 @@ void npu_fail_first(struct npu_partition *part, const char *text)
 
 	if (!c)
 		return;
+	npu_held_enter(part, c->queue);
 	npu_set_done(part, c, -EIO);
 	count_bytes(part, &c->event);
 	if (text)
 		snprintf(c->event.fault, sizeof(c->event.fault), "%s", text);
 	else
 		describe_fault(part, c, npu_completed(part, c));
-	for (uint32_t i = 0; i < part->count; i++) {
-		struct npu_command *other = part->order[i];
-
-		if (other->queue == c->queue && !other->done)
-			npu_set_done(part, other, -ECANCELED);
-	}
+	cancel_others(part, c->queue);
+	cancel_others(c->queue->part->host, c->queue); /* npu_held_enter */
 }

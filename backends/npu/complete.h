@@ -16,6 +16,8 @@ void npu_set_done(struct npu_partition *part, struct npu_command *c, int status)
 void npu_scratch_drop(struct npu_command *c);
 /* Commands that have ended: HEAD is read. */
 void npu_look_at_head(struct npu_partition *part);
+/* The slot's traffic so far was another's. */
+void npu_count_from_now(struct npu_partition *part);
 /* The command at the ring's head has failed, and why, or NULL: the machine says; its
  * queue's others go with it. */
 void npu_fail_first(struct npu_partition *part, const char *text);

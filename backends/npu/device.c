@@ -2,6 +2,8 @@
 /* device.c - the NPU: options, probe, open, what it says of itself, extension "npu". */
 #include "internal.h"
 
+#include "copier.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -233,7 +235,8 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->memory_free = o->memory;
 	info->caps = HAL_CAP_GRID | HAL_CAP_MAP | HAL_CAP_TIMESTAMP |
 		     HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE | HAL_CAP_FAULT_CONTAINED |
-		     HAL_CAP_SIMULATED | HAL_CAP_PRIVATE | HAL_CAP_EVICT;
+		     HAL_CAP_SIMULATED | HAL_CAP_PRIVATE | HAL_CAP_EVICT |
+		     HAL_CAP_HOST_COPY | HAL_CAP_HOST_REGISTER;
 	if (!o->real)
 		info->caps |= HAL_CAP_VIRTUAL_CLOCK;
 	info->unit_rows = o->rows;
@@ -568,7 +571,7 @@ int npu_counters(void *device, struct hal_bk_counter *out, uint32_t max, uint64_
 	npu_write(dev, NPU_GLB_PERF_SNAPSHOT_ADDR, 1);
 	*at_ns = npu_time(dev);
 	for (uint32_t i = 0; i < dev->opt.slots && n < max; i++)
-		if (dev->parts[i])
+		if (dev->parts[i] && !npu_is_copier(dev->parts[i]))
 			out[n++] = (struct hal_bk_counter){
 				HAL_BK_UNIT_NS, i,
 				read64(dev, NPU_SLOT_ADDR(i, CNT_MACS))};
@@ -590,7 +593,8 @@ int npu_counters(void *device, struct hal_bk_counter *out, uint32_t max, uint64_
 
 static int check_partition(struct npu_device *dev, uint32_t partition)
 {
-	if (partition < dev->opt.slots && dev->parts[partition])
+	if (partition < dev->opt.slots && dev->parts[partition] &&
+	    !npu_is_copier(dev->parts[partition]))
 		return 0;
 	return npu_fail(EINVAL, "npu: there is no partition %u", partition);
 }
@@ -769,6 +773,7 @@ static const struct hal_backend backend = {
 			.partition_widen = npu_partition_widen,
 			.mem_out = npu_mem_out,
 			.mem_in = npu_mem_in,
+			.mem_register = npu_mem_register,
 		},
 	.hot =
 		{

@@ -16,6 +16,9 @@
  * with a rectangle; or a guest, that has the first alone.  Commands of a host's and its
  * guests' queues go through the slot in the order of submission; between two of different
  * address spaces the slot, empty, is given the other's.
+ *
+ * A copier works for a partition's copies between host memory and its buffers, beside
+ * the partition's own slot: copier.c.
  */
 #ifndef BACKENDS_NPU_INTERNAL_H
 #define BACKENDS_NPU_INTERNAL_H
@@ -47,6 +50,7 @@
 	52u /* cycles that let one request through: 3 nRP + 2 nRCD + nCL + 4 */
 #define NPU_COMMANDS   64u /* of a partition at work */
 #define NPU_TIMES_NONE UINT32_MAX
+#define NPU_NO_SLOT    UINT32_MAX
 #define NPU_SAVE_WORDS 10u /* of a context; 8 without sums */
 #define NPU_BURST      64u /* descriptors between two progress marks of a long command */
 #define NPU_WORKS      UINT64_MAX
@@ -78,7 +82,8 @@ static inline uint32_t npu_channels(const struct npu_options *o, uint64_t colors
 	return (uint32_t)(mask & ((1u << o->channels) - 1));
 }
 
-/* Device memory in a partition's address space. */
+/* Device memory in a partition's address space, or host memory, which the machine reaches
+ * in the same way. */
 struct npu_mem {
 	struct npu_partition *part;
 	uint64_t bytes;
@@ -87,6 +92,11 @@ struct npu_mem {
 	bool writable; /* by the machine */
 	bool contiguous;
 	bool out; /* it has no granules */
+	/* Host memory: where the program has it, else NULL.  The machine's pages are the
+	 * same bytes, or, if they bounce, others: copied to and from by the backend. */
+	uint8_t *host;
+	bool bounces;
+	bool foreign; /* .host is the program's own */
 	/* Of bimodal memory: a page's granule in the placement that is not in force, and
 	 * 1; 0: the same in both.  NULL: it has one. */
 	uint32_t *twins;
@@ -124,6 +134,12 @@ struct npu_kept {
 
 struct npu_queue {
 	struct npu_partition *part;
+	/* Where those of its commands are that are in an order: .part, or a copier. */
+	struct npu_partition *space;
+	/* Commands, oldest first, that wait until those have ended, because they run in
+	 * another slot. */
+	struct npu_command *held, *held_last;
+	uint32_t held_count;    /* of .commands */
 	struct npu_queue *next; /* of its host's that are to be quiet */
 	uint32_t commands;      /* not yet reported */
 	uint32_t suspended;     /* enum npu_suspended */
@@ -138,13 +154,14 @@ struct npu_queue {
 struct npu_command {
 	struct hal_bk_cmd cmd;
 	struct npu_queue *queue;
-	struct npu_command *next; /* of those to be used again */
-	uint64_t sequence;        /* what its SIGNAL writes */
-	uint32_t body;            /* descriptors of its own */
-	uint32_t entries;         /* all */
-	uint32_t fed;             /* entries written to the ring */
-	uint32_t base;            /* the first of them since the ring began anew ... */
-	uint32_t first;           /* ... and its number there */
+	struct npu_partition *space; /* whose ring and fence page: .queue->space */
+	struct npu_command *next;    /* of those to be used again, or held */
+	uint64_t sequence;           /* what its SIGNAL writes */
+	uint32_t body;               /* descriptors of its own */
+	uint32_t entries;            /* all */
+	uint32_t fed;                /* entries written to the ring */
+	uint32_t base;               /* the first of them since the ring began anew ... */
+	uint32_t first;              /* ... and its number there */
 	uint64_t fed_ns; /* device time when its first entry was written; 0: it was not */
 	uint64_t ran_ns; /* before .base */
 	uint32_t times;  /* where its start and end are, in the fence page */
@@ -161,8 +178,12 @@ struct npu_partition {
 	struct hal_bk_partition_desc desc;
 	struct npu_partition
 		*host; /* whose slot it uses: its own, unless it is a guest */
-	uint32_t slot; /* of the host */
+	uint32_t slot; /* of the host; of a copier: NPU_NO_SLOT, or the one it has */
 	uint32_t queue_count, guest_count;
+	/* Whose address space it is: its own, or of a copier, its partition's. */
+	struct npu_partition *space;
+	/* copier.c: for copies from host memory and to it; NULL: none yet. */
+	struct npu_partition *copier[2];
 	/* memory.c */
 	uint32_t root; /* first granule of the root table */
 	uint32_t root_granules;
@@ -185,6 +206,7 @@ struct npu_partition {
 	struct npu_command **order; /* as they come to the ring */
 	uint32_t count, room;       /* of those, and for how many */
 	uint32_t frozen;            /* of .count */
+	uint32_t held; /* commands of its and its guests' queues that are held */
 	struct npu_command *spare;
 	uint64_t times_used; /* a bit each */
 	uint64_t sequence;   /* of the last submitted */
@@ -206,7 +228,7 @@ struct npu_partition {
 /* Where its memory lies now. */
 static inline uint64_t npu_colors(const struct npu_partition *part)
 {
-	return part->wide ? part->desc.wide_mask : part->desc.color_mask;
+	return part->space->wide ? part->desc.wide_mask : part->desc.color_mask;
 }
 
 #define NPU_IRQ_SIGNAL 1u
@@ -287,6 +309,8 @@ int npu_limit_test(struct npu_device *dev);
 /* memory.c */
 /* The slot, which has nothing to do, gets part's address space. */
 void npu_space_load(struct npu_partition *part);
+/* The slot, which has nothing to do, gets none. */
+void npu_space_unload(const struct npu_partition *part);
 int npu_memory_open(struct npu_device *dev);
 uint64_t npu_memory_free(const struct npu_device *dev); /* bytes */
 void npu_memory_close(struct npu_device *dev);
@@ -304,10 +328,15 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes,
 /* Both placements of what lies on all of its partition's channels, as quotas count. */
 uint64_t npu_mem_charge(const struct npu_mem *mem);
 void npu_free(struct npu_mem *mem);
+/* Host memory that bounces: its bytes go to the machine's pages, or (in false) come from
+ * there. */
+void npu_bounce(struct npu_mem *mem, uint64_t offset, uint64_t bytes, bool in);
 /* Bytes of mem from offset on, and how many of them lie together. */
 uint8_t *npu_bytes(const struct npu_mem *mem, uint64_t offset, uint64_t *together);
 int npu_mem_alloc(void *device, void *partition, uint64_t bytes,
 		  const struct hal_bk_colors *colors, uint32_t flags, void **out);
+int npu_mem_register(void *device, void *partition, void *address, uint64_t bytes,
+		     void **out);
 int npu_mem_free(void *device, void *mem);
 int npu_mem_write(void *device, void *mem, uint64_t offset, const void *data,
 		  uint64_t bytes);

@@ -11,6 +11,8 @@
  */
 #include "internal.h"
 
+#include "copier.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,18 +232,21 @@ int npu_space_open(struct npu_partition *part)
 	return 0;
 }
 
+void npu_space_unload(const struct npu_partition *part)
+{
+	npu_write(part->dev, NPU_GLB_AT(PT_COUNT, part->slot), 0);
+	npu_write(part->dev, NPU_GLB_AT(CH_MASK, part->slot), 0);
+}
+
 void npu_space_close(struct npu_partition *part)
 {
 	struct npu_partition *host = part->host;
-	struct npu_device *dev = part->dev;
 	uint32_t number = part->desc.index % NPU_CONTEXTS;
 
 	if (host->context[number] == part)
 		host->context[number] = NULL;
-	if (host == part) {
-		npu_write(dev, NPU_GLB_AT(PT_COUNT, part->slot), 0);
-		npu_write(dev, NPU_GLB_AT(CH_MASK, part->slot), 0);
-	}
+	if (host == part)
+		npu_space_unload(part);
 	drop_tables(part);
 }
 
@@ -322,10 +327,10 @@ static uint32_t entry_of(const struct npu_device *dev, uint32_t granule, bool wr
 /* Translations the machine may remember are gone when this returns, and what went by them
  * has been answered.  That takes as long as memory does; two requests may also wait for
  * the windows of a limit. */
-static void flush(struct npu_partition *part)
+static void flush_slot(const struct npu_partition *part)
 {
 	const struct npu_partition *host = part->host;
-	uint32_t at = NPU_GLB_AT(SLOT_CTRL, part->slot);
+	uint32_t at = NPU_GLB_AT(SLOT_CTRL, host->slot);
 	bool works = host->loaded == part && host->count > host->frozen;
 
 	npu_lock(part->dev);
@@ -334,6 +339,15 @@ static void flush(struct npu_partition *part)
 	while (works && NPU_REG_GET(npu_read(part->dev, at), SLOT_CTRL_TLB_FLUSH))
 		continue;
 	npu_unlock(part->dev);
+}
+
+/* In every slot that may have part's address space. */
+static void flush(const struct npu_partition *part)
+{
+	flush_slot(part);
+	for (uint32_t i = 0; i < 2; i++)
+		if (part->copier[i] && part->copier[i]->slot != NPU_NO_SLOT)
+			flush_slot(part->copier[i]);
 }
 
 /* The slot may touch those that part's memory lies on now. */
@@ -362,7 +376,7 @@ void npu_space_load(struct npu_partition *part)
 		  npu_read(dev, NPU_GLB_AT(PT_BASE, slot)) == root ? part->pages : 0);
 	load_channels(part);
 	if (host->context[number] != part)
-		flush(part);
+		flush_slot(part);
 	host->context[number] = part;
 	host->loaded = part;
 }
@@ -516,6 +530,8 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes,
 	mem->pages = (uint32_t)pages;
 	mem->twins = NULL;
 	mem->out = false;
+	mem->host = NULL;
+	mem->bounces = mem->foreign = false;
 	first = find_pages(part, mem->pages);
 	rc = first ? need_tables(part, first, mem->pages)
 		   : npu_fail(ENOSPC,
@@ -573,6 +589,8 @@ void npu_free(struct npu_mem *mem)
 				give_back(part->dev, mem->twins[i] - 1);
 		free(mem->twins);
 	}
+	if (mem->bounces && !mem->foreign)
+		free(mem->host);
 	free(mem);
 }
 
@@ -597,6 +615,65 @@ static uint8_t *twin_bytes(const struct npu_mem *mem, uint64_t offset)
 		       : NULL;
 }
 
+/* ---- host memory ------------------------------------------------------------------ */
+
+/* Pages of the machine for host memory of which it does not reach the bytes. */
+static int alloc_bounce(struct npu_partition *part, uint64_t bytes, void *address,
+			struct npu_mem **out)
+{
+	struct npu_mem *mem;
+	int rc = npu_alloc(part, bytes, NULL, 0, &mem);
+
+	if (rc)
+		return rc;
+	mem->bounces = true;
+	mem->foreign = address != NULL;
+	mem->host = address ? address : calloc(1, bytes);
+	if (!mem->host) {
+		npu_free(mem);
+		return npu_fail(ENOMEM, "npu: no host memory for %llu bytes",
+				(unsigned long long)bytes);
+	}
+	*out = mem;
+	return 0;
+}
+
+static int alloc_host(struct npu_partition *part, uint64_t bytes, struct npu_mem **out)
+{
+	uint64_t together;
+	int rc = npu_alloc(part, bytes, NULL, NPU_MEM_CONTIGUOUS, out);
+
+	if (rc == -ENOTSUP) /* too few granules lie side by side */
+		return alloc_bounce(part, bytes, NULL, out);
+	if (!rc)
+		(*out)->host = npu_bytes(*out, 0, &together);
+	return rc;
+}
+
+void npu_bounce(struct npu_mem *mem, uint64_t offset, uint64_t bytes, bool in)
+{
+	uint8_t *host = mem->host + offset;
+
+	if (in)
+		npu_mem_write(mem->part->dev, mem, offset, host, bytes);
+	else
+		npu_mem_read(mem->part->dev, mem, offset, host, bytes);
+}
+
+int npu_mem_register(void *device, void *partition, void *address, uint64_t bytes,
+		     void **out)
+{
+	struct npu_mem *mem;
+	int rc = alloc_bounce(partition, bytes, address, &mem);
+
+	(void)device;
+	if (rc)
+		return rc;
+	npu_copiers_open(partition);
+	*out = mem;
+	return 0;
+}
+
 /* ---- backend.h -------------------------------------------------------------------- */
 
 int npu_mem_alloc(void *device, void *partition, uint64_t bytes,
@@ -605,13 +682,18 @@ int npu_mem_alloc(void *device, void *partition, uint64_t bytes,
 	bool constant =
 		(flags & (HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH)) == HAL_BUFFER_BIMODAL;
 	struct npu_mem *mem;
-	int rc = npu_alloc(partition, bytes, colors,
-			   flags | (constant ? NPU_MEM_READ_ONLY : 0), &mem);
+	int rc = flags & HAL_BK_MEM_HOST
+			 ? alloc_host(partition, bytes, &mem)
+			 : npu_alloc(partition, bytes, colors,
+				     flags | (constant ? NPU_MEM_READ_ONLY : 0), &mem);
 
 	(void)device;
-	if (!rc)
-		*out = mem;
-	return rc;
+	if (rc)
+		return rc;
+	if (flags & HAL_BK_MEM_HOST)
+		npu_copiers_open(partition);
+	*out = mem;
+	return 0;
 }
 
 int npu_mem_free(void *device, void *mem)
@@ -659,6 +741,10 @@ int npu_mem_map(void *device, void *memory, void **address)
 	uint64_t together;
 
 	(void)device;
+	if (mem->host) {
+		*address = mem->host;
+		return 0;
+	}
 	if (!mem->contiguous)
 		return npu_fail(ENOTSUP,
 				"npu: the buffer's %u granules are not contiguous; "
@@ -736,5 +822,8 @@ int npu_partition_widen(void *device, void *partition, uint32_t wide)
 	flush(part);
 	if (part->host->loaded == part)
 		load_channels(part);
+	for (uint32_t i = 0; i < 2; i++)
+		if (part->copier[i] && part->copier[i]->slot != NPU_NO_SLOT)
+			load_channels(part->copier[i]);
 	return 0;
 }

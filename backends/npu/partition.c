@@ -2,6 +2,8 @@
 /* partition.c - slots of the machine and the rectangles of PEs they own. */
 #include "internal.h"
 
+#include "copier.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +115,8 @@ int npu_limit(void *device, void *partition, uint64_t bytes, uint64_t window_ns)
 		return npu_fail(ENOTSUP, "npu: cannot limit memory bandwidth: %s",
 				dev->opt.ideal ? "memory=ideal has no bandwidth"
 					       : "this engine does not support limits");
+	if (bytes && npu_copiers_leave(part)) /* a slot more would escape the limit */
+		return -ENOMEM;
 	if (!bytes) {
 		set_bucket(dev, part->slot, 0, 0);
 		part->host->limited = false;
@@ -156,6 +160,7 @@ static int guest_create(struct npu_device *dev, const struct hal_bk_partition_de
 		return npu_fail(ENOMEM, "npu: no host memory for a partition");
 	part->dev = dev;
 	part->desc = *desc;
+	part->space = part;
 	part->host = desc->host;
 	part->slot = part->host->slot;
 	rc = npu_space_open(part);
@@ -183,6 +188,7 @@ static int guest_destroy(struct npu_partition *part)
 	/* With none of its commands left the slot has nothing to do, if it is its. */
 	if (host->loaded == part)
 		npu_ring_load(host);
+	npu_copiers_close(part);
 	npu_ring_close(part);
 	npu_space_close(part);
 	host->guest_count--;
@@ -199,6 +205,12 @@ int npu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 
 	if (desc->host)
 		return guest_create(dev, desc, out);
+	if (desc->index < dev->opt.slots && dev->parts[desc->index] &&
+	    npu_is_copier(dev->parts[desc->index])) {
+		rc = npu_copier_leave(dev->parts[desc->index]);
+		if (rc)
+			return rc;
+	}
 	if (desc->index >= dev->opt.slots || dev->parts[desc->index])
 		return npu_fail(ENOSPC,
 				"npu: all slots are in use: slot %u of %u is not free",
@@ -209,6 +221,7 @@ int npu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	part->dev = dev;
 	part->desc = *desc;
 	part->host = part;
+	part->space = part;
 	part->slot = desc->index;
 	rc = npu_replay_partition(dev, part);
 	if (!rc)
@@ -263,6 +276,7 @@ int npu_partition_destroy(void *device, void *partition)
 	dev->parts[part->slot] = NULL;
 	dev->changes++;
 	npu_unlock(dev);
+	npu_copiers_close(part);
 	npu_ring_close(part);
 	npu_space_close(part);
 	npu_commands_free(part);

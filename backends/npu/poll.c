@@ -24,8 +24,7 @@ static void look_at_slot(struct npu_partition *part)
 		state = NPU_REG_GET(
 			npu_read(part->dev, NPU_SLOT_ADDR(part->slot, STATUS)),
 			STATUS_STATE);
-		if (state == NPU_STATE_FAULT || state == NPU_STATE_DRAINED ||
-		    state == NPU_STATE_FOLDED || state == NPU_STATE_KILLED) {
+		if (npu_has_stopped(state)) {
 			npu_on_stopped(part, state);
 			return;
 		}

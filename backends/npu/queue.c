@@ -4,6 +4,10 @@
  *
  *   submit -> order[] -> entries of the ring -> (machine) -> HEAD -> event
  *   queue.c              ring.c                 poll.c       complete.c
+ *
+ * Commands of a queue end in order.  Those in one slot do anyway.  One that is to run in
+ * another slot than those before it (copier.c) is held until they have ended, and so are
+ * all behind it.
  */
 #include "queue.h"
 
@@ -12,6 +16,7 @@
 #include <string.h>
 
 #include "complete.h"
+#include "copier.h"
 #include "kept.h"
 #include "ring.h"
 #include "save.h"
@@ -61,30 +66,99 @@ static int check_command(const struct npu_partition *part, const struct hal_bk_c
 	}
 }
 
-/* A command at the end of the order; NULL: no memory. */
-static struct npu_command *new_command(struct npu_partition *part)
+int npu_order_reserve(struct npu_partition *part, uint32_t more)
 {
-	struct npu_command *c = part->spare;
+	uint32_t room = 2 * part->room + more;
+	struct npu_command **order;
 
-	if (part->count == part->room) {
-		uint32_t room = 2 * part->room + 8;
-		struct npu_command **more =
-			realloc(part->order, room * sizeof(struct npu_command *));
+	if (part->room - part->count >= more)
+		return 0;
+	order = realloc(part->order, room * sizeof(struct npu_command *));
+	if (!order)
+		return npu_fail(ENOMEM, "npu: no host memory for a command");
+	part->order = order;
+	part->room = room;
+	return 0;
+}
 
-		if (!more)
-			return NULL;
-		part->order = more;
-		part->room = room;
-	}
+/* NULL: no memory. */
+static struct npu_command *new_command(struct npu_partition *host)
+{
+	struct npu_command *c = host->spare;
+
 	if (c)
-		part->spare = c->next;
+		host->spare = c->next;
 	else
 		c = malloc(sizeof(*c));
-	if (!c)
-		return NULL;
-	memset(c, 0, sizeof(*c));
-	part->order[part->count++] = c;
+	if (c)
+		memset(c, 0, sizeof(*c));
 	return c;
+}
+
+/* c comes to the order of space's host, which has room. */
+static void append(struct npu_partition *space, struct npu_command *c)
+{
+	struct npu_partition *part = space->host;
+
+	c->space = space;
+	c->queue->space = space;
+	c->sequence = ++part->sequence;
+	part->order[part->count++] = c;
+}
+
+/* ---- held commands ---------------------------------------------------------------- */
+
+static void hold(struct npu_queue *q, struct npu_command *c)
+{
+	if (q->held)
+		q->held_last->next = c;
+	else
+		q->held = c;
+	q->held_last = c;
+	q->held_count++;
+	q->part->host->held++;
+}
+
+static struct npu_command *unhold(struct npu_queue *q)
+{
+	struct npu_command *c = q->held;
+
+	q->held = c->next;
+	c->next = NULL;
+	q->held_count--;
+	q->part->host->held--;
+	return c;
+}
+
+void npu_held_enter(struct npu_partition *part, struct npu_queue *q)
+{
+	struct npu_partition *space = q->space;
+
+	if (q->held && npu_order_reserve(part, q->held_count + part->held))
+		space = q->part;
+	while (q->held)
+		append(space, unhold(q));
+}
+
+void npu_held_go_on(struct npu_queue *q)
+{
+	struct npu_partition *at = NULL;
+
+	while (q->held) {
+		struct npu_partition *space = npu_place(q->part, &q->held->cmd);
+		struct npu_command *c;
+
+		if (space != q->part && npu_order_reserve(space->host, 1))
+			space = q->part;
+		if (at && at != space)
+			break;
+		at = space;
+		c = unhold(q);
+		append(space, c);
+		npu_goes_on(q, c);
+	}
+	if (at)
+		npu_feed(at->host);
 }
 
 void npu_commands_free(struct npu_partition *part)
@@ -100,29 +174,45 @@ void npu_commands_free(struct npu_partition *part)
 
 static int submit(struct npu_queue *q, const struct hal_bk_cmd *cmd)
 {
-	struct npu_partition *part = q->part->host;
+	struct npu_partition *host = q->part->host, *space = q->part, *part;
+	bool held, copies = (cmd->flags & (HAL_BK_CMD_FROM_HOST | HAL_BK_CMD_TO_HOST));
 	struct npu_command *c;
 	int rc;
 
-	if (q->suspended != NPU_RUNS || part->count - part->frozen >= NPU_COMMANDS)
+	if (q->suspended != NPU_RUNS)
+		return -EAGAIN;
+	if (copies && !q->held)
+		space = npu_place(q->part, cmd);
+	part = space->host;
+	held = q->held || (q->commands && q->space->host != part);
+	if (held ? q->held_count >= NPU_COMMANDS
+		 : part->count - part->frozen >= NPU_COMMANDS)
 		return -EAGAIN;
 	rc = check_command(q->part, cmd);
 	if (!rc)
-		rc = npu_replay_check(q->part, &part->desc, cmd);
+		rc = npu_replay_check(q->part, &host->desc, cmd);
+	if (!rc) /* a held command may come to the order of its host */
+		rc = npu_order_reserve(host, 1 + host->held);
+	if (!rc && part != host)
+		rc = npu_order_reserve(part, 1);
 	if (rc)
 		return rc;
 	if (part->dev->opt.real && atomic_load(&part->dev->rest_ns) != NPU_WORKS)
 		npu_works(part->dev);
-	c = new_command(part);
+	c = new_command(host);
 	if (!c)
 		return npu_fail(ENOMEM, "npu: no host memory for a command");
 	c->cmd = *cmd;
 	c->queue = q;
-	c->sequence = ++part->sequence;
 	npu_command_measure(c);
-	npu_goes_on(q, c);
 	c->times = NPU_TIMES_NONE;
 	q->commands++;
+	if (held) {
+		hold(q, c);
+		return 0;
+	}
+	append(space, c);
+	npu_goes_on(q, c);
 	npu_feed(part);
 	return 0;
 }
@@ -149,6 +239,7 @@ int npu_queue_create(void *device, void *partition, int32_t priority, void **out
 	if (!q)
 		return npu_fail(ENOMEM, "npu: no host memory for a queue");
 	q->part = part;
+	q->space = part;
 	part->queue_count++;
 	*out = q;
 	return 0;
@@ -157,19 +248,21 @@ int npu_queue_create(void *device, void *partition, int32_t priority, void **out
 int npu_queue_destroy(void *device, void *queue)
 {
 	struct npu_queue *q = queue;
-	struct npu_partition *host = q->part->host;
+	struct npu_partition *part = npu_runs_in(q);
 
 	(void)device;
 	if ((q->commands && q->suspended != NPU_FOLDED) || q->quiet_due)
 		return npu_fail(EBUSY, "npu: the queue still has %u commands",
 				q->commands);
-	for (uint32_t i = 0; q->commands;)
-		if (host->order[i]->queue == q) {
-			npu_command_remove(host, i);
-			host->frozen--;
+	for (uint32_t i = 0; q->commands > q->held_count;)
+		if (part->order[i]->queue == q) {
+			npu_command_remove(part, i);
+			part->frozen--;
 		} else {
 			i++;
 		}
+	while (q->held)
+		free(unhold(q));
 	q->part->queue_count--;
 	free(q);
 	return 0;
@@ -178,14 +271,19 @@ int npu_queue_destroy(void *device, void *queue)
 void npu_command_remove(struct npu_partition *part, uint32_t i)
 {
 	struct npu_command *c = part->order[i];
+	struct npu_queue *q = c->queue;
+	struct npu_partition *host = q->part->host;
 
-	c->queue->commands--;
+	q->commands--;
 	npu_times_drop(part, c);
 	npu_scratch_drop(c);
 	npu_save_drop(c);
-	c->next = part->spare;
-	part->spare = c;
+	c->next = host->spare;
+	host->spare = c;
 	part->count--;
 	memmove(&part->order[i], &part->order[i + 1],
 		(part->count - i) * sizeof(struct npu_command *));
+	if (q->held && q->commands == q->held_count &&
+	    (q->suspended == NPU_RUNS || q->suspended == NPU_DRAINS))
+		npu_held_go_on(q);
 }

@@ -68,10 +68,10 @@ int npu_ring_open(struct npu_partition *part)
 	int rc;
 
 	/* The tenant's programs may not write the ring. */
-	rc = npu_alloc(part, UINT64_C(64) * NPU_RING, NULL, NPU_MEM_READ_ONLY,
+	rc = npu_alloc(part->space, UINT64_C(64) * NPU_RING, NULL, NPU_MEM_READ_ONLY,
 		       &part->ring);
 	if (!rc)
-		rc = npu_alloc(part, FENCE_BYTES, NULL, 0, &part->fence);
+		rc = npu_alloc(part->space, FENCE_BYTES, NULL, 0, &part->fence);
 	if (rc) {
 		npu_free(part->ring);
 		part->ring = NULL;
@@ -82,7 +82,7 @@ int npu_ring_open(struct npu_partition *part)
 
 void npu_ring_close(struct npu_partition *part)
 {
-	if (part->host == part)
+	if (part->host == part && part->slot != NPU_NO_SLOT)
 		npu_write(part->dev, NPU_SLOT_ADDR(part->slot, RING_BASE), 0);
 	npu_save_close(part);
 	npu_free(part->fence);
@@ -266,13 +266,36 @@ void npu_ring_load(struct npu_partition *part)
 	host->ring_empty = true;
 }
 
-/* The first entry of c comes to the ring now, if it may. */
+/* Host memory of a copy whose bytes bounce; NULL: none. */
+static struct npu_mem *bouncing(const struct hal_bk_cmd *cmd, uint32_t flag)
+{
+	struct npu_mem *mem =
+		flag == HAL_BK_CMD_FROM_HOST ? cmd->copy.src : cmd->copy.dst;
+
+	return cmd->op == HAL_OP_COPY && (cmd->flags & flag) && mem->bounces ? mem : NULL;
+}
+
+void npu_bounce_out(const struct hal_bk_cmd *cmd)
+{
+	struct npu_mem *mem = bouncing(cmd, HAL_BK_CMD_TO_HOST);
+
+	if (mem)
+		npu_bounce(mem, cmd->copy.dst_offset, cmd->copy.bytes, false);
+}
+
+/* The first entry of c comes to the ring now, if it may.  Bytes that bounce go to the
+ * machine when what the ring has had before has ended: that may write to the same host
+ * memory. */
 static bool enter(struct npu_partition *part, struct npu_command *c)
 {
+	struct npu_mem *from = bouncing(&c->cmd, HAL_BK_CMD_FROM_HOST);
 	bool other = npu_space_of(c) != part->loaded;
 
-	if (((c->inside || other) && part->head != part->tail) || !take_times(part, c))
+	if (((c->inside || other || from) && part->head != part->tail) ||
+	    !take_times(part, c))
 		return false;
+	if (from)
+		npu_bounce(from, c->cmd.copy.src_offset, c->cmd.copy.bytes, true);
 	if (other)
 		npu_ring_load(npu_space_of(c));
 	if (c->inside)

@@ -7,10 +7,10 @@
 
 #define NPU_FENCE_TIMES 64u /* start and end of each command at work */
 
-/* The address space of a command. */
+/* Whose ring and fence page a command uses: its partition, or a copier of that. */
 static inline struct npu_partition *npu_space_of(const struct npu_command *c)
 {
-	return c->queue->part;
+	return c->space;
 }
 
 static inline bool npu_frozen(const struct npu_command *c)
@@ -34,6 +34,10 @@ void npu_entry(const struct npu_command *c, uint32_t entry, uint32_t *desc);
  * command has ended.  Nothing that could use the word is in the ring before. */
 bool npu_needs_correction(const struct npu_partition *part, const struct npu_command *c);
 void npu_correct_timestamp(struct npu_partition *part, const struct npu_command *c);
+
+/* cmd has ended: what a copy to host memory has left in the machine's pages goes there,
+ * if its bytes bounce. */
+void npu_bounce_out(const struct hal_bk_cmd *cmd);
 
 /* Fills the ring as far as it goes. */
 void npu_feed(struct npu_partition *part);

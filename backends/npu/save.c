@@ -39,7 +39,7 @@ int npu_save_reserve(struct npu_partition *space)
 {
 	uint64_t bytes = SUMS_AT + NPU_DEPTH * pitch(space->dev->opt.cols);
 
-	return space->save ? 0 : npu_alloc(space, bytes, NULL, 0, &space->save);
+	return space->save ? 0 : npu_alloc(space->space, bytes, NULL, 0, &space->save);
 }
 
 void npu_save_close(struct npu_partition *space)

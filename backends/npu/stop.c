@@ -9,12 +9,13 @@
 
 #include "complete.h"
 #include "kept.h"
+#include "queue.h"
 #include "ring.h"
 #include "save.h"
 
 /* ---- stops ------------------------------------------------------------------------ */
 
-static void request_stop(struct npu_partition *part, uint32_t mode)
+void npu_request_stop(struct npu_partition *part, uint32_t mode)
 {
 	/* What is recorded is how long a descriptor takes in one go. */
 	if (mode != NPU_PREEMPT_KILL && part->dev->durations)
@@ -103,8 +104,7 @@ static void thaw(struct npu_partition *part, struct npu_queue *q)
 	}
 }
 
-/* The slot has let go.  What is left goes on in a new ring. */
-void npu_on_stopped(struct npu_partition *part, uint32_t state)
+void npu_settle(struct npu_partition *part, uint32_t state)
 {
 	struct npu_command *c, *ran = npu_first_open(part);
 	bool running, killed = state == NPU_STATE_KILLED;
@@ -139,11 +139,16 @@ void npu_on_stopped(struct npu_partition *part, uint32_t state)
 		if (c->inside)
 			npu_save_take(part, c);
 	}
-	for (struct npu_queue *q = part->quiet_due; q; q = q->next)
-		if (q->suspended == NPU_FOLDS)
+	for (struct npu_queue *q = part->space->host->quiet_due; q; q = q->next)
+		if (q->suspended == NPU_FOLDS && q->space->host == part)
 			freeze(part, q, running ? c : NULL);
 	if (part->moving)
 		finish_move(part);
+}
+
+void npu_on_stopped(struct npu_partition *part, uint32_t state)
+{
+	npu_settle(part, state);
 	npu_restart(part);
 }
 
@@ -168,7 +173,7 @@ static void kill_queue(struct npu_partition *part, struct npu_queue *q)
 	}
 	/* What runs is this queue's, or may be run again: npu_feed sees to it. */
 	if (in_ring)
-		request_stop(part, NPU_PREEMPT_KILL);
+		npu_request_stop(part, NPU_PREEMPT_KILL);
 }
 
 /* Room for what those of the queue's commands keep that may be stopped inside. */
@@ -194,7 +199,7 @@ static void fold_queue(struct npu_partition *part, struct npu_queue *q, uint32_t
 
 		if (c->done || c->queue != q || c->fed == c->base)
 			continue;
-		request_stop(part, mode);
+		npu_request_stop(part, mode);
 		return;
 	}
 	freeze(part, q, NULL);
@@ -207,18 +212,22 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 					 [HAL_SUSPEND_SAVE] = NPU_FOLDS,
 					 [HAL_SUSPEND_KILL] = NPU_KILLED};
 	struct npu_queue *q = queue;
-	struct npu_partition *host = q->part->host;
+	struct npu_partition *host = q->part->host, *part = npu_runs_in(q);
 	int rc;
 
 	if (mode > HAL_SUSPEND_KILL || !states[mode])
 		return npu_fail(ENOTSUP, "npu: suspend mode %u is not supported", mode);
 	if (q->suspended != NPU_RUNS)
 		return npu_fail(EBUSY, "npu: the queue is suspended already");
-	rc = states[mode] == NPU_FOLDS ? reserve_scratch(host, q) : 0;
+	rc = states[mode] == NPU_FOLDS ? reserve_scratch(part, q) : 0;
 	if (!rc && states[mode] == NPU_FOLDS)
 		rc = npu_save_reserve(q->part);
+	if (!rc && mode == HAL_SUSPEND_KILL)
+		rc = npu_order_reserve(part, q->held_count + host->held);
 	if (rc)
 		return rc;
+	if (part == host)
+		q->space = q->part;
 	q->suspended = states[mode];
 	q->quiet_due = true;
 	q->next = host->quiet_due;
@@ -226,10 +235,12 @@ int npu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	q->quiet = (struct hal_bk_event){.kind = HAL_BK_QUIET, .cookie = cookie};
 	npu_lock(device);
 	q->part->dev->owed++;
+	if (mode == HAL_SUSPEND_KILL)
+		npu_held_enter(part, q);
 	if (mode == HAL_SUSPEND_KILL && q->commands)
-		kill_queue(host, q);
+		kill_queue(part, q);
 	else if (states[mode] == NPU_FOLDS)
-		fold_queue(host, q,
+		fold_queue(part, q,
 			   mode == HAL_SUSPEND_SAVE ? NPU_PREEMPT_SAVE
 						    : NPU_PREEMPT_FOLD);
 	npu_unlock(device);
@@ -253,8 +264,10 @@ int npu_resume(void *device, void *queue)
 	npu_lock(dev);
 	if (dev->opt.real && atomic_load(&dev->rest_ns) != NPU_WORKS)
 		npu_works(dev);
-	thaw(q->part->host, q);
-	npu_feed(q->part->host);
+	thaw(npu_runs_in(q), q);
+	npu_feed(npu_runs_in(q));
+	if (q->commands == q->held_count)
+		npu_held_go_on(q);
 	npu_unlock(dev);
 	return 0;
 }
@@ -281,7 +294,7 @@ int npu_resize(void *device, void *partition, const struct hal_bk_partition_desc
 	npu_lock(device);
 	part->dev->owed++;
 	if (npu_first_open(part) || part->stopping)
-		request_stop(part, NPU_PREEMPT_FOLD);
+		npu_request_stop(part, NPU_PREEMPT_FOLD);
 	else
 		finish_move(part);
 	npu_unlock(device);
