@@ -131,6 +131,8 @@ static int alloc(struct hal_device *dev, void *arg)
 		return err;
 	if (buf->evict != NULL)
 		evict_enter(buf);
+	if ((buf->flags & HAL_BK_MEM_HOST) != 0)
+		partition_copies_host(buf->part);
 	counter_add(&buf->part->memory.buffer_count, 1);
 	trace_memory(dev, buf->part);
 	return 0;
@@ -184,6 +186,8 @@ static int enter(struct hal_device *dev, void *arg)
 		return err;
 	if (buf->evict != NULL)
 		evict_enter(buf);
+	if ((buf->flags & HAL_BK_MEM_HOST) != 0)
+		partition_copies_host(buf->part);
 	evict_unhold(buf->part);
 	trace_memory(dev, buf->part);
 	return 0;

@@ -332,6 +332,17 @@ static void play_resize(struct play *p)
 		compare_answer(p, resize_begin(part, &d));
 }
 
+static void play_copies_host(struct play *p)
+{
+	struct hal_partition *part = play_partition_at(p, p->line.n[0]);
+
+	if (part == NULL)
+		return;
+	p->info.inputs++;
+	partition_copies_host(part);
+	line_skip(p);
+}
+
 static void play_compact(struct play *p)
 {
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
@@ -464,6 +475,7 @@ static const struct input {
 	{JOURNAL_SUSPEND, play_suspend},
 	{JOURNAL_RESUME, play_resume},
 	{JOURNAL_RESIZE, play_resize},
+	{JOURNAL_COPIES_HOST, play_copies_host},
 	{JOURNAL_COMPACT, play_compact},
 	{JOURNAL_ROOM, play_room},
 	{JOURNAL_POLICY, play_policy},

@@ -94,7 +94,7 @@ static void check_units(struct hal_partition *part)
 		       partition_holder(part));
 	assert(moves || !part->policy_moves);
 	assert(part->command.inflight_max ==
-	       (!live && (moves || plan_has(part)) ? 0 : dev->partition_inflight));
+	       (!live && (moves || plan_has(part)) ? 0 : partition_inflight_max(part)));
 }
 
 static void check_guest(const struct hal_partition *part)

@@ -59,6 +59,8 @@ struct hal_partition {
 		/* In-flight commands, and their limit, which is 0 while the partition
 		 * must not issue commands. */
 		uint32_t inflight, inflight_max;
+		/* The partition, or a guest of it, has host memory. */
+		bool copies_host;
 	} command;
 
 	struct {
@@ -210,6 +212,17 @@ static inline void partition_runnable(struct hal_partition *part)
 		list_add_before(&part->dev->command.runnable, &part->command.runnable);
 	part->dev->work |= WORK_TODO;
 }
+
+/* Return .inflight_max of a partition that may issue commands.  Copies between host
+ * memory and buffers run beside commands on the units, in two directions.  They are not
+ * counted apart, so allow as many commands again for each. */
+static inline uint32_t partition_inflight_max(const struct hal_partition *part)
+{
+	return part->dev->partition_inflight * (part->command.copies_host ? 3 : 1);
+}
+
+/* Note that part has host memory.  Engine only. */
+void partition_copies_host(const struct hal_partition *part);
 
 /* Write the name of p into text, for an error message. */
 void partition_describe(const struct hal_partition *p, char *text, size_t size);

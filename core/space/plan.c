@@ -105,7 +105,7 @@ static void drop_waiting(struct hal_device *dev)
 		place_empty(&dev->space.place, &m->to, &m->from,
 			    partition_holder(m->part));
 		m->state = PLAN_DROPPED;
-		m->part->command.inflight_max = dev->partition_inflight;
+		m->part->command.inflight_max = partition_inflight_max(m->part);
 		suspend_partition_moved(m->part);
 		plan->open--;
 	}

@@ -244,7 +244,7 @@ static void end_resize(struct hal_partition *part, int status, const char *why)
 	}
 	memset(&part->moving, 0, sizeof(part->moving));
 	part->policy_moves = false;
-	part->command.inflight_max = dev->partition_inflight;
+	part->command.inflight_max = partition_inflight_max(part);
 	trace_partition(dev, part);
 	if (status == 0) {
 		timeline_raise(part->control, part->resize_count, dev);
