@@ -14,23 +14,24 @@
  * Each stop uses the suspend mode that costs least.  Two numbers are estimated per mode:
  *
  *   wait  how long the urgent command waits for the device.  DRAIN: the run time left.
- *         Other modes: the device's worst case, else the profile's time for the command,
- *         else what earlier stops of the queue took.
+ *         Other modes: the profile's time for the command, else what earlier stops of
+ *         the queue took, else a part of the run time that the oldest command has left.
+ *         The device's worst case, if it reports one, limits the wait.
  *   loss  run time that is lost.  KILL: the time that the command has run.  Other
  *         modes: the profile's cost, else what earlier stops cost.  If neither is known,
  *         SAVE counts twice its wait, for save and restore.
  *
- * Stops of the queue count only on a device that can stop inside commands and reports no
- * worst case for any mode.  There the first FOLD is expected to take half of the run time
- * that the command has left, because a safe point may come at any time up to its end. The
- * first SAVE needs no safe point and is expected to take a quarter.
- * A device that reports a worst case for some mode has decided that the others have none
- * (docs/npu.md), so these need a profile or the configuration.
+ * A worst case of 0 means that none is known yet, so the engine tries the mode.  The
+ * first FOLD is expected to take half of the run time that the command has left, because
+ * a safe point may come at any time up to its end.  The first SAVE needs no safe point
+ * and is expected to take a quarter.  The first KILL saves nothing, but loses work: it is
+ * expected to take the worst case, or half if none is known, so that FOLD is tried first.
+ * A device that does not stop inside commands is expected to finish the oldest command.
  *
- * With a deadline the mode with the least loss is chosen among those that meet it.
- * Otherwise the sum of wait and loss decides.  Preempted queues resume when their
- * partition has no more urgent work.  The policy still chooses the queue that is served
- * next.
+ * With a deadline the mode with the least loss is chosen among those that meet it, with
+ * a margin for waits that are only estimated.  Otherwise the sum of wait and loss
+ * decides.  Preempted queues resume when their partition has no more urgent work.  The
+ * policy still chooses the queue that is served next.
  *
  * KILL needs commands that may run twice, and kills one command at most [policy] kills
  * times.  A queue that made no progress for longer than [policy] timeout_ms is resumed.
@@ -48,10 +49,13 @@
 #include "space/partition.h"
 #include "util/error.h"
 
+/* Estimates are exceeded by less than 1/MARGIN_DIVISOR of them, as a rule. */
+#define MARGIN_DIVISOR 8u
+
 /* What stopping a queue in one mode costs. */
 struct stop_estimate {
-	bool known;
 	uint64_t wait_ns, lost_ns;
+	uint64_t late_ns; /* wait that a deadline has to allow for */
 };
 
 /* Run times of a queue's in-flight commands. */
@@ -260,34 +264,48 @@ static bool can_stop_inside(const struct hal_queue *v)
 	return false;
 }
 
-/* Return whether the engine estimates modes of dev by earlier stops: dev can stop inside
- * commands, and bounds no mode. */
-static bool learns_stops(const struct hal_device *dev)
+/* Return the device's worst case for stopping v in mode; 0: none is known.  FOLD and SAVE
+ * store state, which a bandwidth limit makes longer than the device can know. */
+static uint64_t worst_case(const struct hal_queue *v, uint32_t mode)
 {
-	for (uint32_t mode = HAL_SUSPEND_FOLD; mode <= HAL_SUSPEND_KILL; mode++)
-		if (dev->info.suspend_worst_ns[mode] != 0)
-			return false;
-	return dev->info.preempt == HAL_PREEMPT_INSIDE;
+	if (mode != HAL_SUSPEND_KILL && v->part->sched.limit_bytes != 0)
+		return 0;
+	return v->dev->info.suspend_worst_ns[mode];
 }
 
-/* Estimate the wait for a stop of v in mode, for which the device has no bound and the
- * profile no time.  Return 0 if it is unknown.  The wait is at most the run time that the
- * oldest command of w has left. */
-static uint64_t learned_wait(const struct hal_queue *v, uint32_t mode,
-			     const struct remaining *w)
+/* Estimate how long the device takes to stop v, whose in-flight work is w, in mode.  s is
+ * the profile's cost for the command, or NULL.  A stop that the profile does not have
+ * takes at most the run time that the oldest command of w has left.  Return at least 1
+ * ns. */
+static uint64_t stop_wait(const struct hal_queue *v, uint32_t mode,
+			  const struct remaining *w, const struct stop_cost *s)
 {
+	static const uint8_t parts[] = {1, 2, 4, 2}; /* first stop: 1 / n of the rest */
 	const struct stop_learned *l = &v->sched.learned.stops[mode];
-	uint64_t most_ns = w->oldest_left_ns;
+	const struct hal_device_info *info = &v->dev->info;
+	uint64_t worst_ns = worst_case(v, mode), ns;
 
-	if (!learns_stops(v->dev))
-		return 0;
-	if (l->quiet_known)
-		most_ns = l->quiet_ns < most_ns ? l->quiet_ns : most_ns;
-	else if (mode == HAL_SUSPEND_KILL)
-		return 0; /* loses work, so the engine does not try it out */
+	if (s != NULL)
+		ns = s->quiet_ns;
+	else if (l->quiet_known && l->quiet_ns < w->oldest_left_ns)
+		ns = l->quiet_ns;
+	else if (l->quiet_known || info->preempt != HAL_PREEMPT_INSIDE ||
+		 (mode == HAL_SUSPEND_KILL && worst_ns != 0))
+		ns = w->oldest_left_ns;
 	else
-		most_ns /= mode == HAL_SUSPEND_SAVE ? 4 : 2;
-	return most_ns != 0 ? most_ns : 1;
+		ns = w->oldest_left_ns / parts[mode];
+	if (worst_ns != 0 && worst_ns < ns)
+		ns = worst_ns;
+	return ns != 0 ? ns : 1;
+}
+
+/* Return wait_ns plus what the estimate may be too low by, at most worst_ns.  0: there is
+ * no worst case. */
+static uint64_t with_margin(uint64_t wait_ns, uint64_t worst_ns)
+{
+	uint64_t late_ns = hal_bk_after(wait_ns, wait_ns / MARGIN_DIVISOR);
+
+	return worst_ns != 0 && worst_ns < late_ns ? worst_ns : late_ns;
 }
 
 /* Estimate the cost of stopping v, whose in-flight work is w, in mode. */
@@ -296,22 +314,22 @@ static struct stop_estimate estimate_stop(const struct hal_queue *v, uint32_t mo
 {
 	const struct stop_cost *s = w->now != NULL ? expect_stop(w->now, mode) : NULL;
 	const struct stop_learned *l = &v->sched.learned.stops[mode];
-	uint64_t wait_ns = v->dev->info.suspend_worst_ns[mode], lost_ns = 0;
-	bool bounded = wait_ns != 0;
+	struct stop_estimate cost = {w->left_ns, 0, 0};
 
+	if (mode != HAL_SUSPEND_DRAIN)
+		cost.wait_ns = stop_wait(v, mode, w, s);
+	cost.late_ns = with_margin(cost.wait_ns, worst_case(v, mode));
 	if (mode == HAL_SUSPEND_DRAIN)
-		return (struct stop_estimate){true, w->left_ns, 0};
-	if (!bounded)
-		wait_ns = s != NULL ? s->quiet_ns : learned_wait(v, mode, w);
+		return cost;
 	if (mode == HAL_SUSPEND_KILL)
-		lost_ns = w->ran_ns;
+		cost.lost_ns = w->ran_ns;
 	else if (s != NULL)
-		lost_ns = s->cost_ns;
-	else if (!bounded && l->cost_known)
-		lost_ns = l->cost_ns;
+		cost.lost_ns = s->cost_ns;
+	else if (l->cost_known)
+		cost.lost_ns = l->cost_ns;
 	else if (mode == HAL_SUSPEND_SAVE)
-		lost_ns = hal_bk_after(wait_ns, wait_ns);
-	return (struct stop_estimate){wait_ns != 0, wait_ns, lost_ns};
+		cost.lost_ns = hal_bk_after(cost.wait_ns, cost.wait_ns);
+	return cost;
 }
 
 /* Return whether a costs less than b for a command that can wait slack_ns.  A mode that
@@ -320,7 +338,7 @@ static struct stop_estimate estimate_stop(const struct hal_queue *v, uint32_t mo
 static bool cheaper(const struct stop_estimate *a, const struct stop_estimate *b,
 		    uint64_t slack_ns)
 {
-	bool a_in_time = a->wait_ns <= slack_ns, b_in_time = b->wait_ns <= slack_ns;
+	bool a_in_time = a->late_ns <= slack_ns, b_in_time = b->late_ns <= slack_ns;
 
 	if (a_in_time != b_in_time)
 		return a_in_time;
@@ -346,8 +364,7 @@ static uint32_t choose_mode(const struct hal_queue *v, const struct remaining *w
 	for (uint32_t mode = HAL_SUSPEND_FOLD; mode <= HAL_SUSPEND_KILL; mode++) {
 		struct stop_estimate cost = estimate_stop(v, mode, w);
 
-		if (!cost.known || !mode_allowed(v, mode) ||
-		    !cheaper(&cost, &best, slack_ns))
+		if (!mode_allowed(v, mode) || !cheaper(&cost, &best, slack_ns))
 			continue;
 		best = cost;
 		chosen = mode;

@@ -114,8 +114,8 @@ static void chosen_under(const char *policy)
 	COMES(BEST, 900, 0, true, DRAINED);
 	/* A deadline that can be kept without a loss; one that can not. */
 	COMES(BEST, 100, 2000, true, DRAINED);
-	COMES(BEST, 100, 910, true, DRAINED);
-	COMES(BEST, 100, 909, true, KILLED);
+	COMES(BEST, 100, 910 + 900 / 8, true, DRAINED);
+	COMES(BEST, 100, 909 + 900 / 8, true, KILLED);
 	COMES(BEST, 900, 105, true, KILLED);
 	/* One that is missed whatever is done: as without. */
 	COMES(BEST, 900, 10, true, DRAINED);
@@ -485,25 +485,33 @@ static void modes(void **state)
 	static const char *const all = "mock?modes=15&fold_ns=200&save_ns=100&kill_ns=5";
 
 	(void)state;
-	/* Without a deadline: 200; 100 + 200; 5 + what it has run; what is left. */
+	/* Without a deadline: 200 or half of the rest; 100 + 200; 5 + the time it has
+	 * run. */
 	on_mock(all, 100, 0, HAL_SUSPEND_KILL);
 	on_mock(all, 190, 0, HAL_SUSPEND_KILL);
 	on_mock(all, 200, 0, HAL_SUSPEND_FOLD);
 	on_mock(all, 790, 0, HAL_SUSPEND_FOLD);
-	on_mock(all, 810, 0, HAL_SUSPEND_DRAIN);
+	on_mock(all, 810, 0, HAL_SUSPEND_FOLD);
+	on_mock("mock?modes=9&kill_ns=5", 810, 0, HAL_SUSPEND_DRAIN);
 	/* In 150 only SAVE and KILL; in 50 KILL alone, whatever that costs. */
 	on_mock(all, 500, 150 + OWN, HAL_SUSPEND_SAVE);
 	on_mock(all, 150, 150 + OWN, HAL_SUSPEND_KILL);
 	on_mock(all, 500, 50 + OWN, HAL_SUSPEND_KILL);
 	on_mock(all, 500, 200 + OWN, HAL_SUSPEND_FOLD);
 	on_mock(all, 500, 600 + OWN, HAL_SUSPEND_FOLD);
-	/* A mode without a bound is nothing to go by, and one that is not there neither.
-	 */
-	on_mock("mock?modes=15&save_ns=100&kill_ns=5", 500, 0, HAL_SUSPEND_SAVE);
+	/* An eighth of an estimate is left for its error, but not of a bound. */
+	on_mock("mock?modes=9&kill_ns=5", 500, 570 + OWN, HAL_SUSPEND_DRAIN);
+	on_mock("mock?modes=9&kill_ns=5", 500, 550 + OWN, HAL_SUSPEND_KILL);
+	on_mock("mock?modes=9&kill_ns=5", 500, 5 + OWN, HAL_SUSPEND_KILL);
+	/* A mode that the device does not have is not chosen, whatever its bound. */
 	on_mock("mock?modes=9&fold_ns=1&save_ns=1&kill_ns=5", 100, 0, HAL_SUSPEND_KILL);
-	/* Without any bound FOLD is guessed to take half of what is left. */
+	/* Without a bound, FOLD and KILL are expected to take half of the rest. */
+	on_mock("mock?modes=15&save_ns=100&kill_ns=5", 500, 0, HAL_SUSPEND_FOLD);
 	on_mock("mock?modes=15", 100, 0, HAL_SUSPEND_FOLD);
-	on_mock("mock?modes=15&kill_ns=2000", 100, 0, HAL_SUSPEND_DRAIN);
+	on_mock("mock?modes=15&kill_ns=2000", 100, 0, HAL_SUSPEND_FOLD);
+	on_mock("mock?modes=9", 100, 0, HAL_SUSPEND_KILL);
+	on_mock("mock?modes=9", 400, 0, HAL_SUSPEND_DRAIN);
+	on_mock("mock?modes=9", 400, 350 + OWN, HAL_SUSPEND_KILL);
 }
 
 static void bad(void **state)

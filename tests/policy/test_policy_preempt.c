@@ -62,7 +62,7 @@ static uint64_t takes(const char *policy, const char *by, struct rank runs,
 	return took;
 }
 
-enum { STOPPED = OWN + 1, WAITED = LONG - 100 + OWN };
+enum { STOPPED = OWN + 1, WAITED = LONG - 100 + OWN, MARGIN = (LONG - 100) / 8 };
 
 #define R(priority, deadline) ((struct rank){priority, deadline})
 
@@ -87,10 +87,11 @@ static void who_stops_whom(void **state)
 		/* Whoever has no deadline stops nobody. */
 		{BY_DEADLINE, {0, NONE}, {9, NONE}, WAITED},
 		{BY_DEADLINE, {0, 100}, {9, NONE}, WAITED},
-		/* It would be missed, and is kept; or is kept anyway. */
+		/* It would be missed, or nearly, and is kept; or is kept anyway. */
 		{BY_DEADLINE, {0, NONE}, {0, 100}, STOPPED},
 		{BY_DEADLINE, {0, NONE}, {0, WAITED - 1}, STOPPED},
-		{BY_DEADLINE, {0, NONE}, {0, WAITED}, WAITED},
+		{BY_DEADLINE, {0, NONE}, {0, WAITED + MARGIN - 1}, STOPPED},
+		{BY_DEADLINE, {0, NONE}, {0, WAITED + MARGIN}, WAITED},
 		{BY_DEADLINE, {0, NONE}, {9, 100}, STOPPED},
 		/* Not what has higher priority, or is due before. */
 		{BY_DEADLINE, {1, NONE}, {0, 100}, WAITED},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The suspend mode that the engine chooses on a device that reports no bound for any
- * mode: a guess at first, then what earlier stops of the queue took. */
+/* The suspend mode that the engine chooses for a mode whose worst case is not known: a
+ * part of the rest at first, then what earlier stops of the queue took. */
 #include "mock_world.h"
 
 #include <unistd.h>
@@ -185,7 +185,7 @@ static void taught_by_application(void **state)
 	stops_close(&s);
 }
 
-/* A device that bounds a mode leaves the others to profiles and to the configuration. */
+/* A worst case of 0 is unknown, not impossible: bounds of other modes change nothing. */
 static void another_mode_is_bounded(void **state)
 {
 	struct stops s;
@@ -193,11 +193,56 @@ static void another_mode_is_bounded(void **state)
 	(void)state;
 	stops_open(&s, "mock?modes=15&kill_ns=5");
 	teach(&s);
-	/* The command may not run twice, so that KILL is out of the question. */
-	assert_int_equal(mode_after(&s, 100 * US), HAL_SUSPEND_DRAIN);
-	s.w.mock->quiet(s.w.native, 0);
-	run(&s, LONG);
-	run(&s, OWN);
+	/* The command may not run twice, so KILL is not allowed. */
+	assert_int_equal(mode_after(&s, 100 * US), HAL_SUSPEND_FOLD);
+	finish_stop(&s, 450 * US, LONG - 450 * US);
+	stops_close(&s);
+}
+
+/* Stops that take less than the worst case are expected to take less. */
+static void less_than_the_bound(void **state)
+{
+	struct stops s;
+
+	(void)state;
+	stops_open(&s, "mock?modes=3&fold_ns=900000");
+	teach(&s);
+	assert_int_equal(mode_after(&s, 800 * US), HAL_SUSPEND_FOLD);
+	finish_stop(&s, 20 * US, 180 * US);
+	assert_int_equal(mode_after(&s, 970 * US), HAL_SUSPEND_FOLD);
+	finish_stop(&s, 20 * US, 10 * US);
+	stops_close(&s);
+}
+
+/* Only KILL is there, and its time is not known: it is tried, and learned. */
+static void unbounded_kill(void **state)
+{
+	struct mock_counts before, after;
+	struct hal_point done, p;
+	struct stops s;
+
+	(void)state;
+	stops_open(&s, "mock?modes=9");
+	teach(&s);
+	for (int i = 0; i < 2; i++) {
+		OK(submit_cmd(s.effort, numbered(&s.w, 1), &done));
+		poll_now(&s.w);
+		s.w.mock->advance(s.w.native, i == 0 ? 100 * US : 300 * US);
+		poll_now(&s.w);
+		s.w.mock->counts(s.w.native, &before);
+		OK(submit_cmd(s.urgent, numbered(&s.w, 2), &p));
+		poll_now(&s.w);
+		s.w.mock->counts(s.w.native, &after);
+		assert_int_equal(after.suspends, before.suspends + 1);
+		/* 450 + 100 < 900; then 600 + 300 > 700, as the first took 600. */
+		assert_int_equal(after.mode,
+				 i == 0 ? HAL_SUSPEND_KILL : HAL_SUSPEND_DRAIN);
+		s.w.mock->quiet(s.w.native, i == 0 ? 600 * US : 0);
+		poll_now(&s.w);
+		for (int n = 0; n < 3; n++)
+			run(&s, i == 0 || n > 0 ? OWN : 700 * US);
+	}
+	assert_true(reached(done));
 	stops_close(&s);
 }
 
@@ -208,6 +253,8 @@ int main(void)
 		cmocka_unit_test(later_stops),
 		cmocka_unit_test(taught_by_application),
 		cmocka_unit_test(another_mode_is_bounded),
+		cmocka_unit_test(less_than_the_bound),
+		cmocka_unit_test(unbounded_kill),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);
