@@ -202,12 +202,24 @@ struct hal_policy_info {
 	char reason[160];         /* of the last fault; "" */
 };
 
-/* Units: a rectangle when .rows is set, else .units_floor of them anywhere; a resize
- * leaves as many as there are, within floor and ceiling.
- * A count on a grid device gets the squarest free rectangle of exactly that area, where
- * the engine finds it; with hal.compact it may be moved to make room for others.  A new
- * partition with a ceiling above its floor gets whole columns of the grid, or a part of
- * one, if that many are a count of such and are free, since borders move by columns. */
+/* Which rectangle a count of units gets: always one of exactly that area.  Of several
+ * places for it, prefer the one whose edges touch most held units and borders of the grid
+ * (of 16 places at most that are compared), then the first by row and column.  Where
+ * units form a line, every shape but SQUARE is a part of the line. */
+enum hal_shape {
+	/* The free rectangle whose sides differ least; of two such, the wider one.  A new
+	 * partition with a ceiling above its floor gets COLUMNS, if these fit. */
+	HAL_SHAPE_ANY,
+	HAL_SHAPE_COLUMNS, /* whole columns side by side, or a part of one column */
+	HAL_SHAPE_ROWS,    /* whole rows one below the other, or a part of one row */
+	HAL_SHAPE_SQUARE,  /* as many rows as columns */
+};
+
+/* Units: a rectangle when .rows is set, else .units_floor of them anywhere, in a .shape;
+ * a resize leaves as many as there are, within floor and ceiling.  A resize chooses the
+ * place as for a new partition, with its own units free, so it may leave all of them.
+ * With hal.compact a count of units may be moved to make room for others, in its present
+ * shape where that fits; a policy that moves borders chooses shapes itself. */
 struct hal_partition_desc {
 	uint32_t size;
 	uint32_t flags;         /* HAL_PARTITION_BIMODAL of <hal/ext/memory.h>, or 0 */
@@ -215,7 +227,9 @@ struct hal_partition_desc {
 	uint32_t units_ceiling; /* so far the policy may let it grow; 0: as the floor */
 	uint16_t row, col, rows, cols;
 	uint32_t min_isolation; /* of compute; less -> -ENOTSUP, never a downgrade */
-	uint32_t reserved;
+	/* enum hal_shape of a count; -EINVAL with a rectangle, or if no rectangle of that
+	 * shape has so many units; -ENOTSUP: SQUARE without HAL_CAP_GRID. */
+	uint32_t shape;
 	uint64_t memory_bytes; /* quota; 0: whatever is free */
 	uint64_t color_mask;   /* bit a channel; 0: any */
 	char name[32];         /* for traces and halctl; may be empty */
@@ -554,6 +568,18 @@ HAL_API int hal_partition_create_named(struct hal_device *dev, const char *name,
 HAL_API int hal_partition_resize(struct hal_partition *part,
 				 const struct hal_partition_desc *desc,
 				 struct hal_point *done);
+/* Give count partitions of one device new places together, all or none: exchange two, let
+ * one grow by what another gives.  descs[i] is for parts[i], as in a resize.  Named
+ * rectangles are placed first, then counts, in the order of the array.  Where partitions
+ * wait for each other, one goes to free units meanwhile, or shrinks to one unit.  *done
+ * (may be NULL) is reached when all have moved.  If the device refuses a move, those that
+ * moved go back, then the point fails with that error; if it refuses that, too, the text
+ * names those that are elsewhere.  Errors as of a resize; -EINVAL more than 32, one
+ * twice, rectangles that overlap; -ENOSPC an exchange of single units needs a free one.
+ */
+HAL_API int hal_partitions_move(struct hal_partition *const *parts,
+				const struct hal_partition_desc *descs, uint32_t count,
+				struct hal_point *done);
 HAL_API int hal_partition_destroy(struct hal_partition *part);
 HAL_API int hal_partition_get_info(const struct hal_partition *part,
 				   struct hal_partition_info *info);

@@ -8,6 +8,7 @@
  * (wait_for_others).
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <hal/ext/memory.h>
@@ -23,10 +24,12 @@
 #include "sched/limit.h"
 #include "sched/policy.h"
 #include "space/allot.h"
+#include "space/arrange.h"
 #include "space/plan.h"
 #include "space/resize.h"
 #include "space/room.h"
 #include "util/error.h"
+#include "util/fd.h"
 
 /* Copy the caller's *in, of any version, to *out, and its limits to *limits, where
  * out->limits points then.  Check what needs no device. */
@@ -51,8 +54,14 @@ static int desc_import(struct hal_partition_desc *out,
 	if ((out->flags & ~HAL_PARTITION_BIMODAL) != 0)
 		return fail(EINVAL, "hal_partition_desc.flags 0x%x: only 0x%x is defined",
 			    out->flags, HAL_PARTITION_BIMODAL);
-	if (out->reserved != 0)
-		return fail(EINVAL, "hal_partition_desc.reserved is not 0");
+	if (out->shape > HAL_SHAPE_SQUARE)
+		return fail(EINVAL, "hal_partition_desc.shape %u is not a shape",
+			    out->shape);
+	if (out->shape != HAL_SHAPE_ANY && names_place(out))
+		return fail(EINVAL,
+			    "hal_partition_desc.shape %u, but rows and cols name a "
+			    "rectangle; leave shape 0",
+			    out->shape);
 	if (memchr(out->name, '\0', sizeof(out->name)) == NULL)
 		return fail(EINVAL,
 			    "hal_partition_desc.name does not end within %zu bytes",
@@ -80,8 +89,8 @@ static int guest_check(const struct hal_device *dev, const struct hal_partition_
 			    "hal_partition_desc.host: partition %u \"%s\" is itself a "
 			    "guest",
 			    host->desc.index, host->name);
-	if ((d->units_floor | d->units_ceiling | d->rows | d->cols | d->row | d->col) !=
-	    0)
+	if ((d->units_floor | d->units_ceiling | d->rows | d->cols | d->row | d->col |
+	     d->shape) != 0)
 		return fail(
 			EINVAL,
 			"hal_partition_desc.host is set: a guest cannot request units "
@@ -398,6 +407,8 @@ struct resize {
  * the library waits for it.  Engine only. */
 static struct hal_point others_move(const struct hal_partition *part)
 {
+	if (part->arranged)
+		return (struct hal_point){NULL, 0};
 	if (part->policy_moves)
 		return (struct hal_point){part->control, part->resize_count};
 	return plan_has(part) ? plan_point(part->dev) : (struct hal_point){NULL, 0};
@@ -427,7 +438,7 @@ static int resize(struct hal_device *dev, void *arg)
 	if (err != 0)
 		return err;
 	JOURNAL(dev, JOURNAL_RESIZE, r->part->desc.index, d->units_floor,
-		d->units_ceiling, d->row, d->col, d->rows, d->cols);
+		d->units_ceiling, d->row, d->col, d->rows, d->cols, d->shape);
 	err = resize_begin(r->part, d);
 	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
 	if (err == 0)
@@ -472,6 +483,195 @@ int hal_partition_resize(struct hal_partition *part,
 	err = room_for(part->dev, part, &d, ask_resize, &r);
 	if (err == 0 && done != NULL)
 		*done = r.done;
+	return err;
+}
+
+/* ---- resize several together ------------------------------------------------------- */
+
+struct move {
+	struct arrangement *moves;
+	struct hal_point done;
+	struct hal_point other; /* as in struct resize */
+};
+
+/* Return the point at which the moves that prevent m are over; .timeline is NULL if none
+ * do, or if the application has begun them for one of the same partitions.  Engine only.
+ */
+static struct hal_point moves_of_others(const struct hal_device *dev,
+					const struct arrangement *a)
+{
+	for (uint32_t i = 0; i < a->count; i++) {
+		const struct hal_partition *part = a->member[i].part;
+
+		if (part->arranged || (part->moving.units != 0 && !part->policy_moves))
+			return (struct hal_point){NULL, 0};
+	}
+	if (dev->space.plan.open != 0)
+		return plan_over_point(dev);
+	for (uint32_t i = 0; i < a->count; i++)
+		if (a->member[i].part->policy_moves)
+			return others_move(a->member[i].part);
+	return (struct hal_point){NULL, 0};
+}
+
+/* Begin to move several partitions, and write the point of the end to .done.  Engine
+ * only. */
+static int move_all(struct hal_device *dev, void *arg)
+{
+	struct move *m = arg;
+	struct arrangement *a = m->moves;
+	int err = device_alive(dev);
+
+	if (dev->space.plan.over == NULL)
+		dev->space.plan.over = timeline_make(dev);
+	if (dev->space.plan.over == NULL)
+		return -ENOMEM;
+	if (err != 0)
+		return err;
+	for (uint32_t i = 0; i < a->count; i++) {
+		const struct hal_partition_desc *d = a->member[i].desc;
+
+		JOURNAL(dev, JOURNAL_TOGETHER, a->count - 1 - i,
+			a->member[i].part->desc.index, d->units_floor, d->units_ceiling,
+			d->row, d->col, d->rows, d->cols, d->shape);
+	}
+	/* On success a may be freed before arrange_begin returns. */
+	m->other = (struct hal_point){NULL, 0};
+	err = arrange_begin(dev, a, &m->done);
+	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
+	if (err == -EBUSY)
+		m->other = moves_of_others(dev, a);
+	return err;
+}
+
+/* Have the engine begin the moves, after moves that prevent them.  No thread then waits
+ * for a free rectangle (space.room), which others could not take meanwhile. */
+static int ask_move(struct hal_device *dev, struct move *m)
+{
+	uint32_t tries = 0;
+	int err;
+
+	/* A host function must not wait here: the moves may wait for commands that are
+	 * queued behind it. */
+	if (callback_inside(dev)) {
+		if (pthread_mutex_trylock(&dev->space.room) != 0)
+			return plan_busy(dev);
+	} else {
+		pthread_mutex_lock(&dev->space.room);
+	}
+	do
+		err = engine_call(dev, move_all, m);
+	while (err == -EBUSY && wait_for_others(m->other, &tries));
+	pthread_mutex_unlock(&dev->space.room);
+	return tries != 0 ? tried(err) : err;
+}
+
+/* Check parts[i], the i-th partition, and its description d. */
+static int member_check(struct hal_partition *const *parts, uint32_t i,
+			const struct hal_partition_desc *d)
+{
+	const struct hal_partition *part = parts[i];
+
+	if (part->dev != parts[0]->dev)
+		return fail(EINVAL, "parts[%u] is a partition of another device", i);
+	if (d->host != NULL)
+		return fail(EINVAL, "descs[%u]: a move cannot change the host", i);
+	if (part->host != part)
+		return fail(EINVAL,
+			    "parts[%u]: partition %u \"%s\" is a guest: it has no units "
+			    "to move",
+			    i, part->desc.index, part->name);
+	for (uint32_t k = 0; k < i; k++)
+		if (parts[k] == part)
+			return fail(EINVAL, "parts[%u] and parts[%u] are the same", k, i);
+	return 0;
+}
+
+/* Return -EINVAL if the rectangles that descs[i] and an earlier descriptor name overlap.
+ */
+static int overlap_check(const struct hal_partition_desc *d, uint32_t i)
+{
+	const struct place_rect at = {d[i].row, d[i].col, d[i].rows, d[i].cols};
+	struct place_rect both;
+
+	for (uint32_t k = 0; k < i; k++) {
+		const struct place_rect other = {d[k].row, d[k].col, d[k].rows,
+						 d[k].cols};
+
+		if (place_common(&at, &other, &both))
+			return fail(
+				EINVAL,
+				"descs[%u] and descs[%u] name rectangles that overlap "
+				"at row %u, column %u",
+				k, i, both.row, both.col);
+	}
+	return 0;
+}
+
+/* Copy and check the caller's arrays.  The distance of two descriptors is the size of the
+ * first, so that a program may be built with another version of the struct. */
+static int moves_import(struct hal_partition *const *parts,
+			const struct hal_partition_desc *descs, uint32_t count,
+			struct hal_partition_desc *out)
+{
+	const unsigned char *at = (const void *)descs;
+
+	if (parts == NULL || descs == NULL)
+		return fail(EINVAL, "hal_partitions_move: %s is NULL",
+			    parts == NULL ? "parts" : "descs");
+	if (count == 0 || count > HAL_POLICY_MOVES)
+		return fail(EINVAL, "hal_partitions_move: count %u is not from 1 to %u",
+			    count, HAL_POLICY_MOVES);
+	for (uint32_t i = 0; i < count; i++, at += descs->size) {
+		const struct hal_partition_desc *in = (const void *)at;
+		char text[400];
+		int err;
+
+		if (!OBJECT_OK(parts[i], OBJECT_PARTITION))
+			return object_bad(parts[i], OBJECT_PARTITION);
+		if (i > 0 && in->size != descs->size)
+			return fail(EINVAL,
+				    "descs[%u].size is %u, but descs[0].size is %u", i,
+				    in->size, descs->size);
+		err = desc_import(&out[i], in);
+		if (err != 0) {
+			format_text(text, sizeof(text), "%s", hal_last_error());
+			return fail(err, "descs[%u]: %s", i, text);
+		}
+		err = member_check(parts, i, &out[i]);
+		if (err == 0)
+			err = overlap_check(out, i);
+		if (err != 0)
+			return err;
+	}
+	return 0;
+}
+
+int hal_partitions_move(struct hal_partition *const *parts,
+			const struct hal_partition_desc *descs, uint32_t count,
+			struct hal_point *done)
+{
+	struct hal_partition_desc d[HAL_POLICY_MOVES];
+	struct move m = {NULL};
+	int cancel, err = moves_import(parts, descs, count, d);
+
+	if (err != 0)
+		return err;
+	m.moves = calloc(1, sizeof(*m.moves));
+	if (m.moves == NULL)
+		return fail(ENOMEM, "hal_partitions_move: no memory");
+	m.moves->count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		m.moves->member[i].part = parts[i];
+		m.moves->member[i].desc = &d[i];
+	}
+	cancel = cancel_hold();
+	err = ask_move(parts[0]->dev, &m);
+	cancel_release(cancel);
+	if (err != 0)
+		free(m.moves);
+	else if (done != NULL)
+		*done = m.done;
 	return err;
 }
 
@@ -530,7 +730,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	if (living[0] != '\0')
 		return fail(EBUSY, "partition %u \"%s\" still has %s", part->desc.index,
 			    part->name, living);
-	if (part->moving.units != 0 || plan_has(part)) {
+	if (part->moving.units != 0 || plan_has(part) || part->arranged) {
 		d->other = others_move(part);
 		return fail(EBUSY, "partition %u \"%s\" is being resized",
 			    part->desc.index, part->name);

@@ -66,6 +66,8 @@ const struct hal_option_def partition_options[] = {
 	{"cols", HAL_OPTION_INT, 0, 65535, NULL, "0", "columns of the rectangle"},
 	{"units", HAL_OPTION_INT, 0, UINT32_MAX, NULL, "0",
 	 "number of compute units, placed anywhere"},
+	{"shape", HAL_OPTION_ENUM, 0, 0, "any|columns|rows|square", "any",
+	 "shape of the rectangle that units gets (enum hal_shape)"},
 	{"ceiling", HAL_OPTION_INT, 0, UINT32_MAX, NULL, "0",
 	 "most units to which a policy may grow the partition; 0: fixed size"},
 	{"host", HAL_OPTION_STRING, 0, 0, NULL, "",

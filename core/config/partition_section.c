@@ -143,6 +143,7 @@ int config_partition(const struct config *cfg, const char *name,
 	out->desc.cols = (uint16_t)option_int(v, "cols");
 	out->desc.units_floor = (uint32_t)option_int(v, "units");
 	out->desc.units_ceiling = (uint32_t)option_int(v, "ceiling");
+	out->desc.shape = (uint32_t)option_int(v, "shape");
 	out->desc.memory_bytes = (uint64_t)option_int(v, "memory");
 	out->limits.size = sizeof(out->limits);
 	out->limits.memory_limit = (uint64_t)option_int(v, "memory_limit");

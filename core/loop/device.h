@@ -31,6 +31,7 @@
 #include "util/list.h"
 #include "util/pool.h"
 
+struct arrangement;
 struct decisions;
 struct inflight;
 struct hal_queue;
@@ -69,9 +70,12 @@ struct plan {
 	/* Counts finished plans; NULL: no thread has ever waited for one. */
 	struct hal_timeline *over;
 	uint64_t over_count;
-	/* Called after each move of any partition, whether it succeeded (well) or failed,
-	 * and whether it belongs to a plan or not.  NULL until the first plan. */
-	void (*moved)(struct hal_partition *part, bool well);
+	/* The application's moves that the plan is a phase of (arrange.c); else NULL. */
+	struct arrangement *arrangement;
+	/* Called after each move of any partition, whether it succeeded (status 0) or
+	 * failed, and whether it belongs to a plan or not.  why is the device's text or
+	 * "".  NULL until the first plan. */
+	void (*moved)(struct hal_partition *part, int status, const char *why);
 	struct plan_move {
 		struct hal_partition *part;
 		struct place_rect from, to;

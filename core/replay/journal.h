@@ -10,7 +10,7 @@
  *   J D Y k u a o i            the device, its policy and its profile
  *   n t p e q m x R v l r w    inputs: time, polls and their events, returned callbacks,
  *                              raised timelines, accepted records of queues
- *   P K Q Z T U S X M H C O Y =  calls of the application, and their results
+ *   P K Q Z T U S X M H N C O Y =  calls of the application, and their results
  *   s h g z b c                decisions: operations of the device and their results,
  *                              and the start of callbacks
  *   E                          the end, written by hal_close
@@ -66,13 +66,16 @@ enum journal_kind {
 	JOURNAL_NO_TIMELINE = 'U', /* id */
 	JOURNAL_SUSPEND = 'S',     /* queue mode */
 	JOURNAL_RESUME = 'X',      /* queue */
-	JOURNAL_RESIZE = 'M',      /* partition floor ceiling row col rows cols */
+	JOURNAL_RESIZE = 'M',      /* partition floor ceiling row col rows cols shape */
 	JOURNAL_COPIES_HOST = 'H', /* partition; it has host memory from now on */
-	/* partition + 1 (0: a new one) floor ceiling row col rows cols, and how many
-	 * partitions may be moved for it */
+	/* how many more N follow for the same call, partition floor ceiling row col rows
+	 * cols shape */
+	JOURNAL_TOGETHER = 'N',
+	/* partition + 1 (0: a new one) floor ceiling row col rows cols, how many
+	 * partitions may be moved for it, shape */
 	JOURNAL_COMPACT = 'C',
 	JOURNAL_ROOM = 'O',   /* 0; the space made by C is no longer reserved */
-	JOURNAL_ANSWER = '=', /* error: result of the last S, X, M, C or Y */
+	JOURNAL_ANSWER = '=', /* error: result of the last S, X, M, N, C or Y */
 	/* Decisions; error is the backend's result. */
 	JOURNAL_SUBMIT = 's', /* queue pos inner error */
 	JOURNAL_STOP = 'h',   /* queue mode error */

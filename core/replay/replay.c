@@ -24,6 +24,7 @@
 #include "sched/policy.h"
 #include "sched/policy_text.h"
 #include "sched/suspend.h"
+#include "space/arrange.h"
 #include "space/compact.h"
 #include "space/resize.h"
 
@@ -303,6 +304,12 @@ static bool read_units(struct play *p, const uint64_t *n, struct hal_partition_d
 	return true;
 }
 
+static bool read_shape(struct play *p, uint64_t n, struct hal_partition_desc *d)
+{
+	d->shape = (uint32_t)n;
+	return number_check(p, n, HAL_SHAPE_SQUARE);
+}
+
 /* Return whether the engine of the journal refused the call without calling the device;
  * if so, consume the result.  The reason may have been memory or isolation, which a
  * replay does not know, and a refused call has changed nothing. */
@@ -328,7 +335,8 @@ static void play_resize(struct play *p)
 	if (!line_expect(p, JOURNAL_RESIZE, &l))
 		return;
 	part = play_partition_at(p, l.n[0]);
-	if (part != NULL && read_units(p, &l.n[1], &d) && !was_refused(p))
+	if (part != NULL && read_units(p, &l.n[1], &d) && read_shape(p, l.n[7], &d) &&
+	    !was_refused(p))
 		compare_answer(p, resize_begin(part, &d));
 }
 
@@ -341,6 +349,43 @@ static void play_copies_host(struct play *p)
 	p->info.inputs++;
 	partition_copies_host(part);
 	line_skip(p);
+}
+
+static void play_together(struct play *p)
+{
+	struct hal_partition_desc d[HAL_POLICY_MOVES];
+	struct arrangement *a = calloc(1, sizeof(*a));
+	struct hal_point done;
+	struct line l;
+	bool last = false;
+	int err;
+
+	if (a == NULL) {
+		play_fail(p, ENOMEM, "no memory to move partitions together");
+		return;
+	}
+	while (!last && line_expect(p, JOURNAL_TOGETHER, &l)) {
+		const uint32_t i = a->count;
+
+		if (!number_check(p, l.n[0] + i, HAL_POLICY_MOVES - 1))
+			break;
+		d[i] = (struct hal_partition_desc)HAL_INIT(hal_partition_desc);
+		a->member[i].desc = &d[i];
+		a->member[i].part = play_partition_at(p, l.n[1]);
+		if (a->member[i].part == NULL || !read_units(p, &l.n[2], &d[i]) ||
+		    !read_shape(p, l.n[8], &d[i]))
+			break;
+		a->count++;
+		last = l.n[0] == 0;
+	}
+	if (!last || was_refused(p)) {
+		free(a);
+		return;
+	}
+	err = arrange_begin(p->dev, a, &done);
+	if (err != 0)
+		free(a);
+	compare_answer(p, err);
 }
 
 static void play_compact(struct play *p)
@@ -357,7 +402,7 @@ static void play_compact(struct play *p)
 			return;
 	}
 	if (read_units(p, &l.n[1], &d) && number_check(p, l.n[7], UINT32_MAX) &&
-	    !was_refused(p))
+	    read_shape(p, l.n[8], &d) && !was_refused(p))
 		compare_answer(p, compact_begin(p->dev, part, &d, (uint32_t)l.n[7]));
 }
 
@@ -476,6 +521,7 @@ static const struct input {
 	{JOURNAL_RESUME, play_resume},
 	{JOURNAL_RESIZE, play_resize},
 	{JOURNAL_COPIES_HOST, play_copies_host},
+	{JOURNAL_TOGETHER, play_together},
 	{JOURNAL_COMPACT, play_compact},
 	{JOURNAL_ROOM, play_room},
 	{JOURNAL_POLICY, play_policy},

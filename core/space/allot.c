@@ -69,6 +69,11 @@ static COLD int rect_taken(struct hal_device *dev, const struct place_rect *r,
 	char text[64] = "space reserved for another partition";
 	struct place_rect d = dev->space.plan.room;
 
+	if (p == NULL && d.rows == 0)
+		return fail(ENOSPC,
+			    "rectangle %u x %u at row %u, column %u overlaps units that "
+			    "hal_partitions_move has reserved until its point is reached",
+			    r->rows, r->cols, r->row, r->col);
 	if (p != NULL) {
 		partition_describe(p, text, sizeof(text));
 		d = rect_of(&p->desc);
@@ -129,24 +134,110 @@ static int ceiling_check(struct hal_device *dev, uint32_t floor, uint32_t ceilin
 	return 0;
 }
 
-/* Find a rectangle of whole grid columns, or within one column, for a new elastic
- * partition.  Units that it gains or loses later are then adjacent to its own (layout.c).
- */
+/* Set out to `units` units in full lines of `line` units each, or in a part of one line.
+ * .rows is the length of a line and .cols their number.  Return false if neither fits. */
+static bool in_lines(uint32_t units, uint32_t line, struct place_rect *out)
+{
+	if (units > line && units % line != 0)
+		return false;
+	out->rows = units < line ? units : line;
+	out->cols = units < line ? 1 : units / line;
+	return true;
+}
+
+static uint32_t root_of(uint32_t units)
+{
+	uint32_t root = 0;
+
+	while ((uint64_t)(root + 1) * (root + 1) <= units)
+		root++;
+	return root;
+}
+
+int allot_shape(const struct hal_device *dev, const struct hal_partition_desc *d,
+		uint32_t units, struct place_rect *out)
+{
+	const uint32_t rows = dev->info.unit_rows, cols = dev->info.unit_cols;
+	uint32_t side;
+
+	out->rows = 0;
+	out->cols = 0;
+	switch (d->shape) {
+	case HAL_SHAPE_COLUMNS:
+		if (!in_lines(units, rows, out))
+			return fail(EINVAL,
+				    "HAL_SHAPE_COLUMNS: %u units are neither whole "
+				    "columns of %u units nor a part of one",
+				    units, rows);
+		return 0;
+	case HAL_SHAPE_ROWS:
+		if (!in_lines(units, cols, out))
+			return fail(EINVAL,
+				    "HAL_SHAPE_ROWS: %u units are neither whole rows of "
+				    "%u units nor a part of one",
+				    units, cols);
+		side = out->rows;
+		out->rows = out->cols;
+		out->cols = side;
+		return 0;
+	case HAL_SHAPE_SQUARE:
+		if ((dev->info.caps & HAL_CAP_GRID) == 0)
+			return fail(ENOTSUP, "HAL_SHAPE_SQUARE: units of %s form a line",
+				    dev->name);
+		side = root_of(units);
+		if (side * side != units)
+			return fail(EINVAL,
+				    "HAL_SHAPE_SQUARE: %u units form no square; %u do",
+				    units, side * side);
+		out->rows = side;
+		out->cols = side;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* Find a rectangle of HAL_SHAPE_COLUMNS for a new elastic partition.  Units that it gains
+ * or loses later are then adjacent to its own (layout.c). */
 static bool find_columns(struct hal_device *dev, uint32_t units, struct place_rect *out)
 {
-	uint32_t rows = dev->info.unit_rows;
+	struct place_rect r;
 
-	if (units < rows)
-		return place_find_shape(&dev->space.place, units, 1, out);
-	return units % rows == 0 &&
-	       place_find_shape(&dev->space.place, rows, units / rows, out);
+	return in_lines(units, dev->info.unit_rows, &r) &&
+	       place_find_shape(&dev->space.place, r.rows, r.cols, NULL, out);
+}
+
+/* Find a free rectangle for the count of units that d requests.  Return 0 or -errno. */
+static int find_count(struct hal_device *dev, const struct hal_partition_desc *d,
+		      uint32_t units, bool is_new, const struct place_rect *except,
+		      struct place_rect *out)
+{
+	struct place *place = &dev->space.place;
+	struct place_rect shape;
+	int err = allot_shape(dev, d, units, &shape);
+
+	if (err != 0)
+		return err;
+	if (shape.rows == 0) {
+		if (is_new && d->units_ceiling > d->units_floor &&
+		    find_columns(dev, units, out))
+			return 0;
+		return place_find(place, units, except, out)
+			       ? 0
+			       : units_short(dev, units, except);
+	}
+	if (place_find_shape(place, shape.rows, shape.cols, except, out))
+		return 0;
+	return fail(ENOSPC,
+		    "cannot place %u units: no rectangle of %u x %u units, as "
+		    "hal_partition_desc.shape requests, is free on %s; %u units are free",
+		    units, shape.rows, shape.cols, dev->name, place_left(place));
 }
 
 int allot_units(struct hal_device *dev, const struct hal_partition_desc *d,
 		struct hal_bk_partition_desc *out, const struct place_rect *except)
 {
 	uint32_t all = dev->info.unit_rows * dev->info.unit_cols;
-	uint32_t units;
 	struct place_rect r;
 	int err;
 
@@ -164,13 +255,11 @@ int allot_units(struct hal_device *dev, const struct hal_partition_desc *d,
 		if (d->units_floor > all)
 			return units_short(dev, d->units_floor, except);
 		err = ceiling_check(dev, d->units_floor, d->units_ceiling);
+		if (err == 0)
+			err = find_count(dev, d, allot_wants(d, out->units),
+					 out->units == 0, except, &r);
 		if (err != 0)
 			return err;
-		units = allot_wants(d, out->units);
-		if (!(except == NULL && d->units_ceiling > d->units_floor &&
-		      find_columns(dev, units, &r)) &&
-		    !place_find(&dev->space.place, units, except, &r))
-			return units_short(dev, units, except);
 	}
 	out->row = (uint16_t)r.row;
 	out->col = (uint16_t)r.col;

@@ -36,9 +36,14 @@ static inline uint32_t allot_wants(const struct hal_partition_desc *d, uint32_t 
 int allot_partition(struct hal_device *dev, const struct hal_partition_desc *d,
 		    struct hal_bk_partition_desc *out);
 
+/* Set out->rows and out->cols to the rectangle that `units` units of d->shape have; set
+ * both to 0 for HAL_SHAPE_ANY.  Return -EINVAL or -ENOTSUP if there is none. */
+int allot_shape(const struct hal_device *dev, const struct hal_partition_desc *d,
+		uint32_t units, struct place_rect *out);
+
 /* Choose the units that d requests and write them to out.  For an existing partition,
- * out->units holds its number of units and except is its rectangle.  For a new one they
- * are 0 and NULL. */
+ * out->units holds its number of units, and except is its rectangle, or NULL if the
+ * caller has released it.  For a new one they are 0 and NULL. */
 int allot_units(struct hal_device *dev, const struct hal_partition_desc *d,
 		struct hal_bk_partition_desc *out, const struct place_rect *except);
 

@@ -94,7 +94,10 @@ static void check_units(struct hal_partition *part)
 		       partition_holder(part));
 	assert(moves || !part->policy_moves);
 	assert(part->command.inflight_max ==
-	       (!live && (moves || plan_has(part)) ? 0 : partition_inflight_max(part)));
+	       (!live && (moves || part->arranged || plan_has(part))
+			? 0
+			: partition_inflight_max(part)));
+	assert(!part->arranged || dev->space.plan.arrangement != NULL);
 }
 
 static void check_guest(const struct hal_partition *part)
@@ -154,7 +157,8 @@ static void check_plan(const struct plan *plan)
 			assert(m->part->moving.units == 0);
 			assert(m->waits > 0 && m->waits == waits_for(plan, m));
 		} else if (m->state == PLAN_MOVES) {
-			assert(m->part->moving.units != 0 && m->part->policy_moves);
+			assert(m->part->moving.units != 0);
+			assert(m->part->policy_moves != m->part->arranged);
 			assert(m->waits == 0);
 		}
 		open += m->state == PLAN_WAITS || m->state == PLAN_MOVES;

@@ -38,6 +38,7 @@ struct compact {
 	const struct hal_partition
 		*part; /* the partition that needs the units; NULL: a new one */
 	uint32_t units, moves_max;
+	struct place_rect shape; /* .rows and .cols that it needs; 0: any */
 	/* Prefix sums: the weight of all units above and left of a corner. */
 	uint64_t *sums;
 	struct target best[TARGETS]; /* smallest .moved first */
@@ -152,11 +153,16 @@ static void consider_shape(struct compact *c, uint32_t rows, uint32_t cols)
 			consider(c, &r);
 }
 
-/* Consider all rectangles of c->units units, the squarest shapes first. */
+/* Consider all rectangles of c->units units and of the requested shape, if there is one.
+ * Otherwise consider the squarest shapes first. */
 static void consider_all(struct compact *c)
 {
 	uint32_t side = 1;
 
+	if (c->shape.rows != 0) {
+		consider_shape(c, c->shape.rows, c->shape.cols);
+		return;
+	}
 	while ((uint64_t)(side + 1) * (side + 1) <= c->units)
 		side++;
 	for (; side > 0; side--) {
@@ -191,7 +197,7 @@ static void list_movers(const struct compact *c, const struct place_rect *r)
 
 static bool find_elsewhere(struct place *place, struct plan_move *m)
 {
-	return place_find_shape(place, m->from.rows, m->from.cols, &m->to) ||
+	return place_find_shape(place, m->from.rows, m->from.cols, NULL, &m->to) ||
 	       place_find(place, m->part->desc.units, NULL, &m->to);
 }
 
@@ -291,8 +297,12 @@ static bool is_free_already(struct compact *c, const struct hal_partition_desc *
 		own = rect_of(&c->part->desc);
 		except = &own;
 	}
-	return names_place(d) ? place_owner(&c->dev->space.place, &at, except) == 0
-			      : place_find(&c->dev->space.place, c->units, except, &r);
+	if (names_place(d))
+		return place_owner(&c->dev->space.place, &at, except) == 0;
+	if (c->shape.rows != 0)
+		return place_find_shape(&c->dev->space.place, c->shape.rows,
+					c->shape.cols, except, &r);
+	return place_find(&c->dev->space.place, c->units, except, &r);
 }
 
 static int free_rectangle(struct compact *c, const struct hal_partition_desc *d)
@@ -306,6 +316,9 @@ static int free_rectangle(struct compact *c, const struct hal_partition_desc *d)
 	if (c->units == 0 || at.row + at.rows > dev->info.unit_rows ||
 	    at.col + at.cols > dev->info.unit_cols)
 		return fail(EINVAL, "%s does not have the requested units", dev->name);
+	err = names_place(d) ? 0 : allot_shape(dev, d, c->units, &c->shape);
+	if (err != 0)
+		return err;
 	if ((dev->info.caps & (HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE)) == 0)
 		return fail(ENOTSUP, "partitions of %s cannot be moved", dev->name);
 	if (dev->space.plan.open != 0 || dev->space.plan.room.rows != 0 ||

@@ -48,6 +48,7 @@ struct hal_partition {
 	 * one after that resize. */
 	bool pinned, pinned_next;
 	bool policy_moves;            /* the policy or a plan began the resize */
+	bool arranged;                /* hal_partitions_move is under way (arrange.h) */
 	uint64_t quota_before;        /* quota to restore if the resize fails */
 	uint64_t moved_ns;            /* device time of the last move */
 	struct hal_timeline *control; /* counts completed resizes */

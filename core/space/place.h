@@ -84,7 +84,7 @@ bool place_find(struct place *p, uint32_t units, const struct place_rect *except
 
 /* Find a free rectangle of the given shape; otherwise like place_find. */
 bool place_find_shape(struct place *p, uint32_t rows, uint32_t cols,
-		      struct place_rect *out);
+		      const struct place_rect *except, struct place_rect *out);
 
 /* Set *out to the largest free rectangle.  Among equally large ones, prefer the one with
  * more rows, then the first in row-major order.  All fields are 0 if no unit is free. */

@@ -191,9 +191,16 @@ static bool try_shape(struct place *p, uint32_t rows, uint32_t cols,
 }
 
 bool place_find_shape(struct place *p, uint32_t rows, uint32_t cols,
-		      struct place_rect *out)
+		      const struct place_rect *except, struct place_rect *out)
 {
-	return try_shape(p, rows, cols, NULL, out);
+	bool found;
+
+	if (except != NULL)
+		place_bits_free(p, except);
+	found = try_shape(p, rows, cols, except, out);
+	if (except != NULL)
+		place_bits_hold(p, except);
+	return found;
 }
 
 /* Return the square root of n, rounded down. */

@@ -44,8 +44,11 @@ static int check_move(struct hal_device *dev, struct plan_move *m)
 {
 	const struct hal_partition_desc d = {0};
 	struct hal_bk_partition_desc to;
-	int err = resize_check(m->part, &d);
+	int err;
 
+	if (m->part->arranged)
+		return 0; /* arrange.c has checked it */
+	err = resize_check(m->part, &d);
 	if (err != 0)
 		return err;
 	describe_move(m, &to);
@@ -105,7 +108,7 @@ static void drop_waiting(struct hal_device *dev)
 		place_empty(&dev->space.place, &m->to, &m->from,
 			    partition_holder(m->part));
 		m->state = PLAN_DROPPED;
-		m->part->command.inflight_max = partition_inflight_max(m->part);
+		resize_let_issue(m->part);
 		suspend_partition_moved(m->part);
 		plan->open--;
 	}
@@ -121,7 +124,7 @@ static int start_move(struct plan_move *m)
 	resize_keep_limits(m->part);
 	m->part->quota_before = counter_get(&m->part->memory.quota);
 	err = resize_move(m->part, &to);
-	m->part->policy_moves = err == 0;
+	m->part->policy_moves = err == 0 && !m->part->arranged;
 	if (err == 0)
 		m->state = PLAN_MOVES;
 	return err;
@@ -188,37 +191,65 @@ static uint32_t forget_dropped(struct plan *plan, const struct hal_partition *ex
 	return n;
 }
 
-/* Continue the plan after part has moved or failed to move.  part need not belong to the
- * plan. */
-static void plan_moved(struct hal_partition *part, bool succeeded)
+int plan_step(struct hal_partition *part, bool succeeded)
 {
 	struct hal_device *dev = part->dev;
 	struct plan *plan = &dev->space.plan;
-	struct hal_partition *dropped[HAL_POLICY_MOVES];
-	uint32_t i = 0, n;
+	struct plan_move *m = plan->move;
+
+	while (m->part != part || m->state != PLAN_MOVES)
+		m++;
+	plan->open--;
+	m->state = succeeded ? PLAN_MOVED : PLAN_DROPPED;
+	if (!succeeded) {
+		drop_waiting(dev);
+		return 0;
+	}
+	release_waiters(dev, m);
+	return start_ready(dev);
+}
+
+void plan_is_over(struct hal_device *dev)
+{
+	struct plan *plan = &dev->space.plan;
+
+	if (plan->over != NULL)
+		timeline_raise(plan->over, ++plan->over_count, dev);
+}
+
+/* Return whether the device is moving part for the plan. */
+static bool is_moved_by(const struct plan *plan, const struct hal_partition *part)
+{
+	uint32_t i = 0;
 
 	while (i < plan->count &&
 	       (plan->move[i].part != part || plan->move[i].state != PLAN_MOVES))
 		i++;
-	if (plan->open == 0 || i == plan->count)
+	return plan->open != 0 && i < plan->count;
+}
+
+/* Continue the plan after part has moved or failed to move.  part need not belong to the
+ * plan. */
+static void plan_moved(struct hal_partition *part, int status, const char *why)
+{
+	struct hal_device *dev = part->dev;
+	struct plan *plan = &dev->space.plan;
+	struct hal_partition *dropped[HAL_POLICY_MOVES];
+	uint32_t n;
+	int err;
+
+	(void)why;
+	if (!is_moved_by(plan, part))
 		return;
-	plan->move[i].state = PLAN_MOVED;
-	plan->open--;
-	if (succeeded) {
-		release_waiters(dev, &plan->move[i]);
-		succeeded = start_ready(dev) == 0;
-	} else {
-		plan->move[i].state = PLAN_DROPPED;
-		drop_waiting(dev);
-	}
-	if (plan->open == 0 && plan->over != NULL)
-		timeline_raise(plan->over, ++plan->over_count, dev);
-	if (succeeded)
+	err = plan_step(part, status == 0);
+	if (plan->open == 0)
+		plan_is_over(dev);
+	if (status == 0 && err == 0)
 		return;
 	/* Notify the policy of partitions that were dropped and stay where they are.  The
 	 * policy may begin another plan in policy_changed, so collect them first. */
 	n = forget_dropped(plan, part, dropped);
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		policy_changed(dropped[i], NULL);
 }
 

@@ -25,6 +25,12 @@ int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,
 /* Begin the moves in dev->space.plan.move[0..count).  The caller has set .part, .from and
  * .to, such that no partitions wait for each other in a cycle.  Return as plan_begin. */
 int plan_carry_out(struct hal_device *dev);
+/* Continue the plan after part, which belongs to it, has moved or failed to move.  Return
+ * 0, or -errno if the device refuses the next move; then plan.open counts the moves under
+ * way. */
+int plan_step(struct hal_partition *part, bool succeeded);
+/* Notify threads that wait for the plan that it has ended. */
+void plan_is_over(struct hal_device *dev);
 /* Return -EBUSY with the error text for a plan that is already under way. */
 int plan_busy(const struct hal_device *dev);
 /* Return whether part belongs to a plan and waits until it can move. */

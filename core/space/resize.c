@@ -87,7 +87,7 @@ int resize_check(const struct hal_partition *p, const struct hal_partition_desc 
 
 	if ((dev->info.caps & (HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE)) == 0)
 		return fail(ENOTSUP, "partitions of %s cannot be resized", dev->name);
-	if (p->moving.units != 0 || plan_has(p))
+	if (p->moving.units != 0 || plan_has(p) || p->arranged)
 		return fail(EBUSY, "partition %u \"%s\" is being resized already",
 			    p->desc.index, p->name);
 	if (p->command.inflight != 0 && (dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0)
@@ -159,7 +159,7 @@ int resize_move(struct hal_partition *part, const struct hal_bk_partition_desc *
 	if ((dev->info.caps & HAL_CAP_RESIZE_LIVE) == 0)
 		part->command.inflight_max = 0; /* must stay idle until it has moved */
 	dev->command.pending++;
-	part->resize_count++;
+	part->resize_count += !part->arranged;
 	return 0;
 }
 
@@ -215,6 +215,20 @@ int resize_units(struct hal_partition *part, uint32_t units)
 	return err;
 }
 
+/* Publish the end of a move that part's own timeline counts. */
+static void publish_end(struct hal_partition *part, int status, const char *why)
+{
+	char text[160];
+
+	if (status == 0) {
+		timeline_raise(part->control, part->resize_count, part->dev);
+		return;
+	}
+	format_text(text, sizeof(text), "the device refused to resize%s%s",
+		    why[0] != '\0' ? ": " : "", why);
+	timeline_fail(part->control, status, text, part->dev);
+}
+
 /* End the move of part: keep the new place if status is 0, otherwise the old one.  why is
  * the device's error text or "". */
 static void end_resize(struct hal_partition *part, int status, const char *why)
@@ -222,7 +236,6 @@ static void end_resize(struct hal_partition *part, int status, const char *why)
 	struct hal_device *dev = part->dev;
 	const struct place_rect from = rect_of(&part->desc);
 	const struct place_rect to = rect_of(&part->moving);
-	char text[160];
 
 	if (status == 0) {
 		place_settle(&dev->space.place, &from, &to, partition_holder(part));
@@ -234,6 +247,7 @@ static void end_resize(struct hal_partition *part, int status, const char *why)
 		part->desc.rows = part->moving.rows;
 		part->desc.cols = part->moving.cols;
 		part->desc.memory_bytes = part->moving.memory_bytes;
+		part->sched.policy_view.units = part->desc.units;
 		part->sched.policy_view.floor = part->floor_next;
 		part->sched.policy_view.ceiling = part->ceiling_next;
 		part->pinned = part->pinned_next;
@@ -244,19 +258,16 @@ static void end_resize(struct hal_partition *part, int status, const char *why)
 	}
 	memset(&part->moving, 0, sizeof(part->moving));
 	part->policy_moves = false;
-	part->command.inflight_max = partition_inflight_max(part);
+	resize_let_issue(part);
 	trace_partition(dev, part);
-	if (status == 0) {
-		timeline_raise(part->control, part->resize_count, dev);
-	} else {
-		format_text(text, sizeof(text), "the device refused to resize%s%s",
-			    why[0] != '\0' ? ": " : "", why);
-		timeline_fail(part->control, status, text, dev);
-	}
+	if (!part->arranged)
+		publish_end(part, status, why);
 	if (dev->space.plan.moved != NULL)
-		dev->space.plan.moved(part, status == 0);
+		dev->space.plan.moved(part, status, why);
 	suspend_partition_moved(part);
-	policy_changed(part, NULL);
+	/* The policy sees the members of hal_partitions_move at its end. */
+	if (!part->arranged)
+		policy_changed(part, NULL);
 	partition_runnable(part);
 }
 

@@ -30,6 +30,15 @@ int resize_units(struct hal_partition *part, uint32_t units);
 int resize_check(const struct hal_partition *part, const struct hal_partition_desc *d);
 int resize_renew(struct hal_partition *part);
 int resize_move(struct hal_partition *part, const struct hal_bk_partition_desc *to);
+/* Let part issue commands again after a move, unless it belongs to hal_partitions_move:
+ * on a device that moves only idle partitions its members stay idle until the end. */
+static inline void resize_let_issue(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+
+	if (!part->arranged || (dev->info.caps & HAL_CAP_RESIZE_LIVE) != 0)
+		part->command.inflight_max = partition_inflight_max(part);
+}
 /* Handle the device's event that a partition has moved, or that the move has failed
  * (ev->status). */
 void resize_done(const struct hal_bk_event *ev);

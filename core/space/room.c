@@ -40,7 +40,7 @@ static int begin_room(struct hal_device *dev, void *arg)
 		return err;
 	JOURNAL(dev, JOURNAL_COMPACT, r->part != NULL ? r->part->desc.index + 1 : 0,
 		d->units_floor, d->units_ceiling, d->row, d->col, d->rows, d->cols,
-		dev->space.compact);
+		dev->space.compact, d->shape);
 	err = compact_begin(dev, r->part, d, dev->space.compact);
 	JOURNAL(dev, JOURNAL_ANSWER, journal_error(err));
 	r->plan_over = plan_over_point(dev);

@@ -110,7 +110,7 @@ static void hal_h(void)
 	FIELD(hal_partition_desc, rows);
 	FIELD(hal_partition_desc, cols);
 	FIELD(hal_partition_desc, min_isolation);
-	FIELD(hal_partition_desc, reserved);
+	FIELD(hal_partition_desc, shape);
 	FIELD(hal_partition_desc, memory_bytes);
 	FIELD(hal_partition_desc, color_mask);
 	FIELD(hal_partition_desc, name);

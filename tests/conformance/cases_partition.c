@@ -515,6 +515,103 @@ static int resize_busy(struct conf *c)
 	return conf_same(c, b, 0, want, sizeof(want));
 }
 
+/* The k-th third of the units: columns of a grid, or a part of a line. */
+static struct hal_partition_desc third(const struct conf *c, uint32_t k)
+{
+	const uint32_t cols = c->info.unit_cols / 3;
+	struct hal_partition_desc d = rect(0, k * cols, c->info.unit_rows, cols);
+
+	d.memory_bytes = 1 << 20;
+	return d;
+}
+
+/* Three partitions rotate with work in flight, then two exchange: none waits for ever,
+ * and all bytes are right. */
+static int move_together(struct conf *c)
+{
+	uint8_t want[CONF_SPIN_BYTES];
+	struct hal_partition_desc d[3];
+	struct hal_partition *p[3];
+	struct hal_partition_info i;
+	struct hal_point done[3], moved;
+	struct hal_buffer *b[3];
+	struct hal_queue *q[3];
+	struct hal_kernel *spin;
+	bool live = (c->info.caps & HAL_CAP_RESIZE_LIVE) != 0;
+
+	if (!(c->info.caps & HAL_CAP_RESIZE_IDLE))
+		return conf_unsupported(c, "partitions do not move");
+	if (c->info.unit_cols < 3 || c->info.partitions_max < 3)
+		return conf_unsupported(c, "%u columns, %u partitions", c->info.unit_cols,
+					c->info.partitions_max);
+	STEP(conf_kernel(c, "spin", &spin));
+	for (uint32_t k = 0; k < 3; k++) {
+		d[k] = third(c, k);
+		STEP(conf_part(c, &d[k], &p[k]));
+		STEP(conf_queue(c, p[k], &q[k]));
+		STEP(conf_buffer(c, p[k], CONF_SPIN_BYTES, &b[k]));
+	}
+	for (uint32_t k = 0; k < 3 && live; k++) {
+		struct hal_arg arg = {.buffer = b[k]};
+		struct hal_cmd cmd = hal_cmd_launch(spin, &arg, 1);
+
+		STEP(conf_submit(c, q[k], &cmd, 1, &done[k]));
+	}
+	for (uint32_t k = 0; k < 3; k++)
+		d[k] = third(c, (k + 1) % 3);
+	OK(hal_partitions_move(p, d, 3, &moved));
+	if (conf_virtual(c))
+		ERR(hal_partition_resize(p[0], &d[1], NULL), -EBUSY);
+	STEP(conf_wait(c, moved));
+	for (uint32_t k = 0; k < 3; k++) {
+		STEP(get_info(c, p[k], &i));
+		EQ(i.col, d[k].col);
+		EQ(i.units, d[k].rows * d[k].cols);
+	}
+	conf_oracle_spin(want);
+	for (uint32_t k = 0; k < 3 && live; k++) {
+		STEP(conf_wait(c, done[k]));
+		STEP(conf_same(c, b[k], 0, want, sizeof(want)));
+	}
+	/* The third partition, which is no member, keeps its place. */
+	d[0] = third(c, 0);
+	d[1] = third(c, 1);
+	ERR(hal_partitions_move(p, d, 2, NULL), -ENOSPC);
+	d[0] = third(c, 2);
+	d[1] = third(c, 1);
+	OK(hal_partitions_move(p, d, 2, &moved));
+	STEP(conf_wait(c, moved));
+	STEP(get_info(c, p[0], &i));
+	EQ(i.col, d[0].col);
+	return 0;
+}
+
+/* Shapes of a count, on a grid. */
+static int shapes(struct conf *c)
+{
+	static const uint32_t shape[] = {HAL_SHAPE_COLUMNS, HAL_SHAPE_ROWS,
+					 HAL_SHAPE_SQUARE};
+	struct hal_partition_info i;
+	struct hal_partition *p;
+	uint32_t R, C;
+
+	STEP(need_grid(c, 2));
+	R = c->info.unit_rows;
+	C = c->info.unit_cols;
+	for (uint32_t k = 0; k < 3; k++) {
+		const uint32_t rows[] = {R, 2, 2}, cols[] = {2, C, 2};
+		struct hal_partition_desc d = count(rows[k] * cols[k]);
+
+		d.shape = shape[k];
+		STEP(conf_part(c, &d, &p));
+		STEP(get_info(c, p, &i));
+		EQ(i.rows, rows[k]);
+		EQ(i.cols, cols[k]);
+		STEP(conf_part_gone(c, p));
+	}
+	return 0;
+}
+
 const struct conf_case conf_partition_cases[] = {
 	{"partition.create_count", create_count},
 	{"partition.whole_device", whole_device},
@@ -538,5 +635,7 @@ const struct conf_case conf_partition_cases[] = {
 	{"partition.resize", resize},
 	{"partition.resize_overlap", resize_overlap},
 	{"partition.resize_busy", resize_busy},
+	{"partition.move_together", move_together},
+	{"partition.shapes", shapes},
 	{NULL, NULL},
 };

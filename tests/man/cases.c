@@ -114,6 +114,11 @@ NEGATIVE(hal_partition_resize, ENOMEM, after_a_refusal, NO_MEMORY)
 	return WITHOUT_MEMORY(hal_partition_resize(w->part2, &w->part_desc, NULL));
 }
 
+NEGATIVE(hal_partitions_move, ENOMEM, at_all, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(hal_partitions_move(&w->part, &w->part_desc, 1, NULL));
+}
+
 NEGATIVE(hal_timeline_create, ENOMEM, at_all, NO_MEMORY)
 {
 	return WITHOUT_MEMORY(hal_timeline_create(w->dev, &w->line2));

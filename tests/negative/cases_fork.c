@@ -90,6 +90,7 @@ FORKED(hal_trace_stop, hal_trace_stop(w->dev))
 FORKED(hal_partition_create, hal_partition_create(w->dev, &w->part_desc, &w->part2))
 FORKED(hal_partition_create_named, hal_partition_create_named(w->dev, "a", &w->part2))
 FORKED(hal_partition_resize, hal_partition_resize(w->part, &w->part_desc, NULL))
+FORKED(hal_partitions_move, hal_partitions_move(&w->part, &w->part_desc, 1, NULL))
 FORKED(hal_partition_destroy, hal_partition_destroy(w->part))
 FORKED(hal_partition_get_memory_info,
        hal_partition_get_memory_info(w->part, &part_memory))

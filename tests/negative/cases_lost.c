@@ -31,6 +31,7 @@ static void *address;
 LOST(hal_partition_create, hal_partition_create(w->dev2, &w->part_desc, &part))
 LOST(hal_partition_create_named, hal_partition_create_named(w->dev2, "a", &part))
 LOST(hal_partition_resize, hal_partition_resize(w->part2, &w->part_desc, NULL))
+LOST(hal_partitions_move, hal_partitions_move(&w->part2, &w->part_desc, 1, NULL))
 LOST(hal_buffer_create, hal_buffer_create(w->part2, &w->buffer_desc, &buf))
 LOST(hal_buffer_write, hal_buffer_write(w->buf2, 0, &word, 4))
 LOST(hal_buffer_read, hal_buffer_read(w->buf2, 0, &word, 4))

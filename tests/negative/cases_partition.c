@@ -72,9 +72,9 @@ NEGATIVE(hal_partition_create, EINVAL, unknown_flag, "flags")
 	return create(w);
 }
 
-NEGATIVE(hal_partition_create, EINVAL, reserved, "reserved")
+NEGATIVE(hal_partition_create, EINVAL, shape, "shape 4 is not a shape")
 {
-	w->part_desc.reserved = 1;
+	w->part_desc.shape = 4;
 	return create(w);
 }
 
@@ -529,6 +529,66 @@ NEGATIVE(hal_partition_resize, EIO, of_the_device, "injected")
 	NEG_OK(neg_inject(w, HAL_REF_OP_RESIZE, 1, EIO));
 	w->part_desc.units_floor = 2;
 	return hal_partition_resize(w->part, &w->part_desc, NULL);
+}
+
+/* ---- hal_partitions_move ---------------------------------------------------------- */
+
+static int move_one(struct neg *w)
+{
+	return hal_partitions_move(&w->part, &w->part_desc, 1, NULL);
+}
+
+NEGATIVE(hal_partitions_move, EINVAL, part_null, "partition|part")
+{
+	struct hal_partition *none = NULL;
+
+	return hal_partitions_move(&none, &w->part_desc, 1, NULL);
+}
+
+NEGATIVE(hal_partitions_move, EINVAL, parts_null, "parts")
+{
+	return hal_partitions_move(NULL, &w->part_desc, 1, NULL);
+}
+
+NEGATIVE(hal_partitions_move, EINVAL, count, "count 0 is not from 1 to 32")
+{
+	return hal_partitions_move(&w->part, &w->part_desc, 0, NULL);
+}
+
+NEGATIVE(hal_partitions_move, EINVAL, unknown_flag, "descs[0]: hal_partition_desc.flags")
+{
+	w->part_desc.flags = 256;
+	return move_one(w);
+}
+
+NEGATIVE(hal_partitions_move, E2BIG, longer_tail, "hal_partition_desc")
+{
+	struct {
+		struct hal_partition_desc d;
+		uint64_t tail;
+	} longer = {w->part_desc, 1};
+
+	longer.d.size = sizeof(longer);
+	return hal_partitions_move(&w->part, &longer.d, 1, NULL);
+}
+
+NEGATIVE(hal_partitions_move, ENOSPC, units, "descs[0]: cannot place 9 units")
+{
+	w->part_desc.units_floor = 9;
+	return move_one(w);
+}
+
+NEGATIVE_ON("ref?resize=none", hal_partitions_move, ENOTSUP, never, "cannot be resized")
+{
+	return move_one(w);
+}
+
+NEGATIVE_ON("ref?resize=idle", hal_partitions_move, EBUSY, in_flight,
+	    "1 commands on the device")
+{
+	NEG_OK(neg_make_busy(w));
+	w->part_desc.units_floor = 2;
+	return move_one(w);
 }
 
 /* ---- the rest of it --------------------------------------------------------------- */

@@ -44,7 +44,7 @@ struct world {
 	uint64_t random, seed, submitted;
 	uint32_t step, most;
 	/* Of all seeds. */
-	uint64_t made, refused, moved, moved_at_work, verified;
+	uint64_t made, refused, moved, moved_at_work, verified, together;
 };
 
 static const struct conf_pack *packs[PACKS];
@@ -281,10 +281,62 @@ static void grow(struct world *w, struct tenant *t)
 	look(w, t);
 }
 
+/* Exchange the places of some tenants, or give one a count of units on the way. */
+static void exchange(struct world *w)
+{
+	struct tenant *who[TENANTS];
+	struct hal_partition *parts[TENANTS];
+	struct hal_partition_desc d[TENANTS];
+	struct hal_point done;
+	uint32_t n = 0;
+	int err;
+
+	for (uint32_t i = 0; i < TENANTS; i++)
+		if (w->tenants[i].part != NULL && pick(w, 0, 1) != 0)
+			who[n++] = &w->tenants[i];
+	if (n < 2)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct hal_partition_info *to = &who[(i + 1) % n]->at;
+
+		parts[i] = who[i]->part;
+		d[i] = (struct hal_partition_desc)HAL_INIT(hal_partition_desc);
+		if (pick(w, 0, 3) == 0) {
+			d[i].units_floor = to->units;
+			d[i].units_ceiling = to->units;
+			continue;
+		}
+		d[i].row = to->row;
+		d[i].col = to->col;
+		d[i].rows = to->rows;
+		d[i].cols = to->cols;
+	}
+	err = hal_partitions_move(parts, d, n, &done);
+	if (err == 0) {
+		OK(w, hal_wait(&done, 1, 0, HAL_FOREVER));
+		w->together++;
+	} else {
+		CHECK(w, err == -ENOSPC || (err == -EBUSY &&
+					    (w->info.caps & HAL_CAP_RESIZE_LIVE) == 0));
+	}
+	for (uint32_t i = 0; i < n && err == 0; i++) {
+		who[i]->pinned = d[i].rows != 0;
+		OK(w, hal_partition_get_info(who[i]->part, &who[i]->at));
+		CHECK(w, !who[i]->pinned || (who[i]->at.row == d[i].row &&
+					     who[i]->at.col == d[i].col &&
+					     who[i]->at.rows == d[i].rows));
+		CHECK(w, who[i]->pinned || who[i]->at.units == d[i].units_floor);
+	}
+	look(w, NULL);
+}
+
 static void step(struct world *w)
 {
 	struct tenant *t = &w->tenants[pick(w, 0, TENANTS - 1)];
 	uint32_t what = pick(w, 0, 9);
+
+	if (pick(w, 0, 15) == 0)
+		exchange(w);
 
 	if (t->part == NULL) {
 		come(w, t);
@@ -355,10 +407,10 @@ int main(int argc, char **argv)
 		run(&w, argv[1], (uint32_t)strtoul(argv[3], NULL, 10), argv[5]);
 	printf("%llu made or resized, %llu refused, %llu moved for others, %llu of them "
 	       "at "
-	       "work, %llu results\n",
+	       "work, %llu results, %llu exchanges\n",
 	       (unsigned long long)w.made, (unsigned long long)w.refused,
 	       (unsigned long long)w.moved, (unsigned long long)w.moved_at_work,
-	       (unsigned long long)w.verified);
+	       (unsigned long long)w.verified, (unsigned long long)w.together);
 	/* Else this has tried nothing. */
-	return w.moved > seeds && w.verified > seeds ? 0 : 1;
+	return w.moved > seeds && w.verified > seeds && w.together > seeds ? 0 : 1;
 }

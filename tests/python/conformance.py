@@ -133,6 +133,7 @@ def share(desc):
         "units": desc.units_floor, "ceiling": desc.units_ceiling,
         "rect": rect if any(rect) else None, "isolation": desc.min_isolation,
         "memory": desc.memory_bytes, "colors": desc.color_mask, "name": desc.name.decode(),
+        "shape": desc.shape,
     }
 
 
@@ -260,6 +261,11 @@ class Functions:
     @staticmethod
     def partition_resize(part, desc, done):
         give_point(done, things[part].resize(**share(whole(desc))))
+
+    @staticmethod
+    def partitions_move(parts, descs, count, done):
+        moves = [(things[parts[i]], share(descs[i])) for i in range(count)]
+        give_point(done, moves[0][0].device.move(moves))
 
     @staticmethod
     def partition_get_info(part, out):

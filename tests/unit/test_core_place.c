@@ -568,7 +568,7 @@ static void filled_and_emptied(void **state)
 	assert_true(same(&got, &(struct place_rect){0, 0, 3, 58}));
 	for (uint32_t row = 0; row < 3; row++)
 		assert_int_equal(p.row_left[row], 60);
-	assert_false(place_find_shape(&p, 1, 59, &got));
+	assert_false(place_find_shape(&p, 1, 59, NULL, &got));
 	finds(&p, 58, (struct place_rect){0, 0, 2, 29});
 	place_fill(&p, &all, 3);
 	assert_int_equal(place_left(&p), 3 * 70 - 30);

@@ -85,6 +85,14 @@ class ColorSource(IntEnum):
     PROBE = 3
 
 
+class Shape(IntEnum):
+    """enum hal_shape."""
+    ANY = 0
+    COLUMNS = 1
+    ROWS = 2
+    SQUARE = 3
+
+
 class Class(IntEnum):
     """enum hal_class."""
     NORMAL = 0
@@ -183,7 +191,7 @@ class hal_partition_desc(Structure):
         ("rows", c_uint16),
         ("cols", c_uint16),
         ("min_isolation", c_uint32),
-        ("reserved", c_uint32),
+        ("shape", c_uint32),
         ("memory_bytes", c_uint64),
         ("color_mask", c_uint64),
         ("name", c_char * 32),
@@ -456,6 +464,7 @@ FUNCTIONS = {
     "hal_partition_create": (c_int, [c_void_p, POINTER(hal_partition_desc), POINTER(c_void_p)]),
     "hal_partition_create_named": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "hal_partition_resize": (c_int, [c_void_p, POINTER(hal_partition_desc), POINTER(hal_point)]),
+    "hal_partitions_move": (c_int, [POINTER(c_void_p), POINTER(hal_partition_desc), c_uint32, POINTER(hal_point)]),
     "hal_partition_destroy": (c_int, [c_void_p]),
     "hal_partition_get_info": (c_int, [c_void_p, POINTER(hal_partition_info)]),
     "hal_partition_get_stats": (c_int, [c_void_p, POINTER(hal_stats)]),
@@ -649,6 +658,7 @@ __all__ = [
     "SCAN_OPTIONS",
     "SUBMIT_PRIORITY",
     "SUSPEND_FINAL",
+    "Shape",
     "SuspendMode",
     "VERSION_MAJOR",
     "VERSION_MINOR",

@@ -13,7 +13,7 @@ import weakref
 from typing import NamedTuple
 
 from . import _abi, _commands, _records
-from ._abi import Cap, Class, Isolation, SuspendMode
+from ._abi import Cap, Class, Isolation, Shape, SuspendMode
 from ._library import Error, Timeout, check, failure, lib
 from ._memory import Pinned, fill, fits, handle_of, strings, text
 
@@ -648,9 +648,11 @@ class Program(Object):
 # ---- partitions and devices -----------------------------------------------------------
 
 
-def _partition_desc(units, rect, ceiling, name, memory, colors, isolation):
+def _partition_desc(units=0, rect=None, *, ceiling=0, name="", memory=0, colors=0,
+                    isolation=Isolation.NONE, shape=Shape.ANY):
     desc = fill(_abi.hal_partition_desc, units_floor=units, units_ceiling=ceiling,
-                min_isolation=isolation, memory_bytes=memory, color_mask=colors)
+                min_isolation=isolation, memory_bytes=memory, color_mask=colors,
+                shape=shape)
     desc.name = text(name, "the name", 32)
     if rect is not None:
         if len(rect) != 4:
@@ -687,10 +689,11 @@ class Partition(Object):
         return _told(_records.stats, lib.hal_partition_get_stats, self.handle)
 
     def resize(self, units=0, rect=None, *, ceiling=0, name="", memory=0, colors=0,
-               isolation=Isolation.NONE):
+               isolation=Isolation.NONE, shape=Shape.ANY):
         """Moves its border; arguments as of device.partition().  Gives the Point when that
         is done.  ENOTSUP without Cap.RESIZE_IDLE; EBUSY at work without Cap.RESIZE_LIVE."""
-        desc = _partition_desc(units, rect, ceiling, name, memory, colors, isolation)
+        desc = _partition_desc(units, rect, ceiling=ceiling, name=name, memory=memory,
+                               colors=colors, isolation=isolation, shape=shape)
         done = _abi.hal_point()
         check(lib.hal_partition_resize(self.handle, ctypes.byref(desc), ctypes.byref(done)))
         return Point(_line(self, done.timeline), done.value)
@@ -770,7 +773,7 @@ class Device(Object):
 
     def partition(self, units=0, rect=None, *, ceiling=0, name="", memory=0, colors=0,
                   isolation=Isolation.NONE, host=None, bandwidth=0, bimodal=False,
-                  memory_limit=0):
+                  memory_limit=0, shape=Shape.ANY):
         """A Partition: units of them anywhere, or rect = (row, col, rows, cols) of a grid;
         or a guest of host, a Partition on whose units it takes turns.
 
@@ -779,10 +782,11 @@ class Device(Object):
         a second of device time that it moves at most, 0 no limit; bimodal: it names colors,
         and while it is alone has more, for memory that says so; memory_limit: bytes of its
         buffers, of which the host keeps what has no room in memory, with the option
-        hal.oversubscribe.  ENOSPC when units, bytes or channels are not there: the text
+        hal.oversubscribe; shape: which rectangle units get on a grid.  ENOSPC when units, bytes or channels are not there: the text
         says what is left.
         """
-        desc = _partition_desc(units, rect, ceiling, name, memory, colors, isolation)
+        desc = _partition_desc(units, rect, ceiling=ceiling, name=name, memory=memory,
+                               colors=colors, isolation=isolation, shape=shape)
         if host is not None:
             desc.host = handle_of(host, "Partition")
         limits = fill(_abi.hal_partition_limits, bandwidth=fits(bandwidth, "bandwidth"),
@@ -796,6 +800,19 @@ class Device(Object):
         """A Partition as [partition "name"] of the configuration has it; ENOENT no such."""
         return Partition(self, _created(lib.hal_partition_create_named, self.handle,
                                         text(name, "the name")))
+
+    def move(self, moves):
+        """Gives several partitions new places together, all or none: moves is a list of
+        (partition, arguments), with arguments as of Partition.resize() in a dict.  Gives the
+        Point when all have moved; it fails if the device refuses a move."""
+        moves = list(moves)
+        parts = (ctypes.c_void_p * len(moves))(*(handle_of(part, "Partition")
+                                                 for part, _ in moves))
+        descs = (_abi.hal_partition_desc * len(moves))(*(_partition_desc(**arguments)
+                                                         for _, arguments in moves))
+        done = _abi.hal_point()
+        check(lib.hal_partitions_move(parts, descs, len(moves), ctypes.byref(done)))
+        return Point(_line(moves[0][0], done.timeline), done.value)
 
     def load(self, image):
         """A Program of an image (bytes or any contiguous buffer), which is copied.  EINVAL
