@@ -612,7 +612,8 @@ static int overlap_check(const struct hal_partition_desc *d, uint32_t i)
  * first, so that a program may be built with another version of the struct. */
 static int moves_import(struct hal_partition *const *parts,
 			const struct hal_partition_desc *descs, uint32_t count,
-			struct hal_partition_desc *out)
+			struct hal_partition_desc *out,
+			struct hal_partition_limits *limits)
 {
 	const unsigned char *at = (const void *)descs;
 
@@ -633,7 +634,7 @@ static int moves_import(struct hal_partition *const *parts,
 			return fail(EINVAL,
 				    "descs[%u].size is %u, but descs[0].size is %u", i,
 				    in->size, descs->size);
-		err = desc_import(&out[i], in);
+		err = desc_import(&out[i], &limits[i], in);
 		if (err != 0) {
 			format_text(text, sizeof(text), "%s", hal_last_error());
 			return fail(err, "descs[%u]: %s", i, text);
@@ -651,9 +652,10 @@ int hal_partitions_move(struct hal_partition *const *parts,
 			const struct hal_partition_desc *descs, uint32_t count,
 			struct hal_point *done)
 {
+	struct hal_partition_limits limits[HAL_POLICY_MOVES];
 	struct hal_partition_desc d[HAL_POLICY_MOVES];
 	struct move m = {NULL};
-	int cancel, err = moves_import(parts, descs, count, d);
+	int cancel, err = moves_import(parts, descs, count, d, limits);
 
 	if (err != 0)
 		return err;

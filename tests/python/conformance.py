@@ -21,7 +21,7 @@ things = {}  # the library's pointer: the package's object
 texts = threading.local()  # of the last error, as a C string
 words = {}  # strings that must stay
 calls = dict.fromkeys(abi.FUNCTIONS, 0)
-lists = {}  # generators' results
+scans = []
 
 
 class NotInPython(Exception):
@@ -137,13 +137,19 @@ def share(desc):
     }
 
 
-def nth(kind, index, given, out):
-    """One of a generator's; -ERANGE past the last."""
-    if index == 0:
-        lists[kind] = list(getattr(hal, kind)(option_strings(given)))
-    if index >= len(lists[kind]):
+def limits_of(desc):
+    """Limits of a partition."""
+    if not desc.limits:
+        return {}
+    raw = abi.hal_partition_limits.from_address(desc.limits)
+    return {"bandwidth": raw.bandwidth, "memory_limit": raw.memory_limit}
+
+
+def nth(entries, index, out):
+    """One of a list; -ERANGE past the last."""
+    if index >= len(entries):
         return -errno.ERANGE
-    put(out, lists[kind][index])
+    put(out, entries[index])
     return 0
 
 
@@ -185,16 +191,32 @@ class Functions:
         return c_string(getattr(texts, "last", ""))
 
     @staticmethod
-    def backend_get_info(index, options, out):
-        return nth("backends", index, options, out)
+    def scan_create(options, what, out):
+        given = option_strings(options)
+        scan = {"devices": [], "backends": [], "options": []}
+        if what & hal.SCAN_DEVICES:
+            scan["devices"] = list(hal.devices(given))
+            scan["backends"] = list(hal.backends(given))
+        if what & hal.SCAN_OPTIONS:
+            scan["options"] = list(hal.options(given))
+        scans.append(scan)
+        out[0] = len(scans)
 
     @staticmethod
-    def device_probe(index, options, out):
-        return nth("devices", index, options, out)
+    def scan_destroy(scan):
+        scans[scan - 1] = None
 
     @staticmethod
-    def option_get_info(index, options, out):
-        return nth("options", index, options, out)
+    def scan_get_backend(scan, index, out):
+        return nth(scans[scan - 1]["backends"], index, out)
+
+    @staticmethod
+    def scan_get_device(scan, index, out):
+        return nth(scans[scan - 1]["devices"], index, out)
+
+    @staticmethod
+    def scan_get_option(scan, index, out):
+        return nth(scans[scan - 1]["options"], index, out)
 
     @staticmethod
     def open(target, options, out):
@@ -250,9 +272,8 @@ class Functions:
     def partition_create(dev, desc, out):
         raw = whole(desc)
         host = things[raw.host] if raw.host else None
-        give(out, things[dev].partition(**share(raw), host=host, bandwidth=raw.bandwidth,
-                                          bimodal=bool(raw.flags & hal.PARTITION_BIMODAL),
-                                          memory_limit=raw.memory_limit))
+        give(out, things[dev].partition(**share(raw), **limits_of(raw), host=host,
+                                        bimodal=bool(raw.flags & hal.PARTITION_BIMODAL)))
 
     @staticmethod
     def partition_create_named(dev, name, out):
@@ -270,6 +291,10 @@ class Functions:
     @staticmethod
     def partition_get_info(part, out):
         put(out, things[part].info)
+
+    @staticmethod
+    def partition_get_memory_info(part, out):
+        put(out, things[part].memory)
 
     @staticmethod
     def partition_get_stats(part, out):

@@ -44,6 +44,8 @@ class Cap(IntFlag):
     RECOLOR = 0x1000
     BIMODAL = 0x2000
     EVICT = 0x4000
+    HOST_COPY = 0x8000
+    HOST_REGISTER = 0x10000
 
 
 class Preempt(IntEnum):
@@ -475,6 +477,8 @@ FUNCTIONS = {
     "hal_buffer_read": (c_int, [c_void_p, c_uint64, c_void_p, c_uint64]),
     "hal_buffer_map": (c_int, [c_void_p, POINTER(c_void_p)]),
     "hal_buffer_unmap": (c_int, [c_void_p]),
+    "hal_host_alloc": (c_int, [c_void_p, c_uint64, POINTER(c_void_p), POINTER(c_void_p)]),
+    "hal_host_register": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(c_void_p)]),
     "hal_program_load": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_void_p)]),
     "hal_program_set_name": (c_int, [c_void_p, c_char_p]),
     "hal_program_unload": (c_int, [c_void_p]),
@@ -503,6 +507,8 @@ FUNCTIONS = {
     "hal_point_fd": (c_int, [POINTER(hal_point)]),
     "hal_cmd_of": (hal_cmd, [c_uint32, c_uint32]),
     "hal_cmd_copy": (hal_cmd, [c_void_p, c_uint64, c_void_p, c_uint64, c_uint64]),
+    "hal_cmd_write": (hal_cmd, [c_void_p, c_uint64, c_void_p, c_uint64, c_uint64]),
+    "hal_cmd_read": (hal_cmd, [c_void_p, c_uint64, c_void_p, c_uint64, c_uint64]),
     "hal_cmd_fill": (hal_cmd, [c_void_p, c_uint64, c_uint64, c_uint32]),
     "hal_cmd_launch": (hal_cmd, [c_void_p, POINTER(hal_arg), c_uint32]),
     "hal_cmd_host": (hal_cmd, [hal_host_fn, c_void_p]),
