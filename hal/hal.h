@@ -592,6 +592,7 @@ HAL_API int hal_partition_get_stats(struct hal_partition *part, struct hal_stats
 HAL_API int hal_buffer_create(struct hal_partition *part,
 			      const struct hal_buffer_desc *desc,
 			      struct hal_buffer **buf);
+/* -EBUSY: it is registered host memory, and submitted work or a sequence uses it. */
 HAL_API int hal_buffer_destroy(struct hal_buffer *buf);
 HAL_API uint64_t hal_buffer_bytes(const struct hal_buffer *buf);
 /* Host copies; not ordered with queues: wait for the work that uses the buffer first. */
@@ -616,9 +617,9 @@ HAL_API int hal_host_alloc(struct hal_partition *part, uint64_t bytes,
 			   struct hal_buffer **host, void **address);
 /* As hal_host_alloc, for bytes at address, which are the program's own memory.  Any
  * alignment; the memory keeps its contents.  It must stay allocated until
- * hal_buffer_destroy has returned 0.  That call answers -EBUSY while submitted work uses
- * the buffer.  Regions may overlap.  -EINVAL address is NULL, bytes is 0 or the region
- * wraps around; -ENOTSUP no HAL_CAP_HOST_REGISTER. */
+ * hal_buffer_destroy has returned 0, which does not wait for work that uses it.  Regions
+ * may overlap.  -EINVAL address is NULL, bytes is 0 or the region wraps around, -ENOSPC
+ * as hal_host_alloc, -ENOTSUP no HAL_CAP_HOST_REGISTER. */
 HAL_API int hal_host_register(struct hal_partition *part, void *address, uint64_t bytes,
 			      struct hal_buffer **host);
 

@@ -10,16 +10,15 @@
 #include "api/handle.h"
 
 /* Check what both functions need; name is the function's.  Return 0 or -errno. */
-static int check(const struct hal_partition *part, uint64_t bytes, uint64_t cap,
-		 const char *name)
+static int check(struct hal_partition *part, uint64_t cap, const char *name)
 {
-	if (bytes == 0)
-		return fail(EINVAL, "%s: bytes is 0", name);
-	if ((part->dev->info.caps & cap) == 0)
-		return fail(ENOTSUP, "%s: %s cannot copy to and from %s host memory",
-			    name, part->dev->name,
-			    cap == HAL_CAP_HOST_COPY ? "allocated" : "registered");
-	return device_alive(part->dev);
+	int err = device_alive(part->dev);
+
+	if (err == 0 && (part->dev->info.caps & cap) == 0)
+		err = fail(ENOTSUP, "%s: %s cannot copy to and from %s host memory", name,
+			   part->dev->name,
+			   cap == HAL_CAP_HOST_COPY ? "allocated" : "registered");
+	return err;
 }
 
 int hal_host_alloc(struct hal_partition *part, uint64_t bytes, struct hal_buffer **host,
@@ -32,7 +31,9 @@ int hal_host_alloc(struct hal_partition *part, uint64_t bytes, struct hal_buffer
 	if (host == NULL || address == NULL)
 		return fail(EINVAL, "hal_host_alloc: %s is NULL",
 			    host == NULL ? "host" : "address");
-	err = check(part, bytes, HAL_CAP_HOST_COPY, "hal_host_alloc");
+	if (bytes == 0)
+		return fail(EINVAL, "hal_host_alloc: bytes is 0");
+	err = check(part, HAL_CAP_HOST_COPY, "hal_host_alloc");
 	if (err == 0)
 		err = buffer_make_host(part, NULL, bytes, host);
 	if (err == 0)
@@ -50,10 +51,13 @@ int hal_host_register(struct hal_partition *part, void *address, uint64_t bytes,
 	if (host == NULL || address == NULL)
 		return fail(EINVAL, "hal_host_register: %s is NULL",
 			    host == NULL ? "host" : "address");
-	err = check(part, bytes, HAL_CAP_HOST_REGISTER, "hal_host_register");
-	if (err == 0 && bytes > UINTPTR_MAX - (uintptr_t)address)
-		err = fail(EINVAL,
-			   "hal_host_register: %llu bytes at %p exceed the address space",
-			   U64(bytes), address);
+	if (bytes == 0)
+		return fail(EINVAL, "hal_host_register: bytes is 0");
+	if (bytes > UINTPTR_MAX - (uintptr_t)address)
+		return fail(
+			EINVAL,
+			"hal_host_register: %llu bytes at %p exceed the address space",
+			U64(bytes), address);
+	err = check(part, HAL_CAP_HOST_REGISTER, "hal_host_register");
 	return err != 0 ? err : buffer_make_host(part, address, bytes, host);
 }

@@ -44,8 +44,7 @@ const struct hal_option_def core_options[] = {
 	 "inflight may lower it"},
 	{"partition_inflight", HAL_OPTION_INT, 1, 64, NULL, "2",
 	 "commands of one partition, of all its queues, that the device may have at a "
-	 "time; three times as many in a partition with host memory (hal_host_alloc), "
-	 "whose copies run beside its other commands"},
+	 "time; three times as many if it has host memory for copies"},
 	{"compact", HAL_OPTION_INT, 0, HAL_POLICY_MOVES, NULL, "0",
 	 "how many partitions may be moved to make room for another one; 0: none"},
 	{"oversubscribe", HAL_OPTION_BOOL, 0, 0, NULL, "no",

@@ -41,6 +41,12 @@ static void copy_and_fill(void **state)
 	struct hal_cmd (*fill)(struct hal_buffer *, uint64_t, uint64_t, uint32_t);
 	struct hal_buffer *a = (void *)state, *b = (void *)&state;
 
+	find("hal_cmd_write", &copy);
+	same(copy(a, HIGH + 1, b, HIGH + 2, HIGH + 3),
+	     hal_cmd_write(a, HIGH + 1, b, HIGH + 2, HIGH + 3));
+	find("hal_cmd_read", &copy);
+	same(copy(a, HIGH + 1, b, HIGH + 2, HIGH + 3),
+	     hal_cmd_read(a, HIGH + 1, b, HIGH + 2, HIGH + 3));
 	find("hal_cmd_copy", &copy);
 	find("hal_cmd_fill", &fill);
 	same(copy(a, HIGH + 1, b, HIGH + 2, HIGH + 3),

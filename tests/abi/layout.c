@@ -380,6 +380,7 @@ static void backend_h(void)
 	FIELD(hal_bk_cold, mem_out);
 	FIELD(hal_bk_cold, mem_in);
 	FIELD(hal_bk_cold, mem_clear);
+	FIELD(hal_bk_cold, mem_register);
 	STRUCT(hal_bk_hot);
 	FIELD(hal_bk_hot, submit);
 	FIELD(hal_bk_hot, poll);

@@ -119,6 +119,38 @@ NEGATIVE(hal_partitions_move, ENOMEM, at_all, NO_MEMORY)
 	return WITHOUT_MEMORY(hal_partitions_move(&w->part, &w->part_desc, 1, NULL));
 }
 
+static void *host_at;
+
+NEGATIVE(hal_host_alloc, ENOMEM, at_all, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(hal_host_alloc(w->part, 64, &w->buf2, &host_at));
+}
+
+NEGATIVE(hal_host_register, ENOMEM, at_all, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(hal_host_register(w->part, &host_at, 8, &w->buf2));
+}
+
+static int mock_part(struct neg *w)
+{
+	const char *options[] = {"hal.plugins=" MAN_MOCK, NULL};
+
+	NEG_OK(hal_open("mock", options, &w->dev2));
+	return hal_partition_create(w->dev2, &w->part_desc, &w->part2);
+}
+
+NEGATIVE(hal_host_alloc, ENOTSUP, device_cannot, "allocated host memory")
+{
+	NEG_OK(mock_part(w));
+	return hal_host_alloc(w->part2, 64, &w->buf2, &host_at);
+}
+
+NEGATIVE(hal_host_register, ENOTSUP, device_cannot, "registered host memory")
+{
+	NEG_OK(mock_part(w));
+	return hal_host_register(w->part2, &host_at, 8, &w->buf2);
+}
+
 NEGATIVE(hal_timeline_create, ENOMEM, at_all, NO_MEMORY)
 {
 	return WITHOUT_MEMORY(hal_timeline_create(w->dev, &w->line2));

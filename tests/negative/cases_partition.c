@@ -1207,3 +1207,155 @@ NEGATIVE(hal_buffer_unmap, EINVAL, not_mapped, "map")
 {
 	return hal_buffer_unmap(w->buf);
 }
+
+/* ---- host memory ------------------------------------------------------------------- */
+
+static void *host_at;
+static uint8_t host_bytes[64];
+
+NEGATIVE(hal_host_alloc, EINVAL, part_null, "partition|part")
+{
+	return hal_host_alloc(NULL, 64, &w->buf2, &host_at);
+}
+
+NEGATIVE(hal_host_alloc, EINVAL, host_null, "host is NULL")
+{
+	return hal_host_alloc(w->part, 64, NULL, &host_at);
+}
+
+NEGATIVE(hal_host_alloc, EINVAL, address_null, "address is NULL")
+{
+	return hal_host_alloc(w->part, 64, &w->buf2, NULL);
+}
+
+NEGATIVE(hal_host_alloc, EINVAL, no_bytes, "bytes is 0")
+{
+	return hal_host_alloc(w->part, 0, &w->buf2, &host_at);
+}
+
+NEGATIVE_ON("ref", hal_host_alloc, ENOSPC, huge, "left|quota|memory")
+{
+	return hal_host_alloc(w->part, UINT64_MAX, &w->buf2, &host_at);
+}
+
+NEGATIVE(hal_host_register, EINVAL, part_null, "partition|part")
+{
+	return hal_host_register(NULL, host_bytes, 64, &w->buf2);
+}
+
+NEGATIVE(hal_host_register, EINVAL, host_null, "host is NULL")
+{
+	return hal_host_register(w->part, host_bytes, 64, NULL);
+}
+
+NEGATIVE(hal_host_register, EINVAL, address_null, "address is NULL")
+{
+	return hal_host_register(w->part, NULL, 64, &w->buf2);
+}
+
+NEGATIVE(hal_host_register, EINVAL, no_bytes, "bytes is 0")
+{
+	return hal_host_register(w->part, host_bytes, 0, &w->buf2);
+}
+
+NEGATIVE(hal_host_register, EINVAL, wraps_around, "exceed the address space")
+{
+	return hal_host_register(w->part, host_bytes, UINT64_MAX - 1, &w->buf2);
+}
+
+NEGATIVE_ON("ref", hal_host_register, ENOSPC, quota, "left|quota|memory")
+{
+	w->part_desc.memory_bytes = 4096;
+	NEG_OK(create(w));
+	return hal_host_register(w->part2, host_bytes, 1 << 20, &w->buf2);
+}
+
+/* .buf2 is host memory, and a fill of it the command. */
+static int host_fill(struct neg *w)
+{
+	NEG_OK(hal_host_alloc(w->part, 64, &w->buf2, &host_at));
+	w->cmd[0] = hal_cmd_fill(w->buf2, 0, 64, 1);
+	return 0;
+}
+
+NEGATIVE_ON("ref", hal_submit, EINVAL, fill_of_host_memory,
+	    "fill: the buffer is host memory")
+{
+	NEG_OK(host_fill(w));
+	return hal_submit(w->queue, &w->submit, NULL);
+}
+
+NEGATIVE_ON("ref", hal_sequence_create, EINVAL, fill_of_host_memory,
+	    "the buffer is host memory")
+{
+	NEG_OK(host_fill(w));
+	return hal_sequence_create(w->part, &w->submit, &w->seq);
+}
+
+NEGATIVE_ON("ref", hal_submit, EINVAL, host_to_host,
+	    "source and destination are host memory")
+{
+	NEG_OK(host_fill(w));
+	w->cmd[0] = hal_cmd_copy(w->buf2, 0, w->buf2, 32, 32);
+	return hal_submit(w->queue, &w->submit, NULL);
+}
+
+NEGATIVE_ON("ref", hal_submit, EINVAL, host_argument,
+	    "argument 1: the buffer is host memory")
+{
+	NEG_OK(host_fill(w));
+	w->args[0] = (struct hal_arg){.buffer = w->buf};
+	w->args[1] = (struct hal_arg){.buffer = w->buf2};
+	w->cmd[0] = hal_cmd_launch(w->kernel, w->args, 2);
+	return hal_submit(w->queue, &w->submit, NULL);
+}
+
+NEGATIVE_ON("ref", hal_submit, EINVAL, host_range, "32 bytes at offset 33")
+{
+	NEG_OK(host_fill(w));
+	w->cmd[0] = hal_cmd_write(w->buf, 0, w->buf2, 33, 32);
+	return hal_submit(w->queue, &w->submit, NULL);
+}
+
+NEGATIVE_ON("ref", hal_buffer_write, EINVAL, host_memory, "is host memory")
+{
+	NEG_OK(host_fill(w));
+	return hal_buffer_write(w->buf2, 0, host_bytes, 4);
+}
+
+NEGATIVE_ON("ref", hal_buffer_read, EINVAL, host_memory, "is host memory")
+{
+	NEG_OK(host_fill(w));
+	return hal_buffer_read(w->buf2, 0, host_bytes, 4);
+}
+
+NEGATIVE_ON("ref", hal_buffer_map, EINVAL, host_memory, "is host memory")
+{
+	NEG_OK(host_fill(w));
+	return hal_buffer_map(w->buf2, &host_at);
+}
+
+NEGATIVE_ON("ref?units=8&colors=4", hal_buffer_recolor, EINVAL, host_memory,
+	    "is host memory")
+{
+	NEG_OK(host_fill(w));
+	return hal_buffer_recolor(w->buf2, w->queue, 1, NULL, NULL);
+}
+
+NEGATIVE_ON("ref", hal_buffer_destroy, EBUSY, registered, "\"write\" of queue")
+{
+	NEG_OK(hal_host_register(w->part, host_bytes, 64, &w->buf2));
+	NEG_OK(neg_make_gated(w));
+	w->cmd[0] = hal_cmd_write(w->buf, 0, w->buf2, 0, 64);
+	NEG_OK(hal_submit(w->queue, &w->submit, NULL));
+	return hal_buffer_destroy(w->buf2);
+}
+
+NEGATIVE_ON("ref", hal_buffer_destroy, EBUSY, registered_in_a_sequence,
+	    "a recorded sequence")
+{
+	NEG_OK(hal_host_register(w->part, host_bytes, 64, &w->buf2));
+	w->cmd[0] = hal_cmd_write(w->buf, 0, w->buf2, 0, 64);
+	NEG_OK(hal_sequence_create(w->part, &w->submit, &w->seq));
+	return hal_buffer_destroy(w->buf2);
+}

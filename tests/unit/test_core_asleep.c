@@ -268,6 +268,34 @@ static int c_recolor(struct things *a)
 	return err != 0 ? err : wait_ms(moved, NEVER_MS);
 }
 
+static int c_host_memory(struct things *a)
+{
+	static uint8_t memory[64];
+	struct hal_buffer *host, *mine;
+	struct hal_cmd cmd[2];
+	struct hal_point p[2];
+	void *at;
+	int err = hal_host_alloc(a->r.part, 64, &host, &at);
+
+	if (err == 0)
+		err = hal_host_register(a->r.part, memory, 64, &mine);
+	if (err != 0)
+		return err;
+	cmd[0] = hal_cmd_write(a->buf, 0, host, 0, 64);
+	cmd[1] = hal_cmd_read(mine, 0, a->buf, 0, 64);
+	for (int i = 0; err == 0 && i < 2; i++) {
+		falls_asleep(a->r.dev);
+		err = submit_cmd(a->r.q, cmd[i], &p[i]);
+		if (err == 0)
+			err = wait_ms(p[i], NEVER_MS);
+	}
+	falls_asleep(a->r.dev);
+	if (err == 0)
+		err = hal_buffer_destroy(mine);
+	falls_asleep(a->r.dev);
+	return err != 0 ? err : hal_buffer_destroy(host);
+}
+
 static int c_program(struct things *a)
 {
 	struct hal_program *p;
@@ -404,6 +432,7 @@ static const struct {
 	{"hal_buffer_write, hal_buffer_read", c_copy},
 	{"hal_buffer_map, hal_buffer_unmap", c_map},
 	{"hal_buffer_recolor", c_recolor},
+	{"hal_host_alloc, hal_host_register, hal_buffer_destroy", c_host_memory},
 	{"hal_program_load, hal_program_unload", c_program},
 	{"hal_timeline_create, hal_timeline_destroy", c_timeline},
 	{"hal_device_get_info", c_info},
