@@ -104,7 +104,7 @@ struct ref_queue {
 struct ref_mem {
 	struct ref_partition *part;
 	uint8_t *data; /* NULL: it is out */
-	bool host;     /* host memory: it takes no granules */
+	bool host;     /* it can be mapped, and copies alone use it */
 	bool foreign;  /* .data is the program's (mem_register) */
 	uint64_t bytes;
 	uint64_t address; /* as the device sees it */

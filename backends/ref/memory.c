@@ -160,8 +160,6 @@ int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 
 	if (ref_injected(dev, HAL_REF_OP_MEM_ALLOC, &err))
 		return ref_host->fail(err, "ref: mem_alloc: injected error");
-	if (flags & HAL_BK_MEM_HOST)
-		granules = 0;
 	if ((flags & HAL_BUFFER_MAPPABLE) && !dev->opt.map)
 		return ref_host->fail(ENOTSUP, "ref: map=no: buffers cannot be mapped");
 	if (granules > dev->opt.memory / REF_GRANULE)
@@ -187,7 +185,7 @@ int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 		return dropped(mem, ref_host->fail(ENOMEM,
 						   "ref: no host memory for %llu bytes",
 						   (unsigned long long)bytes));
-	err = mem->host ? 0 : take_granules(dev, colors ? colors : &one_color, mem);
+	err = take_granules(dev, colors ? colors : &one_color, mem);
 	if (err)
 		return dropped(mem, err);
 	/* A granule that belongs to nobody lies between two buffers. */
@@ -207,21 +205,20 @@ int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 int ref_mem_register(void *device, void *partition, void *address, uint64_t bytes,
 		     void **out)
 {
-	struct ref_device *dev = device;
 	struct ref_partition *part = partition;
+	const struct hal_bk_colors own = {.mask = part->desc.color_mask};
 	struct ref_mem *mem;
-	int err;
+	void *made;
+	int err =
+		ref_mem_alloc(device, partition, bytes, own.mask != 0 ? &own : &one_color,
+			      HAL_BK_MEM_HOST, &made);
 
-	if (ref_injected(dev, HAL_REF_OP_MEM_ALLOC, &err))
-		return ref_host->fail(err, "ref: mem_register: injected error");
-	mem = calloc(1, sizeof(*mem));
-	if (!mem)
-		return ref_host->fail(ENOMEM, "ref: no host memory for a buffer");
-	mem->part = part;
-	mem->bytes = bytes;
+	if (err)
+		return err;
+	mem = made;
+	free(mem->data);
 	mem->data = address;
-	mem->host = mem->foreign = true;
-	part->buffers++;
+	mem->foreign = true;
 	*out = mem;
 	return 0;
 }
@@ -231,7 +228,7 @@ int ref_mem_free(void *device, void *memory)
 	struct ref_device *dev = device;
 	struct ref_mem *mem = memory;
 
-	if (mem->data && !mem->host) /* it is not out */
+	if (mem->data) /* it is not out */
 		ref_host->granules_give(dev->free, mem->granules,
 					mem->granule_count + mem->twin_count);
 	if (mem->twins) {
