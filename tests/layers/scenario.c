@@ -47,7 +47,7 @@ struct world {
 	struct hal_device *dev;
 	struct hal_partition *part[2];
 	struct hal_queue *queue[3];
-	struct hal_buffer *buf[4];
+	struct hal_buffer *buf[4], *host[2];
 	struct hal_program *prog;
 	struct hal_timeline *line;
 	struct hal_kernel *copy, *spin, *wild;
@@ -179,6 +179,31 @@ static int work(struct world *w)
 	return w->called == 1 ? 0 : (note(w, "host callback", -EIO), -1);
 }
 
+/* Host memory of both kinds, copied beside a queue that computes, and behind it. */
+static int copy_host(struct world *w)
+{
+	static char memory[4096];
+	struct hal_arg args[2] = {{.buffer = w->buf[1], .bytes = 4096},
+				  {.buffer = w->buf[0], .bytes = 4096}};
+	struct hal_cmd cmds[3];
+	struct hal_point done;
+	void *address;
+
+	STEP_(hal_host_alloc(w->part[0], 8192, &w->host[0], &address));
+	STEP_(hal_host_register(w->part[0], memory, sizeof(memory), &w->host[1]));
+	memset(address, 7, 8192);
+	memset(memory, 0, sizeof(memory));
+	cmds[0] = hal_cmd_write(w->buf[0], 0, w->host[0], 0, 4096);
+	cmds[1] = hal_cmd_launch(w->copy, args, 2);
+	cmds[2] = hal_cmd_read(w->host[1], 0, w->buf[1], 0, 4096);
+	if (submit(w, w->queue[1], cmds, 3, NULL, NULL, &done) != 0)
+		return -1;
+	STEP_(hal_wait(&done, 1, 0, HAL_FOREVER));
+	STEP_(hal_buffer_destroy(w->host[1]));
+	w->host[1] = NULL;
+	return memcmp(memory, address, 4096) == 0 ? 0 : (note(w, "bytes", -EIO), -1);
+}
+
 /* Suspended in the middle, moved, destroyed while in use. */
 static int disturb(struct world *w)
 {
@@ -246,7 +271,8 @@ static int all(struct world *w)
 {
 	STEP_(hal_trace_start(w->dev, "/dev/null"));
 	if (make_partitions(w) != 0 || make_objects(w) != 0 || load(w) != 0 ||
-	    ask(w) != 0 || work(w) != 0 || disturb(w) != 0 || fault(w) != 0)
+	    ask(w) != 0 || work(w) != 0 || copy_host(w) != 0 || disturb(w) != 0 ||
+	    fault(w) != 0)
 		return -1;
 	STEP_(hal_trace_stop(w->dev));
 	return 0;
@@ -274,6 +300,8 @@ static void put_away(struct world *w)
 	PUT_AWAY(hal_timeline_destroy(w->line));
 	for (int i = 0; i < 4; i++)
 		PUT_AWAY(hal_buffer_destroy(w->buf[i]));
+	for (int i = 0; i < 2; i++)
+		PUT_AWAY(hal_buffer_destroy(w->host[i]));
 	PUT_AWAY(hal_program_unload(w->prog));
 	for (int i = 0; i < 2; i++)
 		PUT_AWAY(hal_partition_destroy(w->part[i]));

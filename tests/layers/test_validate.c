@@ -499,6 +499,17 @@ static void memory(void **state)
 	OK(t->cold.mem_map(bk, mem, &address));
 	REFUSED(t->cold.mem_out(bk, mem), "mem_out: buffer 0 is mapped");
 	OK(t->cold.mem_unmap(bk, mem));
+	REFUSED(t->cold.mem_alloc(bk, part, 8, &first,
+				  HAL_BK_MEM_HOST | HAL_BUFFER_MAPPABLE, &m),
+		"mem_alloc: host memory with flags 0x10001");
+	REFUSED(t->cold.mem_register(bk, part, NULL, 8, &m), "mem_register: 8 bytes at");
+	REFUSED(t->cold.mem_register(bk, mem, byte, 8, &m), "a partition belongs");
+	OK(t->cold.mem_alloc(bk, part, 8, &first, HAL_BK_MEM_HOST, &other));
+	OK(t->cold.mem_map(bk, other, &address));
+	REFUSED(t->cold.mem_unmap(bk, other), "is host memory");
+	REFUSED(t->cold.mem_write(bk, other, 0, byte, 8), "is host memory");
+	REFUSED(t->cold.mem_out(bk, other), "is host memory");
+	OK(t->cold.mem_free(bk, other));
 	REFUSED(t->cold.mem_out(bk, part), "a buffer belongs");
 	REFUSED(t->cold.mem_in(bk, mem, &first), "mem_in: buffer 0 is not evicted");
 	assert_int_equal(t->cold.mem_out(bk, mem), -ENOTSUP);
