@@ -78,7 +78,13 @@ def argument(raw):
 
 def command(raw):
     """A command, by the function that makes it."""
-    if raw.op == hal.Op.COPY:
+    if raw.op == hal.Op.COPY and isinstance(things[raw.copy.src], hal.HostMemory):
+        made = hal.write(things[raw.copy.dst], things[raw.copy.src], raw.copy.bytes,
+                         dst_offset=raw.copy.dst_offset, host_offset=raw.copy.src_offset)
+    elif raw.op == hal.Op.COPY and isinstance(things[raw.copy.dst], hal.HostMemory):
+        made = hal.read(things[raw.copy.dst], things[raw.copy.src], raw.copy.bytes,
+                        host_offset=raw.copy.dst_offset, src_offset=raw.copy.src_offset)
+    elif raw.op == hal.Op.COPY:
         made = hal.copy(things[raw.copy.dst], things[raw.copy.src], raw.copy.bytes,
                         dst_offset=raw.copy.dst_offset, src_offset=raw.copy.src_offset)
     elif raw.op == hal.Op.FILL:
@@ -313,6 +319,16 @@ class Functions:
     def buffer_recolor(buf, queue, mask, weights, done):
         given = {"weights": weights[:64]} if weights else {}
         give_point(done, things[buf].recolor(things[queue], mask, **given))
+
+    @staticmethod
+    def host_alloc(part, count, out, address):
+        memory = things[part].host_memory(count)
+        give(out, memory)
+        address[0] = ctypes.addressof(ctypes.c_char.from_buffer(memory.view()))
+
+    @staticmethod
+    def host_register(part, address, count, out):
+        give(out, things[part].host_memory(span(address, count)))
 
     @staticmethod
     def buffer_bytes(buf):

@@ -509,6 +509,45 @@ class Real(Opened):
         self.assertRaises(ValueError, asyncio.run, awaits(done))
 
 
+class Host(Opened):
+    """Host memory that queues copy to and from."""
+
+    def test_there_and_back(self):
+        """New memory, and an object's."""
+        new, back = self.part.host_memory(4096), bytearray(4096)
+        mine = self.part.host_memory(back)
+        self.assertEqual((len(new), bytes(new.view())), (4096, bytes(4096)))
+        new.view()[:5] = b"hello"
+        self.queue.submit([hal.write(self.buffer, new),
+                           hal.read(mine, self.buffer, 96, host_offset=4000)]).wait()
+        self.assertEqual(back[3999:4006], b"\0hello\0")
+        self.assertEqual(self.buffer.read(5), b"hello")
+        mine.close()
+        back.append(0)  # nobody looks at it any more
+        new.close()
+
+    def test_refused(self):
+        """What host memory cannot do; and it stays while it is in use."""
+        new, line = self.part.host_memory(64), self.device.timeline()
+        self.refused(errno.EINVAL, self.queue.submit, hal.fill(new, 1))
+        self.refused(errno.EINVAL, new.map)
+        self.refused(errno.EINVAL, new.write, b"x")
+        self.refused(errno.EINVAL, self.part.host_memory, 0)
+        self.assertRaises(BufferError, self.part.host_memory, b"read-only")
+        self.assertRaises(TypeError, self.part.host_memory, None)
+        view = memoryview(new.view())
+        self.assertRaises(BufferError, new.close)
+        view.release()
+        mine = self.part.host_memory(bytearray(64))
+        done = self.queue.submit(hal.write(self.buffer, mine), waits=[line.at(1)])
+        self.refused(errno.EBUSY, mine.close)
+        self.assertEqual(len(mine), 64)
+        line.signal(1)
+        done.wait()
+        mine.close()
+        self.assertRaises(ValueError, mine.view)
+
+
 class Colors(Opened):
     """Memory channels."""
     target = "ref?colors=4"

@@ -10,8 +10,8 @@
         print(buffer.array("uint32"))
 
 open() gives a Device; a Device gives Partitions, Programs, Timelines and Completions; a
-Partition gives Queues, Buffers and Sequences; a Queue takes commands (copy, fill, launch,
-host, barrier, timestamp, nop) and gives Points, which are waited for.
+Partition gives Queues, Buffers, HostMemory and Sequences; a Queue takes commands (copy,
+write, read, fill, launch, host, barrier, timestamp, nop) and gives Points, which are waited for.
 
 Errors:  what the library answers is an Error (an OSError) with errno and the text that says
          what is wrong; Timeout and QueueFull are two of them.  What Python can see itself is
@@ -30,10 +30,10 @@ from os import fspath
 from . import _abi, _records
 from ._abi import *
 from ._commands import (Command, Range, barrier, copy, fill, host, launch, nop,
-                        timestamp)
+                        read, timestamp, write)
 from ._library import Error, QueueFull, Timeout, check, lib
 from ._memory import strings, text
-from ._objects import (Buffer, Completion, Completions, Device, Kernel,
+from ._objects import (Buffer, Completion, Completions, Device, HostMemory, Kernel,
                        Partition, Point, Program, Queue, Sequence, Timeline, wait_all,
                        wait_any)
 from ._records import (BackendInfo, DeviceInfo, KernelInfo, OptionInfo,

@@ -29,17 +29,37 @@ def _bytes_of(buffer, offset, count, what):
     return fits(count, what)
 
 
+def _copied(function, dst, dst_offset, src, src_offset, count):
+    dst_offset, src_offset = fits(dst_offset, "dst_offset"), fits(src_offset, "src_offset")
+    target, source = handle_of(dst, "Buffer"), handle_of(src, "Buffer")
+    count = _bytes_of(src, src_offset, count, "bytes")
+    command = function(target, dst_offset, source, src_offset, count)
+    command.uses = (dst, src)
+    return command
+
+
 def copy(dst, src, bytes=None, *, dst_offset=0, src_offset=0):
     """Copies bytes from Buffer src to Buffer dst, or within one; the ranges may not overlap.
 
     bytes: None is to the end of src.  Offsets in bytes.
     """
-    dst_offset, src_offset = fits(dst_offset, "dst_offset"), fits(src_offset, "src_offset")
-    target, source = handle_of(dst, "Buffer"), handle_of(src, "Buffer")
-    count = _bytes_of(src, src_offset, bytes, "bytes")
-    command = lib.hal_cmd_copy(target, dst_offset, source, src_offset, count)
-    command.uses = (dst, src)
-    return command
+    return _copied(lib.hal_cmd_copy, dst, dst_offset, src, src_offset, bytes)
+
+
+def write(dst, host, bytes=None, *, dst_offset=0, host_offset=0):
+    """Copies bytes from HostMemory to Buffer dst; None is to the end of host.
+
+    They must not change before the submission's point is reached, and may from then on.
+    """
+    return _copied(lib.hal_cmd_write, dst, dst_offset, host, host_offset, bytes)
+
+
+def read(host, src, bytes=None, *, host_offset=0, src_offset=0):
+    """Copies bytes from Buffer src to HostMemory; None is to the end of src.
+
+    They are there once the submission's point is reached.
+    """
+    return _copied(lib.hal_cmd_read, host, host_offset, src, src_offset, bytes)
 
 
 def fill(dst, pattern, *, offset=0, bytes=None):

@@ -561,9 +561,12 @@ class Buffer(Object):
         """The buffer's own bytes as a writable memoryview, no copy: numpy.frombuffer(view,
         dtype).  Until unmap().  ENOTSUP where the device or its placement does not allow it
         (partition.buffer(mappable=True))."""
+        return self._look(lambda: _created(lib.hal_buffer_map, self.handle))
+
+    def _look(self, address_of):
         memory = self._memory()
         if memory is None:
-            address = _created(lib.hal_buffer_map, self.handle)
+            address = address_of()
             memory = (ctypes.c_ubyte * self.bytes).from_address(address)
             memory.buffer = self  # alive as long as anybody looks at it
             self._memory = weakref.ref(memory)
@@ -596,6 +599,28 @@ class Buffer(Object):
     def close(self):
         self._release()
         super().close()
+
+
+class HostMemory(Buffer):
+    """Host memory that queues copy to and from (write, read, copy); made by
+    partition.host_memory().  Other commands, host copies and map() refuse it (EINVAL)."""
+
+    def __init__(self, partition, handle, address, pinned=None):
+        super().__init__(partition, handle)
+        self._address, self._pinned = address, pinned
+
+    def view(self):
+        """Its bytes as a writable memoryview, no copy: numpy.frombuffer(view, dtype).
+        close() raises BufferError while an array or a slice of one still looks at it."""
+        self.alive()
+        return self._look(lambda: self._address)
+
+    def close(self):
+        """EBUSY: it is an object's memory, which submitted work or a Sequence uses."""
+        super().close()
+        if self._pinned is not None:
+            self._pinned.__exit__()
+            self._pinned = None
 
 
 class Kernel:
@@ -712,6 +737,25 @@ class Partition(Object):
         if weights is not None:
             desc.color_weights = _weights(weights)
         return Buffer(self, _created(lib.hal_buffer_create, self.handle, ctypes.byref(desc)))
+
+    def host_memory(self, memory):
+        """HostMemory: so many bytes, new and zero, or, if memory is no int, the bytes of a
+        writable and contiguous object (bytearray, numpy array ...), which stays as it is.
+        ENOTSUP the device's queues cannot copy there (Cap.HOST_COPY, HOST_REGISTER)."""
+        if hasattr(memory, "__index__"):
+            address = ctypes.c_void_p()
+            handle = ctypes.c_void_p()
+            check(lib.hal_host_alloc(self.handle, fits(memory, "bytes"), ctypes.byref(handle),
+                                     ctypes.byref(address)))
+            return HostMemory(self, handle.value, address.value)
+        pinned = Pinned(memory, writable=True)
+        address, count = pinned.__enter__()
+        try:
+            handle = _created(lib.hal_host_register, self.handle, address, count)
+        except BaseException:
+            pinned.__exit__()
+            raise
+        return HostMemory(self, handle, address, pinned)
 
     def queue(self, *, priority=0, deadline_ns=0, weight=0, service_class=Class.NORMAL,
               budget_permille=0, min_preempt=0, completions=None):
