@@ -15,7 +15,7 @@ enum { PACKS_MAX = 16, EXPECT_MAX = 512 };
 
 struct expect {
 	char name[64]; /* of a case, or a pattern: host.* */
-	bool xfail; /* else unsupported */
+	bool xfail;    /* else unsupported */
 	bool used;
 };
 
