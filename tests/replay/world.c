@@ -35,6 +35,7 @@ struct world {
 	struct hal_device *dev;
 	struct hal_partition *part[PARTS];
 	struct hal_buffer *shared[PARTS][SHARED]; /* NULL: there are none */
+	struct hal_buffer *memory[PARTS]; /* host memory; there is some then, too */
 	uint64_t colors;
 	struct hal_program *prog;
 	struct hal_kernel *kernel[KERNELS];
@@ -114,6 +115,8 @@ static struct hal_cmd with_shared(struct tenant *t, uint32_t i)
 	struct hal_buffer *const *b = t->w->shared[i % PARTS];
 	uint64_t from = chance(&t->random, SHARED), to = chance(&t->random, SHARED);
 
+	if (from == to && chance(&t->random, 2) == 0)
+		return hal_cmd_write(b[to], 0, t->w->memory[i % PARTS], 0, 4096);
 	if (from == to)
 		return hal_cmd_fill(b[to], 0, 4096, (uint32_t)from);
 	return hal_cmd_copy(b[to], 4096, b[from], 0, 4096);
@@ -343,13 +346,17 @@ static void disturb(struct world *w)
 
 static void share(struct world *w)
 {
-	for (uint32_t p = 0; w->colors > 1 && p < PARTS; p++)
+	void *address;
+
+	for (uint32_t p = 0; w->colors > 1 && p < PARTS; p++) {
+		(void)OK(w, hal_host_alloc(w->part[p], 4096, &w->memory[p], &address));
 		for (uint32_t n = 0; n < SHARED; n++) {
 			struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
 
 			d.bytes = SHARED_BYTES;
 			(void)OK(w, hal_buffer_create(w->part[p], &d, &w->shared[p][n]));
 		}
+	}
 }
 
 /* ---- all of it --------------------------------------------------------------------- */
@@ -430,6 +437,7 @@ static void world_run(struct world *w)
 	for (uint32_t i = 0; i < PARTS; i++) {
 		for (uint32_t n = 0; n < SHARED; n++)
 			(void)OK(w, hal_buffer_destroy(w->shared[i][n]));
+		(void)OK(w, hal_buffer_destroy(w->memory[i]));
 		(void)OK(w, hal_partition_destroy(w->part[i]));
 	}
 }
