@@ -79,6 +79,7 @@ int sim_queue_put_away(struct sim *s, struct sim_queue *q)
 	SIM_OK(hal_sequence_destroy(q->seq));
 	SIM_OK(sim_buffer_destroy(s, p, STATE_BYTES, &q->state));
 	SIM_OK(sim_buffer_destroy(s, p, BUFFER_BYTES, &q->buf));
+	SIM_OK(sim_buffer_destroy(s, p, BUFFER_BYTES, &q->host));
 	SIM_OK(hal_timeline_destroy(q->line));
 	p->queues--;
 	free(q->shadow);
@@ -132,6 +133,25 @@ int sim_queue_drop(struct sim *s, struct sim_queue *q)
 	return gone(s, q);
 }
 
+/* If there is room for it.  It stays on the device, so that in a partition with more than
+ * its quota it would leave too little for what comes back. */
+static int make_host(struct sim *s, struct sim_queue *q, struct sim_part *part)
+{
+	void *address;
+	int err;
+
+	if (!(s->info.caps & HAL_CAP_HOST_COPY) || part->limit)
+		return 0;
+	err = hal_host_alloc(part->p, BUFFER_BYTES, &q->host, &address);
+	if (!err)
+		part->buffer_bytes += BUFFER_BYTES;
+	else
+		q->host = NULL;
+	SIM_ANSWER(!err || err == -ENOSPC || (err == -ENOMEM && s->injected) ||
+		   sim_excused(s, err));
+	return 0;
+}
+
 static int make_buffers(struct sim *s, struct sim_queue *q, struct sim_part *part)
 {
 	static const uint8_t zero[BUFFER_BYTES];
@@ -143,6 +163,8 @@ static int make_buffers(struct sim *s, struct sim_queue *q, struct sim_part *par
 		err = hal_buffer_write(q->state, 0, zero, STATE_BYTES);
 	if (!err)
 		err = hal_buffer_write(q->buf, 0, zero, BUFFER_BYTES);
+	if (!err && make_host(s, q, part))
+		return -1;
 	if (!err && (q->shadow = calloc(1, BUFFER_BYTES)) == NULL)
 		return sim_fail(s, __FILE__, __LINE__, "no memory");
 	if (err && err != -ENOSPC)

@@ -19,8 +19,8 @@ enum {
 
 /* A submission that is being made. */
 struct work {
-	struct hal_cmd cmds[COMMANDS];
-	struct hal_arg args[COMMANDS][3];
+	struct hal_cmd cmds[2 * COMMANDS]; /* a copy through host memory is two */
+	struct hal_arg args[2 * COMMANDS][3];
 	struct hal_point waits[WAITS], signals[1];
 	uint32_t n, wait_count, signal_count;
 	uint64_t steps, steps_inside, hosts;
@@ -89,8 +89,12 @@ static void add_change(struct sim_queue *q, struct work *w, bool fill, uint32_t 
 	w->changes[w->change_count++].pattern = work * 2654435761u;
 	if (fill)
 		w->cmds[w->n] = hal_cmd_fill(q->buf, at, bytes, work * 2654435761u);
-	else
+	else if (!q->host || work % 3 == 0)
 		w->cmds[w->n] = hal_cmd_copy(q->buf, HALF + at, q->buf, at, bytes);
+	else { /* the same, through host memory */
+		w->cmds[w->n++] = hal_cmd_read(q->host, at, q->buf, at, bytes);
+		w->cmds[w->n] = hal_cmd_write(q->buf, HALF + at, q->host, at, bytes);
+	}
 }
 
 static int add_command(struct sim *s, struct sim_queue *q, struct work *w, char letter,

@@ -90,6 +90,7 @@ struct sim_queue {
 	bool budget;              /* it has one */
 	struct hal_buffer *buf;   /* data */
 	struct hal_buffer *state; /* what its steps count in */
+	struct hal_buffer *host;  /* where some of its copies go through; NULL: none */
 	struct sim_move buf_move, state_move;
 	struct sim_move gone_moves[4]; /* of buffers that its work alone keeps */
 	uint32_t gone;
