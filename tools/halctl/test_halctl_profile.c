@@ -443,9 +443,8 @@ static struct stopped stopped_on_the_npu(const char *option)
 	return is;
 }
 
-/* The machine gives no bound of a FOLD or SAVE, so the engine chooses one by what a
- * profile has measured of the layer that runs: it loses less than KILL and waits less
- * than DRAIN. */
+/* The engine tries FOLD without a profile, and chooses FOLD or SAVE by what a profile has
+ * measured of the layer that runs: it loses less than KILL and waits less than DRAIN. */
 static void stops_on_the_npu(void **state)
 {
 	struct stopped is;
@@ -453,8 +452,8 @@ static void stops_on_the_npu(void **state)
 
 	(void)state;
 	is = stopped_on_the_npu(NULL);
-	assert_int_equal(is.effort.saved_bytes, 0); /* neither */
-	assert_true(is.effort.replayed_ns > 2500);
+	assert_true(is.effort.saved_bytes > 0);
+	assert_int_equal(is.effort.replayed_ns, 0);
 	snprintf(args, sizeof(args), "profile -r 1 '%s' %s", NPU_TARGET, DIGITS);
 	if (halctl(args) != 0)
 		fail_msg("%s", output);
