@@ -151,13 +151,14 @@ struct hal_device_info {
 	uint32_t memory_isolation;  /* enum hal_isolation */
 	uint32_t suspend_modes;     /* bit (1 << enum hal_suspend_mode) */
 	int32_t lost;               /* 0, or -ENODEV: the device is lost, for good */
-	uint64_t preempt_worst_ns;  /* of .preempt; 0: unbounded */
+	uint64_t preempt_worst_ns;  /* of .preempt; 0: not known yet */
 	uint64_t clock_hz;          /* device cycles a second of device time */
 	uint64_t bandwidth;         /* of all memory, bytes a second; 0: none known */
 	uint64_t limit_bytes; /* grain of a limit, and the least; 0: no HAL_CAP_LIMIT */
 	uint64_t limit_window_ns; /* longest window of a limit */
-	/* By enum hal_suspend_mode: from asked to quiet, whatever runs; 0: no bound
-	 * known. */
+	/* By enum hal_suspend_mode: from asked to quiet, whatever runs; of FOLD and SAVE,
+	 * in a partition without a bandwidth limit.  0: not known yet, never impossible:
+	 * .stop_max_ns (hal_stats) has the longest stops so far, which bound nothing. */
 	uint64_t suspend_worst_ns[4];
 	/* Partitions without units of their own (hal_partition_desc.host), beside
 	 * .partitions_max; 0: none. */

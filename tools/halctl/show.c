@@ -37,7 +37,8 @@ static const char *worst_text(const struct hal_device_info *info, char *buf, siz
 	if (info->preempt == HAL_PREEMPT_NONE)
 		snprintf(buf, len, "%s", preempt_name(info->preempt));
 	else if (info->preempt_worst_ns == 0)
-		snprintf(buf, len, "%s, no bound known", preempt_name(info->preempt));
+		snprintf(buf, len, "%s, worst case not known yet",
+			 preempt_name(info->preempt));
 	else
 		snprintf(buf, len, "%s, at most %" PRIu64 " ns",
 			 preempt_name(info->preempt), info->preempt_worst_ns);

@@ -535,7 +535,7 @@ DOCS = {
         "memory_isolation": 'enum hal_isolation',
         "suspend_modes": 'bit (1 << enum hal_suspend_mode)',
         "lost": '0, or -ENODEV: the device is lost, for good',
-        "preempt_worst_ns": 'of .preempt; 0: unbounded',
+        "preempt_worst_ns": 'of .preempt; 0: not known yet',
         "clock_hz": 'device cycles a second of device time',
         "bandwidth": 'of all memory, bytes a second; 0: none known',
         "limit_bytes": 'grain of a limit, and the least; 0: no HAL_CAP_LIMIT',
