@@ -28,8 +28,9 @@
  *          after submit.  hal_x_destroy(NULL) returns 0.
  * ABI:     set .size = sizeof (HAL_INIT does); unknown flag bits -> -EINVAL; a longer
  *          struct with a non-zero tail -> -E2BIG; reserved fields are 0.
- * Time:    device time in ns unless a name says cycles; deadlines are absolute
- *          CLOCK_MONOTONIC.  A simulated device runs one cycle a nanosecond.
+ * Time:    device time in ns unless a name says cycles.  A deadline says how long after
+ *          its submission work shall have ended; until_ns, to which moment a call waits:
+ *          absolute CLOCK_MONOTONIC.  A simulated device runs one cycle a nanosecond.
  * The library never exits, aborts or prints.
  */
 #ifndef HAL_HAL_H
@@ -294,10 +295,11 @@ struct hal_queue_desc {
 	/* enum hal_preempt; -ENOTSUP when the device has less, and that is all: who wants
 	 * something stopped calls hal_queue_suspend. */
 	uint32_t min_preempt;
-	/* Relative, of each submission; 0: best effort.  A miss is counted, and drops
-	 * nothing; what would be missed by waiting stops what is less urgent with
-	 * [policy] preempt_for = deadline.  Under policy edf the earliest is served
-	 * first, under laxity who has least time to spare. */
+	/* Device time from each submission, until all of it shall have ended; 0: there is
+	 * none.  A miss is counted, and drops nothing.  HAL_CLASS_LATENCY stops best
+	 * effort in a mode that meets it, if one does; with [policy] preempt_for =
+	 * deadline, work that would miss it by waiting stops all that is less urgent.
+	 * Policy edf serves the earliest first, laxity the work with least time left. */
 	uint64_t deadline_ns;
 	/* Of these, 0 (of .priority and .deadline_ns, too) is what [partition "name"]
 	 * says of its queues. */
@@ -397,8 +399,8 @@ struct hal_submit_desc {
 	uint32_t wait_count;
 	uint32_t signal_count;
 	uint64_t not_before_ns; /* device time until which it is held; 0: it is not */
-	uint64_t deadline_ns;   /* relative to the submit, and behind .not_before_ns; 0:
-				   the queue's */
+	uint64_t deadline_ns;   /* from the submission on, as of a queue, and later than
+				   .not_before_ns; 0: the queue's */
 	int32_t priority;       /* with HAL_SUBMIT_PRIORITY */
 	uint32_t reserved;
 	uint64_t tag; /* the caller's own: comes back in hal_completion, and in traces */
@@ -472,7 +474,7 @@ template <class T> inline T hal_init_()
 
 #define HAL_FOREVER      INT64_MAX
 #define HAL_WAIT_ANY     (UINT32_C(1) << 0)
-/* The deadline is device time of the first point's device. */
+/* until_ns is device time of the first point's device. */
 #define HAL_WAIT_DEVICE_TIME (UINT32_C(1) << 1)
 
 /* ---- library ---------------------------------------------------------------------- */
@@ -691,10 +693,10 @@ HAL_API int hal_completions_create(struct hal_device *dev, uint32_t entries,
 				   struct hal_completions **ring);
 /* -EBUSY while a queue tells there. */
 HAL_API int hal_completions_destroy(struct hal_completions *ring);
-/* Takes up to max entries, oldest first; deadline_ns as in hal_wait: until there is one.
- * Returns how many; 0 only for deadline 0.  One thread at a time. */
+/* Takes up to max entries, oldest first; waits until there is one, or until_ns as in
+ * hal_wait.  Returns how many; 0 only if until_ns is 0.  One thread at a time. */
 HAL_API int hal_completions_read(struct hal_completions *ring, struct hal_completion *out,
-				 uint32_t max, int64_t deadline_ns);
+				 uint32_t max, int64_t until_ns);
 /* The ring's own fd (for poll, epoll, io_uring): readable while entries are unread.  It
  * goes with the ring; only hal_completions_read takes from it.  virtual clock: -ENOTSUP
  * until hal_device_poll has been called, which moves time while a program looks at it. */
@@ -710,13 +712,14 @@ HAL_API uint64_t hal_timeline_value(const struct hal_timeline *timeline, int *er
 /* From the host; only upwards, -EINVAL otherwise. */
 HAL_API int hal_timeline_signal(struct hal_timeline *timeline, uint64_t value);
 
-/* deadline_ns 0 polls.  Points are looked at in order.  0 when all (or, HAL_WAIT_ANY, the
- * index of one) are reached; -ETIMEDOUT, or the error that failed a timeline (it sticks).
+/* Waits until the moment until_ns; 0 polls, HAL_FOREVER has no end.  Points are looked at
+ * in order.  0 when all (or, HAL_WAIT_ANY, the index of one) are reached; -ETIMEDOUT once
+ * until_ns has passed, or the error that failed a timeline (it sticks).
  * A point that was reached before its timeline failed counts as reached.  flags:
  * HAL_WAIT_*.  virtual clock: steps the device; -EDEADLK when no work is left that could
  * reach them.  A thread may be cancelled while it sleeps here. */
 HAL_API int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
-		     int64_t deadline_ns);
+		     int64_t until_ns);
 /* A new O_CLOEXEC fd, readable once reached or failed; the caller closes it.  virtual
  * clock: as hal_completions_fd, unless the point has been reached. */
 HAL_API int hal_point_fd(const struct hal_point *point);

@@ -141,7 +141,7 @@ static void silence_fd(struct hal_completions *c)
 }
 
 /* clock=real: sleep until c has an unread entry.  Return 0 or -errno. */
-static int read_real(struct hal_completions *c, int64_t deadline)
+static int read_real(struct hal_completions *c, int64_t until_ns)
 {
 	while (empty(c)) {
 		struct pollfd fd = {.fd = c->fd, .events = POLLIN};
@@ -149,11 +149,11 @@ static int read_real(struct hal_completions *c, int64_t deadline)
 		struct timespec t;
 		int cancel, err;
 
-		if (deadline != HAL_FOREVER && (uint64_t)deadline <= now)
+		if (until_ns != HAL_FOREVER && (uint64_t)until_ns <= now)
 			return fail(ETIMEDOUT, "no submission has completed yet");
-		t = timespec_of(deadline != HAL_FOREVER ? (uint64_t)deadline - now : 0);
+		t = timespec_of(until_ns != HAL_FOREVER ? (uint64_t)until_ns - now : 0);
 		cancel = cancel_hold();
-		err = ppoll(&fd, 1, deadline != HAL_FOREVER ? &t : NULL, NULL);
+		err = ppoll(&fd, 1, until_ns != HAL_FOREVER ? &t : NULL, NULL);
 		cancel_release(cancel);
 		if (err < 0 && errno != EINTR)
 			return fail(errno, "hal_completions_read: %s",
@@ -166,50 +166,50 @@ static int read_real(struct hal_completions *c, int64_t deadline)
 /* Device time that a virtual device runs between two reads of the host's clock, ns. */
 #define SLICE_NS UINT64_C(4096)
 
-static bool is_past(int64_t deadline)
+static bool is_past(int64_t until_ns)
 {
-	return deadline != HAL_FOREVER && monotonic_ns() >= (uint64_t)deadline;
+	return until_ns != HAL_FOREVER && monotonic_ns() >= (uint64_t)until_ns;
 }
 
-/* Return the device time up to which dev may run before the deadline must be checked. */
-static uint64_t turn_limit(const struct hal_device *dev, int64_t deadline)
+/* Return the device time up to which dev may run before until_ns must be checked. */
+static uint64_t turn_limit(const struct hal_device *dev, int64_t until_ns)
 {
-	if (deadline == HAL_FOREVER)
+	if (until_ns == HAL_FOREVER)
 		return UINT64_MAX;
-	return hal_bk_after(dev->now, deadline != 0 ? SLICE_NS : 0);
+	return hal_bk_after(dev->now, until_ns != 0 ? SLICE_NS : 0);
 }
 
-/* Run engine turns until c has an unread entry or the deadline has passed.  Return false
+/* Run engine turns until c has an unread entry or until_ns has passed.  Return false
  * if the device has nothing left to do.  Engine only. */
-static bool run_engine(struct hal_completions *c, int64_t deadline)
+static bool run_engine(struct hal_completions *c, int64_t until_ns)
 {
 	struct hal_device *dev = c->dev;
 
 	for (;;) {
-		uint64_t until = turn_limit(dev, deadline);
+		uint64_t until = turn_limit(dev, until_ns);
 		bool did = engine_turn(dev, until, false);
 
-		if (!empty(c) || (deadline == 0 ? !did : is_past(deadline)))
+		if (!empty(c) || (until_ns == 0 ? !did : is_past(until_ns)))
 			return true;
-		if (!did && (deadline == HAL_FOREVER || dev->command.pending == 0 ||
+		if (!did && (until_ns == HAL_FOREVER || dev->command.pending == 0 ||
 			     dev->now < until))
 			return false;
 	}
 }
 
 /* clock=virtual: be the engine until c has an unread entry.  Return 0 or -errno. */
-static int read_virtual(struct hal_completions *c, int64_t deadline)
+static int read_virtual(struct hal_completions *c, int64_t until_ns)
 {
 	struct hal_device *dev = c->dev;
 	bool busy;
 
 	while (empty(c)) {
 		engine_enter(dev);
-		busy = empty(c) && run_engine(c, deadline);
+		busy = empty(c) && run_engine(c, until_ns);
 		engine_leave(dev);
-		if (!empty(c) || deadline == 0)
+		if (!empty(c) || until_ns == 0)
 			return 0;
-		if (is_past(deadline))
+		if (is_past(until_ns))
 			return fail(ETIMEDOUT, "no submission has completed yet");
 		if (busy)
 			continue;
@@ -221,7 +221,7 @@ static int read_virtual(struct hal_completions *c, int64_t deadline)
 }
 
 int hal_completions_read(struct hal_completions *c, struct hal_completion *out,
-			 uint32_t max, int64_t deadline_ns)
+			 uint32_t max, int64_t until_ns)
 {
 	uint32_t n;
 	int err = 0;
@@ -230,17 +230,17 @@ int hal_completions_read(struct hal_completions *c, struct hal_completion *out,
 		return object_bad(c, OBJECT_COMPLETIONS);
 	if (out == NULL || max == 0)
 		return fail(EINVAL, "hal_completions_read: out is NULL or max is 0");
-	if (deadline_ns < 0)
-		return fail(EINVAL, "hal_completions_read: deadline %lld is negative",
-			    (long long)deadline_ns);
+	if (until_ns < 0)
+		return fail(EINVAL, "hal_completions_read: until_ns %lld is negative",
+			    (long long)until_ns);
 	if (empty(c)) {
 		/* Deadline 0 does not wait, so it is allowed in a host function, too. */
-		if (deadline_ns != 0)
+		if (until_ns != 0)
 			err = callback_refuse(c->dev, "hal_completions_read");
 		if (err == 0 && c->dev->virtual_clock)
-			err = read_virtual(c, deadline_ns);
-		else if (err == 0 && deadline_ns != 0)
-			err = read_real(c, deadline_ns);
+			err = read_virtual(c, until_ns);
+		else if (err == 0 && until_ns != 0)
+			err = read_real(c, until_ns);
 	}
 	if (err != 0)
 		return err;

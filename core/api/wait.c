@@ -53,8 +53,8 @@ struct wait {
 	const struct hal_point *points;
 	uint32_t count;
 	bool any;         /* HAL_WAIT_ANY */
-	bool device_time; /* .deadline is in device time, not the host's monotonic time */
-	int64_t deadline; /* ns; 0: do not wait; HAL_FOREVER: none */
+	bool device_time; /* .until_ns is in device time, not the host's monotonic time */
+	int64_t until_ns; /* 0: do not wait; HAL_FOREVER: without end */
 	/* For notifications from engines; see sleepers_init. */
 	struct sleeper *sleepers;  /* one per point */
 	sem_t sem;                 /* posted to wake the waiting thread */
@@ -224,8 +224,8 @@ static void read_drop(struct hal_device *dev, struct message *msg)
 	sleeper_released(w);
 }
 
-/* Timer function: the deadline, in device time, has passed. */
-static void deadline_over(struct hal_device *dev, struct timer *t)
+/* Timer function: .until_ns, in device time, has passed. */
+static void until_over(struct hal_device *dev, struct timer *t)
 {
 	struct wait *w = container_of(t, struct wait, timer);
 
@@ -240,8 +240,8 @@ static void read_timer_add(struct hal_device *dev, struct message *msg)
 {
 	struct wait *w = container_of(msg, struct wait, timer_add);
 
-	w->timer.fn = deadline_over;
-	timer_set(dev, &w->timer, (uint64_t)w->deadline);
+	w->timer.fn = until_over;
+	timer_set(dev, &w->timer, (uint64_t)w->until_ns);
 }
 
 static void read_timer_drop(struct hal_device *dev, struct message *msg)
@@ -311,33 +311,33 @@ static bool open_on(const struct wait *w, const struct hal_device *dev)
 	return false;
 }
 
-/* Return the device time up to which dev may run before the deadline must be checked. */
+/* Return the device time up to which dev may run before .until_ns must be checked. */
 static uint64_t run_limit(const struct wait *w, const struct hal_device *dev)
 {
-	if (w->deadline == HAL_FOREVER)
+	if (w->until_ns == HAL_FOREVER)
 		return UINT64_MAX;
 	if (w->device_time)
-		return (uint64_t)w->deadline;
-	return hal_bk_after(dev->now, w->deadline != 0 ? SLICE_NS : 0);
+		return (uint64_t)w->until_ns;
+	return hal_bk_after(dev->now, w->until_ns != 0 ? SLICE_NS : 0);
 }
 
-/* Return whether the deadline has passed.  did is true if the last turn has
+/* Return whether .until_ns has passed.  did is true if the last turn has
  * done something. */
 static bool time_is_up(const struct wait *w, const struct hal_device *dev, bool did)
 {
 	/* Deadline 0: let no device time pass, but complete all work that takes none. */
-	if (w->deadline == 0)
+	if (w->until_ns == 0)
 		return !did;
-	if (w->deadline == HAL_FOREVER)
+	if (w->until_ns == HAL_FOREVER)
 		return false;
 	if (w->device_time)
-		return dev->now >= (uint64_t)w->deadline;
-	return monotonic_ns() >= (uint64_t)w->deadline;
+		return dev->now >= (uint64_t)w->until_ns;
+	return monotonic_ns() >= (uint64_t)w->until_ns;
 }
 
 enum run {
 	RUN_OVER,     /* enough points are reached, or one has failed */
-	RUN_TIME,     /* the deadline has passed */
+	RUN_TIME,     /* .until_ns has passed */
 	RUN_STUCK,    /* the device has nothing left to do */
 	RUN_CALLBACK, /* nothing left until a host function on another thread returns */
 };
@@ -370,9 +370,9 @@ static enum run run_turns(struct wait *w, struct hal_device *dev)
 				 : is_over(w))
 			return RUN_OVER;
 		did = engine_turn(dev, until, w->device_time);
-		if (UNLIKELY(w->deadline != HAL_FOREVER) && time_is_up(w, dev, did))
+		if (UNLIKELY(w->until_ns != HAL_FOREVER) && time_is_up(w, dev, did))
 			return RUN_TIME;
-		if (UNLIKELY(!did) && (w->deadline == HAL_FOREVER ||
+		if (UNLIKELY(!did) && (w->until_ns == HAL_FOREVER ||
 				       dev->command.pending == 0 || dev->now < until))
 			return nothing_left(dev);
 		if (UNLIKELY(atomic_load_explicit(&dev->lock_waiters,
@@ -402,7 +402,7 @@ static enum run run_many(struct wait *w, struct hal_device *dev)
 	return run;
 }
 
-/* Be the engine of dev until the wait is over or its deadline has passed: return 0 with
+/* Be the engine of dev until the wait is over or .until_ns has passed: return 0 with
  * the result in *out.  Return PENDING if dev has nothing left to do. */
 static int run_device(struct wait *w, struct hal_device *dev, int *out)
 {
@@ -415,9 +415,9 @@ static int run_device(struct wait *w, struct hal_device *dev, int *out)
 		if (!engine_try(dev)) {
 			if ((state = test_points(w, out)) != PENDING)
 				return state;
-			if (w->deadline != HAL_FOREVER && !w->device_time &&
-			    (w->deadline == 0 ||
-			     monotonic_ns() >= (uint64_t)w->deadline)) {
+			if (w->until_ns != HAL_FOREVER && !w->device_time &&
+			    (w->until_ns == 0 ||
+			     monotonic_ns() >= (uint64_t)w->until_ns)) {
 				*out = not_reached(w, ETIMEDOUT, "time is up");
 				return 0;
 			}
@@ -429,9 +429,9 @@ static int run_device(struct wait *w, struct hal_device *dev, int *out)
 		engine_leave(dev);
 		if ((state = test_points(w, out)) != PENDING)
 			return state;
-		if (run == RUN_TIME || w->deadline == 0) {
+		if (run == RUN_TIME || w->until_ns == 0) {
 			*out = not_reached(w, ETIMEDOUT,
-					   w->deadline == 0 ? "not reached yet"
+					   w->until_ns == 0 ? "not reached yet"
 							    : "time is up");
 			return 0;
 		}
@@ -498,7 +498,7 @@ static void stop_waiting(void *arg)
 	(void)sem_destroy(&w->sem);
 }
 
-/* Register all points of w, and its deadline if in device time, with their engines. */
+/* Register all points of w, and .until_ns if in device time, with their engines. */
 static void start_waiting(struct wait *w)
 {
 	sleepers_init(w);
@@ -514,10 +514,10 @@ static void start_waiting(struct wait *w)
 }
 
 /* Sleep until the wait is over: return 0 with the result in *out; or a positive errno,
- * ETIMEDOUT if the deadline has passed. */
+ * ETIMEDOUT if .until_ns has passed. */
 static int sleep_for_points(struct wait *w, int *out)
 {
-	const struct timespec t = timespec_of((uint64_t)w->deadline);
+	const struct timespec t = timespec_of((uint64_t)w->until_ns);
 
 	for (;;) {
 		int err;
@@ -533,7 +533,7 @@ static int sleep_for_points(struct wait *w, int *out)
 		if (atomic_load(&w->timed_out))
 			return ETIMEDOUT;
 		w->asleep_ns = monotonic_ns();
-		err = w->deadline == HAL_FOREVER || w->device_time
+		err = w->until_ns == HAL_FOREVER || w->device_time
 			      ? sem_wait(&w->sem)
 			      : sem_clockwait(&w->sem, CLOCK_MONOTONIC, &t);
 		if (err != 0 && errno != EINTR)
@@ -585,7 +585,7 @@ static void wait_real(struct wait *w, int *out)
 	uint64_t from;
 	int err;
 
-	if (w->deadline == 0) {
+	if (w->until_ns == 0) {
 		*out = not_reached(w, ETIMEDOUT, "time is up");
 		return;
 	}
@@ -597,7 +597,7 @@ static void wait_real(struct wait *w, int *out)
 	err = sleep_for_points(w, out);
 	learn_from_sleep(w, from);
 	pthread_cleanup_pop(1);
-	/* Test again: the points may have been reached just as the deadline passed. */
+	/* Test again: the points may have been reached just as .until_ns passed. */
 	if (err == 0 || test_points(w, out) != PENDING)
 		return;
 	if (err == ETIMEDOUT)
@@ -619,9 +619,9 @@ static int wait_check(const struct wait *w, uint32_t flags)
 		return fail(EINVAL, "hal_wait: no points");
 	if (UNLIKELY(w->count > INT32_MAX))
 		return fail(EINVAL, "hal_wait: %u points are too many", w->count);
-	if (UNLIKELY(w->deadline < 0))
-		return fail(EINVAL, "hal_wait: deadline %lld is negative",
-			    (long long)w->deadline);
+	if (UNLIKELY(w->until_ns < 0))
+		return fail(EINVAL, "hal_wait: until_ns %lld is negative",
+			    (long long)w->until_ns);
 	for (uint32_t i = 0; i < w->count; i++)
 		if (UNLIKELY(!OBJECT_OK(w->points[i].timeline, OBJECT_TIMELINE)))
 			return object_bad(w->points[i].timeline, OBJECT_TIMELINE);
@@ -632,7 +632,7 @@ static int wait_check(const struct wait *w, uint32_t flags)
  * queue waits for the function to return. */
 static int callback_check(const struct wait *w)
 {
-	if (w->deadline == 0)
+	if (w->until_ns == 0)
 		return 0;
 	for (uint32_t i = 0; i < w->count; i++) {
 		int err = callback_refuse(w->points[i].timeline->dev, "hal_wait");
@@ -729,7 +729,7 @@ enum each {
 
 /*
  * Fast path for the most common wait: for all of some points of one virtual device,
- * without a deadline.  Waiting for one point after the other gives the same result, and
+ * without an end.  Waiting for one point after the other gives the same result, and
  * needs no registration.  All timelines are held before the first wait, so that none is
  * destroyed meanwhile.
  */
@@ -785,15 +785,15 @@ static inline bool is_reached(const struct hal_point *p)
 
 /* The general hal_wait.  held: wait_each has checked and holds the timelines. */
 static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
-			     uint32_t flags, int64_t deadline_ns, bool held)
+			     uint32_t flags, int64_t until_ns, bool held)
 {
 	struct wait w = {
 		.points = points,
 		.count = count,
 		.any = (flags & HAL_WAIT_ANY) != 0,
-		.device_time = (flags & HAL_WAIT_DEVICE_TIME) != 0 && deadline_ns != 0 &&
-			       deadline_ns != HAL_FOREVER,
-		.deadline = deadline_ns,
+		.device_time = (flags & HAL_WAIT_DEVICE_TIME) != 0 && until_ns != 0 &&
+			       until_ns != HAL_FOREVER,
+		.until_ns = until_ns,
 	};
 	int err;
 
@@ -811,14 +811,14 @@ static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
 }
 
 int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
-	     int64_t deadline_ns)
+	     int64_t until_ns)
 {
 	enum each each = EACH_NOT;
 
-	if (LIKELY(count - 1 < INT32_MAX && flags == 0 && deadline_ns == HAL_FOREVER &&
+	if (LIKELY(count - 1 < INT32_MAX && flags == 0 && until_ns == HAL_FOREVER &&
 		   points != NULL && OBJECT_OK(points->timeline, OBJECT_TIMELINE)))
 		each = wait_each(points, count);
 	if (LIKELY(each == EACH_REACHED))
 		return 0;
-	return wait_any(points, count, flags, deadline_ns, each == EACH_HELD);
+	return wait_any(points, count, flags, until_ns, each == EACH_HELD);
 }

@@ -1126,7 +1126,7 @@ NEGATIVE(hal_wait, ETIMEDOUT, polled, "timeline|reached")
 	return hal_wait(w->points, 1, 0, 0);
 }
 
-NEGATIVE(hal_wait, ETIMEDOUT, deadline_passed, "time is up")
+NEGATIVE(hal_wait, ETIMEDOUT, until_passed, "time is up")
 {
 	NEG_OK(neg_make_busy(w));
 	return hal_wait(&w->busy, 1, 0, 1);
@@ -1142,7 +1142,7 @@ NEGATIVE_ON("ref?clock=real", hal_wait, ETIMEDOUT, real_clock, "timeline|reached
 			(int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec + 1000000);
 }
 
-NEGATIVE(hal_wait, EINVAL, deadline_negative, "deadline")
+NEGATIVE(hal_wait, EINVAL, until_negative, "until_ns -")
 {
 	w->points[0] = (struct hal_point){w->line, 1};
 	return hal_wait(w->points, 1, 0, -1);

@@ -456,7 +456,7 @@ NEGATIVE(hal_completions_read, EINVAL, max_zero, "out is NULL or max is 0")
 	return hal_completions_read(w->ring, ends, 0, 0);
 }
 
-NEGATIVE(hal_completions_read, EINVAL, deadline_negative, "deadline")
+NEGATIVE(hal_completions_read, EINVAL, until_negative, "until_ns -")
 {
 	NEG_OK(ring(w));
 	return hal_completions_read(w->ring, ends, 4, -1);
@@ -469,7 +469,7 @@ NEGATIVE(hal_completions_read, EDEADLK, nothing_left, "no work is left")
 }
 
 /* Work is left, but its time is up. */
-NEGATIVE(hal_completions_read, ETIMEDOUT, deadline_passed, "has completed")
+NEGATIVE(hal_completions_read, ETIMEDOUT, until_passed, "has completed")
 {
 	NEG_OK(ring(w));
 	NEG_OK(neg_make_busy(w));

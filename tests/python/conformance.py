@@ -425,8 +425,8 @@ class Functions:
         give(out, things[dev].completions(entries))
 
     @staticmethod
-    def completions_read(ring, out, count, deadline):
-        ends = things[ring].read(count, **until(deadline))
+    def completions_read(ring, out, count, until_ns):
+        ends = things[ring].read(count, **until(until_ns))
         for raw, end in zip(out, ends):
             for name in ("value", "tag", "status", "submit_ns", "end_ns"):
                 setattr(raw, name, getattr(end, name))
@@ -452,11 +452,11 @@ class Functions:
         things[line].signal(value)
 
     @staticmethod
-    def wait(raw, count, flags, deadline):
+    def wait(raw, count, flags, until_ns):
         wait = hal.wait_any if flags & hal.WAIT_ANY else hal.wait_all
         if flags & hal.WAIT_DEVICE_TIME:
-            return wait(points(raw, count), device_ns=deadline)
-        return wait(points(raw, count), **until(deadline))
+            return wait(points(raw, count), device_ns=until_ns)
+        return wait(points(raw, count), **until(until_ns))
 
     @staticmethod
     def point_fd(point):
@@ -468,14 +468,14 @@ for destroyed in ("partition_destroy", "buffer_destroy", "program_unload", "queu
     setattr(Functions, destroyed, staticmethod(close))
 
 
-def until(deadline):
-    """A deadline of hal_wait as Python has it, in every form that there is."""
-    if deadline == hal.FOREVER:
+def until(until_ns):
+    """The time of hal_wait as Python has it, in every form that there is."""
+    if until_ns == hal.FOREVER:
         return {}
-    if deadline == 0:
+    if until_ns == 0:
         return {"timeout": 0}
-    left = deadline - time.monotonic_ns()
-    return {"timeout": left / 1e9} if left > 10**9 else {"deadline_ns": deadline}
+    left = until_ns - time.monotonic_ns()
+    return {"timeout": left / 1e9} if left > 10**9 else {"until_ns": until_ns}
 
 
 def answering(name, result, function):

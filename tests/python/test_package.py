@@ -264,7 +264,7 @@ class Numbers(Opened):
                 lambda: hal.timestamp(self.buffer, 1 << 64),
                 lambda: self.queue.timeline.at(0).wait(timeout=-1),
                 lambda: self.queue.timeline.at(0).wait(timeout=float("nan")),
-                lambda: self.queue.timeline.at(0).wait(1, deadline_ns=1),
+                lambda: self.queue.timeline.at(0).wait(1, until_ns=1),
                 lambda: hal.open("re\0f")):
             self.assertRaises(ValueError, refused)
         self.assertRaises(TypeError, self.part.buffer, 1.5)

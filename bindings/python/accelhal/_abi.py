@@ -599,7 +599,7 @@ DOCS = {
         "cmd_stride": 'sizeof(struct hal_cmd); 0 the same',
         "signals": 'set to .value when all of it has ended',
         "not_before_ns": 'device time until which it is held; 0: it is not',
-        "deadline_ns": "relative to the submit, and behind .not_before_ns; 0: the queue's",
+        "deadline_ns": "from the submission on, as of a queue, and later than .not_before_ns; 0: the queue's",
         "priority": 'with HAL_SUBMIT_PRIORITY',
         "tag": "the caller's own: comes back in hal_completion, and in traces",
     },

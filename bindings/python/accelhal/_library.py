@@ -27,7 +27,7 @@ class Error(OSError):
 
 
 class Timeout(Error, TimeoutError):
-    """ETIMEDOUT: the deadline passed first; the work goes on."""
+    """ETIMEDOUT: the time to wait passed first; the work goes on."""
 
 
 class QueueFull(Error, BlockingIOError):

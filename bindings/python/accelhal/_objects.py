@@ -196,9 +196,9 @@ class Point(NamedTuple):
             return False
         return True
 
-    def wait(self, timeout=None, *, deadline_ns=None, device_ns=None):
+    def wait(self, timeout=None, *, until_ns=None, device_ns=None):
         """Waits for it, as wait_all does for several."""
-        wait_all([self], timeout, deadline_ns=deadline_ns, device_ns=device_ns)
+        wait_all([self], timeout, until_ns=until_ns, device_ns=device_ns)
 
     def fd(self):
         """A new file descriptor, readable once it is reached or failed; the caller's to
@@ -237,12 +237,12 @@ def _raw_points(points):
     return raw
 
 
-def _deadline(timeout, deadline_ns):
+def _until(timeout, until_ns):
     """Absolute, of CLOCK_MONOTONIC in ns."""
-    if deadline_ns is not None:
+    if until_ns is not None:
         if timeout is not None:
-            raise ValueError("give either a timeout or a deadline, not both")
-        return fits(deadline_ns, "deadline_ns", signed=True)
+            raise ValueError("give either timeout or until_ns, not both")
+        return fits(until_ns, "until_ns", signed=True)
     if timeout is None:
         return _abi.FOREVER
     if not timeout >= 0:
@@ -252,48 +252,48 @@ def _deadline(timeout, deadline_ns):
     return min(time.monotonic_ns() + int(min(timeout, 1e9) * 1e9), _abi.FOREVER)
 
 
-def _patiently(function, deadline, device):
-    """function(deadline)'s answer.  The main thread comes back now and then meanwhile, so
+def _patiently(function, until_ns, device):
+    """function(until_ns)'s answer.  The main thread comes back now and then meanwhile, so
     that signal handlers (Ctrl-C) run; but not on a virtual clock, where a wait is work, and
-    with a deadline looks at the host's clock at every step."""
+    with until_ns looks at the host's clock at every step."""
     if device.virtual or threading.current_thread() is not threading.main_thread():
-        return check(function(deadline))
+        return check(function(until_ns))
     while True:
-        until = min(deadline, time.monotonic_ns() + SLICE_NS)
+        until = min(until_ns, time.monotonic_ns() + SLICE_NS)
         answer = function(until)
-        if until == deadline or answer != -errno.ETIMEDOUT:
+        if until == until_ns or answer != -errno.ETIMEDOUT:
             return check(answer)
 
 
-def _wait(points, flags, timeout, deadline_ns, device_ns):
+def _wait(points, flags, timeout, until_ns, device_ns):
     points = list(points)
     raw = _raw_points(points)
     if device_ns is None:
         if not points:  # as the library takes that
             return check(lib.hal_wait(raw, 0, flags, 0))
         return _patiently(lambda at: lib.hal_wait(raw, len(points), flags, at),
-                          _deadline(timeout, deadline_ns), points[0].timeline.device)
-    if timeout is not None or deadline_ns is not None:
-        raise ValueError("give only one deadline: in device time, or another")
+                          _until(timeout, until_ns), points[0].timeline.device)
+    if timeout is not None or until_ns is not None:
+        raise ValueError("give only one of timeout, until_ns and device_ns")
     flags |= _abi.WAIT_DEVICE_TIME
     return check(lib.hal_wait(raw, len(points), flags,
                               fits(device_ns, "device_ns", signed=True)))
 
 
-def wait_all(points, timeout=None, *, deadline_ns=None, device_ns=None):
+def wait_all(points, timeout=None, *, until_ns=None, device_ns=None):
     """Waits until all points are reached.  Other threads run meanwhile.
 
     At most one of: timeout in seconds (0 looks, None waits as long as it takes);
-    deadline_ns, absolute, as time.monotonic_ns() counts; device_ns, device time of the
+    until_ns, absolute, as time.monotonic_ns() counts; device_ns, device time of the
     first point's device.  Timeout when that passes first; EDEADLK when no work is left that
     could reach them (virtual clock); else the Error that failed a timeline: EIO, ECANCELED.
     """
-    _wait(points, 0, timeout, deadline_ns, device_ns)
+    _wait(points, 0, timeout, until_ns, device_ns)
 
 
-def wait_any(points, timeout=None, *, deadline_ns=None, device_ns=None):
+def wait_any(points, timeout=None, *, until_ns=None, device_ns=None):
     """Waits until one of the points is reached and gives its index; else as wait_all."""
-    return _wait(points, _abi.WAIT_ANY, timeout, deadline_ns, device_ns)
+    return _wait(points, _abi.WAIT_ANY, timeout, until_ns, device_ns)
 
 
 class Completion(NamedTuple):
@@ -324,16 +324,16 @@ class Completions(Object):
         """Its file descriptor, readable while there are entries; closed with the ring."""
         return check(lib.hal_completions_fd(self.handle))
 
-    def read(self, max=64, timeout=None, *, deadline_ns=None):
+    def read(self, max=64, timeout=None, *, until_ns=None):
         """Takes up to max entries, oldest first, as a list; waits for the first one.
 
-        timeout and deadline_ns are as in wait_all; with a timeout of 0 the list may be
+        timeout and until_ns are as in wait_all; with a timeout of 0 the list may be
         empty.  One thread at a time.
         """
         raw = (_abi.hal_completion * (fits(max, "max", 32) or 1))()
         ring = self.handle
         count = _patiently(lambda at: lib.hal_completions_read(ring, raw, max, at),
-                           _deadline(timeout, deadline_ns), self.device)
+                           _until(timeout, until_ns), self.device)
         return [Completion(self._queues.get(e.queue), e.value, e.tag, e.status, e.submit_ns,
                            e.end_ns) for e in raw[:count]]
 
@@ -400,8 +400,8 @@ class Queue(Object):
 
         work: a Command, several, none, or a Sequence of this partition.  waits: Points that
         come first; signals: Points that are reached when it has ended.  not_before_ns:
-        device time until which it is held; deadline_ns: relative, in device time, 0 the
-        queue's; priority: instead of the queue's; tag: comes back in its Completion.
+        device time until which it is held; deadline_ns: device time from now on until which
+        it shall have ended, 0 the queue's; priority: instead of the queue's; tag: comes back in its Completion.
         Never waits: QueueFull when there is no room.
         """
         waits, signals = list(waits), list(signals)
@@ -759,9 +759,9 @@ class Partition(Object):
 
     def queue(self, *, priority=0, deadline_ns=0, weight=0, service_class=Class.NORMAL,
               budget_permille=0, min_preempt=0, completions=None):
-        """A Queue.  priority: higher is served first within the partition; deadline_ns: of
-        each submission, relative, device time, misses are counted and policy edf goes by
-        it; weight: share under wfq, quota, token; service_class: a Class, before what policies
+        """A Queue.  priority: higher is served first within the partition; deadline_ns: device
+        time from each submission on until which it shall have ended, misses are counted and
+        policy edf goes by it; weight: share under wfq, quota, token; service_class: a Class, before what policies
         go by; budget_permille: of device time, under quota; min_preempt: the least Preempt,
         else ENOTSUP; completions: the Completions where ends are told."""
         desc = fill(_abi.hal_queue_desc, priority=priority, deadline_ns=deadline_ns,
