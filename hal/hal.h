@@ -314,6 +314,12 @@ struct hal_queue_desc {
 	struct hal_completions *completions; /* where ends are told; NULL: nowhere */
 };
 
+struct hal_program_info {
+	uint32_t size;
+	uint32_t kernel_count;
+	char name[32]; /* of hal_program_set_name; "": none */
+};
+
 struct hal_kernel_info {
 	uint32_t size;
 	uint32_t arg_count;
@@ -634,11 +640,17 @@ HAL_API int hal_program_load(struct hal_device *dev, const void *image, size_t s
 /* For people: traces call its kernels "name: kernel".  "" takes it away.  -EINVAL longer
  * than 31 characters. */
 HAL_API int hal_program_set_name(struct hal_program *prog, const char *name);
+HAL_API int hal_program_get_info(const struct hal_program *prog,
+				 struct hal_program_info *info);
 /* -EBUSY never: submitted work keeps it alive.  Kernels die with their program. */
 HAL_API int hal_program_unload(struct hal_program *prog);
 /* The kernel belongs to the program and is not destroyed.  -ENOENT no such name. */
 HAL_API int hal_kernel_find(struct hal_program *prog, const char *name,
 			    struct hal_kernel **kernel);
+/* Store kernel number index of the program, in the order of its image; the count is
+ * hal_program_info.kernel_count.  As of hal_kernel_find.  -ERANGE past the last. */
+HAL_API int hal_kernel_get(struct hal_program *prog, uint32_t index,
+			   struct hal_kernel **kernel);
 HAL_API int hal_kernel_get_info(const struct hal_kernel *kernel,
 				struct hal_kernel_info *info);
 

@@ -266,6 +266,37 @@ int hal_program_set_name(struct hal_program *prog, const char *name)
 	return engine_call(prog->dev, set_name, &n);
 }
 
+struct told {
+	const struct hal_program *prog;
+	struct hal_program_info info;
+};
+
+/* Copy the name of a program.  Engine only: set_name writes it there. */
+static int get_name(struct hal_device *dev, void *arg)
+{
+	struct told *t = arg;
+
+	(void)dev;
+	memcpy(t->info.name, t->prog->name, sizeof(t->info.name));
+	return 0;
+}
+
+int hal_program_get_info(const struct hal_program *prog, struct hal_program_info *info)
+{
+	struct told t = {prog, HAL_INIT(hal_program_info)};
+	int err;
+
+	if (!OBJECT_OK(prog, OBJECT_PROGRAM))
+		return object_bad(prog, OBJECT_PROGRAM);
+	_Static_assert(sizeof(prog->name) == sizeof(info->name), "one name");
+	t.info.kernel_count = prog->kernel_count;
+	err = engine_call(prog->dev, get_name, &t);
+	if (err != 0)
+		return err;
+	return export_struct(info, &t.info, sizeof(t.info),
+			     offsetof(struct hal_program_info, name), "hal_program_info");
+}
+
 /* ---- placing in partitions --------------------------------------------------------- */
 
 static bool program_is_bound(const struct hal_program *prog, uint32_t index)
@@ -430,6 +461,19 @@ int hal_kernel_find(struct hal_program *prog, const char *name,
 	}
 	return fail(ENOENT, "the program has no kernel \"%s\" among its kernels (%u)",
 		    name, prog->kernel_count);
+}
+
+int hal_kernel_get(struct hal_program *prog, uint32_t index, struct hal_kernel **kernel)
+{
+	if (!OBJECT_OK(prog, OBJECT_PROGRAM))
+		return object_bad(prog, OBJECT_PROGRAM);
+	if (kernel == NULL)
+		return fail(EINVAL, "hal_kernel_get: kernel is NULL");
+	if (index >= prog->kernel_count)
+		return fail(ERANGE, "the program has no kernel %u: it has %u", index,
+			    prog->kernel_count);
+	*kernel = prog->kernels[index];
+	return 0;
 }
 
 int hal_kernel_get_info(const struct hal_kernel *kernel, struct hal_kernel_info *info)

@@ -164,6 +164,10 @@ static void hal_h(void)
 	FIELD(hal_queue_desc, service_class);
 	FIELD(hal_queue_desc, budget_permille);
 	FIELD(hal_queue_desc, completions);
+	STRUCT(hal_program_info);
+	FIELD(hal_program_info, size);
+	FIELD(hal_program_info, kernel_count);
+	FIELD(hal_program_info, name);
 	STRUCT(hal_kernel_info);
 	FIELD(hal_kernel_info, size);
 	FIELD(hal_kernel_info, arg_count);

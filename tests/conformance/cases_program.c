@@ -52,6 +52,32 @@ static int kernels(struct conf *c)
 	return 0;
 }
 
+/* Each kernel has a number, under which it is the same as under its name. */
+static int kernels_by_number(struct conf *c)
+{
+	struct hal_program_info info = HAL_INIT(hal_program_info);
+	struct hal_kernel_info k_info;
+	struct hal_kernel *k, *named;
+	uint32_t i;
+
+	STEP(conf_kernel(c, "copy", &k));
+	OK(hal_program_set_name(c->prog, "numbered"));
+	OK(hal_program_get_info(c->prog, &info));
+	CHECK(strcmp(info.name, "numbered") == 0);
+	CHECK(info.kernel_count >= 5);
+	for (i = 0; i < info.kernel_count; i++) {
+		k_info = (struct hal_kernel_info)HAL_INIT(hal_kernel_info);
+		OK(hal_kernel_get(c->prog, i, &k));
+		OK(hal_kernel_get_info(k, &k_info));
+		OK(hal_kernel_find(c->prog, k_info.name, &named));
+		CHECK(named == k);
+	}
+	ERR(hal_kernel_get(c->prog, info.kernel_count, &k), -ERANGE);
+	CHECK(k == named);
+	OK(hal_program_set_name(c->prog, ""));
+	return 0;
+}
+
 static int kernel_missing(struct conf *c)
 {
 	struct hal_kernel *k;
@@ -245,6 +271,7 @@ static int arguments(struct conf *c)
 const struct conf_case conf_program_cases[] = {
 	{"program.load_unload", load_unload},
 	{"program.kernels", kernels},
+	{"program.kernels_by_number", kernels_by_number},
 	{"program.kernel_missing", kernel_missing},
 	{"program.truncated", truncated},
 	{"program.not_an_image", not_an_image},

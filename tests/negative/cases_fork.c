@@ -69,6 +69,7 @@ static struct hal_partition_info part_info = HAL_INIT(hal_partition_info);
 static struct hal_partition_memory_info part_memory = HAL_INIT(hal_partition_memory_info);
 static struct hal_backend_info backend_info = HAL_INIT(hal_backend_info);
 static struct hal_option_info option_info = HAL_INIT(hal_option_info);
+static struct hal_program_info program_info = HAL_INIT(hal_program_info);
 static struct hal_kernel_info kernel_info = HAL_INIT(hal_kernel_info);
 static struct hal_policy_info policy_info = HAL_INIT(hal_policy_info);
 static struct hal_completion end;
@@ -108,6 +109,8 @@ FORKED(hal_buffer_unmap, hal_buffer_unmap(w->buf))
 FORKED(hal_program_load, load(w))
 FORKED(hal_program_unload, hal_program_unload(w->prog))
 FORKED(hal_program_set_name, hal_program_set_name(w->prog, "name"))
+FORKED(hal_program_get_info, hal_program_get_info(w->prog, &program_info))
+FORKED(hal_kernel_get, hal_kernel_get(w->prog, 0, &w->kernel))
 FORKED(hal_kernel_find, hal_kernel_find(w->prog, "twice", &w->kernel))
 FORKED(hal_kernel_get_info, hal_kernel_get_info(w->kernel, &kernel_info))
 FORKED(hal_queue_create, hal_queue_create(w->part, &w->queue_desc, &w->queue2))

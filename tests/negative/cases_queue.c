@@ -215,6 +215,51 @@ NEGATIVE(hal_program_set_name, EINVAL, too_long, "32 characters, at most 31")
 	return hal_program_set_name(w->prog, "a name of one and thirty letters");
 }
 
+NEGATIVE(hal_program_get_info, EINVAL, prog_null, "program|prog")
+{
+	struct hal_program_info i = HAL_INIT(hal_program_info);
+
+	(void)w;
+	return hal_program_get_info(NULL, &i);
+}
+
+NEGATIVE(hal_program_get_info, EINVAL, info_null, "info")
+{
+	return hal_program_get_info(w->prog, NULL);
+}
+
+NEGATIVE(hal_program_get_info, EINVAL, size_zero, "size")
+{
+	struct hal_program_info i = {.size = 0};
+
+	return hal_program_get_info(w->prog, &i);
+}
+
+NEGATIVE(hal_kernel_get, ERANGE, past_the_last, "the program has no kernel")
+{
+	struct hal_program_info i = HAL_INIT(hal_program_info);
+	struct hal_kernel *k;
+
+	NEG_OK(hal_program_get_info(w->prog, &i));
+	NEG_OK(hal_kernel_get(w->prog, i.kernel_count - 1, &k));
+	return hal_kernel_get(w->prog, i.kernel_count, &k);
+}
+
+NEGATIVE(hal_kernel_get, ERANGE, largest, "no kernel 4294967295")
+{
+	return hal_kernel_get(w->prog, UINT32_MAX, &w->kernel);
+}
+
+NEGATIVE(hal_kernel_get, EINVAL, prog_null, "program|prog")
+{
+	return hal_kernel_get(NULL, 0, &w->kernel);
+}
+
+NEGATIVE(hal_kernel_get, EINVAL, kernel_null, "kernel")
+{
+	return hal_kernel_get(w->prog, 0, NULL);
+}
+
 NEGATIVE(hal_kernel_find, ENOENT, no_such_name, "thrice")
 {
 	return hal_kernel_find(w->prog, "thrice", &w->kernel);

@@ -364,6 +364,14 @@ class Functions:
         give(out, things[prog].kernel(name.decode()))
 
     @staticmethod
+    def program_get_info(prog, out):
+        put(out, things[prog].info)
+
+    @staticmethod
+    def kernel_get(prog, index, out):
+        give(out, things[prog].kernel(index))
+
+    @staticmethod
     def kernel_get_info(kernel, out):
         info = things[kernel].info
         put(out, info._replace(arg_bytes=info.arg_bytes + (0,) * (16 - info.arg_count)))

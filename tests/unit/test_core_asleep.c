@@ -298,9 +298,14 @@ static int c_host_memory(struct things *a)
 
 static int c_program(struct things *a)
 {
+	struct hal_program_info info = HAL_INIT(hal_program_info);
 	struct hal_program *p;
 	int err = hal_program_load(a->r.dev, &image, sizeof(image), &p);
 
+	if (err != 0)
+		return err;
+	falls_asleep(a->r.dev);
+	err = hal_program_get_info(p, &info);
 	if (err != 0)
 		return err;
 	falls_asleep(a->r.dev);

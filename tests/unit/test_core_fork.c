@@ -138,6 +138,7 @@ static int devices_refused(struct all *a)
 static int things_refused(struct all *a)
 {
 	struct hal_kernel_info info = HAL_INIT(hal_kernel_info);
+	struct hal_program_info program = HAL_INIT(hal_program_info);
 	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
 	struct hal_submit_desc s = HAL_INIT(hal_submit_desc);
 	const struct hal_cmd nop = hal_cmd_of(HAL_OP_NOP, 0);
@@ -158,6 +159,8 @@ static int things_refused(struct all *a)
 	REFUSED(hal_buffer_unmap(a->buf));
 	REFUSED(hal_buffer_destroy(a->buf));
 	REFUSED(hal_kernel_find(a->prog, "nothing", &k));
+	REFUSED(hal_kernel_get(a->prog, 0, &k));
+	REFUSED(hal_program_get_info(a->prog, &program));
 	REFUSED(hal_kernel_get_info(a->kernel, &info));
 	REFUSED(hal_program_unload(a->prog));
 	REFUSED(hal_sequence_create(a->r.part, &s, &seq));

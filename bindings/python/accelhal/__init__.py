@@ -37,7 +37,8 @@ from ._objects import (Buffer, Completion, Completions, Device, HostMemory, Kern
                        Partition, Point, Program, Queue, Sequence, Timeline, wait_all,
                        wait_any)
 from ._records import (BackendInfo, DeviceInfo, KernelInfo, OptionInfo,
-                       PartitionInfo, PartitionMemory, PolicyInfo, ReplayInfo, Stats)
+                       PartitionInfo, PartitionMemory, PolicyInfo, ProgramInfo, ReplayInfo,
+                       Stats)
 
 __version__ = f"{_abi.VERSION_MAJOR}.{_abi.VERSION_MINOR}.{_abi.VERSION_PATCH}"
 
@@ -107,8 +108,8 @@ def strerror(error):
 __all__ = [
     *_abi.__all__, "BackendInfo", "Buffer", "Command", "Completion", "Completions", "Device",
     "DeviceInfo", "Error", "Kernel", "KernelInfo", "OptionInfo", "Partition", "PartitionInfo",
-    "Point", "PolicyInfo", "Program", "Queue", "QueueFull", "Range", "ReplayInfo", "Sequence",
-    "Stats", "Timeline", "Timeout", "backends", "barrier", "copy", "devices", "fill", "host",
-    "launch", "nop", "open", "options", "replay", "strerror", "timestamp", "version",
-    "wait_all", "wait_any",
+    "Point", "PolicyInfo", "Program", "ProgramInfo", "Queue", "QueueFull", "Range",
+    "ReplayInfo", "Sequence", "Stats", "Timeline", "Timeout", "backends", "barrier", "copy",
+    "devices", "fill", "host", "launch", "nop", "open", "options", "replay", "strerror",
+    "timestamp", "version", "wait_all", "wait_any",
 ]

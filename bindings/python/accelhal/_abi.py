@@ -243,6 +243,14 @@ class hal_queue_desc(Structure):
     ]
 
 
+class hal_program_info(Structure):
+    _fields_ = [
+        ("size", c_uint32),
+        ("kernel_count", c_uint32),
+        ("name", c_char * 32),
+    ]
+
+
 class hal_kernel_info(Structure):
     _fields_ = [
         ("size", c_uint32),
@@ -481,8 +489,10 @@ FUNCTIONS = {
     "hal_host_register": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(c_void_p)]),
     "hal_program_load": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_void_p)]),
     "hal_program_set_name": (c_int, [c_void_p, c_char_p]),
+    "hal_program_get_info": (c_int, [c_void_p, POINTER(hal_program_info)]),
     "hal_program_unload": (c_int, [c_void_p]),
     "hal_kernel_find": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "hal_kernel_get": (c_int, [c_void_p, c_uint32, POINTER(c_void_p)]),
     "hal_kernel_get_info": (c_int, [c_void_p, POINTER(hal_kernel_info)]),
     "hal_queue_create": (c_int, [c_void_p, POINTER(hal_queue_desc), POINTER(c_void_p)]),
     "hal_queue_destroy": (c_int, [c_void_p]),
@@ -575,6 +585,9 @@ DOCS = {
         "flags": '0',
         "weight": 'share under policies wfq, quota, token; 0 counts as 1',
         "completions": 'where ends are told; NULL: nowhere',
+    },
+    "hal_program_info": {
+        "name": 'of hal_program_set_name; "": none',
     },
     "hal_kernel_info": {
         "arg_bytes": 'least size of a buffer argument; 0: a scalar, or any',

@@ -661,9 +661,23 @@ class Program(Object):
         """For people: traces call its kernels "name: kernel"; at most 31 bytes."""
         check(lib.hal_program_set_name(self.handle, text(name, "the name")))
 
+    @property
+    def info(self):
+        """Its ProgramInfo."""
+        return _told(_records.program_info, lib.hal_program_get_info, self.handle)
+
+    @property
+    def kernels(self):
+        """All its Kernels, in the order of its image."""
+        return [self.kernel(index) for index in range(self.info.kernel_count)]
+
     def kernel(self, name):
-        """The Kernel of that name; ENOENT there is none."""
-        handle = _created(lib.hal_kernel_find, self.handle, text(name, "the name"))
+        """The Kernel of that name, or of that number; ENOENT there is none of the name,
+        ERANGE the number is past the last."""
+        if hasattr(name, "__index__"):
+            handle = _created(lib.hal_kernel_get, self.handle, fits(name, "the number", 32))
+        else:
+            handle = _created(lib.hal_kernel_find, self.handle, text(name, "the name"))
         kernel = self._kernels.get(handle)
         if kernel is None:
             kernel = self._kernels[handle] = Kernel(self, handle)

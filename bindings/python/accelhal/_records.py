@@ -70,6 +70,9 @@ PartitionInfo, partition_info = _record(
 PartitionMemory, partition_memory = _record(
     "PartitionMemory", _abi.hal_partition_memory_info,
     "The limits of a partition's memory, its placements and evictions; sizes in bytes.")
+ProgramInfo, program_info = _record(
+    "ProgramInfo", _abi.hal_program_info,
+    "A program: its name and how many kernels it has.")
 KernelInfo, kernel_info = _record(
     "KernelInfo", _abi.hal_kernel_info,
     "A kernel: arg_bytes has the least bytes of each of arg_count arguments, 0 where a "
