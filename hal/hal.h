@@ -417,9 +417,23 @@ struct hal_completion {
 	struct hal_queue *queue;
 	uint64_t value; /* on its timeline */
 	uint64_t tag;
-	int32_t status; /* 0, or what failed or dropped it */
+	/* 0; -EIO: a command of it failed, -ENODEV: the device is lost; -ECANCELED: it
+	 * was dropped.  Then hal_queue_get_fault says what and why. */
+	int32_t status;
 	uint32_t reserved;
 	uint64_t submit_ns, end_ns; /* device time */
+};
+
+/* Why a queue has failed: its first failure. */
+struct hal_fault_info {
+	uint32_t size;
+	int32_t status; /* of hal_completion; 0: the queue has not failed */
+	uint64_t value; /* the submission that failed; 0: none was in the queue */
+	uint64_t tag;   /* of that submission */
+	uint32_t
+		cmd; /* which of its commands; UINT32_MAX: none (a wait, a suspend ...) */
+	uint32_t reserved;
+	char text[384]; /* as hal_wait leaves it in hal_last_error */
 };
 
 /* Log-scale histogram of command latency: bucket i counts [2^i, 2^(i+1)) ns; bucket 0
@@ -670,6 +684,10 @@ HAL_API int hal_queue_suspend(struct hal_queue *queue, uint32_t mode,
 /* -EINVAL not suspended; -ECANCELED suspended for good. */
 HAL_API int hal_queue_resume(struct hal_queue *queue);
 HAL_API int hal_queue_get_stats(struct hal_queue *queue, struct hal_stats *stats);
+/* Say why the queue has failed, or that it has not (.status 0): the device's text, the
+ * submission and the command.  Any thread, until the queue is destroyed. */
+HAL_API int hal_queue_get_fault(const struct hal_queue *queue,
+				struct hal_fault_info *fault);
 /* The queue's own timeline: submission n (from 1) reaches value n. */
 HAL_API struct hal_timeline *hal_queue_timeline(struct hal_queue *queue);
 
@@ -706,12 +724,14 @@ HAL_API int hal_completions_create(struct hal_device *dev, uint32_t entries,
 /* -EBUSY while a queue tells there. */
 HAL_API int hal_completions_destroy(struct hal_completions *ring);
 /* Takes up to max entries, oldest first; waits until there is one, or until_ns as in
- * hal_wait.  Returns how many; 0 only if until_ns is 0.  One thread at a time. */
+ * hal_wait.  Returns how many; 0 only if until_ns is 0.  One thread at a time.  -ENODEV: the device is
+ * lost, and the entries of all submissions have been read; whoever waits wakes up. */
 HAL_API int hal_completions_read(struct hal_completions *ring, struct hal_completion *out,
 				 uint32_t max, int64_t until_ns);
-/* The ring's own fd (for poll, epoll, io_uring): readable while entries are unread.  It
- * goes with the ring; only hal_completions_read takes from it.  virtual clock: -ENOTSUP
- * until hal_device_poll has been called, which moves time while a program looks at it. */
+/* The ring's own fd (for poll, epoll, io_uring): readable while entries are unread, and
+ * for good once the device is lost and all have been read.  It goes with the ring; only
+ * hal_completions_read takes from it.  virtual clock: -ENOTSUP until hal_device_poll has
+ * been called, which moves time while a program looks at it. */
 HAL_API int hal_completions_fd(struct hal_completions *ring);
 
 /* ---- time ------------------------------------------------------------------------- */

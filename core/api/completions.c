@@ -23,6 +23,23 @@
 
 #define ENTRIES_MAX 65536u
 
+static int enter(struct hal_device *dev, void *arg)
+{
+	struct hal_completions *c = arg;
+
+	list_add_before(&dev->command.rings, &c->on_device);
+	return 0;
+}
+
+static int leave(struct hal_device *dev, void *arg)
+{
+	struct hal_completions *c = arg;
+
+	(void)dev;
+	list_del(&c->on_device);
+	return 0;
+}
+
 int hal_completions_create(struct hal_device *dev, uint32_t entries,
 			   struct hal_completions **out)
 {
@@ -56,6 +73,8 @@ int hal_completions_create(struct hal_device *dev, uint32_t entries,
 		object_free(OBJECT_COMPLETIONS, c);
 		return err;
 	}
+	list_init(&c->on_device);
+	(void)engine_call(dev, enter, c);
 	atomic_fetch_add(&dev->rings, 1);
 	*out = c;
 	return 0;
@@ -71,6 +90,7 @@ int hal_completions_destroy(struct hal_completions *c)
 		return fail(EBUSY, "the completion ring is in use by queues (%u)",
 			    atomic_load(&c->queues));
 	object_retire(&c->obj);
+	(void)engine_call(c->dev, leave, c);
 	atomic_fetch_sub(&c->dev->rings, 1);
 	fd_close(c->fd);
 	free(c->entries);
@@ -111,6 +131,13 @@ static bool empty(struct hal_completions *c)
 	return atomic_load(&c->head) == atomic_load(&c->tail);
 }
 
+/* Fail because no entry will come any more. */
+static COLD int over(const struct hal_completions *c)
+{
+	return fail(ENODEV, "%s is lost, and all its completions have been read: %s",
+		    c->dev->name, c->dev->lost_why);
+}
+
 /* Wait until the engine has signalled the fd for every entry that has been read.  An
  * entry is visible to the reader a moment before the engine signals the fd. */
 static void wait_noticed(struct hal_completions *c)
@@ -125,7 +152,7 @@ static void wait_noticed(struct hal_completions *c)
 	atomic_store(&c->awaited, 0);
 }
 
-/* Make the fd unreadable if no entry is unread. */
+/* Make the fd unreadable if no entry is unread and more may come. */
 static void silence_fd(struct hal_completions *c)
 {
 	if (!empty(c))
@@ -135,15 +162,16 @@ static void silence_fd(struct hal_completions *c)
 		return;
 	fd_silence(c->fd);
 	atomic_store(&c->notified, 0);
-	/* An entry added before .notified was cleared has not signalled the fd. */
-	if (!empty(c))
+	/* An entry added, or a loss, before .notified was cleared has not signalled the
+	 * fd. */
+	if (!empty(c) || completions_over(c))
 		completions_notify(c);
 }
 
 /* clock=real: sleep until c has an unread entry.  Return 0 or -errno. */
 static int read_real(struct hal_completions *c, int64_t until_ns)
 {
-	while (empty(c)) {
+	while (empty(c) && !completions_over(c)) {
 		struct pollfd fd = {.fd = c->fd, .events = POLLIN};
 		uint64_t now = monotonic_ns();
 		struct timespec t;
@@ -203,11 +231,11 @@ static int read_virtual(struct hal_completions *c, int64_t until_ns)
 	struct hal_device *dev = c->dev;
 	bool busy;
 
-	while (empty(c)) {
+	while (empty(c) && !completions_over(c)) {
 		engine_enter(dev);
 		busy = empty(c) && run_engine(c, until_ns);
 		engine_leave(dev);
-		if (!empty(c) || until_ns == 0)
+		if (!empty(c) || completions_over(c) || until_ns == 0)
 			return 0;
 		if (is_past(until_ns))
 			return fail(ETIMEDOUT, "no submission has completed yet");
@@ -244,6 +272,8 @@ int hal_completions_read(struct hal_completions *c, struct hal_completion *out,
 	}
 	if (err != 0)
 		return err;
+	if (UNLIKELY(empty(c) && completions_over(c)))
+		return over(c);
 	n = take_entries(c, out, max < INT32_MAX ? max : INT32_MAX);
 	silence_fd(c);
 	return (int)n;

@@ -479,6 +479,26 @@ int hal_queue_resume(struct hal_queue *q)
 	return engine_call(q->dev, resume, q);
 }
 
+int hal_queue_get_fault(const struct hal_queue *q, struct hal_fault_info *fault)
+{
+	struct hal_fault_info f = HAL_INIT(hal_fault_info);
+	const char *text;
+
+	if (!OBJECT_OK(q, OBJECT_QUEUE))
+		return object_bad(q, OBJECT_QUEUE);
+	if (timeline_error(&q->timeline) != 0) {
+		f.status = q->failure.status;
+		f.value = q->failure.value;
+		f.tag = q->failure.tag;
+		f.cmd = q->failure.cmd;
+		text = timeline_text(&q->timeline);
+		format_text(f.text, sizeof(f.text), "%s",
+			    text != NULL ? text : hal_strerror(f.status));
+	}
+	return export_struct(fault, &f, sizeof(f), offsetof(struct hal_fault_info, text),
+			     "hal_fault_info");
+}
+
 struct hal_timeline *hal_queue_timeline(struct hal_queue *q)
 {
 	if (!OBJECT_OK(q, OBJECT_QUEUE)) {

@@ -2,6 +2,7 @@
 /* completions.c - write entries into a ring of completions (the engine's side). */
 #include "command/completions.h"
 
+#include "util/compiler.h"
 #include "util/fd.h"
 #include "util/futex.h"
 
@@ -11,6 +12,12 @@ void completions_notify(struct hal_completions *c)
 {
 	if (atomic_exchange(&c->notified, 1) == 0)
 		fd_signal(c->fd);
+}
+
+void completions_lost(struct hal_device *dev)
+{
+	hal_list_for_each (it, &dev->command.rings)
+		completions_notify(container_of(it, struct hal_completions, on_device));
 }
 
 void completions_add(struct hal_queue *q, int status, uint64_t submit_ns, uint64_t end_ns)

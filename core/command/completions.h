@@ -19,6 +19,7 @@
 struct hal_completions {
 	struct object obj;
 	struct hal_device *dev;
+	struct list on_device; /* in device.command.rings; engine only */
 	struct hal_completion *entries;
 	uint32_t size; /* a power of two */
 	int fd;
@@ -32,23 +33,34 @@ struct hal_completions {
 	atomic_uint noticed, awaited;
 };
 
-/* Reserve an entry for a submission.  Return false if all are reserved. */
-static inline bool completions_take(struct hal_completions *c)
+/* Make .fd readable, unless it is readable already. */
+void completions_notify(struct hal_completions *c);
+
+/* Return whether c is over: the device is lost, and no entry is reserved or unread. */
+static inline bool completions_over(struct hal_completions *c)
 {
-	if (atomic_fetch_add_explicit(&c->taken, 1, memory_order_acquire) < c->size)
-		return true;
-	atomic_fetch_sub_explicit(&c->taken, 1, memory_order_relaxed);
-	return false;
+	return atomic_load(&c->dev->lost) != 0 && atomic_load(&c->taken) == 0;
 }
 
 /* Release a reserved entry that no submission will use. */
 static inline void completions_untake(struct hal_completions *c)
 {
-	atomic_fetch_sub_explicit(&c->taken, 1, memory_order_relaxed);
+	atomic_fetch_sub(&c->taken, 1);
+	if (UNLIKELY(completions_over(c)))
+		completions_notify(c); /* the reader may wait for this entry */
 }
 
-/* Make .fd readable, unless it is readable already. */
-void completions_notify(struct hal_completions *c);
+/* Reserve an entry for a submission.  Return false if all are reserved. */
+static inline bool completions_take(struct hal_completions *c)
+{
+	if (atomic_fetch_add_explicit(&c->taken, 1, memory_order_acquire) < c->size)
+		return true;
+	completions_untake(c);
+	return false;
+}
+
+/* Wake the readers of all rings of dev, which has just been lost.  Engine only. */
+void completions_lost(struct hal_device *dev) COLD;
 
 /* Write the entry of a submission of q that has completed, failed or been cancelled.
  * Its tag is in q->retire_terms.  Engine only. */

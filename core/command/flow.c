@@ -120,12 +120,35 @@ static void keep_fault(struct hal_queue *q, const char *text)
 		q->fault = strdup(text);
 }
 
-/* Make q fail: nothing more is issued, its timeline fails, hal_submit refuses work. */
-static COLD void fail_queue(struct hal_queue *q, int err, const char *text)
+/* Return the number, in its submission, of the command at .retire. */
+static uint32_t retiring_command(const struct hal_queue *q)
+{
+	return (uint32_t)(counter_get(&q->observe.account.completed) - q->timeline.seen -
+			  q->completed_more);
+}
+
+/* Record what failed in q, for hal_queue_get_fault. */
+static void note_failure(struct hal_queue *q, int err, uint32_t cmd)
+{
+	const struct record *r;
+
+	q->failure.status = atomic_load(&q->dev->lost) != 0 ? -ENODEV : err;
+	q->failure.cmd = cmd;
+	if (queue_empty(q))
+		return;
+	r = cursor_record(q, q->retire);
+	q->failure.value = q->timeline.seen + 1;
+	q->failure.tag = r->cmd.op == REC_HEAD ? r->head.tag : q->retire_terms.tag;
+}
+
+/* Make q fail: nothing more is issued, its timeline fails, hal_submit refuses work.  cmd
+ * is the number of the failed command in its submission, or FAILED_NO_COMMAND. */
+static COLD void fail_queue(struct hal_queue *q, int err, uint32_t cmd, const char *text)
 {
 	char full[384];
 	size_t n;
 
+	note_failure(q, err, cmd);
 	queue_describe(q, full, sizeof(full));
 	n = strlen(full);
 	format_text(full + n, sizeof(full) - n, ": %s", text);
@@ -181,7 +204,7 @@ void queue_abandon(struct hal_queue *q)
 {
 	struct inflight *f = q->oldest;
 
-	fail_queue(q, -ECANCELED, "destroyed while it was suspended");
+	fail_queue(q, -ECANCELED, FAILED_NO_COMMAND, "destroyed while it was suspended");
 	/* The device destroyed the commands that it kept, together with its queue. */
 	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next) {
 		if (f->done)
@@ -196,7 +219,8 @@ void queue_abandon(struct hal_queue *q)
 
 void queue_end(struct hal_queue *q)
 {
-	fail_queue(q, -ECANCELED, "suspended for good (HAL_SUSPEND_FINAL)");
+	fail_queue(q, -ECANCELED, FAILED_NO_COMMAND,
+		   "suspended for good (HAL_SUSPEND_FINAL)");
 	q->failing = !queue_empty(q);
 	drop_rest(q);
 }
@@ -236,9 +260,12 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
 	if (LIKELY(status == 0)) {
 		uint64_t value = ++q->timeline.seen;
 
-		if (UNLIKELY((own & REC_WHOLE) == 0))
+		if (UNLIKELY((own & REC_WHOLE) == 0)) {
 			account_latency(&q->observe.account, LATENCY_SUBMISSION,
 					end_ns > submit_ns ? end_ns - submit_ns : 0);
+			q->completed_more =
+				counter_get(&q->observe.account.completed) - value;
+		}
 		if (UNLIKELY((q->slow & (SLOW_DEADLINE | SLOW_NOTIFIES | SLOW_HEAD)) !=
 			     0))
 			submission_over_slowly(q, 0, submit_ns, end_ns);
@@ -249,7 +276,11 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
 			timeline_notify(&q->timeline, value);
 		return;
 	}
-	submission_over_slowly(q, q->failing ? status : -ECANCELED, submit_ns, end_ns);
+	if (q->failing || q->failure.status == -ENODEV)
+		status = q->failure.status;
+	else
+		status = -ECANCELED;
+	submission_over_slowly(q, status, submit_ns, end_ns);
 	q->failing = false;
 }
 
@@ -301,7 +332,7 @@ static COLD void inflight_failed(struct hal_queue *q, const struct inflight *f)
 	format_text(text, sizeof(text), "%s \"%s\": %s",
 		    r->cmd.op == HAL_OP_LAUNCH ? "launch" : "command", record_name(r),
 		    q->fault != NULL ? q->fault : hal_strerror(f->status));
-	fail_queue(q, f->status, text);
+	fail_queue(q, f->status, retiring_command(q), text);
 }
 
 /* Account the time that f waited between being ready and its run (start_ns to end_ns).
@@ -400,7 +431,8 @@ static COLD void finish_recolor(struct hal_queue *q, const struct record *r)
 	if (err == 0)
 		return;
 	keep_fault(q, hal_last_error());
-	fail_queue(q, err, q->fault != NULL ? q->fault : "the buffer was not moved");
+	fail_queue(q, err, FAILED_NO_COMMAND,
+		   q->fault != NULL ? q->fault : "the buffer was not moved");
 }
 
 /* Raise the points of r, or make their timelines fail if q has failed. */
@@ -538,7 +570,8 @@ static COLD bool no_memory_for(struct hal_queue *q, const struct record *r, int 
 		format_text(text, sizeof(text), "%s \"%s\": %s",
 			    r->cmd.op == HAL_OP_LAUNCH ? "launch" : "command",
 			    record_name(r), hal_last_error());
-	fail_queue(q, err, text);
+	fail_queue(q, err, record_for_device(r) ? retiring_command(q) : FAILED_NO_COMMAND,
+		   text);
 	return true;
 }
 
@@ -552,7 +585,7 @@ static COLD bool wait_failed(struct hal_queue *q, const struct hal_timeline *t)
 		return false;
 	format_text(text, sizeof(text), "waits for a point that failed: %s",
 		    timeline_text(t));
-	fail_queue(q, -ECANCELED, text);
+	fail_queue(q, -ECANCELED, FAILED_NO_COMMAND, text);
 	return false;
 }
 
@@ -1111,7 +1144,8 @@ static COLD void device_lost(struct hal_device *dev)
 	format_text(ev.fault, sizeof(ev.fault), "the device is lost: %s", dev->lost_why);
 	ev.start_ns = dev->now;
 	ev.end_ns = dev->now;
-	atomic_store_explicit(&dev->lost, -ENODEV, memory_order_release);
+	/* Sequentially consistent, for completions_over. */
+	atomic_store(&dev->lost, -ENODEV);
 	dev->sched.listener->thaw_all(dev);
 	while (!list_empty(&dev->command.inflight_list)) {
 		const struct inflight *f = container_of(dev->command.inflight_list.next,
@@ -1131,7 +1165,7 @@ static COLD void device_lost(struct hal_device *dev)
 
 			dev->sched.listener->lost(q);
 			if (q->err == 0) {
-				fail_queue(q, -EIO, ev.fault);
+				fail_queue(q, -EIO, FAILED_NO_COMMAND, ev.fault);
 				q->failing = !queue_empty(q);
 				drop_rest(q);
 			}
@@ -1139,6 +1173,7 @@ static COLD void device_lost(struct hal_device *dev)
 		dev->space.moves->lost(part);
 	}
 	dev->command.pending = 0;
+	completions_lost(dev);
 }
 
 /* ---- engine turns ------------------------------------------------------------------ */

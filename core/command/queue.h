@@ -48,6 +48,9 @@ struct inflight {
 #define QUEUE_OPEN       UINT32_C(0x4f50454e)
 #define QUEUE_OPEN_TELLS UINT32_C(0x4f50454f) /* open, with a ring of completions */
 
+/* Value of hal_queue.failure.cmd. */
+#define FAILED_NO_COMMAND UINT32_MAX
+
 /* hal_queue.stepping: each bit sends a step of .issue down the slow path. */
 #define STEP_TERMS   1u /* .issue_terms differ from .default_terms */
 #define STEP_JOURNAL 2u /* only records up to .replay.limit may be issued */
@@ -184,8 +187,18 @@ struct hal_queue {
 	bool inside;      /* a command of the submission at .issue has been issued */
 	bool in_callback; /* the host function at .issue is running */
 	struct waiter waiter;
-	struct timer timer;      /* ends the wait for a time */
-	char *fault;             /* error text of the command that has failed */
+	struct timer timer; /* ends the wait for a time */
+	char *fault;        /* error text of the command that has failed */
+	/* What failed first.  Written before .timeline fails; then any thread may read
+	 * it. */
+	struct queue_failure {
+		uint64_t value, tag; /* the submission; .value 0: none */
+		uint32_t cmd;        /* number in it; FAILED_NO_COMMAND: none */
+		int32_t status;      /* for completions: -ENODEV if the device is lost */
+	} failure;
+	/* Completed commands minus completed submissions, when the last submission of
+	 * several commands or of none completed. */
+	uint64_t completed_more;
 	uint64_t unparked_ns;    /* when its last wait ended */
 	struct message callback; /* sent when the host function has returned */
 	struct hal_queue *callback_next;

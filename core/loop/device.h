@@ -292,6 +292,7 @@ struct hal_device {
 		struct list runnable; /* partitions that may take a command */
 		struct list blocked;  /* partitions whose queue on the device was full */
 		struct list inflight_list;
+		struct list rings; /* of completions */
 		/* Queue whose records are being retired.  It needs no entry in .todo when
 		 * its own signal ends its wait. */
 		const struct hal_queue *retiring;

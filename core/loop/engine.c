@@ -27,6 +27,7 @@ void engine_init(struct hal_device *dev)
 	list_init(&dev->command.runnable);
 	list_init(&dev->command.blocked);
 	list_init(&dev->command.inflight_list);
+	list_init(&dev->command.rings);
 	list_init(&dev->memory.recolors);
 	busy_init(&dev->observe.ran);
 	dev->timer_ns = UINT64_MAX;

@@ -227,6 +227,14 @@ static void hal_h(void)
 	FIELD(hal_completion, reserved);
 	FIELD(hal_completion, submit_ns);
 	FIELD(hal_completion, end_ns);
+	STRUCT(hal_fault_info);
+	FIELD(hal_fault_info, size);
+	FIELD(hal_fault_info, status);
+	FIELD(hal_fault_info, value);
+	FIELD(hal_fault_info, tag);
+	FIELD(hal_fault_info, cmd);
+	FIELD(hal_fault_info, reserved);
+	FIELD(hal_fault_info, text);
 	STRUCT(hal_stats);
 	FIELD(hal_stats, size);
 	FIELD(hal_stats, reserved);

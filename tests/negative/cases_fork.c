@@ -70,6 +70,7 @@ static struct hal_partition_memory_info part_memory = HAL_INIT(hal_partition_mem
 static struct hal_backend_info backend_info = HAL_INIT(hal_backend_info);
 static struct hal_option_info option_info = HAL_INIT(hal_option_info);
 static struct hal_program_info program_info = HAL_INIT(hal_program_info);
+static struct hal_fault_info fault_info = HAL_INIT(hal_fault_info);
 static struct hal_kernel_info kernel_info = HAL_INIT(hal_kernel_info);
 static struct hal_policy_info policy_info = HAL_INIT(hal_policy_info);
 static struct hal_completion end;
@@ -117,6 +118,7 @@ FORKED(hal_queue_create, hal_queue_create(w->part, &w->queue_desc, &w->queue2))
 FORKED(hal_queue_destroy, hal_queue_destroy(w->queue))
 FORKED(hal_queue_suspend, hal_queue_suspend(w->queue, HAL_SUSPEND_DRAIN, NULL))
 FORKED(hal_queue_resume, hal_queue_resume(w->queue))
+FORKED(hal_queue_get_fault, hal_queue_get_fault(w->queue, &fault_info))
 FORKED(hal_queue_get_stats, hal_queue_get_stats(w->queue, &w->stats))
 FORKED(hal_submit, hal_submit(w->queue, &w->submit, NULL))
 FORKED(hal_sequence_create, hal_sequence_create(w->part, &w->submit, &w->seq))

@@ -315,6 +315,26 @@ NEGATIVE(hal_kernel_get_info, EINVAL, program_gone, "kernel")
 
 /* ---- queue ------------------------------------------------------------------------ */
 
+NEGATIVE(hal_queue_get_fault, EINVAL, queue_null, "queue")
+{
+	struct hal_fault_info f = HAL_INIT(hal_fault_info);
+
+	(void)w;
+	return hal_queue_get_fault(NULL, &f);
+}
+
+NEGATIVE(hal_queue_get_fault, EINVAL, info_null, "hal_fault_info")
+{
+	return hal_queue_get_fault(w->queue, NULL);
+}
+
+NEGATIVE(hal_queue_get_fault, EINVAL, size_zero, "size")
+{
+	struct hal_fault_info f = {.size = 0};
+
+	return hal_queue_get_fault(w->queue, &f);
+}
+
 static int queue(struct neg *w)
 {
 	return hal_queue_create(w->part, &w->queue_desc, &w->queue2);

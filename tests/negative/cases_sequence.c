@@ -508,6 +508,18 @@ NEGATIVE(hal_completions_read, EDEADLK, in_a_callback, "callback")
 	return in.err;
 }
 
+NEGATIVE(hal_completions_read, ENODEV, lost, "is lost")
+{
+	struct hal_completions *c;
+	int err;
+
+	NEG_OK(neg_lose(w));
+	NEG_OK(hal_completions_create(w->dev2, 8, &c));
+	err = hal_completions_read(c, ends, 4, HAL_FOREVER);
+	NEG_OK(hal_completions_destroy(c));
+	return err;
+}
+
 NEGATIVE(hal_completions_fd, EINVAL, ring_null, "completions")
 {
 	(void)w;

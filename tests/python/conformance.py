@@ -394,6 +394,10 @@ class Functions:
         things[queue].resume()
 
     @staticmethod
+    def queue_get_fault(queue, out):
+        put(out, things[queue].fault)
+
+    @staticmethod
     def queue_get_stats(queue, out):
         put(out, things[queue].stats)
 

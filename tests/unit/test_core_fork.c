@@ -175,6 +175,7 @@ static int queues_refused(struct all *a)
 	struct hal_submit_desc s = HAL_INIT(hal_submit_desc);
 	const struct hal_point t = {a->t, 1};
 	struct hal_stats st = HAL_INIT(hal_stats);
+	struct hal_fault_info fault = HAL_INIT(hal_fault_info);
 	struct hal_completion c;
 	struct hal_queue *q;
 	int err = 0;
@@ -183,6 +184,7 @@ static int queues_refused(struct all *a)
 	REFUSED(hal_queue_suspend(a->r.q, HAL_SUSPEND_DRAIN, NULL));
 	REFUSED(hal_queue_resume(a->r.q));
 	REFUSED(hal_queue_get_stats(a->r.q, &st));
+	REFUSED(hal_queue_get_fault(a->r.q, &fault));
 	SILENT(hal_queue_timeline(a->r.q) != NULL);
 	REFUSED(submit_nop(a->r.q, NULL));
 	REFUSED(hal_submit(a->r.q, &s, NULL));

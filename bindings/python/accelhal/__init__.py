@@ -36,7 +36,7 @@ from ._memory import strings, text
 from ._objects import (Buffer, Completion, Completions, Device, HostMemory, Kernel,
                        Partition, Point, Program, Queue, Sequence, Timeline, wait_all,
                        wait_any)
-from ._records import (BackendInfo, DeviceInfo, KernelInfo, OptionInfo,
+from ._records import (BackendInfo, DeviceInfo, FaultInfo, KernelInfo, OptionInfo,
                        PartitionInfo, PartitionMemory, PolicyInfo, ProgramInfo, ReplayInfo,
                        Stats)
 
@@ -107,7 +107,7 @@ def strerror(error):
 
 __all__ = [
     *_abi.__all__, "BackendInfo", "Buffer", "Command", "Completion", "Completions", "Device",
-    "DeviceInfo", "Error", "Kernel", "KernelInfo", "OptionInfo", "Partition", "PartitionInfo",
+    "DeviceInfo", "Error", "FaultInfo", "Kernel", "KernelInfo", "OptionInfo", "Partition", "PartitionInfo",
     "Point", "PolicyInfo", "Program", "ProgramInfo", "Queue", "QueueFull", "Range",
     "ReplayInfo", "Sequence", "Stats", "Timeline", "Timeout", "backends", "barrier", "copy",
     "devices", "fill", "host", "launch", "nop", "open", "options", "replay", "strerror",

@@ -362,6 +362,18 @@ class hal_completion(Structure):
     ]
 
 
+class hal_fault_info(Structure):
+    _fields_ = [
+        ("size", c_uint32),
+        ("status", c_int32),
+        ("value", c_uint64),
+        ("tag", c_uint64),
+        ("cmd", c_uint32),
+        ("reserved", c_uint32),
+        ("text", c_char * 384),
+    ]
+
+
 class hal_stats(Structure):
     _fields_ = [
         ("size", c_uint32),
@@ -499,6 +511,7 @@ FUNCTIONS = {
     "hal_queue_suspend": (c_int, [c_void_p, c_uint32, POINTER(hal_point)]),
     "hal_queue_resume": (c_int, [c_void_p]),
     "hal_queue_get_stats": (c_int, [c_void_p, POINTER(hal_stats)]),
+    "hal_queue_get_fault": (c_int, [c_void_p, POINTER(hal_fault_info)]),
     "hal_queue_timeline": (c_void_p, [c_void_p]),
     "hal_submit": (c_int, [c_void_p, POINTER(hal_submit_desc), POINTER(hal_point)]),
     "hal_sequence_create": (c_int, [c_void_p, POINTER(hal_submit_desc), POINTER(c_void_p)]),
@@ -618,8 +631,14 @@ DOCS = {
     },
     "hal_completion": {
         "value": 'on its timeline',
-        "status": '0, or what failed or dropped it',
         "end_ns": 'device time',
+    },
+    "hal_fault_info": {
+        "status": 'of hal_completion; 0: the queue has not failed',
+        "value": 'the submission that failed; 0: none was in the queue',
+        "tag": 'of that submission',
+        "cmd": 'which of its commands; UINT32_MAX: none (a wait, a suspend ...)',
+        "text": 'as hal_wait leaves it in hal_last_error',
     },
     "hal_stats": {
         "now_ns": 'device time of this snapshot',

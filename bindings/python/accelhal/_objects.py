@@ -301,7 +301,7 @@ class Completion(NamedTuple):
     queue: object  # the Queue; None when it is no longer there
     value: int  # on queue.timeline
     tag: int  # the submission's
-    status: int  # 0, or -errno of what failed or dropped it
+    status: int  # 0; -EIO, -ENODEV, -ECANCELED ...: queue.fault says what and why
     submit_ns: int  # device time
     end_ns: int
 
@@ -449,6 +449,11 @@ class Queue(Object):
         """Goes on.  EINVAL not suspended; ECANCELED suspended for good."""
         check(lib.hal_queue_resume(self.handle))
         self._suspended = False
+
+    @property
+    def fault(self):
+        """FaultInfo: why the queue has failed; status 0 while it has not."""
+        return _told(_records.fault_info, lib.hal_queue_get_fault, self.handle)
 
     @property
     def stats(self):

@@ -73,6 +73,9 @@ PartitionMemory, partition_memory = _record(
 ProgramInfo, program_info = _record(
     "ProgramInfo", _abi.hal_program_info,
     "A program: its name and how many kernels it has.")
+FaultInfo, fault_info = _record(
+    "FaultInfo", _abi.hal_fault_info,
+    "Why a queue has failed: the submission, the command and the device's text.")
 KernelInfo, kernel_info = _record(
     "KernelInfo", _abi.hal_kernel_info,
     "A kernel: arg_bytes has the least bytes of each of arg_count arguments, 0 where a "
