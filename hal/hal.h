@@ -270,6 +270,7 @@ struct hal_buffer_desc {
 	 * parts of it lie on each; on what is not in color_mask the number says nothing,
 	 * and one of the others at least is not 0. */
 	const uint8_t *color_weights;
+	char name[32]; /* for error texts and halctl; may be empty */
 };
 
 /* What a queue is to the others of its partition. */
@@ -312,6 +313,7 @@ struct hal_queue_desc {
 	 * quota, which then goes by weight; -ENOTSUP under others. */
 	uint16_t budget_permille;
 	struct hal_completions *completions; /* where ends are told; NULL: nowhere */
+	char name[32]; /* for error texts, traces and halctl; may be empty */
 };
 
 struct hal_program_info {

@@ -68,13 +68,16 @@ static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *
 
 	const uint32_t known =
 		HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH;
+	int err;
 
 	if ((d->flags & ~known) != 0)
 		return fail(EINVAL, "hal_buffer_desc.flags 0x%x: only 0x%x is defined",
 			    d->flags, known);
+	err = name_check(d->name, sizeof(d->name), "hal_buffer_desc.name");
+	if (err != 0)
+		return err;
 	if ((d->flags & known & ~HAL_BUFFER_MAPPABLE) != 0) {
-		int err = bimodal_flags_check(part, d->flags);
-
+		err = bimodal_flags_check(part, d->flags);
 		if (err != 0)
 			return err;
 	}
@@ -266,7 +269,7 @@ static int make_evictable(struct hal_buffer *buf, const struct hal_buffer_desc *
 {
 	const struct hal_bk_colors colors = {.mask = d->color_mask,
 					     .weights = d->color_weights};
-	int err = limit_charge(buf->part, buf->charge);
+	int err = limit_charge(buf);
 
 	/* Never evict a mappable buffer or host memory, whose address the application may
 	 * have, or a bimodal buffer, which has two placements. */
@@ -355,6 +358,7 @@ static struct hal_buffer *buffer_alloc(struct hal_partition *part,
 	buf->dev = part->dev;
 	buf->part = part;
 	buf->bytes = d->bytes;
+	memcpy(buf->name, d->name, sizeof(buf->name));
 	buf->charge = charge_of(part, d);
 	buf->flags = d->flags;
 	atomic_init(&buf->pins, 1);
@@ -587,9 +591,12 @@ static COLD int fail_host(const char *what)
 		    what);
 }
 
-static COLD int fail_moving(const char *what)
+static COLD int fail_moving(const struct hal_buffer *buf, const char *what)
 {
-	return fail(EBUSY, "%s: the buffer is moving to other channels", what);
+	char name[BUFFER_DESCRIPTION];
+
+	return fail(EBUSY, "%s: %s is moving to other channels", what,
+		    buffer_describe(buf, "the buffer", name));
 }
 
 struct moving_check {
@@ -605,7 +612,7 @@ static int check_not_moving(struct hal_device *dev, void *arg)
 	const struct moving_check *s = arg;
 
 	(void)dev;
-	return atomic_load(&s->buf->recolored) ? fail_moving(s->what) : 0;
+	return atomic_load(&s->buf->recolored) ? fail_moving(s->buf, s->what) : 0;
 }
 
 /* Copy to or from the bytes of an evicted buffer, which the host has. */
@@ -655,6 +662,7 @@ static int copy_bimodal(struct hal_device *dev, const struct copy *c)
 /* Check and carry out c for the public function what.  Return 0 or -errno. */
 static int copy_checked(const struct copy *c, const char *what)
 {
+	char name[BUFFER_DESCRIPTION];
 	struct hal_device *dev;
 	enum place_of place;
 	int err;
@@ -663,9 +671,9 @@ static int copy_checked(const struct copy *c, const char *what)
 		return object_bad(c->buf, OBJECT_BUFFER);
 	if (c->offset > c->buf->bytes || c->bytes > c->buf->bytes - c->offset)
 		return fail(
-			EINVAL,
-			"%s: %llu bytes at offset %llu exceed the buffer's %llu bytes",
-			what, U64(c->bytes), U64(c->offset), U64(c->buf->bytes));
+			EINVAL, "%s: %llu bytes at offset %llu exceed %s's %llu bytes",
+			what, U64(c->bytes), U64(c->offset),
+			buffer_describe(c->buf, "the buffer", name), U64(c->buf->bytes));
 	if (c->from == NULL && c->to == NULL && c->bytes != 0)
 		return fail(EINVAL, "%s: data is NULL", what);
 	if ((c->buf->flags & HAL_BK_MEM_HOST) != 0)
@@ -715,7 +723,7 @@ static int map(struct hal_device *dev, void *arg)
 	int err = 0;
 
 	if (atomic_load(&buf->recolored))
-		return fail_moving("hal_buffer_map");
+		return fail_moving(buf, "hal_buffer_map");
 	if (buf->evict != NULL)
 		err = evict_fetch(buf, &busy);
 	if (err == 0 && buf->maps == 0)
@@ -727,6 +735,7 @@ static int map(struct hal_device *dev, void *arg)
 
 int hal_buffer_map(struct hal_buffer *buf, void **address)
 {
+	char name[BUFFER_DESCRIPTION];
 	int err;
 
 	if (!OBJECT_OK(buf, OBJECT_BUFFER))
@@ -738,7 +747,8 @@ int hal_buffer_map(struct hal_buffer *buf, void **address)
 	if ((buf->dev->info.caps & HAL_CAP_MAP) == 0)
 		return fail(ENOTSUP, "%s cannot map buffers", buf->dev->name);
 	if ((buf->flags & HAL_BUFFER_BIMODAL) != 0)
-		return fail(ENOTSUP, "hal_buffer_map: the buffer is bimodal");
+		return fail(ENOTSUP, "hal_buffer_map: %s is bimodal",
+			    buffer_describe(buf, "the buffer", name));
 	err = device_alive(buf->dev);
 	if (err == 0)
 		err = evict_call(buf->dev, buf->part->memory.evict, map, buf);
@@ -750,9 +760,11 @@ int hal_buffer_map(struct hal_buffer *buf, void **address)
 static int unmap(struct hal_device *dev, void *arg)
 {
 	struct hal_buffer *buf = arg;
+	char name[BUFFER_DESCRIPTION];
 
 	if (buf->maps == 0)
-		return fail(EINVAL, "hal_buffer_unmap: the buffer is not mapped");
+		return fail(EINVAL, "hal_buffer_unmap: %s is not mapped",
+			    buffer_describe(buf, "the buffer", name));
 	return --buf->maps == 0 ? dev->table->cold.mem_unmap(dev->bk, buf->bk) : 0;
 }
 
@@ -796,21 +808,22 @@ static int begin_move(struct hal_device *dev, void *arg)
 {
 	struct move *m = arg;
 	struct hal_buffer *buf = m->buf;
+	char name[BUFFER_DESCRIPTION];
 	int err;
 
 	(void)dev;
 	if (buf->maps > 0)
-		return fail(EBUSY, "hal_buffer_recolor: the buffer is mapped");
+		return fail(EBUSY, "hal_buffer_recolor: %s is mapped",
+			    buffer_describe(buf, "the buffer", name));
 	if (atomic_load(&buf->recolored))
-		return fail_moving("hal_buffer_recolor");
+		return fail_moving(buf, "hal_buffer_recolor");
 	err = recolor_check(buf);
 	if (err != 0)
 		return err;
 	atomic_store(&buf->recolored, true);
 	if (atomic_load(&buf->copies) != 0)
-		err = fail(EBUSY,
-			   "hal_buffer_recolor: the host is copying to or from the "
-			   "buffer");
+		err = fail(EBUSY, "hal_buffer_recolor: the host is copying to or from %s",
+			   buffer_describe(buf, "the buffer", name));
 	if (err == 0)
 		err = place_move(m);
 	if (err != 0)
@@ -853,6 +866,7 @@ int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
 		       struct hal_point *done)
 {
 	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+	char name[BUFFER_DESCRIPTION];
 	int err;
 
 	if (!OBJECT_OK(buf, OBJECT_BUFFER))
@@ -863,8 +877,9 @@ int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
 		return fail(EINVAL, "hal_buffer_recolor: the buffer is host memory");
 	if (buf->user != queue->home)
 		return fail(EPERM,
-			    "hal_buffer_recolor: the buffer belongs to partition %u "
-			    "\"%s\", the queue to %u \"%s\"",
+			    "hal_buffer_recolor: %s belongs to partition %u \"%s\", the "
+			    "queue to %u \"%s\"",
+			    buffer_describe(buf, "the buffer", name),
 			    buf->part->desc.index, buf->part->name,
 			    queue->home->desc.index, queue->home->name);
 	err = device_alive(buf->dev);
@@ -874,8 +889,10 @@ int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
 		return fail(ENOTSUP, "%s cannot move buffers to other channels",
 			    buf->dev->name);
 	if ((buf->flags & HAL_BUFFER_BIMODAL) != 0)
-		return fail(EINVAL, "hal_buffer_recolor: the buffer is bimodal; it moves "
-				    "only with its partition");
+		return fail(EINVAL,
+			    "hal_buffer_recolor: %s is bimodal; it moves only with its "
+			    "partition",
+			    buffer_describe(buf, "the buffer", name));
 	d.bytes = buf->bytes;
 	d.flags = buf->flags;
 	d.color_mask = color_mask;

@@ -70,10 +70,14 @@ static int policy_terms_check(const struct hal_partition *part,
 static int desc_check(const struct hal_device *dev, const struct hal_queue_desc *d)
 {
 	static const char *const names[] = {"none", "between", "pending", "inside"};
+	int err;
 
 	if (d->flags != 0)
 		return fail(EINVAL, "hal_queue_desc.flags 0x%x: no flag is defined",
 			    d->flags);
+	err = name_check(d->name, sizeof(d->name), "hal_queue_desc.name");
+	if (err != 0)
+		return err;
 	if (d->min_preempt > HAL_PREEMPT_INSIDE)
 		return fail(EINVAL,
 			    "hal_queue_desc.min_preempt %u is not a preemption level",
@@ -102,6 +106,7 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->dev = dev;
 	q->part = part->host;
 	q->home = part;
+	memcpy(q->name, d->name, sizeof(q->name));
 	q->slot_count = dev->queue_slots;
 	q->inflight_max = dev->inflight;
 	q->default_terms.deadline_ns = d->deadline_ns;
@@ -345,7 +350,7 @@ static unsigned int own_pending(struct hal_queue *q)
 /* Return 0 if q may be destroyed, and close its timelines; else -EBUSY. */
 static int destroy_check(struct hal_queue *q)
 {
-	char text[96];
+	char text[QUEUE_DESCRIPTION];
 
 	queue_describe(q, text, sizeof(text));
 	if (!queue_empty(q) && !may_be_dropped(q))

@@ -138,9 +138,9 @@ NOINLINE int submit_times_check(const struct hal_queue *q,
 
 	if (d->deadline_ns != 0 && q->sched.own_class == HAL_CLASS_BEST_EFFORT)
 		return fail(EINVAL,
-			    "hal_submit_desc.deadline_ns %llu: queue %u is best effort "
-			    "and cannot have deadlines",
-			    U64(d->deadline_ns), q->obj.id);
+			    "hal_submit_desc.deadline_ns %llu: %s is best effort and "
+			    "cannot have deadlines",
+			    U64(d->deadline_ns), queue_text(q).text);
 	if (d->not_before_ns == 0 || deadline_ns == 0)
 		return 0;
 	now = hal_device_now(q->dev);

@@ -142,7 +142,7 @@ static void describe_timeline(const struct hal_timeline *t, char *text, size_t s
 static COLD int not_reached(const struct wait *w, int err, const char *why)
 {
 	const struct hal_point *p = first_open(w);
-	char text[96];
+	char text[QUEUE_DESCRIPTION];
 
 	describe_timeline(p->timeline, text, sizeof(text));
 	return fail(err, "point %llu of %s: %s; the timeline is at %llu", U64(p->value),

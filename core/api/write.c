@@ -17,6 +17,8 @@
 static COLD int buffer_bad(const struct hal_queue *q, const struct hal_buffer *buf,
 			   const char *what)
 {
+	char name[BUFFER_DESCRIPTION];
+
 	if (!OBJECT_OK(buf, OBJECT_BUFFER)) {
 		char text[128];
 
@@ -25,17 +27,17 @@ static COLD int buffer_bad(const struct hal_queue *q, const struct hal_buffer *b
 		return fail(EINVAL, "%s: %s", what, text);
 	}
 	if (buf->dev != q->dev)
-		return fail(EINVAL, "%s: the buffer belongs to another device", what);
+		return fail(EINVAL, "%s: %s belongs to another device", what,
+			    buffer_describe(buf, "the buffer", name));
 	if (buf->host_user == q->home)
 		return fail(EINVAL,
-			    "%s: the buffer is host memory; only copies between it and a "
+			    "%s: %s is host memory; only copies between it and a "
 			    "buffer of the device can use it",
-			    what);
-	return fail(
-		EPERM,
-		"%s: the buffer belongs to partition %u \"%s\", the queue to %u \"%s\"",
-		what, buf->part->desc.index, buf->part->name, q->home->desc.index,
-		q->home->name);
+			    what, buffer_describe(buf, "the buffer", name));
+	return fail(EPERM,
+		    "%s: %s belongs to partition %u \"%s\", the queue to %u \"%s\"", what,
+		    buffer_describe(buf, "the buffer", name), buf->part->desc.index,
+		    buf->part->name, q->home->desc.index, q->home->name);
 }
 
 /* Return whether q may use buf.  A destroyed buffer has .user NULL. */
@@ -66,9 +68,11 @@ static inline bool range_ok(const struct hal_buffer *buf, uint64_t offset, uint6
 static COLD int range_bad(const struct hal_buffer *buf, uint64_t offset, uint64_t bytes,
 			  const char *what)
 {
-	return fail(EINVAL,
-		    "%s: %llu bytes at offset %llu exceed the buffer's %llu bytes", what,
-		    U64(bytes), U64(offset), U64(buf->bytes));
+	char name[BUFFER_DESCRIPTION];
+
+	return fail(EINVAL, "%s: %llu bytes at offset %llu exceed %s's %llu bytes", what,
+		    U64(bytes), U64(offset), buffer_describe(buf, "the buffer", name),
+		    U64(buf->bytes));
 }
 
 /* Return whether commands may not write to buf: a bimodal buffer without SCRATCH holds
@@ -79,13 +83,14 @@ static inline bool buffer_constant(const struct hal_buffer *buf)
 	       HAL_BUFFER_BIMODAL;
 }
 
-static COLD int constant_bad(const char *what)
+static COLD int constant_bad(const struct hal_buffer *buf, const char *what)
 {
-	return fail(
-		EINVAL,
-		"%s: the buffer is HAL_BUFFER_BIMODAL without HAL_BUFFER_SCRATCH: only "
-		"the host writes to such a buffer",
-		what);
+	char name[BUFFER_DESCRIPTION];
+
+	return fail(EINVAL,
+		    "%s: %s is HAL_BUFFER_BIMODAL without HAL_BUFFER_SCRATCH: only the "
+		    "host writes to such a buffer",
+		    what, buffer_describe(buf, "the buffer", name));
 }
 
 static COLD int launch_bad(const struct hal_queue *q, const struct hal_cmd *cmd)
@@ -109,7 +114,7 @@ static COLD int arg_bad(const struct hal_queue *q, const struct hal_cmd *cmd,
 	uint32_t i = (uint32_t)(arg - cmd->launch.args);
 	uint64_t need = k->info.arg_bytes[i];
 	uint64_t bytes;
-	char what[80];
+	char what[80], name[BUFFER_DESCRIPTION];
 
 	format_text(what, sizeof(what), "kernel %s, argument %u", k->info.name, i);
 	if (arg->buffer == NULL)
@@ -121,8 +126,9 @@ static COLD int arg_bad(const struct hal_queue *q, const struct hal_cmd *cmd,
 	if (!range_ok(arg->buffer, arg->offset, arg->bytes))
 		return range_bad(arg->buffer, arg->offset, arg->bytes, what);
 	bytes = arg->bytes != 0 ? arg->bytes : arg->buffer->bytes - arg->offset;
-	return fail(EINVAL, "%s has %llu bytes; the kernel needs at least %llu", what,
-		    U64(bytes), U64(need));
+	return fail(EINVAL, "%s has %llu bytes%s%s; the kernel needs at least %llu", what,
+		    U64(bytes), arg->buffer->name[0] != '\0' ? " of " : "",
+		    buffer_describe(arg->buffer, "", name), U64(need));
 }
 
 int write_launch(const struct hal_queue *q, const struct hal_cmd *cmd, struct record *r)
@@ -169,7 +175,7 @@ static int write_copy(const struct hal_queue *q, const struct hal_cmd *cmd,
 	if (!range_ok(dst, to, bytes))
 		return range_bad(dst, to, bytes, "copy, destination");
 	if (buffer_constant(dst))
-		return constant_bad("copy, destination");
+		return constant_bad(dst, "copy, destination");
 	if (!range_ok(src, from, bytes))
 		return range_bad(src, from, bytes, "copy, source");
 	if (dst == src && to < from + bytes && from < to + bytes)
@@ -201,7 +207,7 @@ static int write_fill(const struct hal_queue *q, const struct hal_cmd *cmd,
 	if (!range_ok(dst, cmd->fill.offset, cmd->fill.bytes))
 		return range_bad(dst, cmd->fill.offset, cmd->fill.bytes, "fill");
 	if (buffer_constant(dst))
-		return constant_bad("fill");
+		return constant_bad(dst, "fill");
 	r->cmd.fill.dst = dst->bk;
 	r->cmd.fill.offset = cmd->fill.offset;
 	r->cmd.fill.bytes = cmd->fill.bytes;
@@ -224,7 +230,7 @@ static int write_timestamp(const struct hal_queue *q, const struct hal_cmd *cmd,
 	if (!range_ok(dst, cmd->timestamp.offset, 8))
 		return range_bad(dst, cmd->timestamp.offset, 8, "timestamp");
 	if (buffer_constant(dst))
-		return constant_bad("timestamp");
+		return constant_bad(dst, "timestamp");
 	r->cmd.timestamp.dst = dst->bk;
 	r->cmd.timestamp.offset = cmd->timestamp.offset;
 	return 0;

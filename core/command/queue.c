@@ -7,9 +7,21 @@
 #include "space/partition.h"
 #include "util/error.h"
 
+struct queue_text queue_text(const struct hal_queue *q)
+{
+	struct queue_text t;
+
+	if (q->name[0] != '\0')
+		format_text(t.text, sizeof(t.text), "queue %u \"%s\"", q->obj.id,
+			    q->name);
+	else
+		format_text(t.text, sizeof(t.text), "queue %u", q->obj.id);
+	return t;
+}
+
 void queue_describe(const struct hal_queue *q, char *text, size_t size)
 {
-	format_text(text, size, "queue %u of partition %u \"%s\"", q->obj.id,
+	format_text(text, size, "%s of partition %u \"%s\"", queue_text(q).text,
 		    q->home->obj.id, q->home->name);
 }
 

@@ -147,6 +147,7 @@ struct hal_queue {
 	atomic_uint announced;
 
 	/* Constant. */
+	char name[32];
 	uint32_t inflight_max;
 	struct terms default_terms; /* of a submission without a header */
 
@@ -285,7 +286,13 @@ struct hal_queue {
 	struct inflight inflight[];
 };
 
-/* Write the name of q into text, for an error message. */
+/* The number and name of a queue, for a message. */
+struct queue_text {
+	char text[56];
+};
+struct queue_text queue_text(const struct hal_queue *q);
+/* The same and its partition: room for it, and write it into text. */
+#define QUEUE_DESCRIPTION 128
 void queue_describe(const struct hal_queue *q, char *text, size_t size);
 /* Set the submit time of records that were submitted while the engine slept. */
 void queue_stamp(struct hal_queue *q) COLD;

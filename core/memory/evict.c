@@ -395,10 +395,12 @@ int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy)
 
 int evict_charge(struct hal_buffer *buf, bool *busy)
 {
+	char name[BUFFER_DESCRIPTION];
+	const char *what = buffer_describe(buf, "a buffer", name);
 	int err;
 
 	do {
-		err = partition_charge(buf->part, buf->charge, "a buffer");
+		err = partition_charge(buf->part, buf->charge, what);
 		if (err == 0)
 			return 0;
 		err = evict_room(buf->part, buf->charge, err, busy);

@@ -83,14 +83,17 @@ int partition_charge(struct hal_partition *part, uint64_t bytes, const char *wha
 	return 0;
 }
 
-int limit_charge(struct hal_partition *part, uint64_t bytes)
+int limit_charge(const struct hal_buffer *buf)
 {
-	struct evict *e = part->memory.evict;
+	struct evict *e = buf->part->memory.evict;
+	char name[BUFFER_DESCRIPTION];
 	uint64_t left;
 
-	return charge_under(&e->all, e->limit, bytes, &left)
+	return charge_under(&e->all, e->limit, buf->charge, &left)
 		       ? 0
-		       : charge_failed(part, bytes, "a buffer", left, "memory_limit");
+		       : charge_failed(buf->part, buf->charge,
+				       buffer_describe(buf, "a buffer", name), left,
+				       "memory_limit");
 }
 
 void limit_release(struct hal_partition *part, uint64_t bytes)

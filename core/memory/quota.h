@@ -12,9 +12,9 @@
 int partition_charge(struct hal_partition *part, uint64_t bytes, const char *what);
 /* Undo partition_charge. */
 void partition_release(struct hal_partition *part, uint64_t bytes);
-/* Charge a buffer to the memory_limit of part, a partition with eviction.  Return 0 or
+/* Charge buf to the memory_limit of its partition, which evicts buffers.  Return 0 or
  * -ENOSPC. */
-int limit_charge(struct hal_partition *part, uint64_t bytes);
+int limit_charge(const struct hal_buffer *buf);
 void limit_release(struct hal_partition *part, uint64_t bytes);
 /* Reserve bytes of device memory for a quota.  Return 0 or -ENOSPC. */
 int memory_promise(struct hal_device *dev, uint64_t bytes);

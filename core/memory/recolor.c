@@ -80,9 +80,9 @@ int recolor_check(const struct hal_buffer *buf)
 		for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 			if (!f->done && record_uses(f->record, buf->bk))
 				return fail(EBUSY,
-					    "queue %u is suspended inside \"%s\", which "
-					    "uses the buffer",
-					    q->obj.id, record_name(f->record));
+					    "%s is suspended inside \"%s\", which uses "
+					    "the buffer",
+					    queue_text(q).text, record_name(f->record));
 	}
 	return 0;
 }

@@ -137,6 +137,7 @@ static void queue(yajl_gen g, const struct view_queue *q)
 
 	(void)yajl_gen_map_open(g);
 	put_number(g, "id", q->id);
+	text(g, "name", q->name);
 	put_number(g, "partition", q->partition);
 	if (q->home != q->partition)
 		put_number(g, "guest", q->home);

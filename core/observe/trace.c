@@ -481,14 +481,14 @@ static uint64_t run_tid(const struct hal_queue *queue)
 
 void trace_queue(struct hal_device *dev, const struct hal_queue *queue)
 {
-	char text[128];
+	char text[QUEUE_DESCRIPTION];
 	size_t n;
 
 	if (dev->observe.trace == NULL)
 		return;
-	format_text(text, sizeof(text), "%s queue %u",
+	format_text(text, sizeof(text), "%s %s",
 		    queue->home->name[0] != '\0' ? queue->home->name : "partition",
-		    queue->obj.id);
+		    queue_text(queue).text);
 	put_metadata(dev->observe.trace, "thread_name", PID_QUEUES, run_tid(queue), text);
 	n = strlen(text);
 	format_text(text + n, sizeof(text) - n, " submissions");

@@ -34,6 +34,7 @@ static void copy_queue(struct hal_queue *q, struct view_queue *v)
 	v->weight = q->sched.policy_view.weight;
 	v->running = q->inflight_count;
 	v->state = view_state_of(q);
+	memcpy(v->name, q->name, sizeof(v->name));
 }
 
 static void copy_partition(const struct hal_partition *p, struct view_partition *v)

@@ -58,8 +58,9 @@ struct view_queue {
 	int32_t priority;
 	uint64_t deadline_ns; /* default deadline of its submissions; 0: none */
 	uint32_t weight;
-	uint32_t running;       /* commands on the device */
-	uint32_t state;         /* enum view_state */
+	uint32_t running; /* commands on the device */
+	uint32_t state;   /* enum view_state */
+	char name[32];
 	struct hal_stats stats; /* added by the monitor's thread */
 };
 

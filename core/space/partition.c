@@ -23,3 +23,12 @@ void partition_copies_host(const struct hal_partition *part)
 	host->command.inflight_max = partition_inflight_max(host);
 	partition_runnable(host);
 }
+
+const char *buffer_describe(const struct hal_buffer *buf, const char *none,
+			    char text[BUFFER_DESCRIPTION])
+{
+	if (buf->name[0] == '\0')
+		return none;
+	format_text(text, BUFFER_DESCRIPTION, "buffer \"%s\"", buf->name);
+	return text;
+}

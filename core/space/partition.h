@@ -146,6 +146,7 @@ struct hal_buffer {
 	 * destroyed, and for all other buffers. */
 	const struct hal_partition *host_user;
 	uint64_t bytes, charge; /* .charge counts towards the quota */
+	char name[32];
 	void *bk;
 	struct hal_partition *part;
 	struct hal_device *dev;
@@ -227,6 +228,13 @@ void partition_copies_host(const struct hal_partition *part);
 
 /* Write the name of p into text, for an error message. */
 void partition_describe(const struct hal_partition *p, char *text, size_t size);
+
+/* Room for the text of buffer_describe. */
+#define BUFFER_DESCRIPTION 48
+/* Return what to call buf in a message: its name, which is written into text, or without
+ * a name `none`. */
+const char *buffer_describe(const struct hal_buffer *buf, const char *none,
+			    char text[BUFFER_DESCRIPTION]);
 
 /* Return the owner number of p in place.h. */
 static inline uint32_t partition_holder(const struct hal_partition *p)

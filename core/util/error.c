@@ -136,6 +136,19 @@ int import_struct(void *dst, size_t size, size_t min, const void *src, const cha
 	return 0;
 }
 
+int name_check(const char *name, size_t size, const char *what)
+{
+	size_t length = strnlen(name, size);
+
+	if (length == size)
+		return fail(EINVAL, "%s does not end within %zu bytes", what, size);
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)name[i] < ' ' || name[i] == 0x7f)
+			return fail(EINVAL, "%s: byte %zu is 0x%02x, a control character",
+				    what, i, (unsigned char)name[i]);
+	return 0;
+}
+
 int export_struct(void *dst, const void *src, size_t size, size_t min, const char *what)
 {
 	uint32_t theirs;

@@ -28,6 +28,11 @@ int import_struct(void *dst, size_t size, size_t min, const void *src, const cha
  * dst.size keeps its value.  Return 0, or -EINVAL if dst.size is less than min. */
 int export_struct(void *dst, const void *src, size_t size, size_t min, const char *what);
 
+/* Check the name of an object, an array of size bytes in a caller's struct: it ends
+ * within the array and has no control characters.  Return 0 or -EINVAL; what names the
+ * field. */
+int name_check(const char *name, size_t size, const char *what);
+
 /* Format text into dst, cut to size bytes; snprintf without a result. */
 void format_text(char *dst, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

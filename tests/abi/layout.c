@@ -154,6 +154,7 @@ static void hal_h(void)
 	FIELD(hal_buffer_desc, bytes);
 	FIELD(hal_buffer_desc, color_mask);
 	FIELD(hal_buffer_desc, color_weights);
+	FIELD(hal_buffer_desc, name);
 	STRUCT(hal_queue_desc);
 	FIELD(hal_queue_desc, size);
 	FIELD(hal_queue_desc, flags);
@@ -164,6 +165,7 @@ static void hal_h(void)
 	FIELD(hal_queue_desc, service_class);
 	FIELD(hal_queue_desc, budget_permille);
 	FIELD(hal_queue_desc, completions);
+	FIELD(hal_queue_desc, name);
 	STRUCT(hal_program_info);
 	FIELD(hal_program_info, size);
 	FIELD(hal_program_info, kernel_count);

@@ -238,6 +238,8 @@ static void answers_what_statistics_say(void **state)
 		assert_int_equal(number(q, "deadline_misses"), s.deadline_misses);
 		assert_string_equal(text(q, "state"), "idle");
 	}
+	assert_string_equal(text(YAJL_GET_ARRAY(list)->values[0], "name"), "decode");
+	assert_string_equal(text(YAJL_GET_ARRAY(list)->values[1], "name"), "");
 	assert_string_equal(text(YAJL_GET_ARRAY(list)->values[0], "class"), "latency");
 	assert_int_equal(number(YAJL_GET_ARRAY(list)->values[0], "deadline_ns"), 1000000);
 	assert_int_equal(number(YAJL_GET_ARRAY(list)->values[2], "deadline_misses"),

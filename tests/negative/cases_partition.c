@@ -355,6 +355,18 @@ static int oversubscribe(struct neg *w)
 	return 0;
 }
 
+NEGATIVE(hal_buffer_create, EINVAL, name_endless, "hal_buffer_desc.name does not end")
+{
+	memset(w->buffer_desc.name, 'x', sizeof(w->buffer_desc.name));
+	return hal_buffer_create(w->part, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_create, EINVAL, name_with_escape, "byte 0 is 0x1b")
+{
+	w->buffer_desc.name[0] = 0x1b;
+	return hal_buffer_create(w->part, &w->buffer_desc, &w->buf2);
+}
+
 NEGATIVE(hal_buffer_create, ENOSPC, memory_limit, "left of the memory_limit of part")
 {
 	NEG_OK(oversubscribe(w));

@@ -315,6 +315,18 @@ NEGATIVE(hal_kernel_get_info, EINVAL, program_gone, "kernel")
 
 /* ---- queue ------------------------------------------------------------------------ */
 
+NEGATIVE(hal_queue_create, EINVAL, name_endless, "hal_queue_desc.name does not end")
+{
+	memset(w->queue_desc.name, 'x', sizeof(w->queue_desc.name));
+	return hal_queue_create(w->part, &w->queue_desc, &w->queue2);
+}
+
+NEGATIVE(hal_queue_create, EINVAL, name_of_two_lines, "byte 1 is 0x0a")
+{
+	memcpy(w->queue_desc.name, "a\nb", 4);
+	return hal_queue_create(w->part, &w->queue_desc, &w->queue2);
+}
+
 NEGATIVE(hal_queue_get_fault, EINVAL, queue_null, "queue")
 {
 	struct hal_fault_info f = HAL_INIT(hal_fault_info);

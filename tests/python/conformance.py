@@ -382,7 +382,7 @@ class Functions:
         ring = things[raw.completions] if raw.completions else None
         give(out, things[part].queue(priority=raw.priority, deadline_ns=raw.deadline_ns,
                                      weight=raw.weight, min_preempt=raw.min_preempt,
-                                     completions=ring))
+                                     completions=ring, name=raw.name.decode()))
 
     @staticmethod
     def queue_suspend(queue, mode, quiet):

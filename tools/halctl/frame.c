@@ -295,7 +295,7 @@ static void queue(const struct frame *f, uint32_t row, const struct json *q)
 	uint32_t part = place_of(f->now, live_number(q, "partition"));
 	double deadline = live_number(q, "deadline_ns"), p99 = live_number(q, "p99_ns");
 	bool late = deadline != 0 && p99 > deadline;
-	char class[12], state[10];
+	char class[12], state[10], name[32];
 
 	sheet_put(f->sheet, row, 0, part != UINT32_MAX ? hue(part) : SHEET_PLAIN, "%c%s",
 		  part != UINT32_MAX ? letter(part) : '?',
@@ -309,16 +309,17 @@ static void queue(const struct frame *f, uint32_t row, const struct json *q)
 	sheet_put(f->sheet, row, 51, late ? SHEET_WARN : SHEET_PLAIN, "%7s %8s %7s",
 		  time_text(p99).text, deadline != 0 ? time_text(deadline).text : "-",
 		  count_text(live_number(q, "deadline_misses")).text);
-	sheet_put(f->sheet, row, 76, SHEET_PLAIN, "%8s",
-		  count_text(live_number(q, "suspends")).text);
+	sheet_put(f->sheet, row, 76, SHEET_PLAIN, "%8s  %s",
+		  count_text(live_number(q, "suspends")).text,
+		  live_text(q, "name", name, sizeof(name)));
 }
 
 static uint32_t queues(const struct frame *f, uint32_t row)
 {
 	sheet_put(f->sheet, row++, 0, SHEET_HEAD,
-		  "  %5s %-11s %-8s %6s %7s %7s  %7s %8s %7s  %8s", "QUEUE", "CLASS",
+		  "  %5s %-11s %-8s %6s %7s %7s  %7s %8s %7s  %8s  %s", "QUEUE", "CLASS",
 		  "STATE", "USE %", "ENDED", "P50", "P99", "DEADLINE", "MISSED",
-		  "STOPPED");
+		  "STOPPED", "NAME");
 	for (const struct json *q = live_list(f->now, "queues"); q != NULL; q = q->next)
 		queue(f, row++, q);
 	return row;

@@ -226,6 +226,7 @@ class hal_buffer_desc(Structure):
         ("bytes", c_uint64),
         ("color_mask", c_uint64),
         ("color_weights", POINTER(c_uint8)),
+        ("name", c_char * 32),
     ]
 
 
@@ -240,6 +241,7 @@ class hal_queue_desc(Structure):
         ("service_class", c_uint16),
         ("budget_permille", c_uint16),
         ("completions", c_void_p),
+        ("name", c_char * 32),
     ]
 
 
@@ -593,11 +595,13 @@ DOCS = {
     "hal_buffer_desc": {
         "flags": 'HAL_BUFFER_*, also those of <hal/ext/memory.h>',
         "color_mask": "a subset of the partition's; 0: all of the partition's",
+        "name": 'for error texts and halctl; may be empty',
     },
     "hal_queue_desc": {
         "flags": '0',
         "weight": 'share under policies wfq, quota, token; 0 counts as 1',
         "completions": 'where ends are told; NULL: nowhere',
+        "name": 'for error texts, traces and halctl; may be empty',
     },
     "hal_program_info": {
         "name": 'of hal_program_set_name; "": none',

@@ -743,16 +743,18 @@ class Partition(Object):
         return Point(_line(self, done.timeline), done.value)
 
     def buffer(self, bytes, *, mappable=False, colors=0, weights=None, bimodal=False,
-               scratch=False):
+               scratch=False, name=""):
         """A Buffer of so many bytes.  mappable: map() must work, else ENOTSUP; colors: a
         bit a memory channel, 0 the partition's; weights: so many parts on channel 0, 1 ...
         of the device, None is evenly; bimodal: on more channels while the partition, which
         is bimodal, is alone: only the host writes to it, or, with scratch, work does that
-        needs it until the end of its submission.  ENOSPC when there is no room."""
+        needs it until the end of its submission; name: at most 31 bytes, for error texts.
+        ENOSPC when there is no room."""
         flags = _abi.BUFFER_MAPPABLE if mappable else 0
         flags |= _abi.BUFFER_BIMODAL if bimodal else 0
         flags |= _abi.BUFFER_SCRATCH if scratch else 0
         desc = fill(_abi.hal_buffer_desc, flags=flags, bytes=bytes, color_mask=colors)
+        desc.name = text(name, "the name", 32)
         if weights is not None:
             desc.color_weights = _weights(weights)
         return Buffer(self, _created(lib.hal_buffer_create, self.handle, ctypes.byref(desc)))
@@ -777,15 +779,17 @@ class Partition(Object):
         return HostMemory(self, handle, address, pinned)
 
     def queue(self, *, priority=0, deadline_ns=0, weight=0, service_class=Class.NORMAL,
-              budget_permille=0, min_preempt=0, completions=None):
+              budget_permille=0, min_preempt=0, completions=None, name=""):
         """A Queue.  priority: higher is served first within the partition; deadline_ns: device
         time from each submission on until which it shall have ended, misses are counted and
         policy edf goes by it; weight: share under wfq, quota, token; service_class: a Class, before what policies
         go by; budget_permille: of device time, under quota; min_preempt: the least Preempt,
-        else ENOTSUP; completions: the Completions where ends are told."""
+        else ENOTSUP; completions: the Completions where ends are told; name: at most 31
+        bytes, for error texts, traces and halctl."""
         desc = fill(_abi.hal_queue_desc, priority=priority, deadline_ns=deadline_ns,
                     weight=weight, service_class=service_class,
                     budget_permille=budget_permille, min_preempt=min_preempt)
+        desc.name = text(name, "the name", 32)
         if completions is not None:
             desc.completions = handle_of(completions, "Completions")
         queue = _created(lib.hal_queue_create, self.handle, ctypes.byref(desc))
