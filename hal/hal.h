@@ -31,7 +31,8 @@
  * Time:    device time in ns unless a name says cycles.  A deadline says how long after
  *          its submission work shall have ended; until_ns, to which moment a call waits:
  *          absolute CLOCK_MONOTONIC.  A simulated device runs one cycle a nanosecond.
- * The library never exits, aborts or prints.
+ * The library never exits or aborts.  It prints nothing, but where the user asks for it
+ * by the environment HAL_LOG (hal_log_set).
  */
 #ifndef HAL_HAL_H
 #define HAL_HAL_H
@@ -438,6 +439,16 @@ struct hal_fault_info {
 	char text[384]; /* as hal_wait leaves it in hal_last_error */
 };
 
+/* How much hal_log_set passes on; each level includes those before it. */
+enum hal_log_level {
+	HAL_LOG_OFF,
+	HAL_LOG_ERROR,   /* a device is lost, a command has failed */
+	HAL_LOG_WARNING, /* the library has replaced or left out what was asked for */
+	HAL_LOG_INFO,    /* devices, plugins and partitions come and go */
+	HAL_LOG_DEBUG,   /* why each choice was made */
+};
+typedef void (*hal_log_fn)(void *user, int level, const char *text);
+
 /* Log-scale histogram of command latency: bucket i counts [2^i, 2^(i+1)) ns; bucket 0
  * also 0. */
 #define HAL_HISTOGRAM_BUCKETS 48
@@ -505,6 +516,16 @@ template <class T> inline T hal_init_()
 HAL_API uint32_t hal_version(void);
 HAL_API const char *hal_strerror(int err);
 HAL_API const char *hal_last_error(void); /* this thread's; never NULL */
+
+/* Pass messages of the process up to level (enum hal_log_level) to fn: one line each,
+ * valid during the call.  fn NULL: to nowhere.  Once this returns, no thread is in the
+ * function set before, unless fn itself calls it.  fn runs on any thread, on several at
+ * once, also on a device's engine, which waits for it.  It may call hal_log_set,
+ * hal_last_error, hal_strerror and hal_version, and nothing else of the library; what
+ * these log is left out.  -EINVAL no such level.
+ * Environment HAL_LOG=LEVEL[:FILE] (error, warning, info, debug): the same lines to FILE
+ * (appended), else to stderr, whatever is set here; a bad value fails hal_open. */
+HAL_API int hal_log_set(hal_log_fn fn, void *user, int level);
 
 /* Look for backends and devices, without opening one, as hal_open(NULL, options) would
  * see them.  what: HAL_SCAN_DEVICES, or with <hal/ext/options.h> HAL_SCAN_OPTIONS.  The

@@ -24,6 +24,11 @@ typedef unsigned long uint64_t; typedef long int64_t;
 """
 STDDEF = "typedef unsigned long size_t;\n"
 
+CALLBACKS = {
+    "hal_host_fn": "CFUNCTYPE(None, c_void_p)",
+    "hal_log_fn": "CFUNCTYPE(None, c_void_p, c_int, c_char_p)",
+}
+
 SCALARS = {
     "char": "c_char", "int": "c_int", "uint8_t": "c_uint8", "uint16_t": "c_uint16",
     "uint32_t": "c_uint32", "int32_t": "c_int32", "uint64_t": "c_uint64",
@@ -90,7 +95,7 @@ class Structs:
         inner = node.type
         if isinstance(inner, c_ast.IdentifierType):
             name = inner.names[-1]
-            return name if name == "hal_host_fn" else SCALARS[name]
+            return name if name in CALLBACKS else SCALARS[name]
         return inner.name
 
     def pointer_to(self, node):
@@ -207,7 +212,7 @@ def main():
     print("                    c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint32,")
     print("                    c_uint64, c_void_p)")
     print("from enum import IntEnum, IntFlag\n")
-    print("hal_host_fn = CFUNCTYPE(None, c_void_p)\n")
+    print("\n".join(f"{name} = {kind}" for name, kind in CALLBACKS.items()) + "\n")
     print("\n".join(plain))
     print('\n\nclass Cap(IntFlag):\n    """HAL_CAP_*: what a device can do."""')
     print("\n".join(caps + enums + structs.lines))

@@ -31,6 +31,7 @@
 #include "space/moves.h"
 #include "util/error.h"
 #include "util/fd.h"
+#include "util/log.h"
 #include "util/output.h"
 
 /* Most units that a device may have; bounds rows times columns. */
@@ -304,6 +305,20 @@ struct hal_device *device_make(void)
 /* Calls of hal_open so far; each device's .number is taken from it. */
 static atomic_uint opened_count;
 
+/* Log which device has been opened, and who chose it: target, the configuration (NULL) or
+ * the library. */
+static void log_opened(const struct hal_device *dev, const char *target)
+{
+	const char *device = option_str(dev->opened->core_cfg, "device");
+
+	LOG(HAL_LOG_INFO, "%s: opened %s, %s clock, policy %s; target %s%s", dev->name,
+	    dev->info.name, dev->virtual_clock ? "virtual" : "real",
+	    dev->sched.policy->name, target != NULL ? target : device,
+	    target != NULL      ? ""
+	    : device[0] != '\0' ? " (hal.device)"
+				: "not given: the best backend with a device");
+}
+
 static int open_device(const char *target, const char *const *options,
 		       struct hal_device **out)
 {
@@ -336,6 +351,7 @@ static int open_device(const char *target, const char *const *options,
 		err = engine_start(dev, engine_turn);
 	if (err == 0) {
 		monitor_start(dev);
+		log_opened(dev, target);
 		*out = dev;
 		return 0;
 	}
@@ -352,6 +368,9 @@ int hal_open(const char *target, const char *const *options, struct hal_device *
 	int cancel = cancel_hold();
 	int err = open_device(target, options, out);
 
+	if (err != 0)
+		LOG(HAL_LOG_WARNING, "hal_open(%s): %s", target != NULL ? target : "NULL",
+		    hal_last_error());
 	cancel_release(cancel);
 	return tried(err);
 }
@@ -398,6 +417,7 @@ int hal_close(struct hal_device *dev)
 	if (dev->observe.trace != NULL)
 		traced = trace_close(trace_end(dev)) != 0 ? -EIO : 0;
 	journaled = journal_end(dev);
+	LOG(HAL_LOG_INFO, "%s: closed", dev->name);
 	err = device_free(dev);
 	cancel_release(cancel);
 	if (err == 0)

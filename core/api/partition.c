@@ -30,6 +30,7 @@
 #include "space/room.h"
 #include "util/error.h"
 #include "util/fd.h"
+#include "util/log.h"
 
 /* Copy the caller's *in, of any version, to *out, and its limits to *limits, where
  * out->limits points then.  Check what needs no device. */
@@ -279,6 +280,14 @@ static void partition_free(struct hal_partition *p)
 	object_free(OBJECT_PARTITION, p);
 }
 
+/* Log that p has been created.  Another thread may resize p meanwhile, so its units are
+ * those of the description that was used. */
+static void log_created(const struct hal_partition *p)
+{
+	LOG(HAL_LOG_INFO, "%s: partition %u \"%s\" created%s", p->dev->name,
+	    p->desc.index, p->name, p->host != p ? ", a guest" : "");
+}
+
 /* Have the engine create a partition.  Callback of room_for. */
 static int ask_create(void *arg, bool room)
 {
@@ -327,6 +336,7 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 		err = d.host != NULL ? ask_create(&c, false)
 				     : room_for(dev, NULL, &d, ask_create, &c);
 	if (err == 0) {
+		log_created(p);
 		*out = p;
 		return 0;
 	}
@@ -748,6 +758,8 @@ static int destroy(struct hal_device *dev, void *arg)
 		return err;
 	}
 	JOURNAL(dev, JOURNAL_NO_PARTITION, part->desc.index);
+	LOG(HAL_LOG_INFO, "%s: partition %u \"%s\" destroyed", dev->name,
+	    part->desc.index, part->name);
 	partition_leave(part);
 	memory_unpromise(dev, counter_get(&part->memory.quota));
 	partition_free(part);

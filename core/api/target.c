@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "util/error.h"
+#include "util/log.h"
 
 int target_parse(const char *text, struct target *t)
 {
@@ -103,13 +104,19 @@ int target_best(const struct config *cfg, struct target *t)
 		struct hal_device_info info;
 		int n;
 
-		if (best != NULL && b->table.score <= best->table.score)
+		if (best != NULL && b->table.score <= best->table.score) {
+			LOG(HAL_LOG_DEBUG, "backend %s: not tried, %s is better",
+			    b->table.name, best->table.name);
 			continue;
+		}
 		n = backend_probe(cfg, b, &info, 1);
 		if (n > 0) {
+			LOG(HAL_LOG_DEBUG, "backend %s: has %d device%s", b->table.name,
+			    n, n == 1 ? "" : "s");
 			best = b;
 			continue;
 		}
+		LOG(HAL_LOG_DEBUG, "backend %s: %s", b->table.name, backend_reason(b));
 		/* Report a wrong option instead of taking the device for absent. */
 		if (n == -EINVAL && b->err == 0)
 			return n;

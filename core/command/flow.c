@@ -31,6 +31,7 @@
 #include "sched/inherit.h"
 #include "sched/policy.h"
 #include "util/error.h"
+#include "util/log.h"
 
 #define EVENTS 16
 
@@ -161,6 +162,11 @@ static COLD void fail_queue(struct hal_queue *q, int err, uint32_t cmd, const ch
 		queue_todo(q);
 	timeline_fail(&q->timeline, err, full, q->dev);
 	atomic_store_explicit(&q->open, 0, memory_order_release);
+	/* The loss of a device has a line of its own. */
+	LOG(q->failure.status == -ENODEV ? HAL_LOG_DEBUG
+	    : err == -ECANCELED          ? HAL_LOG_INFO
+					 : HAL_LOG_ERROR,
+	    "%s: %s", q->dev->name, full);
 }
 
 /* Make t fail, which a record of the failed queue q was to signal.  The submission that
@@ -1144,6 +1150,8 @@ static COLD void device_lost(struct hal_device *dev)
 	format_text(ev.fault, sizeof(ev.fault), "the device is lost: %s", dev->lost_why);
 	ev.start_ns = dev->now;
 	ev.end_ns = dev->now;
+	LOG(HAL_LOG_ERROR, "%s is lost, with %u events due: %s", dev->name,
+	    dev->command.pending, dev->lost_why);
 	/* Sequentially consistent, for completions_over. */
 	atomic_store(&dev->lost, -ENODEV);
 	dev->sched.listener->thaw_all(dev);

@@ -19,6 +19,7 @@
 #include "config/options.h"
 #include "config/registry.h"
 #include "util/error.h"
+#include "util/log.h"
 
 /* ---- options that the caller sets ------------------------------------------------ */
 
@@ -159,7 +160,9 @@ int config_load(struct config *cfg, const char *const *options,
 
 	memset(cfg, 0, sizeof(*cfg));
 	*core = NULL;
-	err = sources_load(cfg, options);
+	err = log_environment();
+	if (err == 0)
+		err = sources_load(cfg, options);
 	if (err == 0)
 		err = config_resolve(cfg, "hal", core_options, core_option_count, core);
 	if (err != 0)

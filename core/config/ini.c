@@ -21,6 +21,7 @@
 #include "config/entry.h"
 #include "util/error.h"
 #include "util/fd.h"
+#include "util/log.h"
 
 #define NAME_MAX_LENGTH 48 /* inih silently cuts longer names */
 
@@ -212,7 +213,10 @@ static int stream_load(struct config *cfg, FILE *file, const char *name)
 			     "%s:%d: the line is neither [section] nor key = value", name,
 			     bad_line);
 	(void)fclose(r.file);
-	return r.err == 0 ? name_add(cfg, name) : r.err;
+	if (r.err != 0)
+		return r.err;
+	LOG(HAL_LOG_DEBUG, "configuration %s has been read", name);
+	return name_add(cfg, name);
 }
 
 int ini_load_named(struct config *cfg, const char *name)

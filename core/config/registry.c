@@ -21,6 +21,7 @@
 #include "util/caller.h"
 #include "util/compiler.h"
 #include "util/error.h"
+#include "util/log.h"
 
 /* The entry functions are weak symbols, so that the library links without backends that
  * the build leaves out. */
@@ -469,8 +470,11 @@ static int builtin_broken(const char *name, int err)
 		.score = INT32_MIN,
 	};
 	char *why = strdup(hal_last_error());
-	int added = why != NULL ? backend_add(&t, name, NULL)
-				: fail(ENOMEM, "no memory for backend %s", name);
+	int added;
+
+	LOG(HAL_LOG_WARNING, "backend %s cannot be used: %s", name, hal_last_error());
+	added = why != NULL ? backend_add(&t, name, NULL)
+			    : fail(ENOMEM, "no memory for backend %s", name);
 
 	if (added != 0) {
 		free(why);
@@ -605,6 +609,8 @@ out:
 	 * counted. */
 	if (err != 0)
 		(void)dlclose(lib);
+	else
+		LOG(HAL_LOG_INFO, "plugin %s has been loaded", path);
 	return err;
 }
 
@@ -623,6 +629,8 @@ static int plugins_load(const char *plugins, uint32_t faults, char *file, size_t
 	while (err == 0 && (path = strsep(&rest, ":")) != NULL) {
 		if (path[0] != '\0')
 			err = plugin_load(path);
+		if (err != 0 && faults == UINT32_MAX)
+			LOG(HAL_LOG_WARNING, "%s", hal_last_error());
 		if (err != 0)
 			format_text(file, size, "%.*s", (int)strcspn(basename(path), "."),
 				    basename(path));

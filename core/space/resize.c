@@ -20,6 +20,7 @@
 #include "space/place.h"
 #include "space/plan.h"
 #include "util/error.h"
+#include "util/log.h"
 
 /* ---- add and remove ---------------------------------------------------------------- */
 
@@ -229,6 +230,20 @@ static void publish_end(struct hal_partition *part, int status, const char *why)
 	timeline_fail(part->control, status, text, part->dev);
 }
 
+static void log_resize(const struct hal_partition *part, int status, const char *why)
+{
+	const struct hal_bk_partition_desc *d = &part->desc;
+
+	if (status == 0)
+		LOG(HAL_LOG_INFO,
+		    "%s: partition %u \"%s\" has %u units, %u x %u at %u,%u%s",
+		    part->dev->name, d->index, part->name, d->units, d->rows, d->cols,
+		    d->row, d->col, part->policy_moves ? ", by the policy" : "");
+	else
+		LOG(HAL_LOG_WARNING, "%s: partition %u \"%s\" was not resized: %s",
+		    part->dev->name, d->index, part->name, why);
+}
+
 /* End the move of part: keep the new place if status is 0, otherwise the old one.  why is
  * the device's error text or "". */
 static void end_resize(struct hal_partition *part, int status, const char *why)
@@ -256,6 +271,7 @@ static void end_resize(struct hal_partition *part, int status, const char *why)
 		place_settle(&dev->space.place, &to, &from, partition_holder(part));
 		quota_undo(part);
 	}
+	log_resize(part, status, why);
 	memset(&part->moving, 0, sizeof(part->moving));
 	part->policy_moves = false;
 	resize_let_issue(part);

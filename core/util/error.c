@@ -58,6 +58,25 @@ int tried(int err)
 	return err;
 }
 
+void error_keep(struct error_message *m)
+{
+	memcpy(m->text, last_error, sizeof(m->text));
+	m->lazy = lazy.fmt;
+	m->a = lazy.a;
+	m->b = lazy.b;
+	m->c = lazy.c;
+}
+
+void error_restore(const struct error_message *m)
+{
+	_Static_assert(sizeof(m->text) == sizeof(last_error), "one size");
+	memcpy(last_error, m->text, sizeof(last_error));
+	lazy.fmt = m->lazy;
+	lazy.a = m->a;
+	lazy.b = m->b;
+	lazy.c = m->c;
+}
+
 void format_text(char *dst, size_t size, const char *fmt, ...)
 {
 	va_list ap;

@@ -19,6 +19,15 @@ int fail_lazily(int err, const char *fmt, uint64_t a, uint64_t b, uint64_t c);
  */
 int tried(int err);
 
+/* Copy this thread's error message, and set it to the copy again. */
+struct error_message {
+	char text[512];
+	const char *lazy; /* format of fail_lazily, with .a, .b, .c; NULL: .text */
+	uint64_t a, b, c;
+};
+void error_keep(struct error_message *m);
+void error_restore(const struct error_message *m);
+
 /* Copy src, a caller's struct that begins with a 32-bit .size, into dst.  size is the
  * struct's size in this library, min the smallest in any version; what names it in
  * messages.  Missing fields become 0.  Return 0, -EINVAL if .size is wrong, or -E2BIG if

@@ -48,6 +48,17 @@ NEGATIVE(hal_scan_create, ENOMEM, options, NO_MEMORY)
 	return WITHOUT_MEMORY(hal_scan_create(NULL, HAL_SCAN_OPTIONS, &scan));
 }
 
+static void log_nothing(void *user, int level, const char *text)
+{
+	(void)user, (void)level, (void)text;
+}
+
+NEGATIVE(hal_log_set, ENOMEM, at_all, NO_MEMORY)
+{
+	(void)w;
+	return WITHOUT_MEMORY(hal_log_set(log_nothing, NULL, HAL_LOG_ERROR));
+}
+
 NEGATIVE(hal_open, ENOMEM, at_all, NO_MEMORY)
 {
 	return WITHOUT_MEMORY(hal_open("ref", NULL, &w->dev2));

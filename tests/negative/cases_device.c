@@ -218,6 +218,18 @@ static int call_open(struct neg *w)
 	return hal_open("ref", NULL, &w->dev2);
 }
 
+NEGATIVE(hal_log_set, EINVAL, level_past_the_last, "level 5")
+{
+	(void)w;
+	return hal_log_set(NULL, NULL, HAL_LOG_DEBUG + 1);
+}
+
+NEGATIVE(hal_log_set, EINVAL, level_negative, "level -1")
+{
+	(void)w;
+	return hal_log_set(NULL, NULL, -1);
+}
+
 NEGATIVE(hal_open, EACCES, file_others_write, "other users can write /")
 {
 	return with_open_file(w, call_open);

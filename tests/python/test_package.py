@@ -628,6 +628,26 @@ class Answers(Opened):
             thread.join()
         self.assertEqual(seen, {})
 
+    def test_log(self):
+        """Lines come until another function is set; one that raises hurts nothing."""
+        got, told = [], []
+        hook, sys.unraisablehook = sys.unraisablehook, lambda u: told.append(u.exc_type)
+        try:
+            hal.log_set(lambda level, text: got.append((level, text)))
+            hal.open("ref").close()
+            hal.log_set(lambda level, text: 1 // 0, hal.LogLevel.WARNING)
+            with self.assertRaises(hal.Error):
+                hal.open("nope")
+            hal.log_set()
+            hal.open("ref").close()
+        finally:
+            hal.log_set()
+            sys.unraisablehook = hook
+        self.assertEqual(told, [ZeroDivisionError])
+        self.assertIn("ref:0: closed", [text for level, text in got])
+        self.assertTrue(all(level is hal.LogLevel.INFO for level, text in got))
+        self.assertRaises(TypeError, hal.log_set, 1)
+
     def test_callback(self):
         """One that raises is told of; what is behind it runs, and all stay alive till then."""
         told = []

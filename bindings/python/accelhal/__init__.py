@@ -94,6 +94,29 @@ def replay(path):
     return record
 
 
+_receivers = []  # of log_set: the library may be in an old one until log_set returns
+
+
+def log_set(function=None, level=LogLevel.INFO):
+    """Passes messages of the library up to level to function(level, text), a line each, on
+    any thread; None: to nowhere.  It may call nothing of this package but log_set and
+    strerror.  An exception goes to sys.unraisablehook.
+
+        hal.log_set(lambda level, text: logging.getLogger("accelhal").info(text))
+
+    The environment HAL_LOG=LEVEL[:FILE] writes the same lines to a file or to stderr.
+    """
+    def receive(_, number, line):
+        function(LogLevel(number), line.decode(errors="replace"))
+
+    if function is not None and not callable(function):
+        raise TypeError(f"a callable is needed, not a {type(function).__name__}")
+    raw = _abi.hal_log_fn() if function is None else _abi.hal_log_fn(receive)
+    check(lib.hal_log_set(raw, None, level))
+    _receivers.append(raw)
+    del _receivers[:-2]  # log_set may have been called by the last one
+
+
 def version():
     """(major, minor, patch) of the library."""
     number = lib.hal_version()
@@ -110,6 +133,6 @@ __all__ = [
     "DeviceInfo", "Error", "FaultInfo", "Kernel", "KernelInfo", "OptionInfo", "Partition", "PartitionInfo",
     "Point", "PolicyInfo", "Program", "ProgramInfo", "Queue", "QueueFull", "Range",
     "ReplayInfo", "Sequence", "Stats", "Timeline", "Timeout", "backends", "barrier", "copy",
-    "devices", "fill", "host", "launch", "nop", "open", "options", "replay", "strerror",
+    "devices", "fill", "host", "launch", "log_set", "nop", "open", "options", "replay", "strerror",
     "timestamp", "version", "wait_all", "wait_any",
 ]

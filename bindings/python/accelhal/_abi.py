@@ -6,6 +6,7 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, Union, c_char, c_char_p, c_in
 from enum import IntEnum, IntFlag
 
 hal_host_fn = CFUNCTYPE(None, c_void_p)
+hal_log_fn = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 
 VERSION_MAJOR = 0
 VERSION_MINOR = 3
@@ -111,6 +112,15 @@ class Op(IntEnum):
     HOST = 4
     BARRIER = 5
     TIMESTAMP = 6
+
+
+class LogLevel(IntEnum):
+    """enum hal_log_level."""
+    OFF = 0
+    ERROR = 1
+    WARNING = 2
+    INFO = 3
+    DEBUG = 4
 
 
 class hal_point(Structure):
@@ -469,6 +479,7 @@ FUNCTIONS = {
     "hal_version": (c_uint32, []),
     "hal_strerror": (c_char_p, [c_int]),
     "hal_last_error": (c_char_p, []),
+    "hal_log_set": (c_int, [hal_log_fn, c_void_p, c_int]),
     "hal_scan_create": (c_int, [POINTER(c_char_p), c_uint32, POINTER(c_void_p)]),
     "hal_scan_destroy": (c_int, [c_void_p]),
     "hal_scan_get_backend": (c_int, [c_void_p, c_uint32, POINTER(hal_backend_info)]),
@@ -693,6 +704,7 @@ __all__ = [
     "FOREVER",
     "HISTOGRAM_BUCKETS",
     "Isolation",
+    "LogLevel",
     "Op",
     "PARTITION_BIMODAL",
     "Preempt",
