@@ -21,6 +21,7 @@
 #include "sched/policy.h"
 #include "sched/urgency.h"
 #include "util/error.h"
+#include "util/log.h"
 
 static const char *const mode_names[] = {"DRAIN", "FOLD", "SAVE", "KILL"};
 
@@ -244,6 +245,19 @@ static void end_if_final(struct hal_queue *q)
 		queue_end(q);
 }
 
+/* Log that the stop of q took longer than the device promises, if it did. */
+static void log_late_stop(const struct hal_queue *q, uint64_t took_ns)
+{
+	uint64_t most_ns = q->dev->info.suspend_worst_ns[q->sched.suspend_mode];
+
+	if (most_ns != 0 && took_ns > most_ns)
+		LOG(HAL_LOG_WARNING,
+		    "%s: %s of %s took %llu ns, longer than the %llu ns that the device "
+		    "states",
+		    q->dev->name, mode_names[q->sched.suspend_mode], queue_text(q).text,
+		    U64(took_ns), U64(most_ns));
+}
+
 /* Complete the suspend of q, which the device has released.  Its oldest command ran for
  * ran_ns before it was stopped inside at stopped_ns; 0 if it was not stopped inside. */
 static void queue_quiet(struct hal_queue *q, uint64_t ran_ns, uint64_t stopped_ns)
@@ -259,6 +273,7 @@ static void queue_quiet(struct hal_queue *q, uint64_t ran_ns, uint64_t stopped_n
 	counter_max(&a->stop_max_ns[q->sched.suspend_mode], took);
 	if (q->sched.bk_suspended && q->sched.suspend_mode != HAL_SUSPEND_DRAIN)
 		expect_learn_quiet(q, q->sched.suspend_mode, took);
+	log_late_stop(q, took);
 	OBSERVED(dev, span, q, mode_names[q->sched.suspend_mode],
 		 q->sched.suspend_asked_ns, dev->now);
 	rewind_killed(q);

@@ -6,6 +6,7 @@
 #include "loop/engine.h"
 #include "sched/decisions.h"
 #include "sched/policy.h"
+#include "util/log.h"
 
 /* After FAULTS_MAX faults within FAULTS_WINDOW_NS of device time the policy is not asked
  * any more. */
@@ -25,7 +26,10 @@ COLD void watchdog_fault(struct hal_device *dev, counter *kind, const char *reas
 	struct policy_faults *f = &dev->sched.faults;
 
 	counter_add(kind, 1);
-	atomic_store(&f->reason, reason);
+	/* The same fault may come again and again: log it once. */
+	if (atomic_exchange(&f->reason, reason) != reason)
+		LOG(HAL_LOG_WARNING, "%s: policy %s: %s", dev->name,
+		    dev->sched.policy->name, reason);
 	DECIDED(dev, DECIDED_FAULT, NULL, NULL, reason, 0);
 	/* Some faults never put a policy out of force.  A policy that orders by keys
 	 * always makes valid choices, and queues starve under it only as configured.  A
@@ -41,6 +45,10 @@ COLD void watchdog_fault(struct hal_device *dev, counter *kind, const char *reas
 		return;
 	atomic_store(&f->fallback, true);
 	DECIDED(dev, DECIDED_FALLBACK, NULL, NULL, reason, 0);
+	LOG(HAL_LOG_WARNING,
+	    "%s: policy %s is given up after %u faults; queues are served in order of "
+	    "arrival",
+	    dev->name, dev->sched.policy->name, FAULTS_MAX);
 	/* Resume the queues that the policy has stopped: a policy out of force is not
 	 * called to resume them. */
 	policy_for_each_queue(dev, watchdog_release);

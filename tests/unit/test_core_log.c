@@ -146,6 +146,38 @@ static void faults_and_loss(void **state)
 	world_close(&w);
 }
 
+/* A stop that takes longer than the device states. */
+static void late_stop(void **state)
+{
+	struct hal_point quiet;
+	struct hal_queue *q;
+	struct world w;
+
+	(void)state;
+	world_open(&w, "mock?clock=virtual&kill_ns=1000");
+	world_fill(&w);
+	q = add_queue(w.part, 0);
+	begin(HAL_LOG_WARNING);
+	for (uint64_t took = 1000; took <= 1001; took++) {
+		OK(submit_cmd(q, numbered(&w, 1), NULL));
+		poll_now(&w);
+		OK(hal_queue_suspend(q, HAL_SUSPEND_KILL, &quiet));
+		w.mock->advance(w.native, took);
+		w.mock->quiet(w.native, 0);
+		OK(hal_wait(&quiet, 1, 0, HAL_FOREVER));
+		assert_int_equal(lines.count, took - 1000);
+		OK(hal_queue_resume(q));
+		poll_now(&w);
+		w.mock->complete(w.native, 1, 1);
+		poll_now(&w);
+	}
+	end();
+	assert_int_equal(
+		found(HAL_LOG_WARNING, "kill of queue 0 took 1001 ns", "1000 ns"), 1);
+	OK(hal_queue_destroy(q));
+	world_close(&w);
+}
+
 /* ---- the receiver ------------------------------------------------------------------ */
 
 static void only_its_levels(void **state)
@@ -345,6 +377,7 @@ int main(void)
 		cmocka_unit_test(choice),
 		cmocka_unit_test(plugins_and_files),
 		cmocka_unit_test(faults_and_loss),
+		cmocka_unit_test(late_stop),
 		cmocka_unit_test(only_its_levels),
 		cmocka_unit_test(replaced_by_itself),
 		cmocka_unit_test(replaced_beside_calls),

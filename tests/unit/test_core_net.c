@@ -120,12 +120,21 @@ static void asked_again_real(void **state)
 	asked_again("ref?clock=real");
 }
 
+/* Count the lines about the policy. */
+static void count_lines(void *user, int level, const char *text)
+{
+	if (level == HAL_LOG_WARNING && strstr(text, "policy hold") != NULL)
+		atomic_fetch_add((atomic_uint *)user, 1);
+}
+
 /* "Nobody", and no time, while nothing runs: the engine serves, and says so. */
 static void served_by_the_net(const char *target)
 {
+	atomic_uint logged = 0;
 	struct hal_point p;
 	struct ref r;
 
+	OK(hal_log_set(count_lines, &logged, HAL_LOG_WARNING));
 	open_held(&r, target, UINT64_C(1) << 60, UINT64_MAX);
 	for (uint64_t i = 0; i < 15; i++) {
 		OK(submit_nop(r.q, &p));
@@ -134,11 +143,14 @@ static void served_by_the_net(const char *target)
 		assert_int_equal(info_of(&r).fallback, 0);
 	}
 	assert_non_null(strstr(info_of(&r).reason, "no queue"));
+	assert_int_equal(logged, 1); /* the same fault again and again */
 	works(r.q);
 	/* Enough is enough. */
 	assert_int_equal(info_of(&r).fallback, 1);
 	works(r.q);
 	assert_int_equal(info_of(&r).stalls, 16);
+	assert_int_equal(logged, 2);
+	OK(hal_log_set(NULL, NULL, HAL_LOG_OFF));
 	ref_close(&r);
 }
 
