@@ -193,6 +193,11 @@ struct hal_bk_kernel_info {
 	 * (loading another takes info.load_ns).  0: always present. */
 	uint32_t configuration;
 	uint32_t reserved;
+	/* Work items of a group by itself; 0: unknown. */
+	uint32_t group_size[3];
+	/* Most work items of a group that a launch may set (hal_bk_shape); 0: the size is
+	 * fixed.  Most dynamic shared memory that a launch may set, in bytes; 0: none. */
+	uint32_t group_size_max, shared_max;
 };
 
 struct hal_bk_arg {
@@ -217,6 +222,14 @@ struct hal_bk_arg {
  * memory; .colors are all channels of the partition, and need not be kept to.  mem_clear,
  * mem_write, mem_read, mem_unmap, mem_swap, mem_out and mem_in are not called. */
 #define HAL_BK_MEM_HOST (UINT32_C(1) << 16)
+/* A launch that is not of the kernel's own shape: see hal_bk_shape. */
+#define HAL_BK_CMD_SHAPED (UINT32_C(1) << 11)
+
+/* The shape of a launch, within .group_size_max and .shared_max of its kernel. */
+struct hal_bk_shape {
+	uint32_t group_size[3]; /* each at least 1; all 0: the kernel's own */
+	uint32_t shared_bytes;  /* 0: the kernel's own */
+};
 
 /* One command.  The struct and what it points to stay valid until the command's event has
  * been polled or its queue is destroyed, so a backend may keep the pointer. */
@@ -246,6 +259,16 @@ struct hal_bk_cmd {
 		} timestamp;
 	};
 };
+
+/* Return the shape of a launch; NULL: the kernel's own.  It follows the arguments, so
+ * that a launch without one takes no more memory. */
+static inline const struct hal_bk_shape *hal_bk_shape(const struct hal_bk_cmd *cmd)
+{
+	const void *after = cmd->launch.args + cmd->launch.arg_count;
+
+	return (cmd->flags & HAL_BK_CMD_SHAPED) != 0 ? (const struct hal_bk_shape *)after
+						     : NULL;
+}
 
 enum hal_bk_event_kind {
 	/* A command ended.  .status 0: success, -EIO: fault, -ECANCELED: killed, or

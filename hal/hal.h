@@ -329,6 +329,11 @@ struct hal_kernel_info {
 	char name[32];
 	uint64_t arg_bytes[16]; /* least size of a buffer argument; 0: a scalar, or any */
 	uint64_t work;          /* multiply-accumulates of one launch; 0: not known */
+	uint32_t group_size[3]; /* work items of a group by itself; 0: not known */
+	uint32_t group_size_max; /* most work items of a group that a launch may set; 0:
+				  * the size is fixed */
+	uint32_t shared_max;     /* most hal_cmd.launch.shared_bytes; 0: none */
+	uint32_t reserved;
 };
 
 /* One launch argument: a range of a buffer, or a scalar when .buffer is NULL. */
@@ -375,6 +380,13 @@ struct hal_cmd {
 			const struct hal_arg *args; /* read by hal_submit, not after */
 			uint32_t arg_count;
 			uint32_t groups[3]; /* 0 counts as 1 */
+			/* Work items of a group (threads of a block); all 0: as many as
+			 * the kernel has by itself, else a 0 counts as 1.  Bytes of
+			 * shared memory of each group that the launch adds; 0: as the
+			 * kernel's image says.  At most hal_kernel_info.group_size_max,
+			 * .shared_max. */
+			uint32_t group_size[3];
+			uint32_t shared_bytes;
 		} launch;
 		struct {
 			hal_host_fn fn; /* real clock: on a thread of the device's

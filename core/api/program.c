@@ -487,6 +487,9 @@ int hal_kernel_get_info(const struct hal_kernel *kernel, struct hal_kernel_info 
 	for (uint32_t n = 0; n < HAL_ARGS_MAX; n++)
 		i.arg_bytes[n] = kernel->info.arg_bytes[n];
 	i.work = kernel->info.work;
+	memcpy(i.group_size, kernel->info.group_size, sizeof(i.group_size));
+	i.group_size_max = kernel->info.group_size_max;
+	i.shared_max = kernel->info.shared_max;
 	return export_struct(info, &i, sizeof(i), offsetof(struct hal_kernel_info, name),
 			     "hal_kernel_info");
 }

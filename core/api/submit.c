@@ -10,7 +10,7 @@
  * Paths, fastest first:
  *   hal_submit       one launch whose arguments fit its record, without points
  *   submit_plain     one command without points
- *   submit_pointed   one command with waits or signals
+ *   submit_more      one command with waits or signals
  *   submit_other     all other submissions, and all errors
  */
 #include <errno.h>
@@ -266,11 +266,9 @@ static ALWAYS_INLINE int submit_one(struct hal_queue *q, const struct hal_submit
 	uint32_t waits = points ? d->wait_count : 0;
 	uint32_t signals = points ? d->signal_count : 0;
 	struct record_target to = target_ring(q);
-	uint32_t slots = 1, all;
+	uint32_t slots = command_slots(cmd), all;
 	int err;
 
-	if (cmd->op == HAL_OP_LAUNCH)
-		slots = launch_slots(cmd->launch.arg_count);
 	/* A larger submission may need a block. */
 	if (UNLIKELY(slots > RECORD_SLOTS_MAX || waits > FEW_POINTS ||
 		     signals > FEW_POINTS))
@@ -291,12 +289,6 @@ static ALWAYS_INLINE int submit_one(struct hal_queue *q, const struct hal_submit
 	write_points(d->signals, signals, REC_SIGNAL, &to);
 	to.last->own |= REC_END;
 	return publish(q, to.pos, done);
-}
-
-static NOINLINE int submit_pointed(struct hal_queue *q, const struct hal_submit_desc *d,
-				   struct hal_point *done)
-{
-	return submit_one(q, d, done, true);
 }
 
 static NOINLINE int submit_plain(struct hal_queue *q, const struct hal_submit_desc *d,
@@ -357,23 +349,36 @@ _Static_assert(offsetof(struct hal_submit_desc, flags) == 4 &&
 			       offsetof(struct hal_submit_desc, priority) + 4,
 	       "fields that are compared in pairs must be adjacent");
 
-/* Return whether d is of this version and has one command, and no times, tag or flags. */
+/* Return whether d is of this version and has one command and no flags. */
 static ALWAYS_INLINE bool is_usual(const struct hal_submit_desc *d)
+{
+	return memcmp(&d->size, usual_head, 8) == 0 &&
+	       memcmp(&d->cmd_count, usual_count, 8) == 0;
+}
+
+/* Return 0 if d has no times and no tag. */
+static ALWAYS_INLINE uint64_t extras(const struct hal_submit_desc *d)
 {
 	uint64_t last;
 
 	memcpy(&last, &d->priority, sizeof(last));
-	return memcmp(&d->size, usual_head, 8) == 0 &&
-	       memcmp(&d->cmd_count, usual_count, 8) == 0 &&
-	       (d->not_before_ns | d->deadline_ns | d->tag | last) == 0;
+	return d->not_before_ns | d->deadline_ns | d->tag | last;
 }
 
-static ALWAYS_INLINE bool has_points(const struct hal_submit_desc *d)
+/* Return 0 if d has no waits and no signals. */
+static ALWAYS_INLINE uint64_t points(const struct hal_submit_desc *d)
 {
 	uint64_t counts;
 
 	memcpy(&counts, &d->wait_count, sizeof(counts));
-	return counts != 0;
+	return counts;
+}
+
+/* Submit d, which is usual but has extras or points. */
+static NOINLINE int submit_more(struct hal_queue *q, const struct hal_submit_desc *d,
+				struct hal_point *done)
+{
+	return extras(d) != 0 ? submit_other(q, d, done) : submit_one(q, d, done, true);
 }
 
 int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
@@ -392,9 +397,10 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 		     atomic_load_explicit(&q->open, memory_order_acquire) != QUEUE_OPEN ||
 		     d == NULL || !is_usual(d) || d->cmds == NULL))
 		return submit_other(q, d, done);
+	/* One test of both is cheaper than one test of each. */
+	if ((extras(d) | points(d)) != 0)
+		return submit_more(q, d, done);
 	cmd = d->cmds;
-	if (has_points(d))
-		return submit_pointed(q, d, done);
 	if (cmd->op != HAL_OP_LAUNCH)
 		return submit_plain(q, d, done);
 	/* A launch whose arguments fit its record is written without a loop.  If it is
@@ -414,8 +420,8 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 	r->cmd.op = HAL_OP_LAUNCH;
 	r->cmd.flags = k->flags | cmd->flags;
 	r->submit_ns = atomic_load_explicit(&dev->now_cached, memory_order_relaxed);
-	write_kernel(cmd, k, count, r);
-	if (UNLIKELY(!write_inline_args(q->home, k, cmd->launch.args, count,
+	if (UNLIKELY(write_kernel(cmd, k, count, r) ||
+		     !write_inline_args(q->home, k, cmd->launch.args, count,
 					record_args(r))))
 		return submit_other(q, d, done);
 	return publish(q, end, done);

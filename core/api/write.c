@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/handle.h"
 #include "command/callback.h"
@@ -131,6 +132,46 @@ static COLD int arg_bad(const struct hal_queue *q, const struct hal_cmd *cmd,
 		    buffer_describe(arg->buffer, "", name), U64(need));
 }
 
+/* Check the shape of a launch of k, and write it to r after the arguments.  A shape that
+ * is the kernel's own is left out.  Return 0 or -errno. */
+static COLD int write_shape(const struct hal_cmd *cmd, const struct hal_kernel *k,
+			    struct record *r)
+{
+	struct hal_bk_shape *s = (void *)(record_args(r) + cmd->launch.arg_count);
+	const uint32_t *g = cmd->launch.group_size, *own = k->info.group_size;
+	uint64_t items = 1;
+	bool sized = (g[0] | g[1] | g[2]) != 0, same = own[0] != 0;
+
+	*s = (struct hal_bk_shape){.shared_bytes = cmd->launch.shared_bytes};
+	for (int i = 0; sized && i < 3; i++) {
+		s->group_size[i] = g[i] != 0 ? g[i] : 1;
+		same = same && s->group_size[i] == own[i];
+		if (__builtin_mul_overflow(items, s->group_size[i], &items))
+			items = UINT64_MAX;
+	}
+	if (sized && same)
+		memset(s->group_size, 0, sizeof(s->group_size));
+	else if (sized && k->info.group_size_max == 0)
+		return fail(ENOTSUP,
+			    "kernel %s: group_size %u x %u x %u: its groups have a fixed "
+			    "size%s",
+			    k->info.name, g[0], g[1], g[2],
+			    own[0] != 0 ? ", see hal_kernel_info.group_size" : "");
+	else if (sized && items > k->info.group_size_max)
+		return fail(
+			EINVAL,
+			"kernel %s: group_size %u x %u x %u exceeds the %u work items "
+			"that a group may have",
+			k->info.name, g[0], g[1], g[2], k->info.group_size_max);
+	if (s->shared_bytes > k->info.shared_max)
+		return fail(k->info.shared_max == 0 ? ENOTSUP : EINVAL,
+			    "kernel %s: shared_bytes is %u, at most %u are possible",
+			    k->info.name, s->shared_bytes, k->info.shared_max);
+	if ((s->group_size[0] | s->shared_bytes) != 0)
+		r->cmd.flags |= HAL_BK_CMD_SHAPED;
+	return 0;
+}
+
 int write_launch(const struct hal_queue *q, const struct hal_cmd *cmd, struct record *r)
 {
 	struct hal_kernel *k = cmd->launch.kernel;
@@ -146,7 +187,12 @@ int write_launch(const struct hal_queue *q, const struct hal_cmd *cmd, struct re
 		if (err != 0)
 			return err;
 	}
-	write_kernel(cmd, k, count, r);
+	if (UNLIKELY(write_kernel(cmd, k, count, r))) {
+		int err = write_shape(cmd, k, r);
+
+		if (err != 0)
+			return err;
+	}
 	if (LIKELY(count <= INLINE_ARGS_MAX) &&
 	    LIKELY(write_inline_args(q->home, k, args, count, record_args(r))))
 		return 0;

@@ -77,18 +77,41 @@ static ALWAYS_INLINE bool write_arg(const struct hal_partition *part,
 	return LIKELY(bytes >= k->info.arg_bytes[i]);
 }
 
-/* Write a launch's three group counts to out, with 1 instead of 0. */
-static ALWAYS_INLINE void write_groups(uint32_t *out, const uint32_t *groups)
+/* Return whether a launch has neither group counts nor a shape. */
+static ALWAYS_INLINE bool launch_is_plain(const struct hal_cmd *cmd)
 {
-	uint64_t first_two;
+	uint64_t a, b, c, d;
 
-	memcpy(&first_two, groups, sizeof(first_two));
-	if (LIKELY((first_two | groups[2]) == 0)) {
+	_Static_assert(offsetof(struct hal_cmd, launch.shared_bytes) ==
+			       offsetof(struct hal_cmd, launch.groups) + 24,
+		       "the fields are read eight bytes at a time");
+	memcpy(&a, &cmd->launch.groups[0], sizeof(a));
+	memcpy(&b, &cmd->launch.groups[2], sizeof(b));
+	memcpy(&c, &cmd->launch.group_size[1], sizeof(c));
+	memcpy(&d, &cmd->launch.group_size[2], sizeof(d));
+	return (a | b | c | d) == 0;
+}
+
+/* Return whether a launch sets its group size or its shared memory. */
+static inline bool launch_is_shaped(const struct hal_cmd *cmd)
+{
+	return (cmd->launch.group_size[0] | cmd->launch.group_size[1] |
+		cmd->launch.group_size[2] | cmd->launch.shared_bytes) != 0;
+}
+
+/* Write a launch's three group counts to out, with 1 instead of 0.  Return whether the
+ * launch is shaped. */
+static ALWAYS_INLINE bool write_groups(uint32_t *out, const struct hal_cmd *cmd)
+{
+	const uint32_t *groups = cmd->launch.groups;
+
+	if (LIKELY(launch_is_plain(cmd))) {
 		out[0] = out[1] = out[2] = 1;
-		return;
+		return false;
 	}
 	for (int i = 0; i < 3; i++)
 		out[i] = groups[i] + (groups[i] == 0);
+	return launch_is_shaped(cmd);
 }
 
 /* Return whether the program of k has been placed in q's partition. */
@@ -130,15 +153,16 @@ static ALWAYS_INLINE bool write_inline_args(const struct hal_partition *part,
 }
 
 /* Write the fields of a launch of k other than its count arguments, which the caller
- * writes to record_args(r). */
-static ALWAYS_INLINE void write_kernel(const struct hal_cmd *cmd, struct hal_kernel *k,
+ * writes to record_args(r).  Return whether the launch is shaped: the caller then writes
+ * its shape after the arguments. */
+static ALWAYS_INLINE bool write_kernel(const struct hal_cmd *cmd, struct hal_kernel *k,
 				       uint32_t count, struct record *r)
 {
 	r->launch.kernel = k;
 	r->cmd.launch.kernel = k->bk;
 	r->cmd.launch.args = record_args(r);
 	r->cmd.launch.arg_count = count;
-	write_groups(r->cmd.launch.groups, cmd->launch.groups);
+	return write_groups(r->cmd.launch.groups, cmd);
 }
 
 /* ---- commands ---------------------------------------------------------------------- */
@@ -182,7 +206,11 @@ static ALWAYS_INLINE int write_command(const struct hal_queue *q,
 /* Return the number of slots that the record of cmd takes. */
 static inline uint32_t command_slots(const struct hal_cmd *cmd)
 {
-	return cmd->op == HAL_OP_LAUNCH ? launch_slots(cmd->launch.arg_count) : 1;
+	_Static_assert(sizeof(struct hal_bk_shape) <= sizeof(struct hal_bk_arg),
+		       "a shape takes the place of one argument");
+	return cmd->op == HAL_OP_LAUNCH
+		       ? launch_slots(cmd->launch.arg_count + launch_is_shaped(cmd))
+		       : 1;
 }
 
 /* Return command i of d, whose commands are .cmd_stride bytes apart. */

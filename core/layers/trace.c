@@ -167,12 +167,23 @@ static void put_location(struct call_trace *t, const char *key, const void *mem,
 
 static void put_launch(struct call_trace *t, const struct hal_bk_cmd *cmd)
 {
+	const struct hal_bk_shape *shape = hal_bk_shape(cmd);
+
 	put_int(t, "kernel", handle_number(t, KERNEL, cmd->launch.kernel));
 	put_text(t, "groups", SIZE_MAX);
 	put_call_status(t, yajl_gen_array_open(t->gen));
 	for (int i = 0; i < 3; i++)
 		put_call_status(t, yajl_gen_integer(t->gen, cmd->launch.groups[i]));
 	put_call_status(t, yajl_gen_array_close(t->gen));
+	if (shape != NULL) {
+		put_text(t, "group_size", SIZE_MAX);
+		put_call_status(t, yajl_gen_array_open(t->gen));
+		for (int i = 0; i < 3; i++)
+			put_call_status(t,
+					yajl_gen_integer(t->gen, shape->group_size[i]));
+		put_call_status(t, yajl_gen_array_close(t->gen));
+		put_uint(t, "shared_bytes", shape->shared_bytes);
+	}
 	put_text(t, "args", SIZE_MAX);
 	put_call_status(t, yajl_gen_array_open(t->gen));
 	for (uint32_t i = 0; i < cmd->launch.arg_count && i < HAL_ARGS_MAX; i++) {

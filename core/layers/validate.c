@@ -570,6 +570,14 @@ static void got_kernel(struct validate *v, struct layer_call *c)
 	else if (k->arg_count > HAL_ARGS_MAX)
 		c->result = BACKEND(v, "kernel %s takes %u arguments; the limit is %d",
 				    k->name, k->arg_count, HAL_ARGS_MAX);
+	else if (k->group_size_max != 0 &&
+		 (uint64_t)k->group_size[0] * k->group_size[1] * k->group_size[2] >
+			 k->group_size_max)
+		c->result = BACKEND(v,
+				    "kernel %s has groups of %u x %u x %u, more than the "
+				    "%u work items that a launch may set",
+				    k->name, k->group_size[0], k->group_size[1],
+				    k->group_size[2], k->group_size_max);
 	else if ((k->engines & ~(HAL_BK_ENGINE_ARRAY | HAL_BK_ENGINE_VECTOR)) != 0)
 		c->result = BACKEND(v, "kernel %s: unknown engines in 0x%x", k->name,
 				    k->engines);
@@ -579,6 +587,8 @@ static void got_kernel(struct validate *v, struct layer_call *c)
 	}
 	t->arg_count = k->arg_count;
 	memcpy(t->arg_bytes, k->arg_bytes, sizeof(t->arg_bytes));
+	t->group_size_max = k->group_size_max;
+	t->shared_max = k->shared_max;
 }
 
 static void got_bind(struct validate *v, struct layer_call *c)

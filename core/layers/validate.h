@@ -58,6 +58,7 @@ struct tracked {
 	/* kernel */
 	uint32_t arg_count;
 	uint64_t arg_bytes[HAL_ARGS_MAX];
+	uint32_t group_size_max, shared_max;
 	/* command */
 	const struct hal_bk_cmd *cmd;
 	struct tracked *newer; /* next command of the queue */

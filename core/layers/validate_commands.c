@@ -63,6 +63,28 @@ static int check_copy(struct validate *v, const struct layer_call *c,
 				     cmd->copy.bytes, from);
 }
 
+/* Check the shape of a launch of k. */
+static int check_shape(struct validate *v, const struct tracked *k,
+		       const struct hal_bk_cmd *cmd)
+{
+	const struct hal_bk_shape *s = hal_bk_shape(cmd);
+	uint64_t items;
+
+	if (s == NULL)
+		return 0;
+	items = (uint64_t)s->group_size[0] * s->group_size[1];
+	if ((s->group_size[0] | s->group_size[1] | s->group_size[2]) != 0 &&
+	    (items == 0 || s->group_size[2] == 0 ||
+	     items > k->group_size_max / s->group_size[2]))
+		return CORE(v, "submit: groups of %u x %u x %u; kernel %u allows %u",
+			    s->group_size[0], s->group_size[1], s->group_size[2], k->h.id,
+			    k->group_size_max);
+	if (s->shared_bytes > k->shared_max)
+		return CORE(v, "submit: %u bytes of shared memory; kernel %u allows %u",
+			    s->shared_bytes, k->h.id, k->shared_max);
+	return 0;
+}
+
 static int check_launch(struct validate *v, const struct layer_call *c,
 			const struct tracked *q)
 {
@@ -84,6 +106,7 @@ static int check_launch(struct validate *v, const struct layer_call *c,
 	for (int i = 0; i < 3; i++)
 		if (cmd->launch.groups[i] == 0)
 			return CORE(v, "submit: groups[%d] is 0", i);
+	err = check_shape(v, k, cmd);
 	for (uint32_t i = 0; err == 0 && i < cmd->launch.arg_count; i++) {
 		const struct hal_bk_arg *a = &cmd->launch.args[i];
 
@@ -104,12 +127,15 @@ static int check_command(struct validate *v, const struct layer_call *c,
 			 const struct tracked *q)
 {
 	const struct hal_bk_cmd *cmd = c->cmd;
-	const uint32_t of_copies =
-		cmd->op == HAL_OP_COPY ? HAL_BK_CMD_FROM_HOST | HAL_BK_CMD_TO_HOST : 0;
+	const uint32_t known = HAL_CMD_REPLAYABLE | HAL_BK_CMD_RECORDED |
+			       HAL_BK_CMD_LAST |
+			       (cmd->op == HAL_OP_LAUNCH ? HAL_BK_CMD_SHAPED : 0) |
+			       (cmd->op == HAL_OP_COPY
+					? HAL_BK_CMD_FROM_HOST | HAL_BK_CMD_TO_HOST
+					: 0);
+	int err;
 
-	if ((cmd->flags & 0xffff &
-	     ~(HAL_CMD_REPLAYABLE | HAL_BK_CMD_RECORDED | HAL_BK_CMD_LAST | of_copies)) !=
-		    0 ||
+	if ((cmd->flags & 0xffff & ~known) != 0 ||
 	    (cmd->flags & (HAL_BK_CMD_RECORDED | HAL_BK_CMD_LAST)) == HAL_BK_CMD_LAST)
 		return CORE(v, "submit: invalid flags 0x%x", cmd->flags & 0xffff);
 	switch (cmd->op) {

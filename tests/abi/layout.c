@@ -176,6 +176,10 @@ static void hal_h(void)
 	FIELD(hal_kernel_info, name);
 	FIELD(hal_kernel_info, arg_bytes);
 	FIELD(hal_kernel_info, work);
+	FIELD(hal_kernel_info, group_size);
+	FIELD(hal_kernel_info, group_size_max);
+	FIELD(hal_kernel_info, shared_max);
+	FIELD(hal_kernel_info, reserved);
 	STRUCT(hal_arg);
 	FIELD(hal_arg, buffer);
 	FIELD(hal_arg, offset);
@@ -199,6 +203,8 @@ static void hal_h(void)
 	FIELD(hal_cmd, launch.args);
 	FIELD(hal_cmd, launch.arg_count);
 	FIELD(hal_cmd, launch.groups);
+	FIELD(hal_cmd, launch.group_size);
+	FIELD(hal_cmd, launch.shared_bytes);
 	FIELD(hal_cmd, host);
 	FIELD(hal_cmd, host.fn);
 	FIELD(hal_cmd, host.user);
@@ -325,10 +331,16 @@ static void backend_h(void)
 	FIELD(hal_bk_kernel_info, work);
 	FIELD(hal_bk_kernel_info, configuration);
 	FIELD(hal_bk_kernel_info, reserved);
+	FIELD(hal_bk_kernel_info, group_size);
+	FIELD(hal_bk_kernel_info, group_size_max);
+	FIELD(hal_bk_kernel_info, shared_max);
 	STRUCT(hal_bk_arg);
 	FIELD(hal_bk_arg, mem);
 	FIELD(hal_bk_arg, value);
 	FIELD(hal_bk_arg, bytes);
+	STRUCT(hal_bk_shape);
+	FIELD(hal_bk_shape, group_size);
+	FIELD(hal_bk_shape, shared_bytes);
 	STRUCT(hal_bk_cmd);
 	FIELD(hal_bk_cmd, op);
 	FIELD(hal_bk_cmd, flags);

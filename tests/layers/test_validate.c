@@ -557,7 +557,8 @@ static struct hal_bk_cmd fill_of(void *of, uint64_t offset, uint64_t bytes)
 
 static void commands(void **state)
 {
-	struct hal_bk_arg args[2] = {{.mem = mem, .bytes = 64}, {.value = 3}};
+	struct hal_bk_arg args[3] = {{.mem = mem, .bytes = 64}, {.value = 3}};
+	struct hal_bk_shape *shape = (struct hal_bk_shape *)&args[2];
 	struct hal_bk_cmd c = {.op = HAL_OP_HOST};
 
 	(void)state;
@@ -590,6 +591,16 @@ static void commands(void **state)
 	c = launch(args, 2);
 	c.launch.groups[1] = 0;
 	REFUSED(t->hot.submit(bk, queue, &c), "groups[1] is 0");
+	c = launch(args, 2);
+	c.flags = HAL_BK_CMD_SHAPED;
+	shape->group_size[0] = shape->group_size[1] = shape->group_size[2] = 1;
+	REFUSED(t->hot.submit(bk, queue, &c), "groups of 1 x 1 x 1; kernel 0 allows 0");
+	*shape = (struct hal_bk_shape){.shared_bytes = 4};
+	REFUSED(t->hot.submit(bk, queue, &c),
+		"4 bytes of shared memory; kernel 0 allows 0");
+	c = fill_of(mem, 0, 8);
+	c.flags = HAL_BK_CMD_SHAPED;
+	REFUSED(t->hot.submit(bk, queue, &c), "invalid flags 0x2000");
 	c = launch(args, 2);
 	args[0].bytes = 63;
 	REFUSED(t->hot.submit(bk, queue, &c), "argument 0 of kernel 0 has 63 bytes");

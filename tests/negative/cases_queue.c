@@ -963,6 +963,22 @@ NEGATIVE(hal_submit, EINVAL, launch_args_null, "args")
 	return submit_cmd(w, hal_cmd_launch(w->kernel, NULL, 2));
 }
 
+NEGATIVE(hal_submit, ENOTSUP, launch_group_size, "fixed size")
+{
+	struct hal_cmd cmd = hal_cmd_launch(w->kernel, w->args, 2);
+
+	cmd.launch.group_size[0] = 2;
+	return submit_cmd(w, cmd);
+}
+
+NEGATIVE(hal_submit, ENOTSUP, launch_shared, "shared_bytes is 4")
+{
+	struct hal_cmd cmd = hal_cmd_launch(w->kernel, w->args, 2);
+
+	cmd.launch.shared_bytes = 4;
+	return submit_cmd(w, cmd);
+}
+
 NEGATIVE(hal_submit, EINVAL, launch_too_few, "2")
 {
 	return submit_cmd(w, hal_cmd_launch(w->kernel, w->args, 1));

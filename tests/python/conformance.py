@@ -92,7 +92,9 @@ def command(raw):
                         bytes=raw.fill.bytes)
     elif raw.op == hal.Op.LAUNCH:
         args = [argument(raw.launch.args[i]) for i in range(raw.launch.arg_count)]
-        made = hal.launch(things[raw.launch.kernel], *args, groups=raw.launch.groups)
+        made = hal.launch(things[raw.launch.kernel], *args, groups=raw.launch.groups,
+                          group_size=raw.launch.group_size,
+                          shared_bytes=raw.launch.shared_bytes)
     elif raw.op == hal.Op.HOST:
         function, user = abi.hal_host_fn(raw.host.fn and ctypes.cast(
             raw.host.fn, ctypes.c_void_p).value), raw.host.user

@@ -7,10 +7,12 @@
 #ifndef TESTS_UNIT_MOCK_H
 #define TESTS_UNIT_MOCK_H
 
-#include <hal/hal.h>
+#include <hal/backend.h>
 
 /* A mock image: names of kernels, separated by spaces; each takes the arguments its last
- * character says (0-9, or g for 16), and the first at least 64 bytes unless it is "0". */
+ * character says (0-9, or g for 16), and the first at least 64 bytes unless it is "0".
+ * Those named shaped... have groups of 8 x 2; a launch may set up to 256 items and 1024
+ * bytes of shared memory. */
 #define MOCK_CONSTANTS   4096u /* bytes a program takes in each partition */
 
 #define MOCK_SAVED_BYTES 64u /* of a queue that FOLD or SAVE has stopped */
@@ -56,6 +58,8 @@ struct mock_control {
 	void (*complete_together)(void *native, uint32_t n, uint64_t ns);
 	/* Its clock tells of ends as so much earlier from now on. */
 	void (*tell_early)(void *native, uint64_t ns);
+	/* 1: the i-th command in flight is a launch of a shape of its own. */
+	int (*shape)(void *native, uint32_t i, struct hal_bk_shape *out);
 };
 
 #endif

@@ -352,6 +352,13 @@ static int mock_kernel_get(void *dev, void *prog, uint32_t index,
 	info->arg_count = p->kernels[index].args;
 	if (info->arg_count > 0)
 		info->arg_bytes[0] = 64;
+	if (strncmp(info->name, "shaped", 6) == 0) {
+		info->group_size[0] = 8;
+		info->group_size[1] = 2;
+		info->group_size[2] = 1;
+		info->group_size_max = 256;
+		info->shared_max = 1024;
+	}
 	*kernel = &p->kernels[index];
 	return 0;
 }
@@ -749,6 +756,20 @@ static void control_counts(void *native, struct mock_counts *out)
 	pthread_mutex_unlock(&m->lock);
 }
 
+static int control_shape(void *native, uint32_t i, struct hal_bk_shape *out)
+{
+	const struct hal_bk_shape *shape = NULL;
+	struct mock *m = native;
+
+	pthread_mutex_lock(&m->lock);
+	if (i < m->count && m->commands[i].cmd.op == HAL_OP_LAUNCH)
+		shape = hal_bk_shape(&m->commands[i].cmd);
+	if (shape != NULL)
+		*out = *shape;
+	pthread_mutex_unlock(&m->lock);
+	return shape != NULL;
+}
+
 static uint32_t control_peek(void *native, uint32_t i, uint32_t *op)
 {
 	struct mock *m = native;
@@ -778,6 +799,7 @@ static const struct mock_control control = {
 	.refuse_stop = control_refuse_stop,
 	.counts = control_counts,
 	.peek = control_peek,
+	.shape = control_shape,
 	.fail_move = control_fail_move,
 	.tell_early = control_tell_early,
 	.complete_together = control_complete_together,

@@ -270,6 +270,10 @@ class hal_kernel_info(Structure):
         ("name", c_char * 32),
         ("arg_bytes", c_uint64 * 16),
         ("work", c_uint64),
+        ("group_size", c_uint32 * 3),
+        ("group_size_max", c_uint32),
+        ("shared_max", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -306,6 +310,8 @@ class hal_cmd_u_launch(Structure):
         ("args", POINTER(hal_arg)),
         ("arg_count", c_uint32),
         ("groups", c_uint32 * 3),
+        ("group_size", c_uint32 * 3),
+        ("shared_bytes", c_uint32),
     ]
 
 
@@ -620,6 +626,9 @@ DOCS = {
     "hal_kernel_info": {
         "arg_bytes": 'least size of a buffer argument; 0: a scalar, or any',
         "work": 'multiply-accumulates of one launch; 0: not known',
+        "group_size": 'work items of a group by itself; 0: not known',
+        "group_size_max": 'most work items of a group that a launch may set; 0: * the size is fixed',
+        "shared_max": 'most hal_cmd.launch.shared_bytes; 0: none',
     },
     "hal_arg": {
         "offset": "bytes into the buffer, or the scalar's value",

@@ -96,10 +96,13 @@ def arguments(args):
     return raw, buffers
 
 
-def launch(kernel, *args, groups=(0, 0, 0), replayable=False):
+def launch(kernel, *args, groups=(0, 0, 0), group_size=(0, 0, 0), shared_bytes=0,
+           replayable=False):
     """Runs a Kernel with args: a Buffer (all of it), buffer.at(offset, bytes), or an int.
 
-    How many there are and how long, kernel.info says.  replayable: no output is also an
+    How many there are and how long, kernel.info says.  groups: how many groups;
+    group_size: work items of each (threads of a block), shared_bytes: shared memory of each
+    that the launch adds; 0: the kernel's own, kernel.info has the limits.  replayable: no output is also an
     input, so that the launch may be dropped in the middle and run again (SuspendMode.KILL).
     """
     raw, buffers = arguments(args)
@@ -109,6 +112,9 @@ def launch(kernel, *args, groups=(0, 0, 0), replayable=False):
         command.flags |= _abi.CMD_REPLAYABLE
     for i, count in enumerate(groups):
         command.launch.groups[i] = fits(count, "groups", 32)
+    for i, items in enumerate(group_size):
+        command.launch.group_size[i] = fits(items, "group_size", 32)
+    command.launch.shared_bytes = fits(shared_bytes, "shared_bytes", 32)
     return command
 
 
