@@ -170,11 +170,11 @@ static struct cu_kernel_node kernel_of(struct cu_step *s, void *params[HAL_ARGS_
 {
 	const struct cu_kernel *k = s->kernel;
 	struct cu_kernel_node n = {
-		.function = k->function, .shared = k->shared_bytes, .params = params};
+		.function = k->function, .shared = s->shared_bytes, .params = params};
 	uint32_t i;
 
 	memcpy(n.grid, s->groups, sizeof(n.grid));
-	memcpy(n.block, k->block, sizeof(n.block));
+	memcpy(n.block, s->block, sizeof(n.block));
 	for (i = 0; i < s->count; i++)
 		params[i] = &s->values[i];
 	return n;

@@ -183,6 +183,7 @@ struct cu_kernel {
 	struct hal_bk_kernel_info info;
 	void *function;
 	uint32_t block[3], shared_bytes;
+	uint32_t shared_raised; /* dynamic: the driver accepts launches up to it */
 	struct stream_params params;
 	bool stops;        /* it looks at a flag: one more parameter */
 	char why[PTX_WHY]; /* it does not */
@@ -201,7 +202,7 @@ struct cu_program {
 struct cu_step {
 	uint32_t op, count;
 	const struct cu_kernel *kernel;
-	uint32_t groups[3], reserved;
+	uint32_t groups[3], block[3], shared_bytes, reserved;
 	/* Arguments; COPY: to, from, bytes; FILL: where, pattern, words. */
 	uint64_t values[HAL_ARGS_MAX];
 };
@@ -594,6 +595,10 @@ static inline bool cu_reached(const struct cu_queue *q, uint32_t number)
 {
 	return stream_reached(cu_at(&q->word), number);
 }
+
+/* Have the driver accept launches of k with that much dynamic shared memory, which is at
+ * most .info.shared_max. */
+int cu_raise_shared(struct cu_device *dev, struct cu_kernel *k, uint32_t bytes);
 
 /* Give the driver the launch in s, of that many groups, with its arguments and, if it is
  * not NULL, the address of its control. */

@@ -81,7 +81,7 @@ static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
 		k->info.name, k->info.arg_count);
 }
 
-static int check_block(struct cu_device *dev, const struct cu_kernel *k)
+static int check_block(struct cu_device *dev, struct cu_kernel *k)
 {
 	const uint64_t threads = (uint64_t)k->block[0] * k->block[1] * k->block[2];
 	int most = 0, err, i;
@@ -97,6 +97,8 @@ static int check_block(struct cu_device *dev, const struct cu_kernel *k)
 				     "cuda: kernel %s: a block of %u x %u x %u threads "
 				     "is too large for this kernel on this device",
 				     k->info.name, k->block[0], k->block[1], k->block[2]);
+	memcpy(k->info.group_size, k->block, sizeof(k->block));
+	k->info.group_size_max = (uint32_t)most;
 	return 0;
 }
 
@@ -117,25 +119,38 @@ static int check_cluster(struct cu_device *dev, const struct cu_kernel *k)
 			     k->info.name);
 }
 
-static int raise_shared(struct cu_device *dev, const struct cu_kernel *k)
+int cu_raise_shared(struct cu_device *dev, struct cu_kernel *k, uint32_t bytes)
+{
+	int err;
+
+	if (bytes <= k->shared_raised)
+		return 0;
+	err = CU(dev, cuFuncSetAttribute, k->function, CUF_MAX_DYNAMIC_SHARED,
+		 (int)bytes);
+	if (!err)
+		k->shared_raised = bytes;
+	return err;
+}
+
+static int check_shared(struct cu_device *dev, struct cu_kernel *k)
 {
 	int own = 0, err;
 
-	if (!k->shared_bytes)
-		return 0;
 	err = CU(dev, cuFuncGetAttribute, &own, CUF_SHARED_BYTES, k->function);
 	if (err)
 		return err;
+	k->shared_raised =
+		own < dev->shape.max_shared ? (uint32_t)(dev->shape.max_shared - own) : 0;
+	k->info.shared_max = own < dev->shape.max_shared_optin
+				     ? (uint32_t)(dev->shape.max_shared_optin - own)
+				     : 0;
 	if ((uint64_t)own + k->shared_bytes > (uint64_t)dev->shape.max_shared_optin)
 		return cu_host->fail(EINVAL,
 				     "cuda: kernel %s: %d bytes of static and %u of "
 				     "dynamic shared memory; a block may have at most %d",
 				     k->info.name, own, k->shared_bytes,
 				     dev->shape.max_shared_optin);
-	if ((uint64_t)own + k->shared_bytes <= (uint64_t)dev->shape.max_shared)
-		return 0;
-	return CU(dev, cuFuncSetAttribute, k->function, CUF_MAX_DYNAMIC_SHARED,
-		  (int)k->shared_bytes);
+	return cu_raise_shared(dev, k, k->shared_bytes);
 }
 
 /* Of all contexts of the process: what two threads read and raise must not go down. */
@@ -211,7 +226,7 @@ static int find_kernel(struct cu_device *dev, const struct cu_program *prog,
 	if (!err)
 		err = check_cluster(dev, k);
 	if (!err)
-		err = raise_shared(dev, k);
+		err = check_shared(dev, k);
 	return err ? err : raise_local(dev, k);
 }
 

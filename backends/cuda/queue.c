@@ -153,6 +153,38 @@ int cu_queue_create(void *device, void *partition, int32_t priority, void **out)
 
 /* ---- submission -------------------------------------------------------------------- */
 
+/* The shape of a launch that is not its kernel's own, with what the driver needs for it.
+ */
+static __attribute__((cold, noinline)) int read_shape(struct cu_device *dev,
+						      const struct hal_bk_cmd *cmd,
+						      uint32_t block[3],
+						      uint32_t *shared_bytes)
+{
+	const struct hal_bk_shape *shape = hal_bk_shape(cmd);
+	struct cu_kernel *k = cmd->launch.kernel;
+	uint32_t i;
+	int err;
+
+	if (shape->group_size[0])
+		memcpy(block, shape->group_size, 3 * sizeof(block[0]));
+	for (i = 0; i < 3; i++)
+		if (block[i] > (uint32_t)dev->shape.max_block[i])
+			return cu_host->fail(
+				EINVAL,
+				"cuda: kernel %s: blocks of %u x %u x %u threads; the "
+				"device allows %d x %d x %d",
+				k->info.name, block[0], block[1], block[2],
+				dev->shape.max_block[0], dev->shape.max_block[1],
+				dev->shape.max_block[2]);
+	if (!shape->shared_bytes)
+		return 0;
+	*shared_bytes = shape->shared_bytes;
+	if (shape->shared_bytes <= k->shared_raised)
+		return 0;
+	err = cu_enter(dev); /* recorded commands are gathered without the driver */
+	return err ? err : cu_raise_shared(dev, k, shape->shared_bytes);
+}
+
 /* Its arguments, as the driver takes them; params may be NULL. */
 static inline __attribute__((always_inline)) int read_launch(const struct hal_bk_cmd *cmd,
 							     const uint32_t g[3],
@@ -200,11 +232,20 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 	const struct cu_partition *part = cu_part(q);
 	uint64_t values[HAL_ARGS_MAX + MORE_PARAMS];
 	void *params[HAL_ARGS_MAX + MORE_PARAMS + 1];
+	const uint32_t *block = k->block;
 	uint32_t count = cmd->launch.arg_count, r;
+	uint32_t shared_bytes = k->shared_bytes, shaped[3];
 	int err = read_launch(cmd, g, values, params);
 
 	if (err)
 		return err;
+	if (__builtin_expect((cmd->flags & HAL_BK_CMD_SHAPED) != 0, 0)) {
+		memcpy(shaped, k->block, sizeof(shaped));
+		block = shaped;
+		err = read_shape(dev, cmd, shaped, &shared_bytes);
+		if (err)
+			return err;
+	}
 	if (__builtin_expect(q->astray != NULL, 0)) {
 		err = cu_fence_check(q, cmd);
 		if (err)
@@ -222,8 +263,8 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 				     dev->index);
 	if (part->masked)
 		cu_mask_begin(dev, part->mask);
-	r = cu.cuLaunchKernel(k->function, g[0], g[1], g[2], k->block[0], k->block[1],
-			      k->block[2], k->shared_bytes, q->stream, params, NULL);
+	r = cu.cuLaunchKernel(k->function, g[0], g[1], g[2], block[0], block[1], block[2],
+			      shared_bytes, q->stream, params, NULL);
 	/* It runs all the same, and is the last one. */
 	if (part->masked && !cu_mask_end() && !r)
 		dev->unmasked = true;
@@ -384,9 +425,11 @@ static bool gathers(const struct cu_queue *q, const struct hal_bk_cmd *cmd)
 		(cmd->op == HAL_OP_FILL && cmd->fill.bytes));
 }
 
-static int read_step(const struct hal_bk_cmd *cmd, struct cu_step *step)
+static int read_step(struct cu_device *dev, const struct hal_bk_cmd *cmd,
+		     struct cu_step *step)
 {
 	const struct cu_mem *dst, *src;
+	int err;
 
 	*step = (struct cu_step){.op = cmd->op, .count = 3};
 	switch (cmd->op) {
@@ -394,6 +437,13 @@ static int read_step(const struct hal_bk_cmd *cmd, struct cu_step *step)
 		step->count = cmd->launch.arg_count;
 		step->kernel = cmd->launch.kernel;
 		memcpy(step->groups, cmd->launch.groups, sizeof(step->groups));
+		memcpy(step->block, step->kernel->block, sizeof(step->block));
+		step->shared_bytes = step->kernel->shared_bytes;
+		err = cmd->flags & HAL_BK_CMD_SHAPED
+			      ? read_shape(dev, cmd, step->block, &step->shared_bytes)
+			      : 0;
+		if (err)
+			return err;
 		return read_launch(cmd, cmd->launch.groups, step->values, NULL);
 	case HAL_OP_COPY:
 		dst = cmd->copy.dst;
@@ -457,7 +507,7 @@ static void flush(struct cu_device *dev, struct cu_queue *q)
 static int gather(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 		  const struct hal_bk_cmd *cmd)
 {
-	int err = read_step(cmd, &q->graphs->steps[q->graphs->gathered]);
+	int err = read_step(dev, cmd, &q->graphs->steps[q->graphs->gathered]);
 
 	if (err)
 		return err;

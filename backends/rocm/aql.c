@@ -301,16 +301,45 @@ static uint32_t slot_of(const struct rocm_queue *q, const struct rocm_slot *s)
 	return (uint32_t)(s - q->slots);
 }
 
+/* Make *p the packet of a launch that is not of its kernel's own shape, and tell the
+ * kernel of that shape where it reads it. */
+static __attribute__((cold, noinline)) int shape(const struct rocm_device *dev,
+						 const struct hal_bk_cmd *cmd, char *to,
+						 struct hsa_packet *p)
+{
+	const struct rocm_kernel *k = cmd->launch.kernel;
+	uint32_t block[3], shared_bytes, i;
+	int err = rocm_shape(dev, cmd, block, &shared_bytes);
+
+	if (err)
+		return err;
+	rocm_aql_packet(&k->entry, block, shared_bytes, p);
+	for (i = 0; i < 3; i++) {
+		const uint16_t items = (uint16_t)block[i];
+
+		if (k->hidden[ROCM_HIDDEN_ITEMS + i] != ROCM_NOWHERE)
+			memcpy(to + k->hidden[ROCM_HIDDEN_ITEMS + i], &items,
+			       sizeof(items));
+	}
+	if (k->hidden[ROCM_HIDDEN_SHARED] != ROCM_NOWHERE)
+		memcpy(to + k->hidden[ROCM_HIDDEN_SHARED], &shared_bytes,
+		       sizeof(shared_bytes));
+	return 0;
+}
+
 /* Arguments are in order, and what is behind them comes last: each is written as 8 bytes,
  * and what is too much of it is written over. */
 static inline __attribute__((always_inline)) int
-launch_as(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd,
-	  const uint32_t groups[3], const struct hal_preempt_launch *given)
+launch_as(const struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
+	  const struct hal_bk_cmd *cmd, const uint32_t groups[3],
+	  const struct hal_preempt_launch *given)
 {
 	const struct rocm_kernel *k = cmd->launch.kernel;
 	char *to = rocm_aql_arguments(q->aql, slot);
 	const struct hal_bk_arg *a = cmd->launch.args;
 	const uint32_t n = cmd->launch.arg_count;
+	const struct hsa_packet *packet = &k->packet;
+	struct hsa_packet shaped;
 	uint64_t value;
 	uint32_t i;
 	int err = stream_check_groups(k->info.name, &k->params, groups);
@@ -328,16 +357,23 @@ launch_as(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd,
 	memcpy(to + k->rest_at, k->rest, k->entry.argument_bytes - k->rest_at);
 	for (i = 0; i < 3; i++)
 		memcpy(to + k->groups_at[i], &groups[i], sizeof(groups[i]));
+	if (__builtin_expect((cmd->flags & HAL_BK_CMD_SHAPED) != 0, 0)) {
+		err = shape(dev, cmd, to, &shaped);
+		if (err)
+			return err;
+		packet = &shaped;
+	}
 	if (is_full(q->aql))
 		return -EAGAIN;
-	publish(q->aql, slot, HSA_PACKET_DISPATCH, &k->packet, groups);
+	publish(q->aql, slot, HSA_PACKET_DISPATCH, packet, groups);
 	return 0;
 }
 
-int rocm_aql_launch(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd,
-		    const uint32_t groups[3], const struct hal_preempt_launch *given)
+int rocm_aql_launch(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
+		    const struct hal_bk_cmd *cmd, const uint32_t groups[3],
+		    const struct hal_preempt_launch *given)
 {
-	return launch_as(q, slot, cmd, groups, given);
+	return launch_as(dev, q, slot, cmd, groups, given);
 }
 
 static inline __attribute__((always_inline)) int launch(struct rocm_device *dev,
@@ -348,7 +384,7 @@ static inline __attribute__((always_inline)) int launch(struct rocm_device *dev,
 	const struct rocm_kernel *k = cmd->launch.kernel;
 
 	if (__builtin_expect(!k->follows, 1))
-		return launch_as(q, slot, cmd, cmd->launch.groups, NULL);
+		return launch_as(dev, q, slot, cmd, cmd->launch.groups, NULL);
 	return rocm_stops_launch(dev, q, &q->slots[slot], cmd);
 }
 

@@ -360,6 +360,25 @@ static int check_arguments(struct reader kernel, struct rocm_kernel *k)
 	return err;
 }
 
+/* What a launch may set: as the code was compiled for.  .shared_max is yet to be limited
+ * by the device. */
+static void note_limits(struct reader kernel, struct rocm_kernel *k)
+{
+	struct value v;
+
+	memcpy(k->info.group_size, k->block, sizeof(k->block));
+	if (look_up(kernel, ".max_flat_workgroup_size", &v) && v.kind == VALUE_NUMBER &&
+	    !look_up(kernel, ".reqd_workgroup_size", &v))
+		(void)look_up(kernel, ".max_flat_workgroup_size", &v);
+	else
+		v.n = 0;
+	k->info.group_size_max = v.n < UINT32_MAX ? (uint32_t)v.n : UINT32_MAX;
+	k->shared_own = look_up(kernel, ".group_segment_fixed_size", &v) &&
+					v.kind == VALUE_NUMBER && v.n < UINT32_MAX
+				? (uint32_t)v.n
+				: UINT32_MAX;
+}
+
 static int check_group(struct reader kernel, const struct rocm_kernel *k)
 {
 	const uint64_t items = (uint64_t)k->block[0] * k->block[1] * k->block[2];
@@ -389,6 +408,7 @@ static int check_kernel(struct reader kernels, uint64_t count, struct rocm_kerne
 		if (!look_up(kernel, ".name", &name) || !is(&name, k->info.name))
 			continue;
 		err = check_arguments(kernel, k);
+		note_limits(kernel, k);
 		return err ? err : check_group(kernel, k);
 	}
 	return rocm_host->fail(EINVAL, "rocm: image: the code object has no kernel %s",

@@ -175,6 +175,7 @@ struct rocm_kernel {
 	uint8_t rest[ROCM_ARGUMENT_BYTES];
 	char needs[32]; /* of HIP's runtime, which only its launches have; "" */
 	uint32_t block[3], shared_bytes;
+	uint32_t shared_own; /* LDS that the code has by itself; UINT32_MAX: unknown */
 	struct stream_params params;
 	bool follows; /* hal_preempt.h: it has a struct hal_preempt_launch as one more
 			 argument */
@@ -359,8 +360,9 @@ int rocm_aql_wait(struct rocm_device *dev, const struct rocm_aql *a, uint32_t sl
 int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
 		  const struct hal_bk_cmd *cmd);
 /* A launch of so many groups; given: what one that follows hal_preempt.h has besides. */
-int rocm_aql_launch(struct rocm_queue *q, uint32_t slot, const struct hal_bk_cmd *cmd,
-		    const uint32_t groups[3], const struct hal_preempt_launch *given);
+int rocm_aql_launch(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
+		    const struct hal_bk_cmd *cmd, const uint32_t groups[3],
+		    const struct hal_preempt_launch *given);
 /* Words of the device's memory become 0. */
 int rocm_aql_zero(struct rocm_device *dev, struct rocm_aql *a, uint32_t slot,
 		  const uint32_t *words, uint32_t count);
@@ -524,6 +526,10 @@ static inline bool rocm_reached(const struct rocm_queue *q, uint32_t number)
 	return stream_reached(__atomic_load_n(q->word, __ATOMIC_ACQUIRE), number);
 }
 
+/* Write the shape of a launch that is not its kernel's own; -EINVAL if the device cannot
+ * have it. */
+int rocm_shape(const struct rocm_device *dev, const struct hal_bk_cmd *cmd,
+	       uint32_t block[3], uint32_t *shared_bytes);
 /* Whether the device has nothing of the slot any more. */
 static inline bool rocm_slot_ended(const struct rocm_queue *q, const struct rocm_slot *s)
 {

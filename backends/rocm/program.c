@@ -19,8 +19,9 @@ static void set_most(const struct rocm_device *dev, struct rocm_kernel *k)
 	}
 }
 
-static int check_block(const struct rocm_device *dev, const struct rocm_kernel *k)
+static int check_block(const struct rocm_device *dev, struct rocm_kernel *k)
 {
+	const uint32_t most = (uint32_t)dev->shape.max_shared;
 	const uint64_t items = (uint64_t)k->block[0] * k->block[1] * k->block[2];
 	bool fits = items <= (uint64_t)dev->shape.max_threads;
 	uint32_t i;
@@ -38,6 +39,9 @@ static int check_block(const struct rocm_device *dev, const struct rocm_kernel *
 			EINVAL,
 			"rocm: kernel %s: %u bytes of LDS; a group may have at most %d",
 			k->info.name, k->shared_bytes, dev->shape.max_shared);
+	if (k->info.group_size_max > (uint32_t)dev->shape.max_threads)
+		k->info.group_size_max = (uint32_t)dev->shape.max_threads;
+	k->info.shared_max = k->shared_own < most ? most - k->shared_own : 0;
 	return 0;
 }
 

@@ -215,6 +215,35 @@ values_of(const struct hal_bk_cmd *cmd, const uint32_t *g, uint64_t value[HAL_AR
 	return 0;
 }
 
+int rocm_shape(const struct rocm_device *dev, const struct hal_bk_cmd *cmd,
+	       uint32_t block[3], uint32_t *shared_bytes)
+{
+	const struct rocm_kernel *k = cmd->launch.kernel;
+	const struct hal_bk_shape *shape = hal_bk_shape(cmd);
+	uint32_t i;
+
+	memcpy(block, shape->group_size[0] ? shape->group_size : k->block,
+	       3 * sizeof(block[0]));
+	*shared_bytes = shape->shared_bytes ? shape->shared_bytes : k->shared_bytes;
+	for (i = 0; i < 3; i++) {
+		if (cmd->launch.groups[i] > UINT32_MAX / block[i])
+			return rocm_host->fail(
+				EINVAL,
+				"rocm: kernel %s: %u groups of %u work-items are more "
+				"than a launch may have",
+				k->info.name, cmd->launch.groups[i], block[i]);
+		if (block[i] > (uint32_t)dev->shape.max_block[i])
+			return rocm_host->fail(
+				EINVAL,
+				"rocm: kernel %s: groups of %u x %u x %u work-items; the "
+				"device allows %d x %d x %d",
+				k->info.name, block[0], block[1], block[2],
+				dev->shape.max_block[0], dev->shape.max_block[1],
+				dev->shape.max_block[2]);
+	}
+	return 0;
+}
+
 static inline __attribute__((always_inline)) int
 launch_as(struct rocm_device *dev, struct rocm_queue *q, const struct hal_bk_cmd *cmd,
 	  const uint32_t *g, struct hal_preempt_launch *given)
@@ -222,17 +251,21 @@ launch_as(struct rocm_device *dev, struct rocm_queue *q, const struct hal_bk_cmd
 	const struct rocm_kernel *k = cmd->launch.kernel;
 	uint64_t value[HAL_ARGS_MAX];
 	void *at[HAL_ARGS_MAX + 2];
-	uint32_t i, r;
+	const uint32_t *block = k->block;
+	uint32_t i, r, shaped[3], shared_bytes = k->shared_bytes;
 	int err = values_of(cmd, g, value);
 
+	if (!err && __builtin_expect((cmd->flags & HAL_BK_CMD_SHAPED) != 0, 0)) {
+		err = rocm_shape(dev, cmd, shaped, &shared_bytes);
+		block = shaped;
+	}
 	if (err)
 		return err;
 	for (i = 0; i < cmd->launch.arg_count; i++)
 		at[i] = &value[i];
 	at[i] = given;
-	r = hip.hipModuleLaunchKernel(k->function, g[0], g[1], g[2], k->block[0],
-				      k->block[1], k->block[2], k->shared_bytes,
-				      q->stream, at, NULL);
+	r = hip.hipModuleLaunchKernel(k->function, g[0], g[1], g[2], block[0], block[1],
+				      block[2], shared_bytes, q->stream, at, NULL);
 	if (__builtin_expect(!r, 1))
 		return 0;
 	err = rocm_failed(dev, r, "hipModuleLaunchKernel");

@@ -135,7 +135,8 @@ static int launch(struct rocm_device *dev, struct rocm_queue *q,
 		  const struct rocm_slot *s, const struct hal_bk_cmd *cmd,
 		  const uint32_t groups[3], struct hal_preempt_launch *given)
 {
-	return q->aql ? rocm_aql_launch(q, (uint32_t)(s - q->slots), cmd, groups, given)
+	return q->aql ? rocm_aql_launch(dev, q, (uint32_t)(s - q->slots), cmd, groups,
+					given)
 		      : rocm_launch(dev, q, cmd, groups, given);
 }
 

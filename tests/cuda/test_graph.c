@@ -31,7 +31,7 @@ static const struct hal_backend *b;
 struct sequence {
 	uint32_t count;
 	struct hal_bk_cmd cmd[MOST];
-	struct hal_bk_arg args[MOST][2];
+	struct hal_bk_arg args[MOST][3]; /* the third: its shape */
 };
 
 static struct hal_bk_cmd *add(struct sequence *s, uint32_t op)
@@ -108,7 +108,8 @@ static void submit(struct rig *r, uint32_t queue, const struct sequence *s)
 	uint32_t i;
 
 	for (i = 0; i < s->count; i++)
-		assert_int_equal(b->hot.submit(r->dev, r->queue[queue], &s->cmd[i]), 0);
+		if (b->hot.submit(r->dev, r->queue[queue], &s->cmd[i]))
+			fail_msg("%s", host_text);
 }
 
 /* In order, one behind the other, each as long as it said. */
@@ -217,6 +218,45 @@ static void in_order(void **state)
 	}
 	assert_int_equal(calls("cuGraphLaunch"), 5);
 	assert_int_equal(calls("cuMemsetD32Async") + calls("cuLaunchKernel"), 0);
+	close_rig(&r);
+}
+
+/* Launches of other shapes are nodes of their own, in a graph of their own. */
+static void shaped(void **state)
+{
+	static const uint32_t items[2] = {32, 256};
+	struct hal_bk_shape *shape;
+	struct sequence s;
+	struct rig r;
+	uint32_t i, k;
+
+	(void)state;
+	open_rig(&r, &with);
+	for (i = 0; i < 4; i++) {
+		memset(&s, 0, sizeof(s));
+		zero(&r);
+		for (k = 0; k < 2; k++) {
+			add_launch(&s, &r, IOTA,
+				   (struct hal_bk_arg){r.mem, 4096 * k, 4096},
+				   (struct hal_bk_arg){NULL, 100, 0}, 2);
+			shape = (struct hal_bk_shape *)&s.args[k][2];
+			*shape = (struct hal_bk_shape){{items[i % 2], 1, 1}, 65536};
+			s.cmd[k].flags |= HAL_BK_CMD_SHAPED;
+		}
+		run(&r, &s);
+		for (k = 0; k < 2; k++) {
+			const uint64_t at = UINT64_C(4096) * k;
+
+			assert_int_equal(word(&r, at + 4 * (items[i % 2] - 1)),
+					 99 + items[i % 2]);
+			assert_int_equal(word(&r, at + 4 * items[i % 2]), 0);
+		}
+	}
+	assert_int_equal(calls("cuGraphLaunch"), 4);
+	assert_int_equal(calls("cuGraphInstantiateWithFlags"), 2);
+	assert_int_equal(calls("cuLaunchKernel"), 0);
+	/* The driver is asked once for as much shared memory. */
+	assert_int_equal(calls("cuFuncSetAttribute"), 1);
 	close_rig(&r);
 }
 
@@ -952,6 +992,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_call),
 		cmocka_unit_test(in_order),
+		cmocka_unit_test(shaped),
 		cmocka_unit_test(changed),
 		cmocka_unit_test(in_pieces),
 		cmocka_unit_test(among_others),

@@ -114,6 +114,66 @@ static void refuses(struct rig *r, const struct hal_bk_cmd *cmd, const char *why
 		fail_msg("%s: not %s", host_text, why);
 }
 
+/* Arguments of a launch, and its shape behind them. */
+struct shaped {
+	struct hal_bk_arg args[2];
+	struct hal_bk_shape shape;
+};
+
+/* iota writes a word for each work item of each group: so many, after base, that are base
+ * and on. */
+static void writes(struct rig *r, const struct hal_bk_cmd *cmd, uint32_t base, uint32_t n)
+{
+	uint32_t words[1025], i;
+	struct hal_bk_event ev;
+
+	memset(words, 0, sizeof(words));
+	assert_int_equal(b->cold.mem_write(r->dev, r->mem, 0, words, sizeof(words)), 0);
+	if (b->hot.submit(r->dev, r->queue[0], cmd))
+		fail_msg("%s", host_text);
+	poll_one(r, &ev);
+	assert_int_equal(ev.status, 0);
+	assert_int_equal(b->cold.mem_read(r->dev, r->mem, 0, words, sizeof(words)), 0);
+	for (i = 0; i < n; i++)
+		assert_int_equal(words[i], base + i);
+	assert_int_equal(words[n], 0);
+}
+
+/* A launch has the groups that it asks for, and the next one the kernel's own. */
+static void launch_shaped(struct rig *r)
+{
+	struct shaped a = {{{r->mem, 0, 8192}, {NULL, 100, 0}}, {{32, 1, 1}, 0}};
+	struct hal_bk_cmd cmd = launch(r, IOTA, 1, a.args, 2);
+	struct hal_bk_kernel_info info;
+	void *kernel;
+
+	assert_int_equal(b->cold.kernel_get(r->dev, r->prog, IOTA, &info, &kernel), 0);
+	assert_int_equal(info.group_size[0], 4);
+	assert_int_equal(info.group_size[1], 1);
+	assert_int_equal(info.group_size[2], 1);
+	assert_int_equal(info.group_size_max, 1024);
+	assert_true(info.shared_max >= 48 * 1024);
+	cmd.launch.groups[0] = 2;
+	writes(r, &cmd, 100, 8);
+	cmd.flags = HAL_BK_CMD_SHAPED;
+	writes(r, &cmd, 100, 64);
+	a.shape = (struct hal_bk_shape){{8, 4, 2}, 1024};
+	writes(r, &cmd, 100, 128);
+	a.shape = (struct hal_bk_shape){{0, 0, 0}, 4096};
+	writes(r, &cmd, 100, 8);
+	a.shape = (struct hal_bk_shape){{1, 512, 1}, info.shared_max};
+	writes(r, &cmd, 100, 1024);
+	cmd.flags = 0;
+	writes(r, &cmd, 100, 8);
+	cmd.flags = HAL_BK_CMD_SHAPED;
+	a.shape = (struct hal_bk_shape){{1, 4096, 1}, 0};
+	refuses(r, &cmd, "kernel iota: ");
+	a.shape = (struct hal_bk_shape){{1, 1, 4096}, 0};
+	refuses(r, &cmd, "1 x 1 x 4096");
+	cmd.flags = 0;
+	writes(r, &cmd, 100, 8);
+}
+
 /* What is refused leaves nothing behind. */
 static void launch_badly(const struct hal_bk_config *cfg)
 {
@@ -147,6 +207,7 @@ static void launch_badly(const struct hal_bk_config *cfg)
 	assert_int_equal(b->hot.submit(r.dev, r.queue[0], &cmd), 0);
 	poll_one(&r, &ev);
 	assert_int_equal(ev.status, 0);
+	launch_shaped(&r);
 	close_rig(&r);
 }
 #endif
