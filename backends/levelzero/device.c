@@ -234,6 +234,8 @@ static int read_shape(void *driver, void *root, uint32_t units, struct lz_shape 
 	if (!err)
 		err = LZ(zeDeviceGetComputeProperties, root, &c);
 	memcpy(s->max_groups, c.max_group_count, sizeof(s->max_groups));
+	memcpy(s->max_group_size, c.max_group_size, sizeof(s->max_group_size));
+	s->max_group_items = c.max_total_group_size;
 	if (!err)
 		err = read_extensions(s);
 	if (!err)

@@ -81,6 +81,7 @@ struct lz_shape {
 	struct lz_engine engines[LZ_ENGINES_MAX];
 	struct lz_unit units[LZ_ENGINES_MAX];
 	uint32_t max_groups[3];
+	uint32_t max_group_size[3], max_group_items;
 	struct lz_engine copy[LZ_TILES_MAX]; /* for host copies: a copy engine if any */
 	bool tile_units;                     /* units are whole tiles */
 	bool split; /* engines of a tile have compute units of their own */
@@ -141,7 +142,7 @@ struct lz_kernel {
 	struct hal_bk_kernel_info info;
 	struct stream_params params; /* .scalar_bytes 0: memory, or an address */
 	bool takes_address;          /* a scalar may be one */
-	uint32_t group_size[3];
+	uint32_t group_size[3], group_most[3];
 	void *handles[LZ_TILES_MAX];
 };
 

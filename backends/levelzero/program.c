@@ -143,6 +143,11 @@ static int create_kernel(struct lz_device *dev, struct lz_program *prog,
 	for (i = 0; i < 3; i++)
 		if (p.required_group_size[i])
 			k->group_size[i] = p.required_group_size[i];
+	memcpy(k->info.group_size, k->group_size, sizeof(k->group_size));
+	memcpy(k->group_most, dev->shape.max_group_size, sizeof(k->group_most));
+	/* Shared memory of a launch would be an argument, so .shared_max is 0. */
+	k->info.group_size_max =
+		p.required_group_size[0] ? 0 : dev->shape.max_group_items;
 	if (k->takes_address)
 		err = LZ(zeKernelSetIndirectAccess, k->handles[tile],
 			 LZ_INDIRECT_HOST | LZ_INDIRECT_DEVICE | LZ_INDIRECT_SHARED);

@@ -178,6 +178,47 @@ static int set_arguments(const struct lz_kernel *k, void *handle,
 	return 0;
 }
 
+static int set_group_size(const struct lz_kernel *k, void *handle, const uint32_t size[3])
+{
+	const uint32_t r = lz.zeKernelSetGroupSize(handle, size[0], size[1], size[2]);
+
+	if (!r)
+		return 0;
+	return lz_host->fail(lz_errno(r),
+			     "levelzero: zeKernelSetGroupSize: %s (0x%x): kernel %s, "
+			     "groups of %u x %u x %u",
+			     lz_result_name(r), r, k->info.name, size[0], size[1],
+			     size[2]);
+}
+
+/* A launch of groups that are not the kernel's own: the driver reads their size when it
+ * appends, so the kernel has its own again afterwards. */
+static __attribute__((cold, noinline)) int
+append_shaped(const struct lz_kernel *k, void *list, void *handle,
+	      const struct hal_bk_cmd *cmd, const struct ze_group_count *groups,
+	      void *signal, uint32_t count, void **waits)
+{
+	const uint32_t *size = hal_bk_shape(cmd)->group_size;
+	int err = 0, undone;
+	uint32_t i;
+
+	for (i = 0; i < 3; i++)
+		if (size[i] > k->group_most[i])
+			return lz_host->fail(
+				EINVAL,
+				"levelzero: kernel %s: groups of %u x %u x %u; the "
+				"device allows %u x %u x %u",
+				k->info.name, size[0], size[1], size[2], k->group_most[0],
+				k->group_most[1], k->group_most[2]);
+	err = set_group_size(k, handle, size);
+	if (err)
+		return err;
+	err = LZ(zeCommandListAppendLaunchKernel, list, handle, groups, signal, count,
+		 waits);
+	undone = set_group_size(k, handle, k->group_size);
+	return err ? err : undone;
+}
+
 static int append_launch(const struct lz_queue *q, void *list,
 			 const struct hal_bk_cmd *cmd, void *signal, uint32_t count,
 			 void **waits)
@@ -193,6 +234,8 @@ static int append_launch(const struct lz_queue *q, void *list,
 		err = set_arguments(k, handle, cmd);
 	if (err)
 		return err;
+	if (cmd->flags & HAL_BK_CMD_SHAPED)
+		return append_shaped(k, list, handle, cmd, &groups, signal, count, waits);
 	return LZ(zeCommandListAppendLaunchKernel, list, handle, &groups, signal, count,
 		  waits);
 }

@@ -455,6 +455,60 @@ static void groups_count(void **state)
 	done();
 }
 
+/* A launch has the groups that it asks for, and the next one the kernel's own. */
+static void groups_of_other_sizes(void **state)
+{
+	static const char *const kernels[] = {"iota:m4"};
+	struct hal_kernel_info info = HAL_INIT(hal_kernel_info);
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_arg args[2] = {{0}};
+	struct hal_partition *p;
+	struct hal_kernel *k;
+	struct hal_queue *q;
+	struct hal_buffer *b;
+	uint32_t data[300], i, round;
+	struct hal_point at;
+	struct hal_cmd cmd;
+
+	(void)state;
+	begin("levelzero:0?clock=virtual");
+	OK(load(kernels, 1, 4, false));
+	p = part(1);
+	q = queue(p, 0);
+	b = buffer(p, sizeof(data));
+	OK(hal_kernel_find(w.prog, "iota", &k));
+	OK(hal_kernel_get_info(k, &info));
+	assert_int_equal(info.group_size[0], 4);
+	assert_int_equal(info.group_size_max, 1024);
+	assert_int_equal(info.shared_max, 0);
+	args[0].buffer = b;
+	args[1].offset = 100;
+	cmd = hal_cmd_launch(k, args, 2);
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	for (round = 0; round < 4; round++) {
+		const uint32_t size = round % 2 == 0 ? 4 : 128;
+
+		memset(data, 0xee, sizeof(data));
+		OK(hal_buffer_write(b, 0, data, sizeof(data)));
+		cmd.launch.groups[0] = 2;
+		cmd.launch.group_size[0] = round % 2 == 0 ? 0 : 32;
+		cmd.launch.group_size[1] = round % 2 == 0 ? 0 : 4;
+		OK(hal_submit(q, &d, &at));
+		OK(wait_for(at));
+		OK(hal_buffer_read(b, 0, data, sizeof(data)));
+		for (i = 0; i < 300; i++)
+			assert_int_equal(data[i], i < 2 * size ? 100 + i : 0xeeeeeeee);
+	}
+	cmd.launch.group_size[0] = 1025;
+	assert_int_equal(hal_submit(q, &d, &at), -EINVAL);
+	cmd.launch.group_size[0] = 4;
+	cmd.launch.group_size[1] = 1;
+	cmd.launch.shared_bytes = 16;
+	assert_int_equal(hal_submit(q, &d, &at), -ENOTSUP);
+	done();
+}
+
 static void spirv(void **state)
 {
 	static const char *const kernels[] = {"iota:m4", "work:m8"};
@@ -1518,6 +1572,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(tiles_run_at_once),
 		cmocka_unit_test(priorities),
 		cmocka_unit_test(groups_count),
+		cmocka_unit_test(groups_of_other_sizes),
 		cmocka_unit_test(spirv),
 		cmocka_unit_test(lists_are_recycled),
 		cmocka_unit_test(no_thread_a_queue),
