@@ -124,10 +124,10 @@ static int kill_check(const struct hal_queue *q)
 	return once == NULL
 		       ? 0
 		       : fail(ENOTSUP,
-			      "queue %u: cannot suspend by KILL: in-flight command "
-			      "\"%s\" is not HAL_CMD_REPLAYABLE; use another mode, or "
-			      "add HAL_SUSPEND_FINAL",
-			      q->obj.id, record_name(once));
+			      "%s: cannot suspend by KILL: in-flight command \"%s\" is "
+			      "not HAL_CMD_REPLAYABLE; use another mode, or add "
+			      "HAL_SUSPEND_FINAL",
+			      queue_text(q).text, record_name(once));
 }
 
 /* Return 0 if the device can suspend q in mode, else -errno. */
@@ -146,8 +146,8 @@ static int mode_check(const struct hal_queue *q, uint32_t mode, bool final)
 int suspend_check(const struct hal_queue *q, uint32_t mode, bool final)
 {
 	if (mode <= HAL_SUSPEND_KILL && q->state != QUEUE_RUNNING)
-		return fail(EBUSY, "queue %u is already suspended or being suspended",
-			    q->obj.id);
+		return fail(EBUSY, "%s is already suspended or being suspended",
+			    queue_text(q).text);
 	return mode_check(q, mode, final);
 }
 
@@ -418,9 +418,9 @@ int suspend_ask(struct hal_queue *q, uint32_t mode, bool final)
 		return err;
 	if (q->state == QUEUE_SUSPENDING && mode > q->sched.suspend_mode)
 		return fail(EBUSY,
-			    "queue %u is being stopped by %s for the scheduler; "
-			    "suspend it by %s after that has completed",
-			    q->obj.id, mode_names[q->sched.suspend_mode],
+			    "%s is being stopped by %s for the scheduler; suspend it "
+			    "by %s after that has completed",
+			    queue_text(q).text, mode_names[q->sched.suspend_mode],
 			    mode_names[mode]);
 	q->sched.final = final;
 	q->sched.starving =
@@ -440,12 +440,12 @@ int suspend_ask(struct hal_queue *q, uint32_t mode, bool final)
 int suspend_end(struct hal_queue *q)
 {
 	if (q->state == QUEUE_RUNNING || q->sched.resume_wanted)
-		return fail(EINVAL, "queue %u is not suspended", q->obj.id);
+		return fail(EINVAL, "%s is not suspended", queue_text(q).text);
 	if (q->sched.final)
 		return fail(ECANCELED,
-			    "queue %u was suspended for good (HAL_SUSPEND_FINAL); it can "
+			    "%s was suspended for good (HAL_SUSPEND_FINAL); it can "
 			    "only be destroyed",
-			    q->obj.id);
+			    queue_text(q).text);
 	if (q->state == QUEUE_SUSPENDED && !must_stay_idle(q))
 		return resume_now(q);
 	/* When the device has released q, or has moved its partition. */

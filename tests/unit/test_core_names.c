@@ -41,6 +41,7 @@ static void in_texts_of_queues(void **state)
 	      "point 1 of queue 0 \"decode\" of partition 0");
 	poll_now(&w);
 	FAILS(hal_queue_destroy(q), -EBUSY, "queue 0 \"decode\" of partition 0");
+	FAILS(hal_queue_resume(q), -EINVAL, "queue 0 \"decode\" is not suspended");
 	w.mock->fault(w.native, -EIO, "bad address");
 	FAILS(hal_wait(&p, 1, 0, HAL_FOREVER), -EIO, "queue 0 \"decode\" of partition 0",
 	      "bad address");
