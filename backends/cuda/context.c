@@ -81,6 +81,8 @@ static int destroy(void *device, const void *item)
 		return CU(dev, cuModuleUnload, what->handle);
 	case CU_KIND_HOST:
 		return CU(dev, cuMemFreeHost, what->handle);
+	case CU_KIND_REGION:
+		return cu_region_end(dev, what->handle);
 	case CU_KIND_PHYSICAL:
 		return CU(dev, cuMemRelease, what->address);
 	case CU_KIND_PLACE:

@@ -143,7 +143,19 @@ X(cuMemUnmap, (uint64_t address, size_t bytes), (address, bytes)) \
 X(cuMemSetAccess, (uint64_t address, size_t bytes, const struct cu_access *desc, \
 	size_t count), (address, bytes, desc, count))
 /* clang-format on */
-#define CU_ALL_CALLS(X) CU_CALLS(X) CU_MORE_CALLS(X) CU_GRAPH_CALLS(X) CU_VMM_CALLS(X)
+
+/* Memory of the application that copy engines reach. */
+/* clang-format off */
+#define CU_REGISTER_CALLS(X) \
+X(cuMemHostRegister_v2, (void *p, size_t bytes, uint32_t flags), (p, bytes, flags)) \
+X(cuMemHostUnregister, (void *p), (p))
+/* clang-format on */
+#define CU_ALL_CALLS(X)                                                                  \
+	CU_CALLS(X)                                                                      \
+	CU_MORE_CALLS(X)                                                                 \
+	CU_GRAPH_CALLS(X)                                                                \
+	CU_VMM_CALLS(X)                                                                  \
+	CU_REGISTER_CALLS(X)
 
 enum cu_call {
 #define CU_NUMBER(name, params, args) CU_CALL_##name,
@@ -154,6 +166,7 @@ enum cu_call {
 	CU_MORE_CALLS(CU_NUMBER)
 	CU_GRAPH_CALLS(CU_NUMBER)
 	CU_VMM_CALLS(CU_NUMBER)
+	CU_REGISTER_CALLS(CU_NUMBER)
 	CU_ALL_CALL_COUNT,
 /* clang-format on */
 #undef CU_NUMBER

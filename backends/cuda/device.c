@@ -176,7 +176,10 @@ static void describe(const struct cu_options *o, const struct cu_shape *s,
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
 	info->suspend_modes |= o->block ? 1u << HAL_SUSPEND_FOLD : 0;
 	info->clock_hz = 1000000000;
-	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP;
+	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP | HAL_CAP_HOST_COPY;
+	info->caps |= cu.cuMemHostRegister_v2 && cu.cuMemHostUnregister
+			      ? HAL_CAP_HOST_REGISTER
+			      : 0;
 	info->caps |= way == CU_WAY_MASK || way == CU_WAY_STREAM
 			      ? HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE
 			      : 0;
@@ -354,6 +357,7 @@ static void cu_close(void *device)
 	if (dev->opt.virtual_clock && cu.drive && dev->context)
 		cu.drive(0);
 	stream_offers_fini(&dev->offers);
+	stream_regions_fini(&dev->regions);
 	stream_later_fini(&dev->later);
 	pthread_mutex_destroy(&dev->programs_lock);
 	stream_lane_fini(&dev->lane.base);
@@ -456,6 +460,7 @@ static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	dev->base.virtual_clock = o.virtual_clock;
 	dev->shape = s;
 	stream_offers_init(&dev->offers, cu_host, "cuda", index);
+	stream_regions_init(&dev->regions, cu_host, "cuda", index);
 	cu_later_init(dev);
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
 	(void)pthread_mutex_init(&dev->range_lock, NULL);
@@ -503,6 +508,7 @@ static const struct hal_backend backend = {
 		 .mem_write = cu_mem_write,
 		 .mem_read = cu_mem_read,
 		 .mem_clear = cu_mem_clear,
+		 .mem_register = cu_mem_register,
 		 .mem_map = cu_mem_map,
 		 .mem_unmap = cu_mem_unmap,
 		 .program_load = cu_program_load,

@@ -26,6 +26,7 @@
 #include "backends/stream/lane.h"
 #include "backends/stream/later.h"
 #include "backends/stream/offer.h"
+#include "backends/stream/region.h"
 
 #include "cu_calls.h"
 #include "ptx/ptx.h"
@@ -126,6 +127,7 @@ enum cu_kind {
 	CU_KIND_GRAPH,
 	CU_KIND_MODULE, /* here the driver may wait, and in what follows */
 	CU_KIND_HOST,
+	CU_KIND_REGION, /* of the application's memory */
 	CU_KIND_DEVICE,
 	CU_KIND_PHYSICAL, /* memory without an address */
 	CU_KIND_PLACE,
@@ -170,7 +172,8 @@ struct cu_mem {
 	uint64_t address; /* the device's */
 	void *host;       /* NULL: device memory */
 	uint64_t bytes;
-	bool foreign; /* the program's own */
+	struct stream_region *region; /* of registered memory; else NULL */
+	bool foreign;                 /* the program's own */
 	struct cu_place place;
 };
 
@@ -202,7 +205,8 @@ struct cu_program {
 struct cu_step {
 	uint32_t op, count;
 	const struct cu_kernel *kernel;
-	uint32_t groups[3], block[3], shared_bytes, reserved;
+	uint32_t groups[3], block[3], shared_bytes;
+	uint32_t host; /* COPY: 1: to, 2: from is host memory */
 	/* Arguments; COPY: to, from, bytes; FILL: where, pattern, words. */
 	uint64_t values[HAL_ARGS_MAX];
 };
@@ -302,6 +306,7 @@ struct cu_device {
 	struct cu_range *ranges;    /* of all partitions, of those that went, too */
 	struct stream_later later;
 	struct stream_offers offers; /* of the application's own memory and streams */
+	struct stream_regions regions;
 	/* bounds=yes: launches in flight may reach all of a range up to its .top as it
 	 * was when they were submitted.  The engine sets it before it reads .top.  A
 	 * thread that frees memory lowers .top before it reads .fenced. */
@@ -469,6 +474,8 @@ int cu_trial_run(struct cu_device *dev, struct cu_trial *t, void *stream,
 /* memory.c */
 int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
 		 const struct hal_bk_colors *colors, uint32_t flags, void **out);
+int cu_mem_register(void *device, void *partition, void *address, uint64_t bytes,
+		    void **out);
 int cu_mem_free(void *device, void *memory);
 int cu_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		 uint64_t bytes);
@@ -479,6 +486,8 @@ int cu_mem_unmap(void *device, void *memory);
 /* Device memory of a queue's own, which counts as used. */
 int cu_take_own(struct cu_device *dev, uint64_t bytes, uint64_t *address);
 void cu_give_own(struct cu_device *dev, uint64_t address, uint64_t bytes, int *err);
+/* Unregister the application's memory. */
+int cu_region_end(struct cu_device *dev, struct stream_region *region);
 /* Memory of the host's that the device reaches. */
 int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address);
 

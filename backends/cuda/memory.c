@@ -98,23 +98,25 @@ static int adopt(struct cu_device *dev, struct cu_partition *part, uint64_t addr
 static int make(struct cu_device *dev, void *partition, uint64_t bytes, uint32_t flags,
 		void **out)
 {
+	const bool pinned = flags & (HAL_BUFFER_MAPPABLE | HAL_BK_MEM_HOST);
 	struct cu_mem *mem;
 	uint64_t foreign;
 	int err;
 
-	if (!(flags & HAL_BUFFER_MAPPABLE) &&
-	    stream_offered_memory(&dev->offers, bytes, &foreign))
+	if (!pinned && stream_offered_memory(&dev->offers, bytes, &foreign))
 		return adopt(dev, partition, foreign, bytes, out);
 	mem = calloc(1, sizeof(*mem));
 	if (!mem)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");
 	mem->part = partition;
 	mem->bytes = bytes ? bytes : 1;
-	err = allocate(dev, mem, dev->opt.host_memory || (flags & HAL_BUFFER_MAPPABLE));
+	err = allocate(dev, mem, dev->opt.host_memory || pinned);
 	if (err) {
 		free(mem);
 		return err;
 	}
+	if (flags & HAL_BK_MEM_HOST)
+		memset(mem->host, 0, mem->bytes);
 	atomic_fetch_add(&mem->part->base.buffers, 1);
 	*out = mem;
 	return 0;
@@ -135,6 +137,109 @@ int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
 	return err;
 }
 
+/* ---- the application's memory -------------------------------------------------------- */
+
+/* Have the driver register r, so that copies of it need no other memory between. */
+static int register_region(struct cu_device *dev, struct stream_region *r,
+			   const void *address, uint64_t bytes)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): whole pages of the application's */
+	void *base = (void *)(uintptr_t)r->base;
+	uint32_t result = cu.cuMemHostRegister_v2(base, r->bytes,
+						  CU_HOST_PORTABLE | CU_HOST_DEVICEMAP);
+	int err;
+
+	if (result == CUR_HOST_MEMORY_ALREADY_REGISTERED)
+		return stream_region_refuse(&dev->regions, address, bytes);
+	if (result)
+		return cu_failed(dev, result, "cuMemHostRegister_v2");
+	err = CU(dev, cuMemHostGetDevicePointer_v2, &r->address, base, 0);
+	if (err && cu.cuMemHostUnregister(base))
+		(void)cu.cuMemHostUnregister(base);
+	return err;
+}
+
+int cu_region_end(struct cu_device *dev, struct stream_region *region)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): as it was registered */
+	int err = CU(dev, cuMemHostUnregister, (void *)(uintptr_t)region->base);
+
+	if (!err)
+		stream_region_gone(&dev->regions, region);
+	return err;
+}
+
+/* Find or register a region that the memory lies in.  What is being unregistered is
+ * waited for once. */
+static int take_region(struct cu_device *dev, const void *address, uint64_t bytes,
+		       struct stream_region **region)
+{
+	const uint64_t mark = cu_room_mark(dev);
+	bool fresh;
+	int err = stream_region_take(&dev->regions, address, bytes, region, &fresh);
+
+	if (err == -EAGAIN && cu_make_room(dev, mark))
+		err = stream_region_take(&dev->regions, address, bytes, region, &fresh);
+	if (err == -EAGAIN)
+		return stream_region_refuse(&dev->regions, address, bytes);
+	if (err || !fresh)
+		return err;
+	err = register_region(dev, *region, address, bytes);
+	stream_region_made(&dev->regions, *region, err);
+	return err;
+}
+
+int cu_mem_register(void *device, void *partition, void *address, uint64_t bytes,
+		    void **out)
+{
+	struct cu_device *dev = device;
+	struct cu_mem *mem;
+	uint32_t mode;
+	int err;
+
+	if (!cu.cuMemHostRegister_v2 || !cu.cuMemHostUnregister)
+		return cu_host->fail(ENOTSUP,
+				     "cuda:%u: the driver cannot register memory of the "
+				     "application: use hal_host_alloc",
+				     dev->index);
+	mem = calloc(1, sizeof(*mem));
+	if (!mem)
+		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");
+	err = cu_push(dev, &mode);
+	if (!err) {
+		err = take_region(dev, address, bytes, &mem->region);
+		cu_pop(mode);
+	}
+	if (err) {
+		free(mem);
+		return err;
+	}
+	mem->part = partition;
+	mem->bytes = bytes;
+	mem->host = address;
+	mem->address = stream_region_at(mem->region, address);
+	atomic_fetch_add(&mem->part->base.buffers, 1);
+	*out = mem;
+	return 0;
+}
+
+/* Give back a buffer's region.  On the application's thread it is unregistered before
+ * this returns, unless work hangs: the application may unmap the memory next. */
+static void leave_region(struct cu_device *dev, struct stream_region *region, int *err)
+{
+	const uint64_t mark = cu_room_mark(dev);
+	uint32_t mode;
+
+	if (!stream_region_drop(&dev->regions, region))
+		return;
+	cu_give_back(dev, CU_KIND_REGION, region, err);
+	if (dev->opt.virtual_clock || cu_entered == dev->id ||
+	    atomic_load(&dev->base.lost) || cu_push(dev, &mode))
+		return;
+	(void)cu_make_room(dev, mark);
+	cu_pop(mode);
+}
+
 int cu_mem_free(void *device, void *memory)
 {
 	struct cu_device *dev = device;
@@ -144,7 +249,9 @@ int cu_mem_free(void *device, void *memory)
 	/* Under the real clock the thread of dev->later calls the driver. */
 	if (dev->opt.virtual_clock && !atomic_load(&dev->base.lost))
 		err = cu_enter(dev);
-	if (mem->host)
+	if (mem->region)
+		leave_region(dev, mem->region, &err);
+	else if (mem->host)
 		cu_give_back(dev, CU_KIND_HOST, mem->host, &err);
 	else if (mem->place.range)
 		cu_place_leave(dev, &mem->place, &err);

@@ -451,6 +451,7 @@ static int read_step(struct cu_device *dev, const struct hal_bk_cmd *cmd,
 		step->values[0] = dst->address + cmd->copy.dst_offset;
 		step->values[1] = src->address + cmd->copy.src_offset;
 		step->values[2] = cmd->copy.bytes;
+		step->host = (dst->host ? 1u : 0u) | (src->host ? 2u : 0u);
 		return 0;
 	default:
 		dst = cmd->fill.dst;

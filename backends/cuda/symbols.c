@@ -86,6 +86,7 @@ static const char *find_all(void *handle, struct cu_symbols *s)
 	CU_MORE_CALLS(CU_FIND)
 	CU_GRAPH_CALLS(CU_FIND)
 	CU_VMM_CALLS(CU_FIND)
+	CU_REGISTER_CALLS(CU_FIND)
 #undef CU_FIND
 	find(handle, "halStandInCudaDrive", &s->drive);
 	find(handle, "halStandInCudaAdvance", &s->advance);
@@ -228,6 +229,7 @@ int cu_errno(uint32_t result)
 	case CUR_OUT_OF_MEMORY:
 		return ENOSPC;
 	case CUR_DEVICE_UNAVAILABLE:
+	case CUR_HOST_MEMORY_ALREADY_REGISTERED:
 	case CUR_MPS_SERVER_NOT_READY:
 	case CUR_MPS_MAX_CLIENTS_REACHED:
 	case CUR_MPS_MAX_CONNECTIONS_REACHED:

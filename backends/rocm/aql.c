@@ -421,6 +421,28 @@ void rocm_aql_undo(const struct rocm_aql *a, uint32_t slot)
 	hsa.hsa_signal_store_relaxed(a->signals[slot], 1);
 }
 
+/* Have a kernel copy within memory that kernels reach; else a barrier comes, behind which
+ * an engine copies.  Not inlined: a launch must not pay for it. */
+__attribute__((noinline)) static int give_copy(struct rocm_device *dev,
+					       struct rocm_queue *q, uint32_t slot,
+					       const struct hal_bk_cmd *cmd)
+{
+	const struct rocm_mem *to = cmd->copy.dst, *from = cmd->copy.src;
+	const uint64_t bytes = cmd->copy.bytes;
+	struct stream_slot *s = &q->slots[slot].base;
+	uint64_t values[3] = {0, 0, bytes};
+
+	s->late = bytes && dev->hsa.cpu && (to->copied || from->copied);
+	q->base.fenced = s->late; /* else submit had not come here */
+	if (bytes && !s->late) {
+		values[0] = (uintptr_t)(to->address + cmd->copy.dst_offset);
+		values[1] = (uintptr_t)(from->address + cmd->copy.src_offset);
+		return moves(q->aql, slot, &dev->hsa.copy, values, (bytes + 15) / 16);
+	}
+	q->slots[slot].timed = false;
+	return barrier(q->aql, slot);
+}
+
 int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
 		  const struct hal_bk_cmd *cmd)
 {
@@ -434,16 +456,8 @@ int rocm_aql_give(struct rocm_device *dev, struct rocm_queue *q, uint32_t slot,
 			    cmd->fill.bytes,
 			    cmd->fill.pattern | (uint64_t)cmd->fill.pattern << 32);
 	}
-	if (cmd->op == HAL_OP_COPY && cmd->copy.bytes) {
-		const struct rocm_mem *to = cmd->copy.dst, *from = cmd->copy.src;
-		const uint64_t values[3] = {
-			(uintptr_t)(to->address + cmd->copy.dst_offset),
-			(uintptr_t)(from->address + cmd->copy.src_offset),
-			cmd->copy.bytes};
-
-		return moves(q->aql, slot, &dev->hsa.copy, values,
-			     (cmd->copy.bytes + 15) / 16);
-	}
+	if (cmd->op == HAL_OP_COPY)
+		return give_copy(dev, q, slot, cmd);
 	q->slots[slot].timed = false;
 	return barrier(q->aql, slot);
 }
@@ -455,6 +469,53 @@ int rocm_aql_stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_sl
 
 	return fill(dev, q->aql, slot_of(q, s),
 		    mem->address + s->base.cmd.timestamp.offset, sizeof(now), now);
+}
+
+/* An engine waits for the signals of a copy at the head of its own ring, where copies of
+ * other queues wait, too.  So the copy is given to it only when nothing is left to wait
+ * for; then nothing can stop it, and it ends by itself. */
+int rocm_aql_copy(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s)
+{
+	const struct hal_bk_cmd *cmd = &s->base.cmd;
+	const struct rocm_mem *to = cmd->copy.dst, *from = cmd->copy.src;
+	const uint64_t gpu = dev->hsa.agent, cpu = dev->hsa.cpu,
+		       signal = q->aql->signals[slot_of(q, s)];
+	uint32_t r;
+
+	hsa.hsa_signal_store_relaxed(signal, 1);
+	r = hsa.hsa_amd_memory_async_copy(
+		to->address + cmd->copy.dst_offset, to->copied ? cpu : gpu,
+		from->address + cmd->copy.src_offset, from->copied ? cpu : gpu,
+		cmd->copy.bytes, 0, NULL, signal);
+	if (r) {
+		stream_break(&q->base, "hsa_amd_memory_async_copy: %s (0x%x)",
+			     rocm_status_name(r), r);
+		return rocm_hsa_failed(dev, r, "hsa_amd_memory_async_copy");
+	}
+	q->copying = signal;
+	q->copy_began_ns = stream_now(&dev->base);
+	return 0;
+}
+
+bool rocm_aql_copies(struct rocm_queue *q)
+{
+	if (q->copying && hsa.hsa_signal_load_scacquire(q->copying) < 1)
+		q->copying = 0;
+	return q->copying != 0;
+}
+
+bool rocm_aql_copied(struct rocm_queue *q, const struct rocm_slot *s)
+{
+	const int64_t value =
+		hsa.hsa_signal_load_scacquire(q->aql->signals[slot_of(q, s)]);
+
+	q->copying = 0;
+	if (value >= 0)
+		return true;
+	stream_break(&q->base, "hsa_amd_memory_async_copy: the copy failed (%lld)",
+		     (long long)value);
+	q->base.wrong = true;
+	return false;
 }
 
 /* ---- times ------------------------------------------------------------------------- */
@@ -477,6 +538,8 @@ void rocm_aql_times(struct rocm_device *dev, struct rocm_queue *q, struct rocm_s
 		    const struct rocm_slot *before)
 {
 	s->base.took_ns = s->base.after_ns = 0;
+	if (s->base.cmd.op == HAL_OP_COPY && s->base.late)
+		s->base.took_ns = s->base.after_ns = q->base.seen_ns - q->copy_began_ns;
 	if (!times_of(dev, q, s, &s->ran)) {
 		s->ran.end = s->ran.start = 0;
 		return;

@@ -35,6 +35,11 @@ int rocm_enter(struct rocm_device *dev)
 	return __builtin_expect(meant != dev->id, 0) ? enter_first(dev) : 0;
 }
 
+bool rocm_entered(const struct rocm_device *dev)
+{
+	return meant == dev->id;
+}
+
 void rocm_leave(const struct rocm_device *dev)
 {
 	if (meant == dev->id)
@@ -90,6 +95,8 @@ static int end(void *device, const void *item)
 		return rocm_code_free(dev, l->handle);
 	case ROCM_KIND_HOST:
 		return HIP(dev, hipHostFree, l->handle);
+	case ROCM_KIND_REGION:
+		return rocm_region_end(dev, l->handle);
 	case ROCM_KIND_DEVICE:
 		return HIP(dev, hipFree, l->handle);
 	}

@@ -204,7 +204,9 @@ static void describe(const struct rocm_options *o, const struct rocm_shape *s,
 		info->suspend_modes |= 1u << HAL_SUSPEND_FOLD;
 	}
 	info->clock_hz = 1000000000;
-	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP;
+	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP | HAL_CAP_HOST_COPY;
+	if (hip.hipHostRegister && hip.hipHostUnregister)
+		info->caps |= HAL_CAP_HOST_REGISTER;
 	if (split)
 		info->caps |= HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE;
 	if (s->stand_in)
@@ -346,6 +348,7 @@ static void rocm_close(void *device)
 	pthread_mutex_destroy(&dev->programs_lock);
 	pthread_mutex_destroy(&dev->base.queues_lock);
 	stream_offers_fini(&dev->offers);
+	stream_regions_fini(&dev->regions);
 	rocm_forget_later(dev);
 	free(dev);
 }
@@ -428,6 +431,7 @@ static int rocm_open(const struct hal_bk_config *cfg, uint32_t index, void **out
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
 	(void)pthread_mutex_init(&dev->base.queues_lock, NULL);
 	stream_offers_init(&dev->offers, rocm_host, "rocm", index);
+	stream_regions_init(&dev->regions, rocm_host, "rocm", index);
 	err = start(dev);
 	if (!err)
 		*out = dev;
@@ -463,6 +467,7 @@ static const struct hal_backend backend = {
 		 .mem_write = rocm_mem_write,
 		 .mem_read = rocm_mem_read,
 		 .mem_clear = rocm_mem_clear,
+		 .mem_register = rocm_mem_register,
 		 .mem_map = rocm_mem_map,
 		 .mem_unmap = rocm_mem_unmap,
 		 .program_load = rocm_program_load,

@@ -35,6 +35,8 @@
 	X(LaunchTimeOut, 702)                                                            \
 	X(ContextIsDestroyed, 709)                                                       \
 	X(Assert, 710)                                                                   \
+	X(HostMemoryAlreadyRegistered, 712)                                              \
+	X(HostMemoryNotRegistered, 713)                                                  \
 	X(LaunchFailure, 719)                                                            \
 	X(NotSupported, 801)                                                             \
 	X(StreamCaptureUnsupported, 900)                                                 \

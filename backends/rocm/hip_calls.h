@@ -60,11 +60,13 @@ X(hipModuleLaunchKernel, (void *function, uint32_t grid_x, uint32_t grid_y, \
 	params, extra))
 /* clang-format on */
 
-/* What need not be there: a thread's mode while others capture streams; the compiler, for
- * the kernel that tells where it ran. */
+/* What need not be there: a thread's mode while others capture streams; registered
+ * memory; the compiler, for the kernel that tells where it ran. */
 /* clang-format off */
 #define HIP_MORE_CALLS(X) \
 X(hipThreadExchangeStreamCaptureMode, (uint32_t *mode), (mode)) \
+X(hipHostRegister, (void *p, size_t bytes, uint32_t flags), (p, bytes, flags)) \
+X(hipHostUnregister, (void *p), (p)) \
 X(hiprtcCreateProgram, (void **program, const char *source, const char *name, \
 	int count, const char *const *headers, const char *const *names), \
 	(program, source, name, count, headers, names)) \

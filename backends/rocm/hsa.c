@@ -149,6 +149,7 @@ static int start(struct rocm_device *dev)
 /* Its place on the bus, as HIP tells it: "0000:a3:00.0". */
 struct search {
 	uint64_t domain, bdf, agent;
+	uint64_t cpu; /* the first; 0: none */
 	uint32_t found;
 	const char *call; /* that failed */
 };
@@ -159,6 +160,8 @@ static uint32_t look_at(uint64_t agent, void *search)
 	uint32_t kind = 0, domain = 0, bdf = 0, r;
 
 	r = hsa.hsa_agent_get_info(agent, HSAN_AGENT_DEVICE, &kind);
+	if (!r && kind == HSAN_DEVICE_CPU && !s->cpu)
+		s->cpu = agent;
 	if (!r && kind != HSAN_DEVICE_GPU)
 		return HSAR_SUCCESS;
 	if (!r)
@@ -193,6 +196,7 @@ static int find_agent(struct rocm_device *dev)
 				   "HSA reports %u agents at %s instead of one", s.found,
 				   bus_id);
 	dev->hsa.agent = s.agent;
+	dev->hsa.cpu = s.cpu;
 	return HSA(dev, hsa_agent_get_info, s.agent, HSAN_AGENT_COMPUTE_UNITS,
 		   &dev->hsa.cus);
 }

@@ -36,6 +36,10 @@ X(hsa_amd_signal_create, (int64_t value, uint32_t consumer_count, \
 	const uint64_t *consumers, uint64_t attributes, uint64_t *signal), \
 	(value, consumer_count, consumers, attributes, signal)) \
 X(hsa_signal_destroy, (uint64_t signal), (signal)) \
+X(hsa_amd_memory_async_copy, (void *dst, uint64_t dst_agent, const void *src, \
+	uint64_t src_agent, size_t bytes, uint32_t count, const uint64_t *waits, \
+	uint64_t signal), \
+	(dst, dst_agent, src, src_agent, bytes, count, waits, signal)) \
 X(hsa_code_object_reader_create_from_memory, (const void *code, size_t bytes, \
 	uint64_t *reader), (code, bytes, reader)) \
 X(hsa_code_object_reader_destroy, (uint64_t reader), (reader)) \

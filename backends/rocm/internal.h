@@ -25,6 +25,7 @@
 #include "backends/stream/lane.h"
 #include "backends/stream/later.h"
 #include "backends/stream/offer.h"
+#include "backends/stream/region.h"
 
 #include "hip_calls.h"
 #include "hsa_calls.h"
@@ -97,6 +98,7 @@ enum rocm_kind {
 	ROCM_KIND_EXECUTABLE, /* HSA's; what it has may run till then */
 	ROCM_KIND_CODE,       /* its reader, and what that reads: a struct rocm_code */
 	ROCM_KIND_HOST,
+	ROCM_KIND_REGION, /* of the application's memory */
 	ROCM_KIND_DEVICE,
 };
 
@@ -121,7 +123,9 @@ struct rocm_mem {
 	char *address; /* the device's */
 	void *host;    /* NULL: device memory */
 	uint64_t bytes;
-	bool foreign; /* the program's own */
+	bool foreign;                 /* the program's own */
+	bool copied;                  /* host memory that only copies use */
+	struct stream_region *region; /* of registered memory; else NULL */
 };
 
 static inline uint64_t vendor_address(const void *mem)
@@ -230,7 +234,9 @@ struct rocm_queue {
 	struct stream_queue base;
 	struct rocm_aql *aql; /* NULL: it is a stream */
 	struct rocm_aql
-		*next; /* KILL has ended .aql: this comes when that is told; NULL */
+		*next;    /* KILL has ended .aql: this comes when that is told; NULL */
+	uint64_t copying; /* signal of a late copy that is with an engine; 0: none is */
+	uint64_t copy_began_ns;
 	int32_t priority;
 	void *stream, *idle;
 	void *fence;    /* behind its last command when its partition moved */
@@ -257,6 +263,7 @@ struct rocm_device {
 		bool on;     /* queues of partitions are HSA's */
 		bool trying; /* at open: .why is written */
 		uint64_t agent;
+		uint64_t cpu; /* an agent of the host's; 0: copies are kernels */
 		uint32_t cus;
 		double tick_ns;
 		struct rocm_loaded loaded; /* where.h */
@@ -276,6 +283,7 @@ struct rocm_device {
 	pthread_mutex_t programs_lock;
 	struct rocm_program *programs;
 	struct stream_offers offers; /* of the application's own memory and streams */
+	struct stream_regions regions;
 };
 
 extern struct hip_symbols hip;
@@ -371,6 +379,12 @@ void rocm_aql_undo(const struct rocm_aql *a, uint32_t slot);
 /* The time, as a command that is in that slot already. */
 int rocm_aql_stamp(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
 		   uint64_t now);
+/* Have a copy engine do the COPY that is in that slot already. */
+int rocm_aql_copy(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s);
+/* Return whether an engine has a copy of q. */
+bool rocm_aql_copies(struct rocm_queue *q);
+/* Return whether the copy in s, which has ended, ended well; else q is broken. */
+bool rocm_aql_copied(struct rocm_queue *q, const struct rocm_slot *s);
 /* Set how long s ran, and how much later it ended than the slot before it, which may be
  * s; 0 where it is not known. */
 void rocm_aql_times(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s,
@@ -392,6 +406,9 @@ const void *rocm_extension(void *device, const char *name);
 /* context.c: this thread's device, and what is given back when */
 int rocm_enter(struct rocm_device *dev);
 void rocm_leave(const struct rocm_device *dev);
+/* Return whether this thread means the device because of rocm_enter: the engine's does.
+ */
+bool rocm_entered(const struct rocm_device *dev);
 int rocm_push(struct rocm_device *dev, struct rocm_caller *was);
 void rocm_pop(struct rocm_device *dev, struct rocm_caller was);
 /* HSA's, as what is given back is named. */
@@ -447,6 +464,10 @@ int rocm_try_hsa(struct rocm_device *dev);
 /* memory.c */
 int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 		   const struct hal_bk_colors *colors, uint32_t flags, void **out);
+int rocm_mem_register(void *device, void *partition, void *address, uint64_t bytes,
+		      void **out);
+/* Unregister the application's memory. */
+int rocm_region_end(struct rocm_device *dev, struct stream_region *region);
 int rocm_mem_free(void *device, void *memory);
 int rocm_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		   uint64_t bytes);

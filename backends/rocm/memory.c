@@ -80,6 +80,7 @@ static int place(struct rocm_device *dev, struct rocm_mem *mem, bool host)
 static int make(struct rocm_device *dev, void *partition, uint64_t bytes, uint32_t flags,
 		void **out)
 {
+	const bool pinned = flags & (HAL_BUFFER_MAPPABLE | HAL_BK_MEM_HOST);
 	struct rocm_mem *mem;
 	uint64_t foreign = 0;
 	int err = 0;
@@ -89,14 +90,15 @@ static int make(struct rocm_device *dev, void *partition, uint64_t bytes, uint32
 		return rocm_host->fail(ENOMEM, "rocm: no memory for a buffer");
 	mem->bytes = bytes ? bytes : 1;
 	mem->part = partition;
-	mem->foreign = !(flags & HAL_BUFFER_MAPPABLE) &&
-		       stream_offered_memory(&dev->offers, bytes, &foreign);
+	mem->copied = flags & HAL_BK_MEM_HOST;
+	mem->foreign = !pinned && stream_offered_memory(&dev->offers, bytes, &foreign);
 	if (mem->foreign)
 		/* NOLINTNEXTLINE(performance-no-int-to-ptr): as it was offered */
 		mem->address = (char *)(uintptr_t)foreign;
 	else
-		err = place(dev, mem,
-			    dev->opt.host_memory || flags & HAL_BUFFER_MAPPABLE);
+		err = place(dev, mem, dev->opt.host_memory || pinned);
+	if (!err && mem->copied)
+		memset(mem->host, 0, mem->bytes);
 	if (err) {
 		free(mem);
 		return err;
@@ -123,6 +125,135 @@ int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 	return err;
 }
 
+/* ---- the application's memory -------------------------------------------------------- */
+
+/* Return hipErrorHostMemoryAlreadyRegistered if HIP has the page already.  Old releases
+ * register memory twice, and then the first hipHostUnregister takes it from both. */
+static uint32_t look_for(uint64_t address)
+{
+	void *found;
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the application's */
+	const uint32_t result =
+		hip.hipHostGetDevicePointer(&found, (void *)(uintptr_t)address, 0);
+
+	if (!result)
+		return HIPR_HostMemoryAlreadyRegistered;
+	return result == HIPR_InvalidValue || result == HIPR_HostMemoryNotRegistered
+		       ? HIPR_Success
+		       : result;
+}
+
+/* Have HIP register r, so that copies of it need no other memory between. */
+static int register_region(struct rocm_device *dev, struct stream_region *r,
+			   const void *address, uint64_t bytes)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): whole pages of the application's */
+	void *base = (void *)(uintptr_t)r->base, *found = NULL;
+	const char *call = "hipHostGetDevicePointer";
+	uint32_t result = look_for(r->base);
+	int err;
+
+	if (!result)
+		result = look_for(r->base + r->bytes - 1);
+	if (!result) {
+		call = "hipHostRegister";
+		result = hip.hipHostRegister(base, r->bytes,
+					     HIP_HOST_PORTABLE | HIP_HOST_MAPPED);
+	}
+	if (result == HIPR_HostMemoryAlreadyRegistered)
+		return stream_region_refuse(&dev->regions, address, bytes);
+	if (result)
+		return rocm_failed(dev, result, call);
+	err = HIP(dev, hipHostGetDevicePointer, &found, base, 0);
+	if (err && hip.hipHostUnregister(base))
+		(void)hip.hipHostUnregister(base);
+	r->address = (uintptr_t)found;
+	return err;
+}
+
+int rocm_region_end(struct rocm_device *dev, struct stream_region *region)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): as it was registered */
+	int err = HIP(dev, hipHostUnregister, (void *)(uintptr_t)region->base);
+
+	if (!err)
+		stream_region_gone(&dev->regions, region);
+	return err;
+}
+
+/* Find or register a region that the memory lies in.  What is being unregistered is
+ * waited for once. */
+static int take_region(struct rocm_device *dev, const void *address, uint64_t bytes,
+		       struct stream_region **region)
+{
+	const uint64_t mark = rocm_room_mark(dev);
+	bool fresh;
+	int err = stream_region_take(&dev->regions, address, bytes, region, &fresh);
+
+	if (err == -EAGAIN && rocm_make_room(dev, mark))
+		err = stream_region_take(&dev->regions, address, bytes, region, &fresh);
+	if (err == -EAGAIN)
+		return stream_region_refuse(&dev->regions, address, bytes);
+	if (err || !fresh)
+		return err;
+	err = register_region(dev, *region, address, bytes);
+	stream_region_made(&dev->regions, *region, err);
+	return err;
+}
+
+int rocm_mem_register(void *device, void *partition, void *address, uint64_t bytes,
+		      void **out)
+{
+	struct rocm_device *dev = device;
+	struct rocm_caller was;
+	struct rocm_mem *mem;
+	int err;
+
+	if (!hip.hipHostRegister || !hip.hipHostUnregister)
+		return rocm_host->fail(ENOTSUP,
+				       "rocm:%u: HIP cannot register memory of the "
+				       "application: use hal_host_alloc",
+				       dev->index);
+	mem = calloc(1, sizeof(*mem));
+	if (!mem)
+		return rocm_host->fail(ENOMEM, "rocm: no memory for a buffer");
+	err = rocm_push(dev, &was);
+	if (!err) {
+		err = take_region(dev, address, bytes, &mem->region);
+		rocm_pop(dev, was);
+	}
+	if (err) {
+		free(mem);
+		return err;
+	}
+	mem->part = partition;
+	mem->bytes = bytes;
+	mem->host = address;
+	mem->copied = true;
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): as HIP has it */
+	mem->address = (char *)(uintptr_t)stream_region_at(mem->region, address);
+	atomic_fetch_add(&mem->part->base.buffers, 1);
+	*out = mem;
+	return 0;
+}
+
+/* Give back a buffer's region.  On the application's thread it is unregistered before
+ * this returns, unless work hangs: the application may unmap the memory next. */
+static void leave_region(struct rocm_device *dev, struct stream_region *region, int *err)
+{
+	const uint64_t mark = rocm_room_mark(dev);
+	struct rocm_caller was;
+
+	if (!stream_region_drop(&dev->regions, region))
+		return;
+	rocm_give_back(dev, ROCM_KIND_REGION, region, err);
+	if (dev->opt.virtual_clock || rocm_entered(dev) || atomic_load(&dev->base.lost) ||
+	    rocm_push(dev, &was))
+		return;
+	(void)rocm_make_room(dev, mark);
+	rocm_pop(dev, was);
+}
+
 int rocm_mem_free(void *device, void *memory)
 {
 	struct rocm_device *dev = device;
@@ -132,7 +263,9 @@ int rocm_mem_free(void *device, void *memory)
 	/* Under the real clock the thread of dev->later calls the library. */
 	if (dev->opt.virtual_clock && !atomic_load(&dev->base.lost))
 		err = rocm_enter(dev);
-	if (mem->host)
+	if (mem->region)
+		leave_region(dev, mem->region, &err);
+	else if (mem->host)
 		rocm_give_back(dev, ROCM_KIND_HOST, mem->host, &err);
 	else if (!mem->foreign)
 		rocm_give_own(dev, mem->address, mem->bytes, &err);

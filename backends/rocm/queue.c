@@ -400,13 +400,15 @@ int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	s->base.stops = false;
 	err = q->aql ? rocm_aql_give(dev, q, slot, cmd) : give_stream(dev, q, s, cmd);
 	if (__builtin_expect(err, 0)) {
+		q->base.fenced = false;
 		if (!q->aql)
 			close_gap(dev, q);
 		return err;
 	}
 	s->base.cmd = *cmd;
 	s->base.stamping = false;
-	q->base.fenced = cmd->op == HAL_OP_TIMESTAMP;
+	if (cmd->op == HAL_OP_TIMESTAMP)
+		q->base.fenced = true;
 	stream_push(&dev->base, &q->base, stream_now(&dev->base));
 	return 0;
 }
@@ -422,7 +424,10 @@ static inline bool vendor_ended(struct stream_device *dev, struct stream_queue *
 				struct stream_slot *s)
 {
 	(void)dev;
-	return rocm_slot_ended((struct rocm_queue *)q, (struct rocm_slot *)s);
+	if (!rocm_slot_ended((struct rocm_queue *)q, (struct rocm_slot *)s))
+		return false;
+	return s->cmd.op != HAL_OP_COPY || !s->late || !s->stamping ||
+	       rocm_aql_copied((struct rocm_queue *)q, (struct rocm_slot *)s);
 }
 
 /* 0 where HIP does not tell. */
@@ -463,7 +468,6 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 			       struct stream_slot *slot, uint64_t now_ns)
 {
 	const struct rocm_mem *mem = slot->cmd.timestamp.dst;
-	char *at = mem->address + slot->cmd.timestamp.offset;
 	struct rocm_device *dev = (struct rocm_device *)device;
 	struct rocm_queue *q = (struct rocm_queue *)queue;
 	struct rocm_slot *s = (struct rocm_slot *)slot;
@@ -473,7 +477,8 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 	int err;
 
 	if (q->aql) {
-		err = rocm_aql_stamp(dev, q, s, now_ns);
+		err = slot->cmd.op == HAL_OP_COPY ? rocm_aql_copy(dev, q, s)
+						  : rocm_aql_stamp(dev, q, s, now_ns);
 		slot->stamping = !err;
 		return err;
 	}
@@ -488,7 +493,9 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 	slot->number = ++queue->given;
 	for (i = 0; i < 2 && !r; i++) {
 		call = "hipStreamWriteValue32";
-		r = hip.hipStreamWriteValue32(q->stream, at + 4 * (size_t)i,
+		r = hip.hipStreamWriteValue32(q->stream,
+					      mem->address + slot->cmd.timestamp.offset +
+						      4 * (size_t)i,
 					      (uint32_t)(now_ns >> 32 * i), 0);
 	}
 	if (r)
@@ -564,18 +571,28 @@ static inline bool vendor_give_up(struct stream_device *device,
 	struct rocm_device *dev = (struct rocm_device *)device;
 	struct rocm_queue *q = (struct rocm_queue *)queue;
 
+	bool ended;
+
 	if (q->stops)
 		rocm_stops_raise(dev, q);
-	return q->aql && !rocm_aql_end(dev, q);
+	if (!q->aql)
+		return false;
+	ended = !rocm_aql_end(dev, q);
+	if (!rocm_aql_copies(q))
+		return ended;
+	queue->unsure = false; /* its signal says when the copy ends: vendor_idle */
+	return false;
 }
 
 static inline bool vendor_idle(struct stream_device *dev, struct stream_queue *queue)
 {
 	struct rocm_queue *q = (struct rocm_queue *)queue;
 
-	/* HSA has refused to end the queue; a stream ends by itself. */
-	return q->aql ? !queue->hangs || !rocm_aql_end((struct rocm_device *)dev, q)
-		      : rocm_reached(q, queue->given);
+	if (!q->aql)
+		return rocm_reached(q, queue->given); /* a stream ends by itself */
+	/* A copy runs to its end; else HSA has refused to end the queue. */
+	return !rocm_aql_copies(q) &&
+	       (!queue->hangs || !rocm_aql_end((struct rocm_device *)dev, q));
 }
 
 static inline void vendor_drop(struct stream_device *dev, struct stream_queue *q,
@@ -625,8 +642,10 @@ static inline bool vendor_killed(struct stream_device *dev, struct stream_queue 
 		return false;
 	if (q->stops && q->stops->base.folding && s->stops)
 		return !q->stops->base.settled || s->stopped;
-	return !vendor_ended(dev, queue, s) ||
-	       (s->cmd.op == HAL_OP_TIMESTAMP && !s->stamping);
+	/* An engine ends the copy that it has: QUIET waits for that. */
+	if (s->cmd.op == HAL_OP_COPY && s->late && s->stamping)
+		return false;
+	return !vendor_ended(dev, queue, s) || (stream_is_late(s) && !s->stamping);
 }
 
 static inline void vendor_advance(struct stream_device *dev, uint64_t until_ns,

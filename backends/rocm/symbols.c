@@ -185,6 +185,7 @@ int rocm_errno(uint32_t result)
 		int err;
 	} all[] = {
 		{HIPR_NotReady, EAGAIN},
+		{HIPR_HostMemoryAlreadyRegistered, EBUSY},
 		{HIPR_OutOfMemory, ENOSPC},
 		{HIPR_LaunchOutOfResources, ENOSPC},
 		{HIPR_RuntimeMemory, ENOSPC},

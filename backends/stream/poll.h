@@ -31,9 +31,9 @@ static inline void vendor_measure(struct stream_device *dev, struct stream_queue
 				  struct hal_bk_event *e);
 /* Release what the vendor has in the oldest slot for its command. */
 static inline void vendor_release(struct stream_queue *q, struct stream_slot *s);
-/* Have the device write now_ns as the value of the TIMESTAMP in s, which then ends again.
- * -EAGAIN: the device has no room; the next poll tries again.  On another error q is
- * broken. */
+/* Have the device write now_ns as the value of the TIMESTAMP in s, or do the late COPY:
+ * the command then ends again.  -EAGAIN: the device has no room; the next poll tries
+ * again.  On another error q is broken. */
 static inline int vendor_stamp(struct stream_device *dev, struct stream_queue *q,
 			       struct stream_slot *s, uint64_t now_ns);
 /* Ask the driver about q.  Write the call and its result to text if that is an error. */
@@ -313,7 +313,7 @@ STREAM_INLINE uint32_t stream_look(struct stream_device *dev, struct stream_queu
 			continue;
 		}
 		if (!q->reported && stream_ended(dev, q, s)) {
-			if (s->cmd.op != HAL_OP_TIMESTAMP || s->stamping)
+			if (!stream_is_late(s) || s->stamping)
 				stream_finish(dev, q, &ev[n++]);
 			else if (stream_lost(dev) || q->broken)
 				stream_fail(dev, q, &ev[n++]);

@@ -69,8 +69,9 @@ struct stream_partition {
 struct stream_slot {
 	struct hal_bk_cmd cmd;
 	uint32_t number; /* the queue's progress when the command has ended */
-	bool stamping;   /* TIMESTAMP: the device writes the time */
+	bool stamping;   /* a late command: the device has the rest of it */
 	bool stops;      /* a launch whose blocks read a stop flag */
+	bool late;       /* COPY: see stream_is_late */
 	/* A launch that stops: blocks launched; how many of them did not run, once that
 	 * is known; which of the slot's two lists has their numbers. */
 	uint32_t blocks, stopped, list;
@@ -102,7 +103,7 @@ struct stream_queue {
 	uint32_t refused;    /* failing queries in a row */
 	bool busy;           /* in stream_device.busy */
 	bool suspended, quiet_due;
-	bool fenced;   /* a TIMESTAMP is in flight: submit nothing after it */
+	bool fenced;   /* a late command is in flight: submit nothing after it */
 	bool broken;   /* it takes no more commands; .fault says why */
 	bool reported; /* ... and the command that failed has been reported */
 	bool wrong;    /* the oldest command has ended, but wrongly: it broke the queue */
@@ -142,6 +143,14 @@ enum stream_answer {
 	STREAM_EMPTY, /* all that it was given has ended */
 	STREAM_ERROR, /* an error that does not say that the device is lost */
 };
+
+/* Return whether the engine gives the device the rest of a command only when all that
+ * came before has ended: the value of a TIMESTAMP, and a COPY if the vendor has set
+ * .late.  No command is submitted behind it. */
+STREAM_INLINE bool stream_is_late(const struct stream_slot *s)
+{
+	return s->cmd.op == HAL_OP_TIMESTAMP || (s->cmd.op == HAL_OP_COPY && s->late);
+}
 
 /* ---- clock -------------------------------------------------------------------------- */
 
@@ -281,8 +290,8 @@ STREAM_INLINE void stream_push(struct stream_device *dev, struct stream_queue *q
 STREAM_INLINE void stream_pop(struct stream_device *dev, struct stream_queue *q,
 			      const struct stream_slot *oldest, uint64_t now_ns)
 {
-	/* Commands before a timestamp may end without admitting others after it. */
-	if (oldest->cmd.op == HAL_OP_TIMESTAMP)
+	/* Commands before a late one may end without admitting others after it. */
+	if (stream_is_late(oldest))
 		q->fenced = false;
 	q->head = stream_at(q, 1);
 	q->count--;

@@ -15,7 +15,7 @@
 
 static const char *const call_names[] = {
 #define NAME(name, params, args) #name,
-	CU_CALLS(NAME) CU_VMM_CALLS(NAME)
+	CU_CALLS(NAME) CU_VMM_CALLS(NAME) CU_REGISTER_CALLS(NAME)
 #undef NAME
 };
 

@@ -139,7 +139,6 @@ static void not_there(void **state)
 					  "cuMemsetD32_v2",
 					  "cuMemAllocAsync",
 					  "cuMemAllocManaged",
-					  "cuMemHostRegister_v2",
 					  "cuIpcGetMemHandle",
 					  "cuLaunchCooperativeKernel",
 					  "cuStreamBeginCapture_v2",
@@ -309,23 +308,29 @@ static void priority_clamps(void **state)
 	assert_int_equal(jobs[1].priority, 0);
 }
 
-/* Two engines copy: the third copy is behind the first, whatever its priority. */
+/* Each direction has an engine: of two copies to the device the second is behind the
+ * first, whatever its priority, and one from it beside the first. */
 static void copy_engines(void **state)
 {
 	struct gpu_stand_in_job jobs[3];
 	struct kit k = kit(1);
-	void *stream;
+	void *stream[3];
 	int i;
 
 	(void)state;
-	for (i = 0; i < 3; i++) {
-		IS(0, cuStreamCreateWithPriority, &stream, 1, -i);
-		IS(0, cuMemcpyAsync, k.mem, (uintptr_t)k.pinned, 4096, stream);
-	}
+	for (i = 0; i < 3; i++)
+		IS(0, cuStreamCreateWithPriority, &stream[i], 1, -i);
+	for (i = 0; i < 2; i++)
+		IS(0, cuMemcpyAsync, k.mem, (uintptr_t)k.pinned, 4096, stream[i]);
+	IS(0, cuMemcpyAsync, (uintptr_t)k.pinned, k.mem, 4000, stream[2]);
 	rules_run_for(1000000);
 	assert_int_equal(s->jobs(jobs, 3), 3);
+	assert_ptr_equal(jobs[0].stream, stream[2]);
+	assert_int_equal(jobs[0].engine, 2);
 	assert_int_equal(jobs[0].start_ns, jobs[1].start_ns);
-	assert_true(jobs[2].start_ns >= jobs[0].end_ns);
+	assert_int_equal(jobs[1].engine, 1);
+	assert_int_equal(jobs[2].engine, 1);
+	assert_true(jobs[2].start_ns >= jobs[1].end_ns);
 }
 
 static void gone_event(void **state)
@@ -647,6 +652,16 @@ callback(void *stream, void (*fn)(void *stream, uint32_t result, void *user), vo
 	return add_callback(stream, fn, user, 0);
 }
 
+static uint32_t enroll(void *p, uint64_t bytes)
+{
+	return cu.cuMemHostRegister_v2(p, bytes, CU_HOST_PORTABLE | CU_HOST_DEVICEMAP);
+}
+
+static uint32_t dismiss(void *p)
+{
+	return cu.cuMemHostUnregister(p);
+}
+
 static uint32_t pin(void **p, uint64_t bytes)
 {
 	return cu.cuMemHostAlloc(p, bytes, CU_HOST_PORTABLE | CU_HOST_DEVICEMAP);
@@ -699,6 +714,8 @@ struct rules_face rules_face = {
 	.pin = pin,
 	.unpin = unpin,
 	.pinned_at = pinned_at,
+	.enroll = enroll,
+	.dismiss = dismiss,
 	.stream = new_stream,
 	.query = query,
 	.synchronize = synchronize,

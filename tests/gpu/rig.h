@@ -41,10 +41,15 @@ struct rig_face {
 	const char *free;       /* call that frees device memory */
 	const char *enter;      /* call by which a thread chooses the device */
 	const char *copy, *fill, *wait; /* calls of host copies */
+	/* Calls that register memory of the program's, find its address, and undo it. */
+	const char *registers, *points, *unregisters;
 	const struct gpu_stand_in *(*stand_in)(void);
 	void *(*image)(const char *const *kernels, uint32_t count, uint32_t group_size,
 		       size_t *size);
 	void (*lose)(void *device, uint32_t result); /* the backend is told */
+	/* What a program does itself; 0 or the library's result. */
+	uint32_t (*own_register)(void *device, void *p, uint64_t bytes);
+	uint32_t (*own_unregister)(void *device, void *p);
 	/* What a program does itself with the library, on that device; 0 or its result.
 	 */
 	struct {
@@ -141,6 +146,31 @@ void wait_copies_many(void **state);
 		cmocka_unit_test(wait_hung_real), cmocka_unit_test(wait_enter_real),     \
 		cmocka_unit_test(wait_copies), cmocka_unit_test(wait_copy_order),        \
 		cmocka_unit_test(wait_clears), cmocka_unit_test(wait_copies_many)
+
+/* host_cases.c: queued copies between host memory and the device's */
+void host_memory_is(void **state);
+void host_moves_bytes(void **state);
+void host_in_order(void **state);
+void host_beside_kernels(void **state);
+void host_waits_for_nothing(void **state);
+void host_drained(void **state);
+void host_folded(void **state);
+void host_lost(void **state);
+void host_register_refused(void **state);
+void host_register_fails(void **state);
+void host_register_again(void **state);
+void host_unregistered_real(void **state);
+void host_register_threads(void **state);
+#define HOST_CASES                                                                       \
+	cmocka_unit_test(host_memory_is), cmocka_unit_test(host_moves_bytes),            \
+		cmocka_unit_test(host_in_order), cmocka_unit_test(host_beside_kernels),  \
+		cmocka_unit_test(host_waits_for_nothing),                                \
+		cmocka_unit_test(host_drained), cmocka_unit_test(host_folded),           \
+		cmocka_unit_test(host_register_refused),                                 \
+		cmocka_unit_test(host_register_fails),                                   \
+		cmocka_unit_test(host_register_again),                                   \
+		cmocka_unit_test(host_unregistered_real),                                \
+		cmocka_unit_test(host_register_threads), cmocka_unit_test(host_lost)
 
 /* stop_cases.c: preempt=block */
 void stop_info(void **state);

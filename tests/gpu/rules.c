@@ -21,6 +21,8 @@ enum { /* results, as both number them */
        OUT_OF_MEMORY = 2,
        INVALID_HANDLE = 400,
        NOT_READY = 600,
+       ALREADY_REGISTERED = 712,
+       NOT_REGISTERED = 713,
        NOT_PERMITTED = 800,
        CAPTURE_UNSUPPORTED = 900,
        CAPTURE_INVALIDATED = 901,
@@ -29,6 +31,7 @@ enum { /* results, as both number them */
 };
 enum { GLOBAL, OF_THREAD, RELAXED }; /* modes of captures */
 #define MIB                 (UINT64_C(1) << 20)
+#define PAGE                4096
 #define IS(want, call, ...) rules_expect(rules_face.call(__VA_ARGS__), want, #call)
 
 void rules_expect(uint32_t got, uint32_t want, const char *call)
@@ -96,6 +99,80 @@ void rule_pageable(void **state)
 	IS(0, stream, &stream);
 	IS(INVALID_VALUE, copy, mem, (uintptr_t)here, 64, stream);
 	rules_misused("pageable");
+}
+
+/* Memory of the program's is pinned as long as it is registered, and no longer; what is
+ * behind its last byte is not, though it is in the same page. */
+void rule_registered(void **state)
+{
+	static char own[2 * PAGE] __attribute__((aligned(PAGE)));
+	void *stream;
+	uint64_t mem, at;
+
+	(void)state;
+	IS(0, allocate, &mem, PAGE);
+	IS(0, stream, &stream);
+	IS(INVALID_VALUE, enroll, NULL, 64);
+	IS(INVALID_VALUE, enroll, own, 0);
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): no process has memory there. */
+	IS(INVALID_VALUE, enroll, (void *)(uintptr_t)PAGE, 64);
+	IS(0, enroll, own + 8, 64);
+	IS(0, pinned_at, &at, own + 9);
+	IS(0, copy, mem, at, 63, stream);
+	own[9] = 77;
+	rules_run_for(100000);
+	own[9] = 0;
+	IS(0, copy, (uintptr_t)own + 8, mem, 64, stream);
+	rules_run_for(100000);
+	assert_int_equal(own[8], 77);
+	assert_int_equal(stand_in()->misuse(NULL), 0);
+	IS(INVALID_VALUE, copy, mem, (uintptr_t)own + 9, 64, stream);
+	rules_misused("pageable");
+	IS(0, dismiss, own + 8);
+	IS(INVALID_VALUE, pinned_at, &at, own + 8);
+	IS(INVALID_VALUE, copy, mem, (uintptr_t)own + 8, 64, stream);
+	assert_int_equal(stand_in()->misuse(NULL), 2);
+}
+
+/* A page is registered once; so is what the driver has allocated.  It is undone by its
+ * first byte, and not by a free. */
+void rule_registered_twice(void **state)
+{
+	static char own[2 * PAGE] __attribute__((aligned(PAGE)));
+	void *p;
+
+	(void)state;
+	IS(0, enroll, own + 8, 64);
+	IS(ALREADY_REGISTERED, enroll, own + 200, 8);
+	IS(ALREADY_REGISTERED, enroll, own, 2 * PAGE);
+	IS(0, enroll, own + PAGE, PAGE);
+	IS(0, pin, &p, 64);
+	IS(ALREADY_REGISTERED, enroll, p, 64);
+	IS(0, dismiss, own + PAGE);
+	assert_int_equal(stand_in()->misuse(NULL), 0);
+	IS(INVALID_VALUE, unpin, own + 8);
+	rules_misused("is not allocated");
+	IS(NOT_REGISTERED, dismiss, own + 9);
+	IS(NOT_REGISTERED, dismiss, p);
+	IS(0, dismiss, own + 8);
+	IS(NOT_REGISTERED, dismiss, own + 8);
+	assert_int_equal(stand_in()->misuse(NULL), 4);
+}
+
+/* While a copy uses it, it has to stay. */
+void rule_registered_in_use(void **state)
+{
+	static char own[PAGE] __attribute__((aligned(PAGE)));
+	void *stream;
+	uint64_t mem;
+
+	(void)state;
+	IS(0, allocate, &mem, PAGE);
+	IS(0, stream, &stream);
+	IS(0, enroll, own, PAGE);
+	IS(0, copy, mem, (uintptr_t)own, PAGE, stream);
+	IS(0, dismiss, own);
+	rules_misused("is in use");
 }
 
 /* Where the device finds pinned memory elsewhere, each address is for one of the two. */

@@ -17,6 +17,8 @@ struct rules_face {
 	uint32_t (*pin)(void **p, uint64_t bytes);
 	uint32_t (*unpin)(void *p);
 	uint32_t (*pinned_at)(uint64_t *address, void *p);
+	uint32_t (*enroll)(void *p, uint64_t bytes); /* memory of the program's */
+	uint32_t (*dismiss)(void *p);
 	uint32_t (*stream)(void **stream); /* that waits for no other */
 	uint32_t (*query)(void *stream);
 	uint32_t (*synchronize)(void *stream);
@@ -51,6 +53,9 @@ void rules_dies_of(uint64_t address);
 
 void rule_double_free(void **state);
 void rule_pageable(void **state);
+void rule_registered(void **state);
+void rule_registered_twice(void **state);
+void rule_registered_in_use(void **state);
 void rule_null_stream(void **state);
 void rule_host_apart(void **state);
 void rule_captured(void **state);
@@ -66,6 +71,10 @@ void rule_moves_run(void **state);
 #define RULE_CASES(setup, teardown)                                                      \
 	cmocka_unit_test_setup_teardown(rule_double_free, setup, teardown),              \
 		cmocka_unit_test_setup_teardown(rule_pageable, setup, teardown),         \
+		cmocka_unit_test_setup_teardown(rule_registered, setup, teardown),       \
+		cmocka_unit_test_setup_teardown(rule_registered_twice, setup, teardown), \
+		cmocka_unit_test_setup_teardown(rule_registered_in_use, setup,           \
+						teardown),                               \
 		cmocka_unit_test_setup_teardown(rule_null_stream, setup, teardown),      \
 		cmocka_unit_test_setup_teardown(rule_host_apart, setup, teardown),       \
 		cmocka_unit_test_setup_teardown(rule_captured, setup, teardown),         \

@@ -263,7 +263,7 @@ static void versions(void **state)
 					     "hipModuleLaunchCooperativeKernel",
 					     "hipIpcGetMemHandle",
 					     "hipStreamBeginCapture",
-					     "hsa_amd_memory_async_copy",
+					     "hsa_amd_memory_async_copy_rect",
 					     "hsa_amd_register_system_event_handler",
 					     "hsa_memory_allocate",
 					     "world"};
@@ -754,6 +754,51 @@ static void code(void **state)
 	drop_kit(&k);
 }
 
+/* ---- copies ------------------------------------------------------------------------ */
+
+/* An engine copies, beside the queue; which memory is whose has to be said. */
+static void copies(void **state)
+{
+	struct gpu_stand_in_job jobs[2];
+	struct kit k;
+
+	(void)state;
+	open_kit(&k, 0, WORK);
+	IS(HSAR_INVALID_AGENT, hsa_amd_memory_async_copy, k.mem, 1, k.pinned, 1, 64, 0,
+	   NULL, k.signal);
+	IS(HSAR_INVALID_SIGNAL, hsa_amd_memory_async_copy, k.mem, GPU, k.pinned, 1, 64, 0,
+	   NULL, 0);
+	s->reset();
+	IS(HSAR_INVALID_ARGUMENT, hsa_amd_memory_async_copy, k.mem, GPU, k.pinned, 1, 0,
+	   0, NULL, k.signal);
+	IS(HSAR_INVALID_ARGUMENT, hsa_amd_memory_async_copy, k.mem, GPU, k.pinned, 1, 64,
+	   1, &k.signal, k.signal);
+	IS(0, hsa_amd_memory_async_copy, k.mem, GPU, k.pinned, 1, 64, 0, NULL, k.signal);
+	assert_int_equal(value(&k), 1);
+	rules_run_for(100000);
+	assert_int_equal(value(&k), 0);
+	hsa.hsa_signal_store_relaxed(k.signal, 1);
+	IS(0, hsa_amd_memory_async_copy, k.pinned, 1, k.mem, GPU, 64, 0, NULL, k.signal);
+	rules_run_for(100000);
+	assert_int_equal(value(&k), 0);
+	assert_int_equal(s->jobs(jobs, 2), 2);
+	assert_int_equal(jobs[0].engine, 1);
+	assert_int_equal(jobs[1].engine, 2);
+	hsa.hsa_signal_store_relaxed(k.signal, 1);
+	assert_int_equal(s->break_late("hsa_amd_memory_async_copy", 1, 1), 0);
+	IS(0, hsa_amd_memory_async_copy, k.mem, GPU, k.pinned, 1, 64, 0, NULL, k.signal);
+	rules_run_for(100000);
+	assert_int_equal(value(&k), -1);
+	all_is_well();
+	IS(0, hsa_amd_memory_async_copy, k.mem, GPU, k.pinned, 1, 64, 0, NULL, k.signal);
+	rules_misused("a copy's signal at -1");
+	s->reset();
+	IS(HSAR_INVALID_ARGUMENT, hsa_amd_memory_async_copy, k.mem, GPU, k.mem, 1, 64, 0,
+	   NULL, k.signal);
+	rules_misused("not memory of its agent");
+	drop_kit(&k);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -767,7 +812,7 @@ int main(int argc, char **argv)
 		RULE(hidden),         RULE(signal_in_use),  RULE(signal_at_0),
 		RULE(queue_in_use),   RULE(inactive),       RULE(not_waited_for),
 		RULE(code),           RULE(read_back),      RULE(versions),
-		RULE(spins),          RULE(page_fault),
+		RULE(spins),          RULE(page_fault),     RULE(copies),
 	};
 
 	if (load_libraries())

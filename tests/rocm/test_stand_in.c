@@ -414,6 +414,16 @@ static uint32_t pinned_at(uint64_t *at, void *p)
 	return r;
 }
 
+static uint32_t enroll(void *p, uint64_t bytes)
+{
+	return hip.hipHostRegister(p, bytes, HIP_HOST_PORTABLE | HIP_HOST_MAPPED);
+}
+
+static uint32_t dismiss(void *p)
+{
+	return hip.hipHostUnregister(p);
+}
+
 static uint32_t pin(void **p, uint64_t bytes)
 {
 	return hip.hipHostMalloc(p, bytes,
@@ -468,6 +478,8 @@ struct rules_face rules_face = {
 	.pin = pin,
 	.unpin = unpin,
 	.pinned_at = pinned_at,
+	.enroll = enroll,
+	.dismiss = dismiss,
 	.stream = new_stream,
 	.query = query,
 	.synchronize = synchronize,

@@ -163,6 +163,42 @@ static bool compute(struct faults_world *w)
 	return true;
 }
 
+/* Copy from allocated host memory to mem[0], and from there to registered memory. */
+static bool copy_host(struct faults_world *w)
+{
+	static uint32_t own[2048] __attribute__((aligned(4096)));
+	const struct hal_bk_colors colors = {.mask = v->part.color_mask};
+	struct hal_bk_cmd cmd = {.op = HAL_OP_COPY, .cookie = 6};
+	const struct hal_bk_cold *cold = &w->b->cold;
+	void *p;
+
+	if (!cold->mem_register)
+		return true;
+	own[1] = 0;
+	if (!faults_step(w, cold->mem_alloc(w->dev, w->part, 64,
+					    colors.mask ? &colors : NULL, HAL_BK_MEM_HOST,
+					    &w->host[0])) ||
+	    !faults_step(w, cold->mem_map(w->dev, w->host[0], &p)) ||
+	    !faults_step(w, cold->mem_register(w->dev, w->part, own, sizeof(own),
+					       &w->host[1])))
+		return false;
+	*(uint32_t *)p = 41;
+	cmd.copy.dst = w->mem[0];
+	cmd.copy.src = w->host[0];
+	cmd.copy.bytes = 4;
+	if (!faults_submit(w, &cmd))
+		return false;
+	cmd.copy.dst = w->host[1];
+	cmd.copy.src = w->mem[0];
+	cmd.copy.dst_offset = 4;
+	if (!faults_submit(w, &cmd))
+		return false;
+	faults_run_dry(w);
+	if (!w->first.err)
+		assert_int_equal(own[1], 41);
+	return !w->first.err;
+}
+
 void faults_put_away(struct faults_world *w)
 {
 	const struct hal_bk_cold *cold = &w->b->cold;
@@ -177,6 +213,9 @@ void faults_put_away(struct faults_world *w)
 	for (i = 0; i < 3; i++)
 		if (w->mem[i])
 			faults_step(w, cold->mem_free(w->dev, w->mem[i]));
+	for (i = 0; i < 2; i++)
+		if (w->host[i])
+			faults_step(w, cold->mem_free(w->dev, w->host[i]));
 	if (w->prog)
 		faults_step(w, cold->program_unload(w->dev, w->prog));
 	if (w->part)
@@ -241,7 +280,7 @@ static struct faults_outcome run(const struct faults_way *way)
 		ok = faults_note(&w, -ENOTRECOVERABLE, "no error up to the partition");
 	ok = ok && (!v->queue_first || make_queue(&w)) && make_buffers(&w) &&
 	     (v->queue_first || make_queue(&w)) && v->load(&w) && compute(&w) &&
-	     (!way->more || way->more(&w));
+	     copy_host(&w) && (!way->more || way->more(&w));
 	(void)ok;
 	faults_put_away(&w);
 	return w.first;

@@ -30,7 +30,8 @@ struct faults_outcome {
 struct faults_world {
 	const struct hal_backend *b;
 	void *dev, *part, *queue, *prog, *kernel, *mem[3];
-	void *other; /* a second program, or NULL */
+	void *host[2]; /* host memory: allocated, registered */
+	void *other;   /* a second program, or NULL */
 	uint32_t inflight;
 	bool lost;
 	struct faults_outcome first;

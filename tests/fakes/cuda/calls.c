@@ -364,6 +364,18 @@ uint32_t do_cuMemHostGetDevicePointer_v2(uint64_t *address, void *p, uint32_t fl
 	return device_pointer(address, p, flags);
 }
 
+uint32_t do_cuMemHostRegister_v2(void *p, size_t bytes, uint32_t flags)
+{
+	if (flags & ~(CU_HOST_PORTABLE | CU_HOST_DEVICEMAP))
+		return CUR_INVALID_VALUE;
+	return register_host(p, bytes, "cuMemHostRegister_v2");
+}
+
+uint32_t do_cuMemHostUnregister(void *p)
+{
+	return unregister_host(p, "cuMemHostUnregister");
+}
+
 /* ---- streams and events ------------------------------------------------------------ */
 
 /* New streams are old ones, as they were left. */

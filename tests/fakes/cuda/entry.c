@@ -30,7 +30,9 @@ static bool disturbs(uint32_t call)
 {
 	return call == CU_CALL_cuMemAlloc_v2 || call == CU_CALL_cuMemFree_v2 ||
 	       call == CU_CALL_cuMemHostAlloc || call == CU_CALL_cuMemFreeHost ||
-	       call == CU_CALL_cuStreamQuery || call == CU_CALL_cuStreamSynchronize ||
+	       call == CU_CALL_cuMemHostRegister_v2 ||
+	       call == CU_CALL_cuMemHostUnregister || call == CU_CALL_cuStreamQuery ||
+	       call == CU_CALL_cuStreamSynchronize ||
 	       call == CU_CALL_cuEventSynchronize || call == CU_CALL_cuModuleLoadDataEx ||
 	       call == CU_CALL_cuModuleUnload || call == CU_CALL_cuMemUnmap ||
 	       call == CU_CALL_cuMemSetAccess;
@@ -122,6 +124,7 @@ OLD(cuMemGetInfo)
 OLD(cuMemAlloc)
 OLD(cuMemFree)
 OLD(cuMemHostGetDevicePointer)
+OLD(cuMemHostRegister)
 OLD(cuStreamDestroy)
 OLD(cuStreamWriteValue32)
 OLD(cuEventDestroy)

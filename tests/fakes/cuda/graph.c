@@ -314,8 +314,14 @@ uint32_t do_cuGraphExecMemcpyNodeSetParams(void *exec, void *node,
 					   void *context)
 {
 	struct job j, *to = job_of(exec, node, OP_COPY);
+	uint32_t r = copy_job(&j, params, context);
 
-	return change(to, &j, copy_job(&j, params, context));
+	/* A node keeps the kinds of memory that it was made with. */
+	if (!r && to &&
+	    (is_of_host(to->dst) != is_of_host(j.dst) ||
+	     is_of_host(to->src) != is_of_host(j.src)))
+		r = CUR_INVALID_VALUE;
+	return change(to, &j, r);
 }
 
 uint32_t do_cuGraphExecMemsetNodeSetParams(void *exec, void *node,

@@ -74,10 +74,12 @@ static void set_delays(void)
 		{"cuMemAlloc_v2", 1000000},
 		{"cuMemCreate", 1000000},
 		{"cuMemHostAlloc", 1000000},
+		{"cuMemHostRegister_v2", 1000000},
 		{"cuStreamCreateWithPriority", 300000},
 		{"cuGreenCtxStreamCreate", 300000},
 		{"hipMalloc", 1000000},
 		{"hipHostMalloc", 1000000},
+		{"hipHostRegister", 1000000},
 		{"hipStreamCreateWithPriority", 300000},
 		{"hipExtStreamCreateWithCUMask", 300000},
 	};

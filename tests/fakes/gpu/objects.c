@@ -70,7 +70,12 @@ void allocation_end(struct allocation *a)
 	while (*at != a)
 		at = &(*at)->next;
 	*at = a->next;
-	unmap((void *)(uintptr_t)a->address, a->bytes);
+	if (!a->registered || (uintptr_t)a->backing != a->address)
+		unmap((void *)(uintptr_t)a->address, a->bytes);
+	if (a->registered) {
+		free(a);
+		return;
+	}
 	if (a->dev && !a->reserved)
 		backing_end(a->backing, a->bytes);
 	else if ((uintptr_t)a->backing != a->address)
@@ -152,7 +157,7 @@ static struct allocation *exactly(uint64_t address, bool host, const char *call)
 {
 	struct allocation *a = allocation_of(address, 1);
 
-	if (!a || a->address != address || a->freed || a->reserved ||
+	if (!a || a->address != address || a->freed || a->reserved || a->registered ||
 	    (a->dev == NULL) != host) {
 		misuse("%s: 0x%llx is not allocated", call, (unsigned long long)address);
 		return NULL;
@@ -238,6 +243,94 @@ uint32_t allocate_host(void **p, size_t bytes, const char *call)
 	poison(a, 0xa5);
 	world.limits.pinned -= bytes;
 	*p = a->backing;
+	return GPU_SUCCESS;
+}
+
+/* ---- memory of the program's -------------------------------------------------------- */
+
+static bool is_pinned(uintptr_t base, size_t bytes)
+{
+	const struct allocation *a;
+
+	for (a = world.allocations; a; a = a->next)
+		if (!a->dev && !a->reserved && !a->freed &&
+		    base < (uintptr_t)a->backing + a->bytes &&
+		    (uintptr_t)a->backing < base + bytes)
+			return true;
+	return false;
+}
+
+/* Are all of these pages there, to be read and written?  The kernel is asked to make them
+ * so; one that cannot be asked (before 5.14) says whether they are there. */
+static bool is_writable(void *base, size_t bytes)
+{
+	enum { POPULATE_WRITE = 23 };
+	static unsigned char own[2 * 4096] __attribute__((aligned(4096)));
+	unsigned char there;
+	size_t i;
+
+	if (madvise(own, 4096, POPULATE_WRITE) == 0)
+		return madvise(base, bytes, POPULATE_WRITE) == 0;
+	for (i = 0; i < bytes; i += 4096)
+		if (mincore((char *)base + i, 4096, &there))
+			return false;
+	return true;
+}
+
+/* Pages are pinned, and none twice; more of them than asked for are not reached. */
+uint32_t register_host(void *p, size_t bytes, const char *call)
+{
+	const uintptr_t base = (uintptr_t)p & ~(uintptr_t)4095;
+	const size_t all = ((uintptr_t)p - base + bytes + 4095) & ~(size_t)4095;
+	const char *apart = setting("HOST");
+	struct allocation *a;
+	void *address = p;
+
+	blocks(call);
+	if (!p || !bytes)
+		return GPU_INVALID_VALUE;
+	if (is_pinned(base, all))
+		return GPU_ALREADY_REGISTERED;
+	if (!is_writable((void *)base, all))
+		return GPU_INVALID_VALUE;
+	if (bytes >= world.limits.pinned)
+		return GPU_OUT_OF_MEMORY;
+	a = calloc(1, sizeof(*a));
+	if (a && apart && strcmp(apart, "apart") == 0)
+		address = map_bytes(bytes, PROT_NONE);
+	if (!a || !address) {
+		free(a);
+		return GPU_OUT_OF_MEMORY;
+	}
+	*a = (struct allocation){.next = world.allocations,
+				 .address = (uintptr_t)address,
+				 .bytes = bytes,
+				 .backing = p,
+				 .registered = true};
+	world.allocations = a;
+	world.limits.pinned -= bytes;
+	return GPU_SUCCESS;
+}
+
+uint32_t unregister_host(void *p, const char *call)
+{
+	struct allocation *a = allocation_at(p);
+	uint32_t r;
+
+	if (!a || a->backing != p || !a->registered || a->freed) {
+		misuse("%s: %p is not registered", call, p);
+		return GPU_NOT_REGISTERED;
+	}
+	if (memory_busy(a))
+		misuse("%s: %p is in use", call, p);
+	r = wait_free(call);
+	if (r)
+		return r;
+	world.limits.pinned += a->bytes;
+	if (memory_busy(a))
+		retire(a);
+	else
+		allocation_end(a);
 	return GPU_SUCCESS;
 }
 

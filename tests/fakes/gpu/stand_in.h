@@ -28,6 +28,8 @@ struct gpu_stand_in_job {
 	int32_t priority;
 	uint64_t start_ns, end_ns;
 	uint64_t units[5]; /* a bit for each on which blocks of it began */
+	const void *stream;
+	uint32_t engine; /* that copied: 1: to the device, 2: from it; 0: none */
 };
 
 /* How much of it there is; 0: as much as one likes. */

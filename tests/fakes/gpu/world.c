@@ -86,7 +86,7 @@ struct allocation *allocation_at(const void *p)
 	struct allocation *a;
 
 	for (a = world.allocations; a; a = a->next)
-		if (!a->dev && (uintptr_t)p >= (uintptr_t)a->backing &&
+		if (!a->dev && !a->reserved && (uintptr_t)p >= (uintptr_t)a->backing &&
 		    (uintptr_t)p - (uintptr_t)a->backing < a->bytes)
 			return a;
 	return NULL;
@@ -99,7 +99,8 @@ uint64_t device_side(uint64_t address, uint64_t bytes)
 
 	if (a)
 		address = a->address + (uint64_t)((const char *)p - (char *)a->backing);
-	return allocation_of(address, bytes) ? address : 0;
+	a = allocation_of(address, bytes);
+	return a && !(a->registered && a->freed) ? address : 0;
 }
 
 uint32_t device_pointer(uint64_t *address, const void *p, uint32_t flags)
@@ -330,15 +331,27 @@ static bool has_blocks(const struct job *j)
 	return j->op == OP_LAUNCH || j->is_kernel;
 }
 
+bool is_of_host(uint64_t address)
+{
+	const struct allocation *a = allocation_of(address, 1);
+
+	return a && !a->dev && !a->reserved;
+}
+
+/* Each direction between the host and the device has an engine; what stays in the device
+ * takes any. */
 static bool start_copy(struct device *dev, struct job *j)
 {
+	const bool to_host = is_of_host(j->dst), from_host = is_of_host(j->src);
 	uint32_t i;
 
-	for (i = 0; i < COPY_ENGINES; i++)
-		if (!dev->copying[i]) {
-			dev->copying[i] = j;
-			return true;
-		}
+	for (i = 0; i < COPY_ENGINES; i++) {
+		if (dev->copying[i] || (to_host != from_host && i != to_host))
+			continue;
+		dev->copying[i] = j;
+		j->engine = i + 1;
+		return true;
+	}
 	return false;
 }
 
@@ -654,6 +667,8 @@ static void note(const struct job *j)
 	k->start_ns = j->start_ns;
 	k->end_ns = world.now_ns;
 	memcpy(k->units, j->on, sizeof(k->units));
+	k->stream = j->stream;
+	k->engine = j->engine;
 }
 
 enum { PAGE = 4096 };

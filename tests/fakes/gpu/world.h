@@ -15,7 +15,7 @@ enum {
 	DEVICES_MAX = 4,
 	UNITS_MAX = 320,
 	LAUNCHES_MAX = 4096, /* at their turn at a time, of a device */
-	COPY_ENGINES = 2,
+	COPY_ENGINES = 2,    /* one for copies to the device, one for those from it */
 	PARAMS_MAX = 12,
 	CHANNELS_MAX = 32,
 	ON_WORDS = UNITS_MAX / 64,
@@ -36,6 +36,8 @@ enum {
 	GPU_INVALID_HANDLE = 400,
 	GPU_NOT_READY = 600,
 	GPU_ILLEGAL_ADDRESS = 700,
+	GPU_ALREADY_REGISTERED = 712,
+	GPU_NOT_REGISTERED = 713,
 	GPU_CAPTURE_UNSUPPORTED = 900,
 	GPU_CAPTURE_INVALIDATED = 901,
 	GPU_CAPTURED_EVENT = 907,
@@ -155,7 +157,8 @@ struct job {
 	void *user;
 	struct function *function;
 	struct call call;
-	uint64_t order; /* of launches, as they become ready */
+	uint32_t engine; /* of a copy: number of its copy engine, from 1 on; 0: none */
+	uint64_t order;  /* of launches, as they become ready */
 	uint64_t blocks, given, done, first, stride;
 	bool off[UNITS_MAX];   /* by the mask of its descriptor */
 	bool is_kernel;        /* a copy or a fill whose blocks run on units */
@@ -210,7 +213,8 @@ struct allocation {
 	uint64_t taken; /* of the device's memory */
 	void *backing;  /* where its bytes are; of the host's: where the host finds it */
 	bool freed;
-	bool reserved; /* addresses alone: what is there is what is mapped */
+	bool registered; /* the program's own memory */
+	bool reserved;   /* addresses alone: what is there is what is mapped */
 	struct mapping *mappings;
 };
 
@@ -309,6 +313,8 @@ struct allocation *allocation_at(const void *p);
 /* The device's address of what a copy is told, which may be the host's; 0: not all of it
  * is there. */
 uint64_t device_side(uint64_t address, uint64_t bytes);
+/* Does memory of the host's begin at that address of the device? */
+bool is_of_host(uint64_t address);
 /* As cuMemHostGetDevicePointer answers. */
 uint32_t device_pointer(uint64_t *address, const void *p, uint32_t flags);
 void allocation_end(struct allocation *a);
@@ -339,6 +345,9 @@ uint32_t wait_free(const char *call);
 uint32_t allocate(uint64_t *address, size_t bytes, const char *call);
 uint32_t allocate_host(void **p, size_t bytes, const char *call);
 uint32_t give_back(uint64_t address, bool host, const char *call);
+/* The program's own memory, by whole pages. */
+uint32_t register_host(void *p, size_t bytes, const char *call);
+uint32_t unregister_host(void *p, const char *call);
 /* Of the allocation of this device that the address lies in. */
 uint32_t address_range(uint64_t *base, size_t *bytes, uint64_t address);
 uint32_t stream_flags(void *stream, uint32_t *flags);

@@ -190,6 +190,18 @@ uint32_t do_hipHostGetDevicePointer(void **device, void *host, uint32_t flags)
 	return r;
 }
 
+uint32_t do_hipHostRegister(void *p, size_t bytes, uint32_t flags)
+{
+	if (flags & ~(HIP_HOST_PORTABLE | HIP_HOST_MAPPED))
+		return HIPR_InvalidValue;
+	return register_host(p, bytes, "hipHostRegister");
+}
+
+uint32_t do_hipHostUnregister(void *p)
+{
+	return unregister_host(p, "hipHostUnregister");
+}
+
 uint32_t do_hipMemcpyAsync(void *dst, const void *src, size_t bytes, uint32_t kind,
 			   void *stream)
 {

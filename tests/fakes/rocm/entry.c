@@ -60,6 +60,7 @@ static bool disturbs(uint32_t call)
 {
 	return call == HIP_CALL_hipMalloc || call == HIP_CALL_hipFree ||
 	       call == HIP_CALL_hipHostMalloc || call == HIP_CALL_hipHostFree ||
+	       call == HIP_CALL_hipHostRegister || call == HIP_CALL_hipHostUnregister ||
 	       call == HIP_CALL_hipStreamQuery || call == HIP_CALL_hipStreamSynchronize ||
 	       call == HIP_CALL_hipEventSynchronize ||
 	       call == HIP_CALL_hipModuleLoadData || call == HIP_CALL_hipModuleUnload;

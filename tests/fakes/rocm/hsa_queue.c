@@ -518,6 +518,72 @@ static void give(struct aql *q, uint64_t number)
 	stream_push(&q->m.stream, j);
 }
 
+/* ---- copies ------------------------------------------------------------------------- */
+
+static void copy_ends(struct job *j)
+{
+	struct signal *s = j->user;
+
+	s->users--;
+	s->value = j->value ? -1 : s->value - 1;
+}
+
+/* Is it memory of that agent's, which the device reaches? */
+static bool is_memory_of(uint64_t agent, const void *p, size_t bytes)
+{
+	const struct allocation *a = allocation_of((uintptr_t)p, bytes);
+
+	return a && !a->freed && a->dev == device_of(agent);
+}
+
+/* An engine does it, beside all queues.  It is a stream's that is gone as soon as it is
+ * made, so that it ends by itself. */
+uint32_t do_hsa_amd_memory_async_copy(void *dst, uint64_t dst_agent, const void *src,
+				      uint64_t src_agent, size_t bytes, uint32_t count,
+				      const uint64_t *waits, uint64_t signal)
+{
+	struct device *d = device_of(device_of(dst_agent) ? dst_agent : src_agent);
+	struct signal *s = signal_of(signal);
+	struct stream *engine;
+	struct job *j;
+
+	if (!d)
+		return HSAR_INVALID_AGENT;
+	if (!s)
+		return HSAR_INVALID_SIGNAL;
+	if (!bytes || count || waits)
+		return HSAR_INVALID_ARGUMENT;
+	if (!is_memory_of(dst_agent, dst, bytes) ||
+	    !is_memory_of(src_agent, src, bytes)) {
+		misuse("hsa_amd_memory_async_copy: %p to %p: not memory of its agent",
+		       src, dst);
+		return HSAR_INVALID_ARGUMENT;
+	}
+	if (s->users || s->value < 1)
+		misuse("a copy's signal at %lld, of %u before", (long long)s->value,
+		       s->users);
+	engine = make(OBJECT_STREAM, sizeof(*engine));
+	j = calloc(1, sizeof(*j));
+	if (!engine || !j)
+		abort();
+	engine->object.dev = d;
+	engine->object.gone = true;
+	engine->apart = true;
+	engine->last = &engine->first;
+	s->users++;
+	/* An engine says in the signal that it has failed. */
+	*j = (struct job){.op = world.fail_next ? OP_BARRIER : OP_COPY,
+			  .value = world.fail_next != 0,
+			  .ends = copy_ends,
+			  .user = s,
+			  .dst = (uintptr_t)dst,
+			  .src = (uintptr_t)src,
+			  .bytes = bytes};
+	world.fail_next = 0;
+	stream_push(engine, j);
+	return HSAR_SUCCESS;
+}
+
 /* It waits at the first that is not valid yet. */
 void ring(struct aql *q, int64_t number)
 {
