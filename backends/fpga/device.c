@@ -135,7 +135,8 @@ static void describe(const struct fp_options *o, const struct fp_xclbin *x,
 	info->preempt = HAL_PREEMPT_BETWEEN;
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
 	info->clock_hz = 1000000000;
-	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_FAULT_CONTAINED;
+	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_FAULT_CONTAINED | HAL_CAP_HOST_COPY |
+		     HAL_CAP_HOST_REGISTER;
 	info->caps |= info->colors ? HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR : 0;
 	info->caps |= xrt.drive ? HAL_CAP_STAND_IN : 0;
 	info->caps |= o->virtual_clock ? HAL_CAP_VIRTUAL_CLOCK | HAL_CAP_SIMULATED : 0;
@@ -413,6 +414,9 @@ static const struct hal_backend table = {
 		 .mem_write = fp_mem_write,
 		 .mem_read = fp_mem_read,
 		 .mem_clear = fp_mem_clear,
+		 .mem_map = fp_mem_map,
+		 .mem_unmap = fp_mem_unmap,
+		 .mem_register = fp_mem_register,
 		 .mem_swap = fp_mem_swap,
 		 .program_load = fp_program_load,
 		 .program_unload = fp_program_unload,

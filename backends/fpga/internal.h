@@ -108,8 +108,9 @@ struct fp_partition {
 
 struct fp_mem {
 	struct fp_partition *part;
-	void *bo;
-	uint8_t *host; /* what XRT copies to and from */
+	void *bo;      /* NULL: host memory, which only copies use */
+	uint8_t *host; /* what XRT copies to and from; host memory: its address */
+	bool owned;    /* of host memory: mem_free frees it */
 	uint32_t bank;
 	uint64_t bytes;
 };
@@ -291,6 +292,10 @@ bool fp_bank_take(struct fp_device *dev, uint32_t bank, uint64_t bytes);
 void fp_bank_give(struct fp_device *dev, uint32_t bank, uint64_t bytes);
 int fp_mem_alloc(void *device, void *partition, uint64_t bytes,
 		 const struct hal_bk_colors *colors, uint32_t flags, void **out);
+int fp_mem_register(void *device, void *partition, void *address, uint64_t bytes,
+		    void **out);
+int fp_mem_map(void *device, void *memory, void **address);
+int fp_mem_unmap(void *device, void *memory);
 int fp_mem_swap(void *device, void *memory, void *other);
 int fp_mem_free(void *device, void *memory);
 int fp_mem_write(void *device, void *memory, uint64_t offset, const void *data,

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/stream/region.h"
+
 static uint64_t left_in(const struct fp_device *dev, uint32_t bank)
 {
 	return dev->base->x.banks[bank].bytes - atomic_load(&dev->bank_used[bank]);
@@ -116,14 +118,57 @@ static int banks_of(const struct hal_bk_colors *colors, uint64_t *mask)
 				      "across several banks are not supported");
 }
 
+/* Make a buffer of host memory: the mover copies between it and the memory of the host's
+ * that each buffer on the card has.  It is in no bank. */
+static int make_host(struct fp_partition *part, uint8_t *address, uint64_t bytes,
+		     bool owned, void **out)
+{
+	struct fp_mem *mem = calloc(1, sizeof(*mem));
+
+	if (!mem || !address) {
+		free(mem);
+		return fp_host->fail(ENOMEM, "fpga: no host memory for %" PRIu64 " bytes",
+				     bytes);
+	}
+	mem->part = part;
+	mem->host = address;
+	mem->bytes = bytes;
+	mem->owned = owned;
+	atomic_fetch_add(&part->buffers, 1);
+	*out = mem;
+	return 0;
+}
+
+int fp_mem_register(void *device, void *partition, void *address, uint64_t bytes,
+		    void **out)
+{
+	const struct fp_device *dev = device;
+	int err = stream_memory_check(fp_host, "fpga", dev->index, address, bytes);
+
+	return err ? err : make_host(partition, address, bytes, false, out);
+}
+
+static int alloc_host(struct fp_partition *part, uint64_t bytes, void **out)
+{
+	uint8_t *p = calloc(1, bytes);
+	int err = make_host(part, p, bytes, true, out);
+
+	if (err)
+		free(p);
+	return err;
+}
+
 int fp_mem_alloc(void *device, void *partition, uint64_t bytes,
 		 const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
 	struct fp_device *dev = device;
 	struct fp_mem *mem;
 	uint64_t mask;
-	int err = banks_of(colors, &mask);
+	int err;
 
+	if (flags & HAL_BK_MEM_HOST)
+		return alloc_host(partition, bytes, out);
+	err = banks_of(colors, &mask);
 	if (err)
 		return err;
 	if (flags & HAL_BUFFER_MAPPABLE)
@@ -158,14 +203,36 @@ int fp_mem_free(void *device, void *memory)
 	struct fp_mem *mem = memory;
 	int err = 0;
 
-	if (XRT(xrtBOFree, mem->bo)) {
+	if (mem->owned)
+		free(mem->host);
+	if (mem->bo && XRT(xrtBOFree, mem->bo)) {
 		err = fp_failed(dev, "xrtBOFree", "a buffer");
 		(void)xrt.xrtBOFree(mem->bo);
 	}
-	fp_bank_give(dev, mem->bank, mem->bytes);
+	if (mem->bo)
+		fp_bank_give(dev, mem->bank, mem->bytes);
 	atomic_fetch_sub(&mem->part->buffers, 1);
 	free(mem);
 	return atomic_load(&dev->lost) ? 0 : err;
+}
+
+int fp_mem_map(void *device, void *memory, void **address)
+{
+	const struct fp_mem *mem = memory;
+
+	(void)device;
+	if (mem->bo)
+		return fp_host->fail(ENOTSUP, "fpga: buffers cannot be mapped: the host "
+					      "cannot access the card's memory");
+	*address = mem->host;
+	return 0;
+}
+
+int fp_mem_unmap(void *device, void *memory)
+{
+	(void)device;
+	(void)memory;
+	return 0;
 }
 
 /* A launch gives its unit what the buffer has then. */

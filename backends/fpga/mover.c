@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mover: a thread that does what waits inside XRT - copies within the card, fills,
- * timestamps, a configuration that is loaded - so that the engine does not.  One chore at
+ * The mover: a thread that does what waits inside XRT - copies within the card and
+ * between it and host memory, fills, timestamps, a configuration that is loaded - so that
+ * the engine does not.  One chore at
  * a time, in the order they came.  With virtual time each is done where it is given.
  */
 #define _GNU_SOURCE
@@ -101,22 +102,39 @@ static int to_card(struct fp_chore *c, const struct fp_mem *mem, uint64_t offset
 	return fp_why(c->device, "xrtBOSync", c->text, sizeof(c->text));
 }
 
+static int copy(struct fp_chore *c, const struct hal_bk_cmd *cmd)
+{
+	const struct fp_mem *dst = cmd->copy.dst, *src = cmd->copy.src;
+	const uint64_t bytes = cmd->copy.bytes;
+	uint8_t *to = dst->host + cmd->copy.dst_offset;
+	const uint8_t *from = src->host + cmd->copy.src_offset;
+
+	if (!src->bo) {
+		memcpy(to, from, bytes);
+		return to_card(c, dst, cmd->copy.dst_offset, bytes);
+	}
+	if (dst->bo)
+		return XRT(xrtBOCopy, dst->bo, src->bo, bytes, cmd->copy.dst_offset,
+			   cmd->copy.src_offset)
+			       ? fp_why(c->device, "xrtBOCopy", c->text, sizeof(c->text))
+			       : 0;
+	if (XRT(xrtBOSync, src->bo, XRT_FROM_DEVICE, bytes, cmd->copy.src_offset))
+		return fp_why(c->device, "xrtBOSync", c->text, sizeof(c->text));
+	memcpy(to, from, bytes);
+	return 0;
+}
+
 int fp_move_command(struct fp_chore *c)
 {
 	struct fp_queue *q =
 		(struct fp_queue *)((char *)c - offsetof(struct fp_queue, chore));
 	const struct hal_bk_cmd *cmd = fp_oldest(q);
-	const struct fp_mem *dst, *src;
+	const struct fp_mem *dst;
 	uint64_t i, now;
 
 	switch (cmd->op) {
 	case HAL_OP_COPY:
-		dst = cmd->copy.dst;
-		src = cmd->copy.src;
-		if (!XRT(xrtBOCopy, dst->bo, src->bo, cmd->copy.bytes,
-			 cmd->copy.dst_offset, cmd->copy.src_offset))
-			return 0;
-		return fp_why(c->device, "xrtBOCopy", c->text, sizeof(c->text));
+		return copy(c, cmd);
 	case HAL_OP_FILL:
 		dst = cmd->fill.dst;
 		for (i = 0; i < cmd->fill.bytes; i += sizeof(cmd->fill.pattern))
