@@ -108,6 +108,26 @@ static int read_extensions(struct lz_shape *s)
 	return err;
 }
 
+/* Find the functions that register memory; a driver need not have them. */
+static int find_import(struct lz_shape *s)
+{
+	void *import, *release = NULL;
+	uint32_t r = lz_find_function(s->driver, "zexDriverImportExternalPointer",
+				      &import, &s->import_driver);
+
+	if (!r)
+		r = lz_find_function(s->driver, "zexDriverReleaseImportedPointer",
+				     &release, &s->import_driver);
+	s->import_result = r;
+	if (r)
+		return lz_errno(r) == EINVAL || lz_errno(r) == ENOTSUP
+			       ? 0
+			       : lz_failed(r, "zeDriverGetExtensionFunctionAddress");
+	memcpy(&s->import, &import, sizeof(import));
+	memcpy(&s->release, &release, sizeof(release));
+	return 0;
+}
+
 static int read_memory(struct lz_shape *s)
 {
 	struct ze_device_memory_properties p[MEMORIES_MAX];
@@ -170,6 +190,7 @@ static int read_engines(struct lz_shape *s, uint32_t tile)
 			compute++;
 		} else if ((p[i].flags & LZ_GROUP_COPY) && !copies) {
 			s->copy[tile] = (struct lz_engine){tile, i, 0};
+			s->copies[tile] = p[i].queue_count;
 			copies = true;
 		}
 	}
@@ -238,6 +259,8 @@ static int read_shape(void *driver, void *root, uint32_t units, struct lz_shape 
 	s->max_group_items = c.max_total_group_size;
 	if (!err)
 		err = read_extensions(s);
+	if (!err)
+		err = find_import(s);
 	if (!err)
 		err = read_memory(s);
 	if (!err)
@@ -361,7 +384,9 @@ static void describe(const struct lz_options *o, const struct lz_shape *s, uint3
 			 pci.function & 7);
 	info->memory_bytes = s->memory_bytes;
 	info->memory_free = s->memory_bytes;
-	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP;
+	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP | HAL_CAP_HOST_COPY;
+	if (s->import)
+		info->caps |= HAL_CAP_HOST_REGISTER;
 	if (s->stand_in)
 		info->caps |= HAL_CAP_STAND_IN;
 	if (o->virtual_clock)
@@ -542,6 +567,7 @@ static const struct {
 	[LZ_KIND_KERNEL] = {"zeKernelDestroy", &lz.zeKernelDestroy},
 	[LZ_KIND_MODULE] = {"zeModuleDestroy", &lz.zeModuleDestroy},
 	[LZ_KIND_LOG] = {"zeModuleBuildLogDestroy", &lz.zeModuleBuildLogDestroy},
+	[LZ_KIND_REGION] = {"zexDriverReleaseImportedPointer", NULL},
 	[LZ_KIND_MEMORY] = {"zeMemFree", NULL},
 };
 
@@ -610,12 +636,27 @@ bool lz_empty_trash(struct lz_device *dev)
 	return some;
 }
 
+static uint32_t release_region(struct lz_device *dev, struct stream_region *region)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): as it was imported */
+	const uint32_t r = dev->shape.release(dev->shape.import_driver,
+					      (void *)(uintptr_t)region->base);
+
+	if (!r)
+		stream_region_gone(&dev->regions, region);
+	return r;
+}
+
 /* False: not now, or, by *r, not at all. */
-static bool destroy(const struct lz_device *dev, const struct lz_trash *t, uint32_t *r)
+static bool destroy(struct lz_device *dev, const struct lz_trash *t, uint32_t *r)
 {
 	bool now;
 
 	*r = LZ_SUCCESS;
+	if (t->kind == LZ_KIND_REGION) {
+		*r = release_region(dev, t->handle);
+		return !*r;
+	}
 	if (t->kind == LZ_KIND_MEMORY) {
 		*r = lz.zeMemFree(dev->context, t->handle);
 		return !*r;
@@ -634,7 +675,7 @@ static bool waits_for(const struct lz_trash *t, const struct lz_trash *before)
 {
 	if (before->kind <= LZ_KIND_WAIT_FENCE &&
 	    (t->kind == LZ_KIND_KERNEL || t->kind == LZ_KIND_MODULE ||
-	     (t->kind == LZ_KIND_MEMORY && t->group.part == before->group.part)))
+	     (t->kind >= LZ_KIND_REGION && t->group.part == before->group.part)))
 		return true;
 	return t->group.id && t->group.id == before->group.id;
 }
@@ -783,6 +824,7 @@ static void lz_close(void *device)
 	pthread_mutex_unlock(&births.lock);
 	if (dev->drive)
 		dev->drive(0);
+	stream_regions_fini(&dev->regions);
 	pthread_mutex_destroy(&dev->memory_lock);
 	pthread_mutex_destroy(&dev->trash_lock);
 	pthread_mutex_destroy(&dev->base.queues_lock);
@@ -857,6 +899,7 @@ static int lz_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	(void)pthread_mutex_init(&dev->trash_lock, NULL);
 	(void)pthread_mutex_init(&dev->base.queues_lock, NULL);
 	(void)pthread_mutex_init(&dev->memory_lock, NULL);
+	stream_regions_init(&dev->regions, lz_host, "levelzero", index);
 	lz_lanes_init(dev);
 	if (o.placement == LZ_MEM_SHARED && !dev->shape.shared)
 		err = lz_host->fail(
@@ -910,6 +953,7 @@ static const struct hal_backend backend = {
 			.mem_write = lz_mem_write,
 			.mem_read = lz_mem_read,
 			.mem_clear = lz_mem_clear,
+			.mem_register = lz_mem_register,
 			.mem_map = lz_mem_map,
 			.mem_unmap = lz_mem_unmap,
 			.program_load = lz_program_load,

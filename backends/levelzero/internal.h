@@ -34,6 +34,7 @@
 extern const struct hal_host *lz_host;
 #include "backends/stream/args.h"
 #include "backends/stream/bytes.h"
+#include "backends/stream/region.h"
 #include "backends/stream/slots.h"
 
 #define LZ_TILES_MAX   8u
@@ -83,11 +84,18 @@ struct lz_shape {
 	uint32_t max_groups[3];
 	uint32_t max_group_size[3], max_group_items;
 	struct lz_engine copy[LZ_TILES_MAX]; /* for host copies: a copy engine if any */
+	uint32_t copies[LZ_TILES_MAX];       /* engines in that group */
 	bool tile_units;                     /* units are whole tiles */
 	bool split; /* engines of a tile have compute units of their own */
 	bool stand_in, can_drive, cache, pci, ipc, shared;
 	bool relaxed;  /* allocations above props.max_mem_alloc_size can be asked for */
 	bool in_order; /* immediate lists can be */
+	/* Extension functions by which a driver registers the application's memory, with
+	 * its own handle, not the loader's; NULL: import_result says why not. */
+	uint32_t (*import)(void *driver, void *p, size_t bytes);
+	uint32_t (*release)(void *driver, void *p);
+	void *import_driver;
+	uint32_t import_result;
 };
 
 /* In the order in which they go. */
@@ -104,6 +112,7 @@ enum lz_kind {
 	LZ_KIND_KERNEL,
 	LZ_KIND_MODULE,
 	LZ_KIND_LOG,
+	LZ_KIND_REGION, /* of the application's memory */
 	LZ_KIND_MEMORY,
 };
 
@@ -135,6 +144,8 @@ struct lz_mem {
 	void *p;
 	uint64_t bytes, id;
 	uint32_t placement;
+	bool copied;                  /* host memory that only copies use */
+	struct stream_region *region; /* of registered memory; else NULL */
 };
 
 struct lz_kernel {
@@ -173,6 +184,10 @@ struct lz_queue {
 	int32_t priority;
 	struct lz_group group;
 	void *queue, *list, *pool;
+	/* List on the tile's copy engine, for copies of host memory; NULL: there is none,
+	 * or lists are regular. */
+	void *copies;
+	bool chained; /* a command waits for the event of the one before it */
 	struct lz_slot slots[];
 };
 
@@ -207,7 +222,8 @@ struct lz_device {
 	struct lz_mem *memory;
 	uint64_t mem_ids;
 	struct stream_bytes used; /* device and shared memory */
-	uint64_t longest_ns;      /* command seen */
+	struct stream_regions regions;
+	uint64_t longest_ns; /* command seen */
 	/* Clock: base_ticks of the device at base_ns of device time; real clock: that was
 	 * at base_mono of CLOCK_MONOTONIC, and ahead_ns is what that lacks to device
 	 * time. */
@@ -230,6 +246,9 @@ const struct hal_backend *hal_backend_levelzero(const struct hal_host *host);
 int lz_load(const char *loader);
 const char *lz_result_name(uint32_t result);
 int lz_errno(uint32_t result);
+/* Find an extension function of the driver's, and the driver's own handle for it.  Return
+ * the result that says that it has none. */
+uint32_t lz_find_function(void *driver, const char *name, void **function, void **own);
 int lz_failed(uint32_t result, const char *call);
 
 /* 0, or -errno with the call and its result as the text. */
@@ -279,6 +298,8 @@ int lz_partition_destroy(void *device, void *partition);
 /* memory.c */
 int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
 		 const struct hal_bk_colors *colors, uint32_t flags, void **out);
+int lz_mem_register(void *device, void *partition, void *address, uint64_t bytes,
+		    void **out);
 int lz_mem_free(void *device, void *memory);
 int lz_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		 uint64_t bytes);

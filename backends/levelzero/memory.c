@@ -16,6 +16,8 @@
 /* Where a buffer goes: mappable ones need an address that is good for the host. */
 static uint32_t placement_of(const struct lz_device *dev, uint32_t flags)
 {
+	if (flags & HAL_BK_MEM_HOST)
+		return LZ_MEM_HOST;
 	if (!(flags & HAL_BUFFER_MAPPABLE))
 		return dev->opt.placement;
 	if (dev->opt.placement != LZ_MEM_DEVICE)
@@ -107,6 +109,7 @@ int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
 	mem->part = partition;
 	mem->bytes = bytes ? bytes : 1;
 	mem->placement = placement_of(dev, flags);
+	mem->copied = flags & HAL_BK_MEM_HOST;
 	err = charge(dev, mem);
 	if (!err) {
 		err = allocate(dev, mem, &mem->p);
@@ -120,6 +123,77 @@ int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
 		free(mem);
 		return err;
 	}
+	if (mem->copied)
+		memset(mem->p, 0, mem->bytes);
+	enter(dev, mem);
+	*out = mem;
+	return 0;
+}
+
+/* ---- the application's memory -------------------------------------------------------- */
+
+/* Have the driver register r, so that copies of it need no other memory between. */
+static int import_region(struct lz_device *dev, struct stream_region *r,
+			 const void *address, uint64_t bytes)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): whole pages of the application's */
+	void *base = (void *)(uintptr_t)r->base;
+	const uint32_t result =
+		dev->shape.import(dev->shape.import_driver, base, r->bytes);
+
+	r->address = r->base;
+	if (result == LZ_ERROR_OVERLAPPING_REGIONS)
+		return stream_region_refuse(&dev->regions, address, bytes);
+	return lz_check(result, "zexDriverImportExternalPointer");
+}
+
+/* Find or register a region that the memory lies in. */
+static int take_region(struct lz_device *dev, const void *address, uint64_t bytes,
+		       struct stream_region **region)
+{
+	bool fresh;
+	int err = stream_region_take(&dev->regions, address, bytes, region, &fresh);
+
+	/* It may wait for a command that ended late. */
+	if (err == -EAGAIN && lz_empty_trash(dev))
+		err = stream_region_take(&dev->regions, address, bytes, region, &fresh);
+	if (err == -EAGAIN)
+		return stream_region_refuse(&dev->regions, address, bytes);
+	if (err || !fresh)
+		return err;
+	err = import_region(dev, *region, address, bytes);
+	stream_region_made(&dev->regions, *region, err);
+	return err;
+}
+
+int lz_mem_register(void *device, void *partition, void *address, uint64_t bytes,
+		    void **out)
+{
+	struct lz_device *dev = device;
+	struct lz_mem *mem;
+	int err;
+
+	if (!dev->shape.import)
+		return lz_host->fail(
+			ENOTSUP,
+			"levelzero:%u: zeDriverGetExtensionFunctionAddress: %s (0x%x): "
+			"memory of the application cannot be registered: use "
+			"hal_host_alloc",
+			dev->index, lz_result_name(dev->shape.import_result),
+			dev->shape.import_result);
+	mem = calloc(1, sizeof(*mem));
+	if (!mem)
+		return lz_host->fail(ENOMEM, "levelzero: no memory for a buffer");
+	err = take_region(dev, address, bytes, &mem->region);
+	if (err) {
+		free(mem);
+		return err;
+	}
+	mem->part = partition;
+	mem->p = address;
+	mem->bytes = bytes;
+	mem->placement = LZ_MEM_HOST;
+	mem->copied = true;
 	enter(dev, mem);
 	*out = mem;
 	return 0;
@@ -129,11 +203,14 @@ int lz_mem_free(void *device, void *memory)
 {
 	struct lz_device *dev = device;
 	struct lz_mem *mem = memory;
+	const struct lz_group g = {.part = mem->part->id};
 	int err = 0;
 
 	leave(dev, mem);
-	lz_drop(dev, LZ_KIND_MEMORY, mem->p, (struct lz_group){.part = mem->part->id},
-		&err);
+	if (!mem->region)
+		lz_drop(dev, LZ_KIND_MEMORY, mem->p, g, &err);
+	else if (stream_region_drop(&dev->regions, mem->region))
+		lz_drop(dev, LZ_KIND_REGION, mem->region, g, &err);
 	discharge(dev, mem);
 	free(mem);
 	return err;

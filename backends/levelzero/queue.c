@@ -52,6 +52,26 @@ static int create_list(struct lz_device *dev, struct lz_queue *q)
 		       tile, &d, &q->list);
 }
 
+/* Make the list for copies of host memory, if the tile has engines that only copy. Queues
+ * get these in turn, so that two can copy at once, one each way. */
+static int create_copies(struct lz_device *dev, struct lz_queue *q, uint32_t number)
+{
+	const struct lz_engine *e = &dev->shape.copy[q->engine->tile];
+	const uint32_t count = dev->shape.copies[e->tile];
+	const struct ze_command_queue_desc d = {
+		.stype = LZ_STYPE_COMMAND_QUEUE_DESC,
+		.ordinal = e->ordinal,
+		.index = count ? number % count : 0,
+		.mode = LZ_MODE_ASYNCHRONOUS,
+		.priority = vendor_priority(q->priority),
+	};
+
+	if (dev->opt.regular || !count || e->ordinal == q->engine->ordinal)
+		return 0;
+	return LZ_MAKE(dev, LZ_KIND_LIST, zeCommandListCreateImmediate, dev->context,
+		       dev->shape.tiles[e->tile], &d, &q->copies);
+}
+
 static int create_slot(struct lz_device *dev, const struct lz_queue *q, uint32_t i,
 		       struct lz_slot *s)
 {
@@ -106,6 +126,7 @@ static void drop_queue(struct lz_device *dev, struct lz_queue *q, int *err)
 		lz_drop(dev, LZ_KIND_FENCE, q->slots[i].fence, g, err);
 	lz_drop(dev, LZ_KIND_QUEUE, q->queue, g, err);
 	lz_drop(dev, LZ_KIND_LIST, q->list, g, err);
+	lz_drop(dev, LZ_KIND_LIST, q->copies, g, err);
 	for (i = 0; i < q->base.slot_count; i++)
 		lz_drop(dev, LZ_KIND_LIST, q->slots[i].list, g, err);
 	for (i = 0; i < q->base.slot_count; i++)
@@ -118,7 +139,7 @@ int lz_queue_create(void *device, void *partition, int32_t priority, void **out)
 {
 	struct lz_device *dev = device;
 	struct lz_partition *part = partition;
-	uint32_t slots = dev->opt.inflight + 2;
+	uint32_t slots = dev->opt.inflight + 2, number;
 	struct lz_queue *q;
 	int err;
 
@@ -131,9 +152,12 @@ int lz_queue_create(void *device, void *partition, int32_t priority, void **out)
 	q->group = (struct lz_group){.id = lz_id(dev), .part = part->id};
 	q->priority = priority;
 	q->base.slot_count = slots;
-	q->engine = &dev->shape.engines[part->first +
-					atomic_fetch_add(&part->next, 1) % part->count];
+	number = atomic_fetch_add(&part->next, 1);
+	q->engine = &dev->shape.engines[part->first + number % part->count];
+	q->chained = !in_order(dev);
 	err = create_list(dev, q);
+	if (!err)
+		err = create_copies(dev, q, number);
 	if (!err)
 		err = create_slots(dev, q);
 	if (err) {
@@ -240,7 +264,31 @@ static int append_launch(const struct lz_queue *q, void *list,
 		  waits);
 }
 
-static int append(const struct lz_queue *q, void *list, const struct hal_bk_cmd *cmd,
+/* Return the slot before the next free one. */
+static struct lz_slot *last_slot(struct lz_queue *q)
+{
+	const uint32_t at = stream_at(&q->base, q->base.count);
+
+	return &q->slots[at ? at - 1 : q->base.slot_count - 1];
+}
+
+/* Have the copy engine copy from or to host memory, beside kernels of other queues.  The
+ * copy waits for the event of the command before it, and the next command for the
+ * copy's. */
+static int append_host_copy(struct lz_queue *q, const struct hal_bk_cmd *cmd,
+			    void *signal)
+{
+	const struct lz_mem *dst = cmd->copy.dst, *src = cmd->copy.src;
+	void *before = q->base.count ? last_slot(q)->event : NULL;
+
+	q->chained = true;
+	return LZ(zeCommandListAppendMemoryCopy, q->copies,
+		  (char *)dst->p + cmd->copy.dst_offset,
+		  (char *)src->p + cmd->copy.src_offset, cmd->copy.bytes, signal,
+		  before != NULL, &before);
+}
+
+static int append(struct lz_queue *q, void *list, const struct hal_bk_cmd *cmd,
 		  void *signal, uint32_t count, void **waits)
 {
 	const struct lz_mem *dst, *src;
@@ -253,6 +301,8 @@ static int append(const struct lz_queue *q, void *list, const struct hal_bk_cmd 
 			break;
 		dst = cmd->copy.dst;
 		src = cmd->copy.src;
+		if (q->copies && (dst->copied || src->copied))
+			return append_host_copy(q, cmd, signal);
 		return LZ(zeCommandListAppendMemoryCopy, list,
 			  (char *)dst->p + cmd->copy.dst_offset,
 			  (char *)src->p + cmd->copy.src_offset, cmd->copy.bytes, signal,
@@ -269,14 +319,6 @@ static int append(const struct lz_queue *q, void *list, const struct hal_bk_cmd 
 		break;
 	}
 	return LZ(zeCommandListAppendBarrier, list, signal, count, waits);
-}
-
-/* Return the slot before the next free one. */
-static struct lz_slot *last_slot(struct lz_queue *q)
-{
-	const uint32_t at = stream_at(&q->base, q->base.count);
-
-	return &q->slots[at ? at - 1 : q->base.slot_count - 1];
 }
 
 static uint32_t reset_list(struct lz_slot *s, const char **call)
@@ -339,7 +381,7 @@ int lz_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	err = recycle(s);
 	if (err)
 		return err;
-	if (q->base.count && !in_order(dev))
+	if (q->base.count && q->chained)
 		before = last_slot(q)->event;
 	/* Whatever fails from here on may have left something in the list. */
 	s->used = true;

@@ -13,6 +13,10 @@
 struct lz_symbols lz;
 bool lz_build_logs;
 
+#define HANDLE_DRIVER 0u /* ZEL_HANDLE_DRIVER */
+/* zelLoaderTranslateHandle, since loader 1.8; NULL: an older one. */
+static uint32_t (*translate)(uint32_t type, void *loaders, void **own);
+
 /* Probes of different devices come at the same time. */
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static char name_of_loaded[256];
@@ -118,6 +122,7 @@ static int load_once(const char *loader)
 	handle = dlopen(loader, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		return lz_host->fail(ENODEV, "levelzero: no loader: %s", dlerror());
+	*(void **)&translate = dlsym(handle, "zelLoaderTranslateHandle");
 	err = resolve(handle, loader, &s);
 	if (err) {
 		dlclose(handle);
@@ -132,6 +137,20 @@ static int load_once(const char *loader)
 	snprintf(name_of_loaded, sizeof(name_of_loaded), "%s", loader);
 	loaded = name_of_loaded;
 	return 0;
+}
+
+uint32_t lz_find_function(void *driver, const char *name, void **function, void **own)
+{
+	uint32_t r = LZ_ERROR_UNSUPPORTED_FEATURE;
+
+	*function = NULL;
+	if (lz.zeDriverGetExtensionFunctionAddress && translate)
+		r = translate(HANDLE_DRIVER, driver, own);
+	if (!r)
+		r = lz.zeDriverGetExtensionFunctionAddress(driver, name, function);
+	if (r)
+		*function = NULL;
+	return r;
 }
 
 int lz_load(const char *loader)

@@ -125,6 +125,14 @@ uint32_t do_zeDriverGetExtensionProperties(void *driver, uint32_t *count,
 	return OK;
 }
 
+/* HAL_STAND_IN_ZE_IMPORT=0: a driver without. */
+static bool imports(void)
+{
+	const char *text = getenv("HAL_STAND_IN_ZE_IMPORT");
+
+	return !text || strcmp(text, "0") != 0;
+}
+
 uint32_t do_zeDriverGetExtensionFunctionAddress(void *driver, const char *name,
 						void **address)
 {
@@ -133,6 +141,10 @@ uint32_t do_zeDriverGetExtensionFunctionAddress(void *driver, const char *name,
 		*address = (void *)(uintptr_t)clock_drive;
 	else if (strcmp(name, "halStandInClockAdvance") == 0)
 		*address = (void *)(uintptr_t)clock_advance;
+	else if (strcmp(name, "zexDriverImportExternalPointer") == 0 && imports())
+		*address = (void *)(uintptr_t)driver_import;
+	else if (strcmp(name, "zexDriverReleaseImportedPointer") == 0 && imports())
+		*address = (void *)(uintptr_t)driver_release;
 	else
 		return BAD_ARG;
 	return OK;
@@ -448,9 +460,61 @@ static struct allocation **find_allocation(const void *p)
 {
 	struct allocation **at = &world.allocations;
 
-	while (*at && (*at)->p != p)
+	while (*at && ((*at)->p != p || (*at)->imported))
 		at = &(*at)->next;
 	return at;
+}
+
+/* By whole pages, none twice; what is behind the last byte is not reached. */
+uint32_t do_import(void *driver, void *p, size_t bytes)
+{
+	const uintptr_t base = (uintptr_t)p & ~(uintptr_t)4095,
+			end = ((uintptr_t)p + bytes + 4095) & ~(uintptr_t)4095;
+	struct allocation *a;
+	unsigned char there;
+	uintptr_t page;
+
+	if (driver != &world.driver) {
+		misuse("a function of the driver's was given a handle of the loader's");
+		return LZ_ERROR_INVALID_NULL_HANDLE;
+	}
+	if (!p || !bytes)
+		return BAD_ARG;
+	for (a = world.allocations; a; a = a->next)
+		if (!a->dev && base < (uintptr_t)a->p + a->bytes && (uintptr_t)a->p < end)
+			return LZ_ERROR_OVERLAPPING_REGIONS;
+	for (page = base; page < end; page += 4096)
+		if (mincore((void *)page, 4096, &there))
+			return BAD_ARG;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return LZ_ERROR_OUT_OF_HOST_MEMORY;
+	a->p = a->backing = p;
+	a->bytes = bytes;
+	a->imported = true;
+	a->next = world.allocations;
+	world.allocations = a;
+	world.live++;
+	return OK;
+}
+
+uint32_t do_release(void *driver, void *p)
+{
+	struct allocation **at = &world.allocations, *a;
+
+	while (*at && ((*at)->p != p || !(*at)->imported))
+		at = &(*at)->next;
+	a = *at;
+	if (driver != &world.driver || !a) {
+		misuse("memory was released that was not imported");
+		return BAD_ARG;
+	}
+	if (memory_busy(a))
+		misuse("memory was released while a command uses it");
+	*at = a->next;
+	world.live--;
+	free(a);
+	return OK;
 }
 
 uint32_t do_zeMemFree(void *context, void *p)
@@ -871,6 +935,9 @@ uint32_t do_zeCommandListAppendMemoryCopy(void *list, void *dst, const void *src
 
 	if (!dst || !src)
 		return BAD_POINTER;
+	/* The driver takes it through memory of its own, while the caller waits. */
+	if (!memory_at((uintptr_t)dst, bytes) || !memory_at((uintptr_t)src, bytes))
+		misuse("a copy of memory that the driver neither has given nor imported");
 	return append(list, &job, signal, count, waits);
 }
 

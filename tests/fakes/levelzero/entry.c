@@ -188,6 +188,28 @@ uint32_t clock_advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle)
 	return LZ_SUCCESS;
 }
 
+uint32_t driver_import(void *driver, void *p, size_t bytes)
+{
+	uint32_t r;
+
+	pthread_mutex_lock(&lock);
+	world_pace();
+	r = do_import(driver, p, bytes);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+uint32_t driver_release(void *driver, void *p)
+{
+	uint32_t r;
+
+	pthread_mutex_lock(&lock);
+	world_pace();
+	r = do_release(driver, p);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
 /* ---- tables ------------------------------------------------------------------------ */
 
 static uint32_t entry_properties(void *driver, struct ze_driver_properties *p)

@@ -217,6 +217,7 @@ struct allocation {
 	void *backing;      /* where its bytes are; p itself where the host may look */
 	size_t bytes;
 	uint32_t opened; /* IPC */
+	bool imported;   /* the program's own: pages that it lies in are taken */
 };
 
 struct world {
@@ -279,7 +280,13 @@ uint32_t clock_drive(uint32_t on);
 /* To until_ns or the next event that is signalled; *idle: nothing that runs will end. */
 uint32_t clock_advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 
+/* The same of memory of the program's, which comes to be a host allocation's. */
+uint32_t driver_import(void *driver, void *p, size_t bytes);
+uint32_t driver_release(void *driver, void *p);
+
 /* calls.c: what each entry point does */
+uint32_t do_import(void *driver, void *p, size_t bytes);
+uint32_t do_release(void *driver, void *p);
 #define STAND_IN_DECLARE(table, slot, need, name, params, args) uint32_t do_##name params;
 LZ_CALLS(STAND_IN_DECLARE)
 /* Newer loaders ask for it themselves. */

@@ -16,8 +16,9 @@
  * ZE_FLAT_DEVICE_HIERARCHY (COMPOSITE unless set); ZES_ENABLE_SYSMAN=1;
  * HAL_STAND_IN_ZE_FAIL=CALL:NTH:RESULT; HAL_STAND_IN_ZE_VERSION=MAJOR.MINOR (API version
  * it claims); HAL_STAND_IN_ZE_ENGINES=N (engines it claims for each compute group; those
- * beyond what is above do not run anything); HAL_STAND_IN_ZE_STRICT=1 (a process that
- * misused it or left something there exits with 70).
+ * beyond what is above do not run anything); HAL_STAND_IN_ZE_IMPORT=0 (it cannot import
+ * memory); HAL_STAND_IN_ZE_STRICT=1 (a process that misused it or left something there
+ * exits with 70).
  */
 #ifndef TESTS_FAKES_LEVELZERO_STAND_IN_H
 #define TESTS_FAKES_LEVELZERO_STAND_IN_H

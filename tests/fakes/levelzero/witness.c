@@ -58,6 +58,19 @@ static uint32_t seen(const char *name, uint32_t result)
 	}
 LZ_CALLS(FORWARD)
 
+/* None of the driver's calls: no layer sees it. */
+EXPORT uint32_t zelLoaderTranslateHandle(uint32_t type, void *loaders, void **own);
+uint32_t zelLoaderTranslateHandle(uint32_t type, void *loaders, void **own)
+{
+	uint32_t (*fn)(uint32_t, void *, void **);
+	void *p = real("zelLoaderTranslateHandle");
+
+	if (!p)
+		return LZ_ERROR_UNINITIALIZED;
+	memcpy(&fn, &p, sizeof(p));
+	return fn(type, loaders, own);
+}
+
 static unsigned long driver_errors(void)
 {
 	const char *list = getenv("ZE_ENABLE_ALT_DRIVERS");
