@@ -32,6 +32,8 @@
  * stray     with memory=vmm and bounds=yes: whether a sum that reaches behind its
  *           partition's range is told, and changes nothing of a neighbour's
  * setup     a launch while another thread creates and destroys buffers
+ * copies    queued copies of host memory, each way, and how long a round of upload,
+ * kernel and download takes, of the longest of them: in turn, and by three queues
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -422,7 +424,7 @@ int main(int argc, char **argv)
 		   {"graphs", measure_graphs},     {"local", measure_local},
 		   {"places", measure_places},     {"vmm", measure_vmm},
 		   {"bounds", measure_bounds},     {"stray", measure_stray},
-		   {"setup", measure_setup}};
+		   {"setup", measure_setup},       {"copies", measure_copies}};
 	const char *fewer = getenv("HAL_GPU_TIMES");
 	size_t i, count = sizeof(all) / sizeof(all[0]);
 
@@ -434,7 +436,8 @@ int main(int argc, char **argv)
 			      "usage: hal-gpu-measure TARGET KERNELS "
 			      "launch|stop|endless|given_up|beside|channels|"
 			      "entry|"
-			      "policies|graphs|local|places|vmm|bounds|stray|setup\n");
+			      "policies|graphs|local|places|vmm|bounds|stray|setup|"
+			      "copies\n");
 		return 2;
 	}
 	if (fewer && strtoul(fewer, NULL, 10) - 1 < TIMES_MOST)

@@ -67,6 +67,7 @@ void measure_local(void);
 void measure_beside(void);
 void measure_channels(void);
 void measure_setup(void);
+void measure_copies(void);
 void measure_policies(void);
 void measure_vmm(void);
 void measure_bounds(void);

@@ -37,6 +37,8 @@ need '^multiprocessors of a unit, in partitions of 1 to 23 \| 2\.00 to 2\.00$'
 need '^multiprocessors that two partitions shared, all sizes \| 0$'
 need '^launch beside a busy tenant, another partition \| p50'
 need '^launch while another thread creates and destroys buffers of 1 MiB \| p50'
+need '^[0-9]+ KiB to the device, by a queue \| [0-9.]+ us, [0-9.]+ GB/s$'
+need '^upload, kernel and download, of the longest of them: three queues \| [0-9.]+$'
 need '^launch beside 31 busy queues, 8 hardware channels \| p50'
 need '^launch beside 31 busy queues, 32 hardware channels \| p50'
 need '^DRAIN \(no FOLD\), [0-9]+ blocks of 2\.0 ms \| p50'
@@ -56,7 +58,7 @@ need "^sums of a neighbour's after it that were wrong \\| 0$"
 for name in launch.submit_p50_us beside.other_partition_p99_us whole.same_priority_p50_us \
 	fold.2000us_p99_us entry.product_cost_share policy.wfq_p99_us given_up_p50_us \
 	graphs.recorded_of_single_share vmm.2m.made_p50_us bounds.product_cost_share \
-	stray.told_of_1; do
+	stray.told_of_1 copies.overlapped_of_stage_share; do
 	need "^figure gpu\.[a-z0-9]+\.${name//./\\.} -?[0-9.]+(e[-+][0-9]+)?$"
 done
 [ -z "$(grep '^figure' "$scratch/report.md" | cut -d' ' -f2 | sort | uniq -d)" ] ||
