@@ -62,7 +62,15 @@ struct hal_completions;
 struct hal_scan;
 struct hal_partition_limits; /* <hal/ext/memory.h> */
 
-/* A moment on a timeline: reached once its counter is >= value.  By value. */
+/* A moment on a timeline: reached once its counter is >= value.  By value.
+ * Work waits for points of any device of the process, and signals any device's timelines.
+ * Clocks of devices are not compared: the wait ends when the waiting engine is notified,
+ * at the time of its own clock.  Virtual clocks run as the program has them run:
+ * hal_device_poll runs one device; hal_wait runs those of its points, one after the
+ * other, and when they have no work left, those whose points their work waits for.  It
+ * answers -EDEADLK when no device that it may run can reach the points, as in a cycle,
+ * and sleeps for a point of a real clock.  A real clock's work that waits for a virtual
+ * clock waits for a thread that runs that device.  -ENOTSUP with hal.journal. */
 struct hal_point {
 	struct hal_timeline *timeline;
 	uint64_t value;

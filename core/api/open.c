@@ -7,6 +7,7 @@
  * uses the same steps one by one (opened.h).
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -411,6 +412,10 @@ int hal_close(struct hal_device *dev)
 	if (err != 0)
 		return err;
 	cancel = cancel_hold();
+	/* Engines of other devices may still have messages of waits that have ended, and
+	 * send their last message to this engine. */
+	while (atomic_load(&dev->command.foreign) != 0)
+		(void)sched_yield();
 	monitor_stop(dev);
 	callbacks_stop(dev);
 	engine_stop(dev);

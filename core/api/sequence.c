@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/crossing.h"
 #include "api/handle.h"
 #include "api/submit.h"
 #include "command/completions.h"
@@ -336,19 +337,20 @@ int hal_sequence_set_args(struct hal_sequence *seq, uint32_t cmd,
 /* ---- submit ------------------------------------------------------------------------ */
 
 /* Return the number of ring slots that a submission with d takes. */
-static uint32_t sequence_slots(const struct hal_submit_desc *d)
+static uint32_t sequence_slots(const struct hal_submit_desc *d, const struct crossing *x)
 {
 	return 1 + point_slots(d->wait_count) + point_slots(d->signal_count) +
-	       needs_header(d);
+	       needs_header(d) + (x != NULL ? x->count : 0);
 }
 
-/* Submit the commands of b with the points and terms of d.  Return 0 or -EAGAIN. */
+/* Submit the commands of b with the points and terms of d, and the waits for other
+ * devices in x unless it is NULL.  Return 0 or -EAGAIN. */
 static NOINLINE int write_and_publish(struct hal_queue *q, struct block *b,
 				      uint32_t commands, const struct hal_submit_desc *d,
-				      struct hal_point *done)
+				      struct crossing *x, struct hal_point *done)
 {
 	struct record_target to = target_ring(q);
-	uint32_t slots = sequence_slots(d);
+	uint32_t slots = sequence_slots(d, x);
 	struct record *r;
 
 	if (UNLIKELY(!has_slots(q, slots)))
@@ -356,6 +358,10 @@ static NOINLINE int write_and_publish(struct hal_queue *q, struct block *b,
 	if (needs_header(d))
 		write_submission_header(d, &to);
 	write_points(d->waits, d->wait_count, REC_WAIT, &to);
+	if (UNLIKELY(x != NULL)) {
+		crossing_write(x, &to);
+		crossing_start(x);
+	}
 	r = target_next(&to, 1);
 	write_common(r, REC_BLOCK, 0, 1, 0, to.now);
 	r->block = b;
@@ -392,7 +398,7 @@ static COLD int sequence_desc_bad(const struct hal_queue *q,
 	return fail(EINVAL,
 		    "%u waits and %u signals take %u slots besides the sequence's own; "
 		    "at most %u are allowed",
-		    d->wait_count, d->signal_count, sequence_slots(d) - 1,
+		    d->wait_count, d->signal_count, sequence_slots(d, NULL) - 1,
 		    q->slot_count / 2 - 1);
 }
 
@@ -401,6 +407,8 @@ int hal_sequence_submit(struct hal_queue *q, struct hal_sequence *seq,
 {
 	static const struct hal_submit_desc plain = HAL_INIT(hal_submit_desc);
 	struct hal_submit_desc d = plain;
+	struct crossing x;
+	bool crosses = false;
 	int err = sequence_check(q, seq);
 
 	if (err == 0 && desc != NULL)
@@ -409,14 +417,24 @@ int hal_sequence_submit(struct hal_queue *q, struct hal_sequence *seq,
 				    "hal_submit_desc");
 	if (err == 0)
 		err = shape_check(q, &d);
-	if (err == 0 && (d.cmd_count != 0 || sequence_slots(&d) > q->slot_count / 2))
+	if (UNLIKELY(err == CROSSING)) {
+		err = crossing_make(q, &d, &x);
+		crosses = err == 0;
+		if (crosses)
+			d = x.d;
+	}
+	if (err == 0 && (d.cmd_count != 0 ||
+			 sequence_slots(&d, crosses ? &x : NULL) > q->slot_count / 2))
 		err = sequence_desc_bad(q, &d);
-	if (err != 0)
-		return err;
-	if (q->completions != NULL && !completions_take(q->completions))
-		return completions_full(q->completions);
-	err = write_and_publish(q, seq->block, seq->commands, &d, done);
-	if (err != 0 && q->completions != NULL)
-		completions_untake(q->completions);
+	if (err == 0 && q->completions != NULL && !completions_take(q->completions))
+		err = completions_full(q->completions);
+	else if (err == 0) {
+		err = write_and_publish(q, seq->block, seq->commands, &d,
+					crosses ? &x : NULL, done);
+		if (err != 0 && q->completions != NULL)
+			completions_untake(q->completions);
+	}
+	if (UNLIKELY(crosses))
+		crossing_end(&x, err == 0);
 	return err;
 }

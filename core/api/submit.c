@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/crossing.h"
 #include "api/handle.h"
 #include "api/submit.h"
 #include "command/completions.h"
@@ -54,120 +55,6 @@ NOINLINE int completions_full(const struct hal_completions *c)
 			   c->size, 0, 0);
 }
 
-/* ---- checks ------------------------------------------------------------------------ */
-
-COLD int submit_point_bad(const struct hal_queue *q, const struct hal_point *p,
-			  const char *what, uint32_t i)
-{
-	const struct hal_timeline *t = p->timeline;
-	char text[128];
-
-	if (!OBJECT_OK(t, OBJECT_TIMELINE)) {
-		(void)object_bad(t, OBJECT_TIMELINE);
-		format_text(text, sizeof(text), "%s", hal_last_error());
-		return fail(EINVAL, "%s[%u]: %s", what, i, text);
-	}
-	if (t->dev != q->dev)
-		return fail(ENOTSUP, "%s[%u]: the timeline belongs to another device",
-			    what, i);
-	if (t->queue != NULL || t->partition != NULL)
-		return fail(EINVAL,
-			    "%s[%u]: the timeline belongs to a queue or partition; only "
-			    "completed work advances it",
-			    what, i);
-	return fail(
-		EINVAL,
-		"%s[%u]: a signal of value 0; timelines start at 0, so the value must "
-		"be larger",
-		what, i);
-}
-
-/* Check .cmd_stride.  A caller built with a newer hal.h may have larger commands: accept
- * them while the bytes that this version does not know are 0. */
-static COLD int stride_check(const struct hal_submit_desc *d)
-{
-	if (d->cmd_stride < sizeof(struct hal_cmd) ||
-	    d->cmd_stride % _Alignof(struct hal_cmd) != 0)
-		return fail(EINVAL,
-			    "hal_submit_desc.cmd_stride %u is misaligned or smaller than "
-			    "a struct hal_cmd, %zu bytes",
-			    d->cmd_stride, sizeof(struct hal_cmd));
-	for (uint32_t i = 0; i < d->cmd_count; i++) {
-		const unsigned char *bytes = (const void *)command_at(d, i);
-
-		for (uint32_t b = sizeof(struct hal_cmd); b < d->cmd_stride; b++)
-			if (bytes[b] != 0)
-				return fail(
-					E2BIG,
-					"cmds[%u]: byte %u is set, which this version "
-					"of the library does not know",
-					i, b);
-	}
-	return 0;
-}
-
-COLD int submit_shape_bad(const struct hal_submit_desc *d)
-{
-	uint64_t all = (uint64_t)d->cmd_count + d->wait_count + d->signal_count;
-
-	if ((d->flags & ~HAL_SUBMIT_PRIORITY) != 0)
-		return fail(EINVAL, "hal_submit_desc.flags 0x%x: only 0x%x is defined",
-			    d->flags, HAL_SUBMIT_PRIORITY);
-	if (d->reserved != 0)
-		return fail(EINVAL, "hal_submit_desc.reserved is not 0");
-	if (all > HAL_COMMANDS_MAX)
-		return fail(
-			EINVAL,
-			"%u commands, %u waits and %u signals: at most %d are allowed "
-			"in total",
-			d->cmd_count, d->wait_count, d->signal_count, HAL_COMMANDS_MAX);
-	if (d->cmd_count > 0 && d->cmds == NULL)
-		return fail(EINVAL, "hal_submit_desc.cmds is NULL, but cmd_count is %u",
-			    d->cmd_count);
-	return d->cmd_stride != 0 && d->cmd_stride != sizeof(struct hal_cmd)
-		       ? stride_check(d)
-		       : 0;
-}
-
-NOINLINE int submit_times_check(const struct hal_queue *q,
-				const struct hal_submit_desc *d)
-{
-	uint64_t deadline_ns =
-		d->deadline_ns != 0 ? d->deadline_ns : q->default_terms.deadline_ns;
-	uint64_t now;
-
-	if (d->deadline_ns != 0 && q->sched.own_class == HAL_CLASS_BEST_EFFORT)
-		return fail(EINVAL,
-			    "hal_submit_desc.deadline_ns %llu: %s is best effort and "
-			    "cannot have deadlines",
-			    U64(d->deadline_ns), queue_text(q).text);
-	if (d->not_before_ns == 0 || deadline_ns == 0)
-		return 0;
-	now = hal_device_now(q->dev);
-	if (d->not_before_ns <= now || d->not_before_ns - now < deadline_ns)
-		return 0;
-	return fail(EINVAL,
-		    "hal_submit_desc.not_before_ns %llu is %llu ns from now, but the "
-		    "deadline is %llu ns from now: it cannot be met",
-		    U64(d->not_before_ns), U64(d->not_before_ns - now), U64(deadline_ns));
-}
-
-COLD int submit_refused(const struct hal_queue *q)
-{
-	const char *text;
-	int err;
-
-	if (!OBJECT_OK(q, OBJECT_QUEUE))
-		return object_bad(q, OBJECT_QUEUE);
-	err = device_alive(q->dev);
-	if (err != 0)
-		return err;
-	err = timeline_error(&q->timeline);
-	text = timeline_text(&q->timeline);
-	return fail(err != 0 ? err : -ECANCELED, "%s",
-		    text != NULL ? text : hal_strerror(err));
-}
-
 /* ---- submissions of any shape ------------------------------------------------------ */
 
 /* Most waits, and most signals, of a submission whose records always fit a ring. */
@@ -182,10 +69,10 @@ static COLD int waits_undone(const struct hal_submit_desc *d, int err)
 	return err;
 }
 
-/* Write the points and commands of d to a new block, and one record that refers to it to
- * `to`.  Return 0 or -errno. */
+/* Write the points and commands of d, and the waits for other devices in x unless it is
+ * NULL, to a new block, and one record that refers to it to `to`.  Return 0 or -errno. */
 static int write_block(struct hal_queue *q, const struct hal_submit_desc *d,
-		       uint32_t slots, struct record_target *to)
+		       uint32_t slots, const struct crossing *x, struct record_target *to)
 {
 	struct block *b = block_alloc(slots);
 	struct record_target in;
@@ -196,6 +83,8 @@ static int write_block(struct hal_queue *q, const struct hal_submit_desc *d,
 		return -ENOMEM;
 	in = target_block(b);
 	write_points(d->waits, d->wait_count, REC_WAIT, &in);
+	if (x != NULL)
+		crossing_write(x, &in);
 	err = write_commands(q, d, &in);
 	if (err != 0) {
 		free(b);
@@ -212,16 +101,19 @@ static int write_block(struct hal_queue *q, const struct hal_submit_desc *d,
  * other. */
 static const struct hal_cmd barrier = {.op = HAL_OP_BARRIER};
 
-/* Submit d, which may be of any size.  Return 0 or -errno. */
-static NOINLINE int submit_any(struct hal_queue *q, const struct hal_submit_desc *d,
-			       struct hal_point *done)
+/* Submit d, which may be of any size.  x: NULL, or d has been checked and is x->d; also
+ * begin the waits in x.  x is NULL or not by a constant at each call, so that the
+ * compiler makes two versions.  Return 0, -errno or CROSSING. */
+static ALWAYS_INLINE int submit_records(struct hal_queue *q,
+					const struct hal_submit_desc *d,
+					struct crossing *x, struct hal_point *done)
 {
 	struct record_target to = target_ring(q);
 	uint32_t slots = point_slots(d->wait_count) + point_slots(d->signal_count);
 	uint32_t largest = 0;
 	bool head = needs_header(d), block;
 	struct hal_submit_desc with_barrier;
-	int err = shape_check(q, d);
+	int err = x == NULL ? shape_check(q, d) : 0;
 
 	if (UNLIKELY(err != 0))
 		return err;
@@ -235,6 +127,8 @@ static NOINLINE int submit_any(struct hal_queue *q, const struct hal_submit_desc
 	err = count_slots(d, &slots, &largest);
 	if (UNLIKELY(err != 0))
 		return err;
+	if (x != NULL)
+		slots += x->count;
 	/* A submission of more than half of the ring goes into a block: it would have to
 	 * wait until the ring is nearly empty, or would never fit. */
 	block = largest > RECORD_SLOTS_MAX || slots > q->slot_count / 2;
@@ -243,17 +137,43 @@ static NOINLINE int submit_any(struct hal_queue *q, const struct hal_submit_desc
 	if (head)
 		write_submission_header(d, &to);
 	if (UNLIKELY(block)) {
-		err = write_block(q, d, slots, &to);
+		err = write_block(q, d, slots, x, &to);
 		if (err != 0)
 			return err;
 	} else {
 		write_points(d->waits, d->wait_count, REC_WAIT, &to);
+		if (x != NULL)
+			crossing_write(x, &to);
 		err = write_commands(q, d, &to);
 		if (UNLIKELY(err != 0))
 			return waits_undone(d, err);
 		write_points(d->signals, d->signal_count, REC_SIGNAL, &to);
 	}
+	/* Before the engine can retire the records. */
+	if (x != NULL)
+		crossing_start(x);
 	return submit_written(q, &to, d->cmd_count, done);
+}
+
+NOINLINE int submit_crossing(struct hal_queue *q, const struct hal_submit_desc *d,
+			     struct hal_point *done)
+{
+	struct crossing x;
+	int err = crossing_make(q, d, &x);
+
+	if (err != 0)
+		return err;
+	err = submit_records(q, &x.d, &x, done);
+	crossing_end(&x, err == 0);
+	return err;
+}
+
+static NOINLINE int submit_any(struct hal_queue *q, const struct hal_submit_desc *d,
+			       struct hal_point *done)
+{
+	int err = submit_records(q, d, NULL, done);
+
+	return LIKELY(err != CROSSING) ? err : submit_crossing(q, d, done);
 }
 
 /* Submit one command that needs no submission header.  points: whether d may have waits
@@ -277,7 +197,7 @@ static ALWAYS_INLINE int submit_one(struct hal_queue *q, const struct hal_submit
 	if (LIKELY(err == 0))
 		err = points_check(q, d->signals, signals, "signals", true);
 	if (UNLIKELY(err != 0))
-		return err;
+		return err == CROSSING ? submit_crossing(q, d, done) : err;
 	all = slots + point_slots(waits) + point_slots(signals);
 	if (UNLIKELY(!has_slots(q, all)))
 		return queue_full(q, all);

@@ -28,7 +28,8 @@ int submit_refused(const struct hal_queue *q);
 int submit_times_check(const struct hal_queue *q, const struct hal_submit_desc *d);
 
 /* Check the points of a submission to q: its waits, or its signals if signals is true.
- * what names the array in error texts.  Return 0 or -errno. */
+ * what names the array in error texts.  Return 0, -errno, or CROSSING if a point is of
+ * another device. */
 static ALWAYS_INLINE int points_check(const struct hal_queue *q,
 				      const struct hal_point *points, uint32_t count,
 				      const char *what, bool signals)
@@ -45,6 +46,10 @@ static ALWAYS_INLINE int points_check(const struct hal_queue *q,
 	}
 	return 0;
 }
+
+/* Submit d, for which points_check has returned CROSSING (crossing.h), to q. */
+int submit_crossing(struct hal_queue *q, const struct hal_submit_desc *d,
+		    struct hal_point *done);
 
 /* Check everything in d except its commands.  Return 0 or -errno. */
 static ALWAYS_INLINE int shape_check(const struct hal_queue *q,

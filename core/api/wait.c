@@ -23,6 +23,7 @@
 #include "api/handle.h"
 #include "command/callback.h"
 #include "command/flow.h"
+#include "command/foreign.h"
 #include "loop/engine.h"
 #include "util/futex.h"
 #include "util/spin.h"
@@ -54,6 +55,7 @@ struct wait {
 	uint32_t count;
 	bool any;         /* HAL_WAIT_ANY */
 	bool device_time; /* .until_ns is in device time, not the host's monotonic time */
+	bool idle; /* device time passes to .until_ns, even if a device has no work */
 	int64_t until_ns; /* 0: do not wait; HAL_FOREVER: without end */
 	/* For notifications from engines; see sleepers_init. */
 	struct sleeper *sleepers;  /* one per point */
@@ -301,16 +303,6 @@ static int hold_timelines(const struct wait *w)
 
 /* ---- virtual clock ----------------------------------------------------------------- */
 
-/* Return whether w has a point on dev that is not reached. */
-static bool open_on(const struct wait *w, const struct hal_device *dev)
-{
-	for (uint32_t i = 0; i < w->count; i++)
-		if (w->points[i].timeline->dev == dev &&
-		    timeline_test(w->points[i].timeline, w->points[i].value) == 0)
-			return true;
-	return false;
-}
-
 /* Return the device time up to which dev may run before .until_ns must be checked. */
 static uint64_t run_limit(const struct wait *w, const struct hal_device *dev)
 {
@@ -369,7 +361,7 @@ static enum run run_turns(struct wait *w, struct hal_device *dev)
 		if (only != NULL ? timeline_test(only->timeline, only->value) != 0
 				 : is_over(w))
 			return RUN_OVER;
-		did = engine_turn(dev, until, w->device_time);
+		did = engine_turn(dev, until, w->idle);
 		if (UNLIKELY(w->until_ns != HAL_FOREVER) && time_is_up(w, dev, did))
 			return RUN_TIME;
 		if (UNLIKELY(!did) && (w->until_ns == HAL_FOREVER ||
@@ -443,32 +435,229 @@ static int run_device(struct wait *w, struct hal_device *dev, int *out)
 	}
 }
 
-/* Run the virtual devices of w, one after the other.  Return 0 with the result in *out;
- * or PENDING if the caller must test the points again and, if *has_real, wait for the
- * real devices. */
-static int wait_virtual(struct wait *w, int *out, bool *has_real)
+/* ---- virtual clock: work that waits for points of other devices --------------------- */
+
+/* What the queues of a virtual device wait for on other devices (foreign.h).  Each
+ * timeline is held. */
+struct needed {
+	struct hal_point points[16];
+	uint32_t count;
+};
+
+/* Write the points of other devices for which queues of dev wait now to arg, a struct
+ * needed.  Engine only. */
+static int find_needed(struct hal_device *dev, void *arg)
 {
-	bool open = false;
+	struct needed *n = arg;
 
-	*has_real = false;
+	hal_list_for_each (p, &dev->space.partitions) {
+		const struct hal_partition *part =
+			container_of(p, struct hal_partition, on_device);
+
+		hal_list_for_each (it, &part->queues) {
+			struct hal_queue *q =
+				container_of(it, struct hal_queue, on_partition);
+			const struct record *r;
+
+			if (!q->waiter.waiting || n->count == ARRAY_LENGTH(n->points))
+				continue;
+			/* Until the wait is over, its point's timeline exists. */
+			r = cursor_record(q, q->issue);
+			if (r->cmd.op == REC_FOREIGN &&
+			    timeline_hold(record_foreign(r)->point.timeline))
+				n->points[n->count++] = record_foreign(r)->point;
+		}
+	}
+	return 0;
+}
+
+static void release_needed(void *arg)
+{
+	const struct needed *n = arg;
+
+	for (uint32_t i = 0; i < n->count; i++)
+		timeline_let_go(n->points[i].timeline);
+}
+
+enum step {
+	STEP_NONE,  /* nothing can be done */
+	STEP_DONE,  /* a point is reached or has failed, or .until_ns has passed */
+	STEP_SLEEP, /* a point of a real device is missing */
+};
+
+/* Longest chain of devices that wait for each other. */
+#define CHAIN_MAX 16u
+
+static enum step step_others(const struct wait *w, struct hal_device *dev,
+			     uint32_t depth);
+
+/* Run the virtual device of p, and those that its work waits for, until p is reached. */
+static enum step step_for(const struct wait *w, const struct hal_point *p, uint32_t depth)
+{
+	struct hal_device *dev = p->timeline->dev;
+	struct wait sub = {
+		.points = p,
+		.count = 1,
+		.until_ns = w->device_time ? HAL_FOREVER : w->until_ns,
+	};
+	enum step step = STEP_DONE;
+	int out;
+
+	/* A device cannot run inside its own host function. */
+	if (depth > CHAIN_MAX || callback_inside(dev))
+		return STEP_NONE;
+	while (step == STEP_DONE) {
+		if (run_device(&sub, dev, &out) != PENDING)
+			return STEP_DONE;
+		step = step_others(w, dev, depth + 1);
+	}
+	return step;
+}
+
+/* Run the devices whose points the queues of dev wait for, in the order of the queues,
+ * until one of these points is reached. */
+static enum step step_others(const struct wait *w, struct hal_device *dev, uint32_t depth)
+{
+	struct needed needed = {.count = 0};
+	volatile enum step step = STEP_NONE; /* kept by the cleanup handler's longjmp */
+
+	if (atomic_load(&dev->command.foreign) == 0 || w->until_ns == 0)
+		return STEP_NONE;
+	(void)engine_call(dev, find_needed, &needed);
+	pthread_cleanup_push(release_needed, &needed);
+	for (uint32_t i = 0; i < needed.count && step != STEP_DONE; i++) {
+		const struct hal_point *p = &needed.points[i];
+		enum step one = STEP_SLEEP;
+
+		/* The engine of a reached point has yet to notify dev. */
+		if (timeline_test(p->timeline, p->value) == 0 &&
+		    p->timeline->dev->virtual_clock)
+			one = step_for(w, p, depth);
+		step = one != STEP_NONE ? one : step;
+	}
+	pthread_cleanup_pop(1);
+	return step;
+}
+
+/* Sleep until dev may have new messages, at most until .until_ns.  Return false if
+ * .until_ns has passed. */
+static bool sleep_for_others(const struct wait *w, struct hal_device *dev)
+{
+	unsigned int seen;
+	int out;
+
+	if (!w->device_time && w->until_ns != HAL_FOREVER &&
+	    monotonic_ns() >= (uint64_t)w->until_ns)
+		return false;
+	if (engine_message_watch(dev, &seen) && test_points(w, &out) == PENDING)
+		engine_message_sleep(dev, seen);
+	engine_message_over(dev);
+	pthread_testcancel();
+	return true;
+}
+
+/* Run the virtual devices of w, one after the other, each until it has nothing left to
+ * do.  Return 0 with the result in *out; or PENDING.  Set *real if w has points of real
+ * devices, and *open to the number of points of virtual devices that are not reached. */
+static int run_devices(struct wait *w, int *out, bool *real, uint32_t *open)
+{
+	*real = false;
+	*open = 0;
 	for (uint32_t i = 0; i < w->count; i++) {
-		struct hal_device *dev = w->points[i].timeline->dev;
+		const struct hal_point *p = &w->points[i];
 
-		if (!dev->virtual_clock) {
-			*has_real = true;
+		if (!p->timeline->dev->virtual_clock) {
+			*real = true;
 			continue;
 		}
-		if (timeline_test(w->points[i].timeline, w->points[i].value) != 0)
+		if (timeline_test(p->timeline, p->value) != 0)
 			continue;
-		if (run_device(w, dev, out) != PENDING)
+		if (run_device(w, p->timeline->dev, out) != PENDING)
 			return 0;
-		open |= open_on(w, dev);
 	}
-	if (open && (!w->any || !*has_real)) {
-		*out = stuck(w);
-		return 0;
-	}
+	for (uint32_t i = 0; i < w->count; i++)
+		*open += w->points[i].timeline->dev->virtual_clock &&
+			 timeline_test(w->points[i].timeline, w->points[i].value) == 0;
 	return PENDING;
+}
+
+/* Return whether w has points of real devices that are not reached. */
+static bool needs_real(const struct wait *w)
+{
+	for (uint32_t i = 0; i < w->count; i++)
+		if (!w->points[i].timeline->dev->virtual_clock &&
+		    timeline_test(w->points[i].timeline, w->points[i].value) == 0)
+			return true;
+	return false;
+}
+
+/* Do step_others for the devices of the points that are not reached.  Set *sleeper to a
+ * device on which the caller may sleep if the result is STEP_SLEEP. */
+static enum step step_all(const struct wait *w, struct hal_device **sleeper)
+{
+	/* A real device may signal a point of a virtual one. */
+	const enum step none = needs_real(w) ? STEP_SLEEP : STEP_NONE;
+	enum step step = none;
+
+	for (uint32_t i = 0; i < w->count && step != STEP_DONE; i++) {
+		const struct hal_point *p = &w->points[i];
+		enum step one;
+
+		if (!p->timeline->dev->virtual_clock ||
+		    timeline_test(p->timeline, p->value) != 0)
+			continue;
+		one = step_others(w, p->timeline->dev, 1);
+		*sleeper = p->timeline->dev;
+		step = one != STEP_NONE ? one : step;
+	}
+	return step;
+}
+
+/* Return whether the points of w are of one device that waits for no other. */
+static bool is_single(const struct wait *w)
+{
+	struct hal_device *dev = w->points[0].timeline->dev;
+
+	for (uint32_t i = 1; i < w->count; i++)
+		if (w->points[i].timeline->dev != dev)
+			return false;
+	return atomic_load(&dev->command.foreign) == 0;
+}
+
+/* Run the virtual devices of w.  Return 0 with the result in *out; or PENDING if the
+ * caller must test the points again and, if *has_real, wait for the real devices.
+ *
+ * A device may wait for points of other devices.  Those are run when no device of w has
+ * work left.  A device of w may also signal a point of another one, so the devices are
+ * run again as long as a pass reaches points.  Only then may time pass without work. */
+static int wait_virtual(struct wait *w, int *out, bool *has_real)
+{
+	const bool single = is_single(w);
+	uint32_t open, before = single ? 0 : UINT32_MAX;
+
+	w->idle = w->device_time && single;
+	for (;;) {
+		struct hal_device *dev = NULL;
+		enum step step;
+
+		if (run_devices(w, out, has_real, &open) != PENDING)
+			return 0;
+		if (open == 0 || (w->any && *has_real))
+			return PENDING;
+		step = step_all(w, &dev);
+		if (step == STEP_SLEEP && !sleep_for_others(w, dev)) {
+			*out = not_reached(w, ETIMEDOUT, "time is up");
+			return 0;
+		}
+		if (step == STEP_NONE && open >= before) {
+			if (w->idle || !w->device_time) {
+				*out = stuck(w);
+				return 0;
+			}
+			w->idle = true;
+		}
+		before = open;
+	}
 }
 
 /* ---- real clock -------------------------------------------------------------------- */

@@ -25,6 +25,7 @@
 #include "command/check.h"
 #include "command/completions.h"
 #include "command/deferred.h"
+#include "command/foreign.h"
 #include "loop/engine.h"
 #include "memory/bimodal.h"
 #include "replay/journal.h"
@@ -475,6 +476,8 @@ static ALWAYS_INLINE void retire_other(struct hal_queue *q, struct record *r)
 		retire_head(q, r);
 	else if (r->cmd.op == REC_RECOLOR || r->cmd.op == REC_RECOLORED)
 		retire_recolor(q, r);
+	else if (r->cmd.op == REC_FOREIGN)
+		foreign_put(record_foreign(r));
 	else
 		count_other(q, r, submit_ns);
 	own = pop(q, r);
@@ -672,7 +675,7 @@ static NOINLINE bool try_pass(struct hal_queue *q, struct record *r)
 {
 	bool first = cursor_same(q->issue, q->retire);
 
-	if (LIKELY(r->cmd.op == REC_WAIT)) {
+	if (LIKELY(r->cmd.op == REC_WAIT) || r->cmd.op == REC_FOREIGN) {
 		if (!wait_passed(q, r))
 			return false;
 	} else if (r->cmd.op == REC_HEAD) {

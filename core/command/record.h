@@ -33,6 +33,7 @@ enum {
 	REC_BLOCK,     /* refers to a block of records outside the ring */
 	REC_RECOLOR,   /* begins to move a buffer to other channels (recolor.h) */
 	REC_RECOLORED, /* ends that move */
+	REC_FOREIGN,   /* waits for a point of another device (foreign.h) */
 };
 
 /* Bits of record.own. */
@@ -77,8 +78,8 @@ struct record {
 					hal_host_fn fn;
 					void *user;
 				} host;
-				/* REC_WAIT, REC_SIGNAL.  If the second point is
-				 * unused, its .timeline is NULL. */
+				/* REC_WAIT, REC_SIGNAL, REC_FOREIGN.  If the second
+				 * point is unused, its .timeline is NULL. */
 				struct hal_point point[RECORD_POINTS];
 				struct {
 					uint64_t not_before_ns, deadline_ns, tag;

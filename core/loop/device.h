@@ -301,6 +301,8 @@ struct hal_device {
 		uint32_t pending;
 		struct callbacks callbacks;
 		atomic_uint callbacks_begun; /* host functions that have not returned */
+		/* Waits for points of other devices whose engines still know them. */
+		atomic_uint foreign;
 	} command;
 
 	struct {

@@ -260,6 +260,32 @@ void engine_callback_sleep(struct hal_device *dev)
 	atomic_fetch_sub(&dev->lock_waiters, 1);
 }
 
+bool engine_message_watch(struct hal_device *dev, unsigned int *seen)
+{
+	bool idle = false;
+
+	/* A thread that sends a message takes the lock to have it read, and then notifies
+	 * waiters.  If it finds the lock taken here, the inbox is not empty below. */
+	atomic_fetch_add(&dev->lock_waiters, 1);
+	*seen = atomic_load(&dev->lock_futex);
+	if (engine_lock_try(dev)) {
+		idle = (dev->work & WORK_TODO) == 0;
+		atomic_store(&dev->engine_lock, 0);
+		atomic_thread_fence(memory_order_seq_cst);
+	}
+	return idle && inbox_empty(&dev->inbox);
+}
+
+void engine_message_sleep(struct hal_device *dev, unsigned int seen)
+{
+	lock_futex_wait(dev, seen);
+}
+
+void engine_message_over(struct hal_device *dev)
+{
+	atomic_fetch_sub(&dev->lock_waiters, 1);
+}
+
 void engine_enter(struct hal_device *dev)
 {
 	for (;;) {

@@ -55,7 +55,14 @@ void engine_lock_sleep(struct hal_device *dev, unsigned int seen);
 /* Sleep while a host callback runs on another thread.  Return early when
  * engine_lock_sleep would. */
 void engine_callback_sleep(struct hal_device *dev);
-/* Wake the threads that sleep in the two functions above.  Engine only. */
+/* Begin to watch for messages, which wake engine_message_sleep from now on.  Return
+ * whether the device has nothing to do.  The caller must call engine_message_sleep if it
+ * does, and in any case engine_message_over. */
+bool engine_message_watch(struct hal_device *dev, unsigned int *seen);
+/* Sleep until a message has been read, or until engine_lock_sleep would return. */
+void engine_message_sleep(struct hal_device *dev, unsigned int seen);
+void engine_message_over(struct hal_device *dev);
+/* Wake the threads that sleep in the functions above.  Engine only. */
 void engine_lock_notify(struct hal_device *dev);
 
 /* ---- engine only ------------------------------------------------------------------- */
