@@ -133,7 +133,6 @@ static int check_command(struct validate *v, const struct layer_call *c,
 			       (cmd->op == HAL_OP_COPY
 					? HAL_BK_CMD_FROM_HOST | HAL_BK_CMD_TO_HOST
 					: 0);
-	int err;
 
 	if ((cmd->flags & 0xffff & ~known) != 0 ||
 	    (cmd->flags & (HAL_BK_CMD_RECORDED | HAL_BK_CMD_LAST)) == HAL_BK_CMD_LAST)
