@@ -7,32 +7,67 @@
  *               program       buffer                    |
  *                  +--> kernel --> hal_cmd_launch ------+
  *
- * Errors:  0 (or a count) or -errno; hal_last_error() says what and why.
- *          EINVAL bad argument, ENOTSUP the device cannot, ENODEV absent, ENOMEM host
- *          memory, ENOSPC device memory, units or colours, EAGAIN queue full, EBUSY live
- *          children or in use, ETIMEDOUT, ECANCELED dropped, EIO device fault, EPERM
- *          refused, EPROTO backend ABI, E2BIG newer struct, ENOENT no such name or file,
- *          ERANGE an index past the last, EDEADLK would wait for itself (from a host
- *          callback) or for ever.
+ * Results: 0 (or a count, an index) or -errno; hal_last_error() says what was wrong and
+ *          where.  A call that fails changes nothing and writes no result, unless its
+ *          comment says otherwise.  The library never exits or aborts.  It prints only
+ *          what the user asks for by the environment HAL_LOG (hal_log_set).
+ * Errors:  the comment above each function lists its errnos.  Four words there mean:
+ *            handle  EINVAL: an object is NULL or no live one of its kind (destroying
+ *                    NULL is no error); EPERM: it was made before a fork of the process
+ *            lost    ENODEV: the device is lost; its objects can only be destroyed
+ *            memory  ENOMEM: no host memory is left
+ *            desc    E2BIG: the struct is longer than this library knows, and has
+ *                    something set there; EINVAL: .size is too small, or a reserved
+ *                    field is not 0
+ *          "Others" are errnos of system calls that are passed on.  In general: EINVAL
+ *          bad argument, ENOTSUP the device cannot, ENODEV absent, ENOSPC too little
+ *          device memory, units or channels, EAGAIN queue full, EBUSY live children or
+ *          in use, ETIMEDOUT, ECANCELED dropped, EIO device fault, EPERM refused, EPROTO
+ *          other ABI, ENOENT no such name or file, ERANGE an index past the last,
+ *          EDEADLK would wait for itself (from a host callback) or for ever.
+ * Failure: a command that fails on the device fails its queue, for good, and no other
+ *          queue.  Points of that submission and of later ones of the queue fail with
+ *          its error, and so does hal_submit.  Timelines that the failed submission was
+ *          to signal fail with that error, those of later ones with -ECANCELED.  Later
+ *          commands are dropped; a queue that waits for a failed point fails with
+ *          -ECANCELED.  Destroy a failed queue and create another.  A lost device fails
+ *          all its queues.
+ * Objects: a queue takes buffers and sequences of its own partition (a guest has its
+ *          own), kernels of any program of its device, and points and a ring of
+ *          completions of its device.  Only hal_wait takes points of several devices.
+ * Order:   commands of a queue take effect in the order of submission: each one sees
+ *          what earlier ones wrote.  Points alone order commands of different queues, or
+ *          commands and the host.  HAL_OP_BARRIER adds no order: it completes after
+ *          all earlier commands of its queue, and holds back no later command.  A host
+ *          callback does hold them back until it has returned.
+ * Mapped:  memory of hal_buffer_map, hal_host_alloc and hal_host_register is coherent at
+ *          submissions and points, without a flush.
+ *          Commands see what the host wrote before hal_submit, or before
+ *          hal_timeline_signal of a point that they wait for.  The host sees what they
+ *          wrote once hal_wait, hal_completions_read or hal_timeline_value has reported
+ *          them complete, or in a later host callback of the queue.  In between, bytes
+ *          that one side writes are undefined for the other.
  * Threads: any thread may call anything, but hal_submit and hal_sequence_submit to one
  *          queue, all calls with one sequence, and hal_completions_read of one ring: one
- *          thread at a time.  No call holds what the engine or another call
- *          needs: a slow hal_program_load stops nobody.  hal_wait is a cancellation
- *          point, nothing else is.  What is destroyed is not given to another call that
- *          begins meanwhile; hal_wait alone may: it is waiting (-EBUSY for who
- *          destroys), or is answered -EINVAL.
- * Fork:    what a process has opened is its own: a child is answered -EPERM, and opens
- *          for itself.
- * Owner:   who creates destroys; a parent with live children answers -EBUSY.
- *          Submitted work keeps what it uses alive: a buffer may be destroyed right
- *          after submit.  hal_x_destroy(NULL) returns 0.
- * ABI:     set .size = sizeof (HAL_INIT does); unknown flag bits -> -EINVAL; a longer
- *          struct with a non-zero tail -> -E2BIG; reserved fields are 0.
- * Time:    device time in ns unless a name says cycles.  A deadline says how long after
- *          its submission work shall have ended; until_ns, to which moment a call waits:
- *          absolute CLOCK_MONOTONIC.  A simulated device runs one cycle a nanosecond.
- * The library never exits or aborts.  It prints nothing, but where the user asks for it
- * by the environment HAL_LOG (hal_log_set).
+ *          thread at a time.  No call blocks the engine or another call, however long it
+ *          takes.  hal_wait is a cancellation point, nothing else is.  Destroy an object
+ *          only while no other call uses it.  hal_wait alone may: then destroying returns
+ *          -EBUSY, or hal_wait -EINVAL.
+ * Fork:    objects belong to the process that made them: in a child all calls with them
+ *          return -EPERM.  A child may open devices for itself.
+ * Owner:   the program destroys what it creates, children first: a parent with live
+ *          children returns -EBUSY.  Submitted work keeps what it uses alive: a buffer
+ *          may be destroyed right after hal_submit, one of hal_host_register after the
+ *          work.
+ * ABI:     set .size = sizeof (HAL_INIT does); unknown flag bits: -EINVAL; reserved
+ *          fields are 0.
+ * Time:    device time in ns unless a name says cycles; deadlines are absolute
+ *          CLOCK_MONOTONIC.  A simulated device runs one cycle a nanosecond.
+ * Options: target and options of hal_open > environment HAL_SECTION_KEY > files >
+ *          default.  Files, later ones over earlier ones: /etc/accelhal/hal.conf; each
+ *          .conf in /etc/accelhal/conf.d; $XDG_CONFIG_HOME/accelhal/hal.conf;
+ *          $HAL_CONFIG; hal.config.  Where /dev/null is named, no file before it counts.
+ *          Plugins of all files are loaded.
  */
 #ifndef HAL_HAL_H
 #define HAL_HAL_H
@@ -532,271 +567,630 @@ template <class T> inline T hal_init_()
 
 /* ---- library ---------------------------------------------------------------------- */
 
-/* HAL_VERSION_* of the library, as major << 16 | minor << 8 | patch. */
+/* Return the version of the loaded library: major << 16 | minor << 8 | patch.
+ * Threads: any.
+ * Memory: nothing is kept. */
 HAL_API uint32_t hal_version(void);
-HAL_API const char *hal_strerror(int err);
-HAL_API const char *hal_last_error(void); /* this thread's; never NULL */
 
-/* Pass messages of the process up to level (enum hal_log_level) to fn: one line each,
- * valid during the call.  fn NULL: to nowhere.  Once this returns, no thread is in the
- * function set before, unless fn itself calls it.  fn runs on any thread, on several at
- * once, also on a device's engine, which waits for it.  It may call hal_log_set,
- * hal_last_error, hal_strerror and hal_version, and nothing else of the library; what
- * these log is left out.  -EINVAL no such level.
- * Environment HAL_LOG=LEVEL[:FILE] (error, warning, info, debug): the same lines to FILE
- * (appended), else to stderr, whatever is set here; a bad value fails hal_open. */
+/* Return the general meaning of an error number, which may be positive or negative.
+ * err: any number; the text of an unknown one is "unknown error".  Never NULL.
+ * Threads: any.
+ * Memory: the string is constant. */
+HAL_API const char *hal_strerror(int err);
+
+/* Return the text of the calling thread's last failure: what was wrong and where.
+ * Never NULL; "" if no call has failed in this thread.
+ * Threads: any; other threads never change the text of this one.
+ * Memory: the string lasts until the next call that fails in this thread, and no longer
+ * than the thread.  It is not freed, and may be an argument of that call. */
+HAL_API const char *hal_last_error(void);
+
+/* Pass messages of the process up to level to fn, one line each.
+ * level: enum hal_log_level; fn: NULL or HAL_LOG_OFF: no function gets them.  user: for
+ * fn.
+ * The environment HAL_LOG=LEVEL[:FILE] has the same lines written to FILE, else to
+ * stderr.
+ * Errors: memory; EINVAL: level is no such level.
+ * Threads: any, also fn.  fn runs on any thread, on several at once, also on the engine,
+ * which waits for it.  It may call hal_log_set, hal_last_error, hal_strerror and
+ * hal_version, and no other function of the library.  Messages of these are left out.
+ * Memory: no thread is in the function set before once this returns, unless fn made the
+ * call; its user may be freed then.  The text lasts until fn returns. */
 HAL_API int hal_log_set(hal_log_fn fn, void *user, int level);
 
-/* Look for backends and devices, without opening one, as hal_open(NULL, options) would
- * see them.  what: HAL_SCAN_DEVICES, or with <hal/ext/options.h> HAL_SCAN_OPTIONS.  The
- * result does not change any more; hal_scan_destroy frees it.  options: as in hal_open,
- * read during the call.  A plugin that does not load, or a backend without a device, is
- * no error here: its hal_backend_info says what is wrong with it.  -EINVAL: the
- * configuration is wrong, with file and line; -ENOENT: a file that was named is not
- * there; -EACCES: as hal_open.  Any thread. */
+/* Look for backends and devices, as hal_open(NULL, options) would see them; open none.
+ * options: NULL, or as in hal_open.  what: HAL_SCAN_DEVICES, HAL_SCAN_OPTIONS or both.
+ * The result never changes.  A backend without a device, or a plugin that does not load,
+ * is no error with HAL_SCAN_DEVICES: its hal_backend_info gives the reason.
+ * Errors: memory; EACCES: a configuration file found by default is unsafe or unreadable.
+ * EINVAL: scan is NULL, what is 0 or has an unknown bit, or the configuration is wrong;
+ * the text says where.  EIO: a configuration file cannot be read.  EISDIR: the named file
+ * is a folder.  ENOENT: the named file is missing or, with HAL_SCAN_OPTIONS, a plugin.
+ * EPROTO: with HAL_SCAN_OPTIONS, a plugin has another ABI or is no backend.
+ * Threads: any.
+ * Memory: options is read during the call.  scan lasts until hal_scan_destroy; no device
+ * has to outlive it. */
 HAL_API int hal_scan_create(const char *const *options, uint32_t what,
 			    struct hal_scan **scan);
+
+/* Free a scan.
+ * Errors: handle.
+ * Threads: any, while no other call uses scan.
+ * Memory: scan is dead after success. */
 HAL_API int hal_scan_destroy(struct hal_scan *scan);
-/* Describe backend number index, plugins that did not load last.  -ERANGE: index is past
- * the last; -EINVAL: created without HAL_SCAN_DEVICES, or info->size is wrong.  Any
- * thread. */
+
+/* Describe backend number index, counted from 0; plugins that did not load come last.
+ * info: set .size; at most .size bytes are written.
+ * Errors: handle; EINVAL: scan was created without HAL_SCAN_DEVICES, info is NULL or
+ * info->size is too small.  ERANGE: index is past the last.
+ * Threads: any.
+ * Memory: info is written during the call. */
 HAL_API int hal_scan_get_backend(const struct hal_scan *scan, uint32_t index,
 				 struct hal_backend_info *info);
-/* Describe device number index, counted over all backends in their order.  Errors and
- * threads as hal_scan_get_backend. */
+
+/* Describe device number index, counted from 0 over all backends in their order.
+ * info: as hal_device_get_info writes it, but .verified is 0: the device is not open.
+ * Errors: handle; EINVAL: scan was created without HAL_SCAN_DEVICES, info is NULL or
+ * info->size is too small.  ERANGE: index is past the last.
+ * Threads: any.
+ * Memory: info is written during the call. */
 HAL_API int hal_scan_get_device(const struct hal_scan *scan, uint32_t index,
 				struct hal_device_info *info);
 
 /* ---- device ----------------------------------------------------------------------- */
 
-/* target: "npu:0", "npu:0?rows=8&cols=8", "ref"; NULL: what the configuration
- * selects, else the best device present.  options: NULL or a NULL-ended array of
- * "section.key=value" ("hal.config=/path/hal.conf" names a file to read).
- * Of a simulated device (HAL_CAP_PRIVATE) each open, also of the same target, is a
- * machine of its own: tenants share one by sharing its handle, in one process.
- * Order: target and options > environment HAL_SECTION_KEY > files > default.  Files,
- * later ones over earlier ones: /etc/accelhal/hal.conf; each .conf in
- * /etc/accelhal/conf.d; $XDG_CONFIG_HOME/accelhal/hal.conf; $HAL_CONFIG; hal.config.
- * Where /dev/null is named, no file before it counts.  Plugins of all files are loaded.
- * -ENODEV when there is none, and says why for each; -EINVAL bad target, unknown option
- * or bad value (with file and line); -ENOENT the named file is not there; -EACCES a file
- * that nobody named, or its folder, cannot be read, is another user's, or others can
- * write it; -EBUSY another device or program writes the file of hal.trace or hal.journal.
- */
+/* Open a device, as configured; see "Options" at the top of this file.
+ * target: "npu:0", "npu:0?rows=8&cols=8", "ref"; NULL: by hal.device, else the best one.
+ * options: NULL, or a NULL-ended array of "section.key=value"; hal.config names a file.
+ * Errors: memory; EACCES: a configuration file found by default is unsafe or unreadable.
+ * EBUSY: another device or program writes the file of hal.trace or hal.journal.  EINVAL:
+ * dev is NULL, or target, options, a file or the environment is wrong; the text says
+ * where.  EIO: a file cannot be read, or the device does not start.  EISDIR: the named
+ * file is a folder.  ENODEV: no such device; the text says why.  ENOENT: the named file
+ * or a plugin is missing.  ENOSPC: more than 64 backends or 128 policies.  ENOTSUP: no
+ * virtual clock.  EPROTO: a plugin has another ABI.  Others: of fopen(3) and
+ * pthread_create(3).
+ * Threads: any.  Memory: target and options are read during the call. */
 HAL_API int hal_open(const char *target, const char *const *options,
 		     struct hal_device **dev);
-/* -EBUSY while partitions, programs or timelines are alive.  -EPROTO, -EIO: closed, but a
- * layer ([layers] in hal.conf) has found something wrong, or a trace could not be
- * written. */
+
+/* Close a device: stop its engine, complete its trace and release the hardware.
+ * Errors: handle; EBUSY: partitions, programs, timelines or rings of completions are
+ * alive; the text counts them.  EDEADLK: the caller is a host callback of the device.
+ * EIO: dev is closed, but a trace could not be written in full.  EPROTO: dev is closed,
+ * but layers.validate has found errors; the text is the first.
+ * Threads: any, while no other call uses dev or its objects; not a host callback of dev.
+ * Memory: dev and its extensions' tables are dead after success, EIO and EPROTO. */
 HAL_API int hal_close(struct hal_device *dev);
+
+/* Describe an open device: what it does, not what the configuration requests.
+ * info: set .size; at most .size bytes are written.
+ * Errors: handle; EINVAL: info is NULL, or info->size does not reach to .backend.
+ * Threads: any.
+ * Memory: info is written during the call. */
 HAL_API int hal_device_get_info(struct hal_device *dev, struct hal_device_info *info);
+
+/* Report what the device has done, in device time, its destroyed partitions included.
+ * stats: set .size; at most .size bytes are written.
+ * Errors: handle; EINVAL: stats is NULL, or stats->size is too small.
+ * Threads: any; the engine does not wait.
+ * Memory: stats is written during the call. */
 HAL_API int hal_device_get_stats(struct hal_device *dev, struct hal_stats *stats);
-/* Moves work on without waiting for a point; virtual clock: lets ns of device time pass,
- * also when it is idle.  UINT64_MAX: as long as something is left to do.  Returns the
- * number of commands that ended, 0 when none did; real clock: of those that ended since
- * the last call. */
+
+/* Let work proceed without waiting for a point; return the count of finished commands.
+ * ns: virtual clock: device time that passes, also on an idle device; UINT64_MAX: until
+ * no work is left; 0: no time passes.  Real clock: ignored; the engine works by itself,
+ * and commands are counted since the last call.
+ * Errors: handle; EDEADLK: the caller is a host callback of the device.
+ * Threads: any, but not a host callback of dev.  Under a virtual clock host callbacks run
+ * inside this call.
+ * Memory: nothing is kept. */
 HAL_API int hal_device_poll(struct hal_device *dev, uint64_t ns);
-/* Device time now. */
+
+/* Return the device time in ns; 0, with hal_last_error, if dev is no open device.
+ * Threads: any.
+ * Memory: nothing is kept. */
 HAL_API uint64_t hal_device_now(struct hal_device *dev);
-/* Replaces the policy while work runs: what is runnable is handed from the old one to the
- * new one.  options: NULL or a NULL-ended array of "key=value" of section [policy].
- * -EINVAL no such policy, option or value, -ENOTSUP a queue has a budget, which it does
- * not keep: the old one stays. */
+
+/* Replace the policy while work runs; the new one takes over all runnable queues.
+ * name: of a policy, as in hal.conf(5).  options: NULL, or a NULL-ended array of
+ * "key=value" of section [policy]; other keys get their defaults.  After a failure the
+ * old policy stays.
+ * Errors: handle; memory; EINVAL: name is NULL or of no policy, or an option is unknown
+ * or out of range.  ENOTSUP: a queue has a budget, which this policy does not keep.
+ * Threads: any.
+ * Memory: name and options are read during the call. */
 HAL_API int hal_device_set_policy(struct hal_device *dev, const char *name,
 				  const char *const *options);
+
+/* Report the current policy and its errors.
+ * info: set .size; at most .size bytes are written.
+ * Errors: handle; EINVAL: info is NULL, or info->size is too small.
+ * Threads: any.
+ * Memory: info is written during the call. */
 HAL_API int hal_device_get_policy(struct hal_device *dev, struct hal_policy_info *info);
-/* A backend's named extension, a pointer to its constant table (see <hal/npu.h>);
- * NULL and hal_last_error() when this device has none of that name. */
+
+/* Return the backend's constant table of functions called name, see <hal/npu.h>.
+ * NULL, with hal_last_error: there is no such table, name is NULL or dev is not open.
+ * Threads: any; functions of the table, too, unless its header says otherwise.
+ * Memory: the table lasts until hal_close.  name is read during the call. */
 HAL_API const void *hal_device_extension(struct hal_device *dev, const char *name);
-/* The backend's own handle, which extension functions take. */
+
+/* Return the backend's own handle, the first argument of functions of an extension.
+ * NULL, with hal_last_error: dev is no open device.
+ * Threads: any.
+ * Memory: the handle lasts until hal_close. */
 HAL_API void *hal_device_native(struct hal_device *dev);
 
-/* Chrome/Perfetto JSON: who owned which units and what ran there, what each queue was
- * given, counters; see hal_trace_start(3).  Written until hal_trace_stop or hal_close.
- * -EBUSY one is being written, or another device or program writes that file; else path's
- * errno. */
+/* Write a trace (JSON for Perfetto and Chrome) until hal_trace_stop or hal_close.
+ * path: of the file, which is created or emptied.
+ * Errors: handle; memory; EBUSY: a trace of dev is being written, or another device or
+ * program writes to that file.  EINVAL: path is NULL or empty.  EISDIR: path is a folder.
+ * ENOENT: a folder in path is missing.  Others: of open(2).
+ * Threads: any.
+ * Memory: path is copied; a relative one is resolved during the call. */
 HAL_API int hal_trace_start(struct hal_device *dev, const char *path);
-/* -EINVAL none is being written; -EIO not all of it could be written. */
+
+/* Complete the trace of a device and close its file.
+ * Errors: handle; EINVAL: no trace of dev is being written.  EIO: the trace is closed,
+ * but incomplete; the text says why, and how many events are missing.
+ * Threads: any.
+ * Memory: nothing is kept. */
 HAL_API int hal_trace_stop(struct hal_device *dev);
 
 /* ---- partition -------------------------------------------------------------------- */
 
-/* -ENOSPC when the units, bytes or colours are not there; the text says what is left.
- * With hal.compact others may be moved for it first, which is waited for. */
+/* Give a tenant a part of a device: compute units, memory and memory channels.
+ * desc: the fields of struct hal_partition_desc say what is accepted.  With hal.compact
+ * this may first move other partitions, and waits for that.
+ * Errors: handle; lost; memory; desc; EINVAL: desc or part is NULL, or a field of desc is
+ * wrong; the text names it.  ENOSPC: too few units, partitions, channels or bytes are
+ * free; the text says what is left.  ENOTSUP: the device isolates less than
+ * .min_isolation, or lacks a feature of desc: guests, channels, limits, eviction, a
+ * ceiling.
+ * Threads: any.
+ * Memory: desc is read during the call.  part lasts until hal_partition_destroy; dev must
+ * outlive it. */
 HAL_API int hal_partition_create(struct hal_device *dev,
 				 const struct hal_partition_desc *desc,
 				 struct hal_partition **part);
-/* As [partition "name"] of the configuration describes it.  -ENOENT no such section. */
+
+/* Create the partition that section [partition "name"] of the configuration describes.
+ * name: of the section and of the partition.  The configuration is that of hal_open;
+ * files are not read again.
+ * Errors: handle; lost; memory; EINVAL: name or part is NULL, a value of the section is
+ * wrong, or its host is not exactly one partition.  ENOENT: there is no such section.
+ * ENOSPC: too few units, partitions, channels or bytes are free.  ENOTSUP: as in
+ * hal_partition_create.
+ * Threads: any.
+ * Memory: name is copied.  part lasts until hal_partition_destroy, and dev longer. */
 HAL_API int hal_partition_create_named(struct hal_device *dev, const char *name,
 				       struct hal_partition **part);
-/* Moves the border at the next safe point; others are not touched.  *done may be NULL.
- * -ENOTSUP without HAL_CAP_RESIZE_*; -EBUSY work in flight and only RESIZE_IDLE. */
+
+/* Move the border of a partition at the next safe point, while its work continues.
+ * desc: as in hal_partition_create; .memory_bytes 0: as before.  .color_mask: 0 or as
+ * before; .name is ignored.  done: may be NULL; reached when part has moved.  If the
+ * device refuses the move, the point fails and part stays where it was.
+ * Errors: handle; lost; memory; desc; EBUSY: part is being resized, the policy keeps
+ * moving it, or it has work and the device only HAL_CAP_RESIZE_IDLE.  EINVAL: desc is
+ * NULL or wrong.  EIO: the device failed.  ENOSPC: too few units or bytes are free.
+ * ENOTSUP: the device moves no partitions, isolates too little, or channels or limits
+ * would change.
+ * Threads: any; queues of part may be submitted to meanwhile.
+ * Memory: desc is read during the call.  The point lasts as long as part. */
 HAL_API int hal_partition_resize(struct hal_partition *part,
 				 const struct hal_partition_desc *desc,
 				 struct hal_point *done);
-/* Give count partitions of one device new places together, all or none: exchange two, let
- * one grow by what another gives.  descs[i] is for parts[i], as in a resize.  Named
- * rectangles are placed first, then counts, in the order of the array.  Where partitions
- * wait for each other, one goes to free units meanwhile, or shrinks to one unit.  *done
- * (may be NULL) is reached when all have moved.  If the device refuses a move, those that
- * moved go back, then the point fails with that error; if it refuses that, too, the text
- * names those that are elsewhere.  Errors as of a resize; -EINVAL more than 32, one
- * twice, rectangles that overlap; -ENOSPC an exchange of single units needs a free one.
- */
+
+/* Give count partitions of one device new places together, all or none.
+ * parts, descs: descs[i] is for parts[i], as in hal_partition_resize; count: 1 to 32.
+ * done: may be NULL; reached when all have moved.  If the device refuses a move, those
+ * that moved go back, then the point fails; its text names those that could not.
+ * Errors: handle; lost; memory; desc; EBUSY: as in hal_partition_resize, for one of them.
+ * EINVAL: parts or descs is NULL, count is wrong, rectangles overlap, sizes of descs
+ * differ, parts has one twice, a guest or one of another device; or as in
+ * hal_partition_resize.  ENOSPC: too few units or bytes are free; an exchange of single
+ * units needs a free one.  ENOTSUP: as in hal_partition_resize.
+ * Threads: any; queues of the partitions may be submitted to meanwhile.
+ * Memory: parts and descs are read during the call.  The point lasts as long as the first
+ * partition. */
 HAL_API int hal_partitions_move(struct hal_partition *const *parts,
 				const struct hal_partition_desc *descs, uint32_t count,
 				struct hal_point *done);
+
+/* Destroy a partition; its units, memory and channels become free.
+ * Wait for a move that the policy has begun.  Destroyed buffers count while in use.
+ * Errors: handle; EBUSY: part has guests, queues, buffers or sequences (the text counts
+ * them), is being resized, or work or a thread waits for the point of a resize.
+ * Threads: any, while no other call uses part or its objects.
+ * Memory: part and the points of its resizes are dead after success. */
 HAL_API int hal_partition_destroy(struct hal_partition *part);
+
+/* Describe a partition as it is now: its place, units, isolation, memory and channels.
+ * info: set .size; at most .size bytes are written.
+ * Errors: handle; EINVAL: info is NULL, or info->size is too small.
+ * Threads: any.
+ * Memory: info is written during the call. */
 HAL_API int hal_partition_get_info(const struct hal_partition *part,
 				   struct hal_partition_info *info);
+
+/* Report what the partition has done, in device time, its destroyed queues included.
+ * stats: set .size; at most .size bytes are written.
+ * Errors: handle; EINVAL: stats is NULL, or stats->size is too small.
+ * Threads: any; the engine does not wait.
+ * Memory: stats is written during the call. */
 HAL_API int hal_partition_get_stats(struct hal_partition *part, struct hal_stats *stats);
 
 /* ---- buffer ----------------------------------------------------------------------- */
 
-/* It holds zeros, whoever had that memory before.  -ENOSPC: the text names what is short:
- * the quota, the memory_limit, a channel. */
+/* Allocate device memory of a partition, filled with zeros.
+ * desc: the fields of struct hal_buffer_desc say what is accepted; .bytes is at least 1.
+ * Errors: handle; lost; memory; desc; EINVAL: desc or buf is NULL, .bytes is 0, .flags
+ * has an unknown bit or a wrong combination, or part lacks a channel of .color_mask.
+ * ENOSPC: the quota, the memory_limit, the device or a channel has too little left; the
+ * text names it.  ENOTSUP: the device cannot map such a buffer, or knows no channels.
+ * Threads: any.
+ * Memory: desc is read during the call.  buf lasts until hal_buffer_destroy; part must
+ * outlive it. */
 HAL_API int hal_buffer_create(struct hal_partition *part,
 			      const struct hal_buffer_desc *desc,
 			      struct hal_buffer **buf);
-/* -EBUSY: it is registered host memory, and submitted work or a sequence uses it. */
+
+/* Destroy a buffer and its mapping.
+ * Submitted work continues; the memory counts as used until that has completed.
+ * Errors: handle; EBUSY: submitted work or a sequence uses buf, which is memory of
+ * hal_host_register.
+ * Threads: any, while no other call uses buf.
+ * Memory: buf and its mapped address are dead after success. */
 HAL_API int hal_buffer_destroy(struct hal_buffer *buf);
+
+/* Return the size of a buffer in bytes; 0, with hal_last_error, if buf is no live buffer.
+ * Threads: any.
+ * Memory: nothing is kept. */
 HAL_API uint64_t hal_buffer_bytes(const struct hal_buffer *buf);
-/* Host copies; not ordered with queues: wait for the work that uses the buffer first. */
+
+/* Copy bytes from host memory to a buffer; return when the copy is done.
+ * offset: of the first byte in the buffer.  bytes: 0 is no error.
+ * Not ordered with queues: wait for work that uses these bytes first.
+ * Errors: handle; lost; EBUSY: buf moves to other channels.  EINVAL: the range is not
+ * inside the buffer, or data is NULL.  EIO: the device failed to copy.
+ * Threads: any; other work continues meanwhile.
+ * Memory: data is used during the call only. */
 HAL_API int hal_buffer_write(struct hal_buffer *buf, uint64_t offset, const void *data,
 			     uint64_t bytes);
+
+/* Copy bytes from a buffer to host memory; return when the copy is done.
+ * offset: of the first byte in the buffer.  bytes: 0 is no error.
+ * Not ordered with queues: wait for work that writes these bytes first.
+ * Errors: handle; lost; EBUSY: buf moves to other channels.  EINVAL: the range is not
+ * inside the buffer, or data is NULL.  EIO: the device failed to copy.
+ * Threads: any; other work continues meanwhile.
+ * Memory: data is used during the call only. */
 HAL_API int hal_buffer_read(struct hal_buffer *buf, uint64_t offset, void *data,
 			    uint64_t bytes);
-/* The buffer's bytes in the caller's address space until unmap or destroy.  -ENOTSUP
- * where the device or this buffer's placement does not allow it. */
+
+/* Store the host address of a buffer's first byte; device and host share the memory.
+ * Only HAL_BUFFER_MAPPABLE is sure to work.  May be repeated; each call needs an unmap.
+ * "Mapped" at the top of this file says when each side sees the other's writes.
+ * Errors: handle; lost; EBUSY: buf moves to other channels.  EINVAL: address is NULL.
+ * EIO: the device failed to map.  ENOTSUP: the device cannot map buffers, or not this
+ * one.
+ * Threads: any.
+ * Memory: the address lasts until the last hal_buffer_unmap or hal_buffer_destroy. */
 HAL_API int hal_buffer_map(struct hal_buffer *buf, void **address);
+
+/* End one hal_buffer_map; the last one ends the mapping.
+ * Errors: handle; EINVAL: buf is not mapped.
+ * Threads: any.
+ * Memory: the address of buf is dead once each hal_buffer_map has been undone. */
 HAL_API int hal_buffer_unmap(struct hal_buffer *buf);
 
 /* ---- host memory for queued copies ------------------------------------------------ */
 
-/* Allocate host memory that the copy engines of the device reach.  *host is a buffer of
- * part that lies there, *address is its first byte; both hold zeros and last until
- * hal_buffer_destroy.  After that, submitted work still uses the memory, the program must
- * not.  Only copies take such a buffer (hal_cmd_write, hal_cmd_read, hal_cmd_copy): one
- * side is host memory, the other is not.  It counts in the quota and is never evicted.
- * -EINVAL bytes is 0, -ENOSPC quota or memory, -ENOTSUP no HAL_CAP_HOST_COPY. */
+/* Allocate host memory for queued copies: a buffer of part whose bytes lie at *address.
+ * bytes: at least 1; they hold zeros, and count in the quota.  Only hal_cmd_write,
+ * hal_cmd_read and hal_cmd_copy take host, with a buffer of device memory.
+ * Errors: handle; lost; memory; EINVAL: host or address is NULL, or bytes is 0.  ENOSPC:
+ * the quota or host memory has too little left.  ENOTSUP: the device lacks
+ * HAL_CAP_HOST_COPY.
+ * Threads: any.
+ * Memory: host and *address last until hal_buffer_destroy; submitted work still uses the
+ * memory after that, the program must not. */
 HAL_API int hal_host_alloc(struct hal_partition *part, uint64_t bytes,
 			   struct hal_buffer **host, void **address);
-/* As hal_host_alloc, for bytes at address, which are the program's own memory.  Any
- * alignment; the memory keeps its contents.  It must stay allocated until
- * hal_buffer_destroy has returned 0, which does not wait for work that uses it.  Regions
- * may overlap.  -EINVAL address is NULL, bytes is 0 or the region wraps around, -ENOSPC
- * as hal_host_alloc, -ENOTSUP no HAL_CAP_HOST_REGISTER. */
+
+/* Make a buffer of part of the program's own memory, for queued copies.
+ * address, bytes: the region, of any alignment and at least 1 byte; it keeps its
+ * contents, and may overlap others.  hal_cmd_write, hal_cmd_read and hal_cmd_copy alone
+ * take host.
+ * Errors: handle; lost; memory; EINVAL: address or host is NULL, bytes is 0, or the
+ * region wraps around.  ENOSPC: the quota has too little left.  ENOTSUP: the device lacks
+ * HAL_CAP_HOST_REGISTER.
+ * Threads: any.
+ * Memory: the region must stay allocated until hal_buffer_destroy has returned 0; it
+ * returns -EBUSY while submitted work uses host. */
 HAL_API int hal_host_register(struct hal_partition *part, void *address, uint64_t bytes,
 			      struct hal_buffer **host);
 
 /* ---- program ---------------------------------------------------------------------- */
 
-/* The image is copied.  -EINVAL not an image for this device, or truncated: says where */
+/* Load a program image that the device understands, and check all of it.
+ * image, size: its bytes; or a pack of <hal/pack.h>, whose first fitting image is loaded.
+ * Errors: handle; lost; memory; EINVAL: image or prog is NULL, size is 0, or the image is
+ * damaged or not for this device; the text says where.  ENOTSUP: no image of the pack
+ * fits; the text says why.  EPROTO: the backend describes a kernel wrongly.
+ * Threads: any; other calls and work continue meanwhile.
+ * Memory: image is copied.  prog lasts until hal_program_unload; dev must outlive it. */
 HAL_API int hal_program_load(struct hal_device *dev, const void *image, size_t size,
 			     struct hal_program **prog);
-/* For people: traces call its kernels "name: kernel".  "" takes it away.  -EINVAL longer
- * than 31 characters. */
+
+/* Name a program for people: traces call its kernels "name: kernel".
+ * name: at most 31 characters; "" removes the name.
+ * Errors: handle; EINVAL: name is NULL or too long.
+ * Threads: any.
+ * Memory: name is copied. */
 HAL_API int hal_program_set_name(struct hal_program *prog, const char *name);
+
+/* Describe a program: its name and how many kernels it has.
+ * info: set .size; at most .size bytes are written.
+ * Errors: handle; EINVAL: info is NULL, or info->size is too small.
+ * Threads: any, while prog is not being unloaded.
+ * Memory: info is written during the call. */
 HAL_API int hal_program_get_info(const struct hal_program *prog,
 				 struct hal_program_info *info);
-/* -EBUSY never: submitted work keeps it alive.  Kernels die with their program. */
+
+/* Unload a program; submitted work keeps it until that work has ended.
+ * Errors: handle.
+ * Threads: any, while no other call uses prog or its kernels.
+ * Memory: prog and its kernels are dead after success. */
 HAL_API int hal_program_unload(struct hal_program *prog);
-/* The kernel belongs to the program and is not destroyed.  -ENOENT no such name. */
+
+/* Store the kernel of a program that is called name.
+ * Errors: handle; EINVAL: name or kernel is NULL.  ENOENT: prog has no such kernel.
+ * Threads: any.
+ * Memory: name is read during the call.  The kernel belongs to prog: it is dead once prog
+ * is unloaded. */
 HAL_API int hal_kernel_find(struct hal_program *prog, const char *name,
 			    struct hal_kernel **kernel);
-/* Store kernel number index of the program, in the order of its image; the count is
- * hal_program_info.kernel_count.  As of hal_kernel_find.  -ERANGE past the last. */
+
+/* Store kernel number index of a program, counted from 0 in the order of its image.
+ * Errors: handle; EINVAL: kernel is NULL.  ERANGE: index is past the last.
+ * Threads: any.
+ * Memory: the kernel belongs to prog: it is dead once prog is unloaded. */
 HAL_API int hal_kernel_get(struct hal_program *prog, uint32_t index,
 			   struct hal_kernel **kernel);
+
+/* Describe a kernel: its arguments and its work.
+ * info: set .size; at most .size bytes are written.
+ * Errors: handle; EINVAL: info is NULL, or info->size is too small.
+ * Threads: any.
+ * Memory: info is written during the call. */
 HAL_API int hal_kernel_get_info(const struct hal_kernel *kernel,
 				struct hal_kernel_info *info);
 
 /* ---- queue ------------------------------------------------------------------------ */
 
+/* Create a queue of a partition; its commands take effect in the order of submission.
+ * desc: the fields of struct hal_queue_desc say what is accepted.
+ * Errors: handle; lost; memory; desc; EINVAL: desc or queue is NULL, a field of desc is
+ * wrong (the text names it), or its ring of completions is of another device.  ENOTSUP:
+ * the device preempts less than .min_preempt, or the policy keeps no .budget_permille.
+ * Threads: any.  One thread at a time then submits to queue; any other call may come from
+ * any thread.
+ * Memory: desc is read during the call.  queue lasts until hal_queue_destroy; part and
+ * the ring of completions must outlive it. */
 HAL_API int hal_queue_create(struct hal_partition *part,
 			     const struct hal_queue_desc *desc, struct hal_queue **queue);
-/* -EBUSY while a thread waits for a point of it, or work is in it; work of a suspended
- * queue is dropped, what FOLD or SAVE has stopped inside as well. */
+
+/* Destroy a queue that has no work left, or a suspended one with its work, which is
+ * dropped.
+ * Points of dropped submissions fail with ECANCELED.  A queue that has failed only waits
+ * for the commands that the device has begun.
+ * Errors: handle; EBUSY: queue has work and is not suspended, its suspend is not quiet
+ * yet, or other work or a thread waits for its points.
+ * Threads: any, while no other call but hal_wait uses queue.
+ * Memory: queue, its timeline and points are dead after success; file descriptors of its
+ * points become readable. */
 HAL_API int hal_queue_destroy(struct hal_queue *queue);
-/* Asks; *quiet (may be NULL) is reached once the device has really let go.  mode is enum
- * hal_suspend_mode, with HAL_SUSPEND_FINAL or without.  -ENOTSUP the device lacks the
- * mode, or KILL, not final, while a command runs that is not HAL_CMD_REPLAYABLE; -EBUSY
- * already suspended; -ENOSPC the partition has no room for what FOLD or SAVE keeps. */
+
+/* Ask the device to stop the commands of a queue; return without waiting for it.
+ * mode: enum hal_suspend_mode, with HAL_SUSPEND_FINAL or without.  quiet: may be NULL;
+ * reached once the device has released the commands.  Submissions are accepted, and held
+ * until hal_queue_resume; with HAL_SUSPEND_FINAL all fail with ECANCELED.
+ * Errors: handle; lost; EBUSY: queue is suspended already, or the engine is stopping it
+ * in a mode that is weaker.  EINVAL: mode is no mode.  EIO: the device failed.  ENOSPC:
+ * the partition has too little memory for the state that FOLD or SAVE keeps.  ENOTSUP:
+ * the device lacks the mode, or KILL, not final, while a command runs that is not
+ * HAL_CMD_REPLAYABLE.
+ * Threads: any; it does not wait for a thread that submits to queue.
+ * Memory: the point lasts as long as queue. */
 HAL_API int hal_queue_suspend(struct hal_queue *queue, uint32_t mode,
 			      struct hal_point *quiet);
-/* -EINVAL not suspended; -ECANCELED suspended for good. */
+
+/* Resume a suspended queue; before it is quiet, this takes effect then.
+ * Errors: handle; lost; ECANCELED: queue was suspended with HAL_SUSPEND_FINAL.  EINVAL:
+ * queue is not suspended.
+ * Threads: any; it does not wait for a thread that submits to queue.
+ * Memory: nothing is kept. */
 HAL_API int hal_queue_resume(struct hal_queue *queue);
+
+/* Report what the queue has done, in device time.
+ * stats: set .size; at most .size bytes are written.
+ * Errors: handle; EINVAL: stats is NULL, or stats->size is too small.
+ * Threads: any; the engine does not wait.
+ * Memory: stats is written during the call. */
 HAL_API int hal_queue_get_stats(struct hal_queue *queue, struct hal_stats *stats);
-/* Say why the queue has failed, or that it has not (.status 0): the device's text, the
- * submission and the command.  Any thread, until the queue is destroyed. */
+
+/* Report why a queue has failed, or that it has not: .status is 0 then.
+ * fault: set .size; at most .size bytes are written.
+ * Errors: handle; EINVAL: fault is NULL, or fault->size is too small.
+ * Threads: any, also a host callback; the engine does not wait.
+ * Memory: fault is written during the call. */
 HAL_API int hal_queue_get_fault(const struct hal_queue *queue,
 				struct hal_fault_info *fault);
-/* The queue's own timeline: submission n (from 1) reaches value n. */
+
+/* Return the queue's own timeline; its submission n (from 1) reaches value n.
+ * NULL, with hal_last_error: queue is no live queue.  Only the queue signals it.
+ * Threads: any.
+ * Memory: the timeline lasts until hal_queue_destroy. */
 HAL_API struct hal_timeline *hal_queue_timeline(struct hal_queue *queue);
 
-/* All of it or nothing.  Commands of a queue take effect in order.  -EAGAIN when the
- * queue is full.  *done (may be NULL) is reached when all of it ends.  Never blocks. */
+/* Put commands into a queue, all or none, without waiting for the device.
+ * desc: see struct hal_submit_desc.  done: may be NULL; reached when all of it has
+ * completed.
+ * Errors: handle; lost; memory; desc; EAGAIN: queue or its ring of completions is full.
+ * ECANCELED: queue waited for a point that failed, or is suspended for good.  EINVAL:
+ * desc is NULL, or a field, command or point is wrong; the text names it.  EIO: an
+ * earlier command failed on the device.  ENOSPC: the quota has too little left for a
+ * program's constants.  ENOTSUP: a point is of another device, or no HAL_CAP_TIMESTAMP.
+ * EPERM: a buffer is of another partition.  Others: of pthread_create(3).
+ * Threads: one thread at a time for each queue; several queues at the same time.
+ * Memory: desc and arrays in it are read during the call.  Buffers and programs may be
+ * destroyed right after, timelines only after the work. */
 HAL_API int hal_submit(struct hal_queue *queue, const struct hal_submit_desc *desc,
 		       struct hal_point *done);
 
-/* Work recorded once and submitted many times, at a fraction of hal_submit's price for
- * each command (CUDA calls it a graph).  desc gives the commands alone: no waits,
- * signals, times.  For queues of part. -EINVAL as hal_submit, and for no commands. */
+/* Record commands that hal_sequence_submit submits many times, to any queue of part.
+ * desc: .cmds, .cmd_count (at least 1), .cmd_stride as in hal_submit; other fields are 0.
+ * Errors: handle; lost; memory; desc; EINVAL: desc or seq is NULL, desc has no commands,
+ * or has waits, signals, flags, times or a tag; or a command is wrong.  ENOSPC: the quota
+ * has too little left for a program's constants.  ENOTSUP: a command is a timestamp, and
+ * the device lacks HAL_CAP_TIMESTAMP.  EPERM: a buffer is of another partition.
+ * Threads: any.
+ * Memory: desc is read during the call.  seq keeps its buffers and programs, which may be
+ * destroyed.  It lasts until hal_sequence_destroy; part must outlive it. */
 HAL_API int hal_sequence_create(struct hal_partition *part,
 				const struct hal_submit_desc *desc,
 				struct hal_sequence **seq);
-/* -EBUSY never: what was submitted keeps it alive. */
+
+/* Destroy a sequence; submitted work keeps it until that work has ended.
+ * Errors: handle.
+ * Threads: any, while no other call uses seq.
+ * Memory: seq is dead after success. */
 HAL_API int hal_sequence_destroy(struct hal_sequence *seq);
-/* Arguments of launch number cmd from the next submission on; what was submitted before
- * keeps its own. */
+
+/* Change the arguments of one launch of a sequence, from the next submission on.
+ * cmd: number of the launch among all commands, counted from 0.  args, arg_count: as in
+ * hal_cmd_launch.
+ * Errors: handle; memory; EINVAL: seq has no command cmd, it is no launch, or args or
+ * arg_count is wrong.  EPERM: a buffer is of another partition.
+ * Threads: one thread at a time for each sequence.
+ * Memory: args is read during the call; seq keeps its buffers. */
 HAL_API int hal_sequence_set_args(struct hal_sequence *seq, uint32_t cmd,
 				  const struct hal_arg *args, uint32_t arg_count);
-/* As hal_submit with the sequence's commands: desc (may be NULL) gives waits, signals,
- * times and the tag, and no commands. */
+
+/* Submit the commands of a sequence, for a fraction of the cost of hal_submit.
+ * desc: may be NULL; waits, signals, times, priority and tag of hal_submit, no commands.
+ * done: as in hal_submit.  A sequence may be in several queues at the same time.
+ * Errors: handle; lost; desc; EAGAIN: queue or its ring of completions is full.
+ * ECANCELED: queue waited for a point that failed, or is suspended for good.  EINVAL:
+ * desc has commands, is wrong as in hal_submit, or its points do not fit half of
+ * hal.queue_depth.  EIO: an earlier command failed on the device.  ENOTSUP: a point is of
+ * another device.  EPERM: seq is of another partition than queue.
+ * Threads: one thread at a time for each queue and for each sequence.
+ * Memory: desc and arrays in it are read during the call. */
 HAL_API int hal_sequence_submit(struct hal_queue *queue, struct hal_sequence *seq,
 				const struct hal_submit_desc *desc,
 				struct hal_point *done);
 
 /* ---- completions ------------------------------------------------------------------ */
 
-/* One place where many queues tell of ends (hal_queue_desc.completions): a ring of at
- * least entries, a power of two up to 65536.  It never overflows: when what is in flight
- * and unread would, a submission is refused as by a queue that is full. */
+/* Create a ring to which queues report finished submissions.
+ * entries: a power of two up to 65536.  It never overflows: submissions to its queues
+ * (hal_queue_desc.completions) fail with EAGAIN when unread entries and work in the
+ * queues fill it.
+ * Errors: handle; memory; EINVAL: ring is NULL, or entries is no such power.  EMFILE: the
+ * process has too many open files.
+ * Threads: any.
+ * Memory: ring lasts until hal_completions_destroy; dev must outlive it. */
 HAL_API int hal_completions_create(struct hal_device *dev, uint32_t entries,
 				   struct hal_completions **ring);
-/* -EBUSY while a queue tells there. */
+
+/* Destroy a ring of completions and drop its unread entries.
+ * Errors: handle; EBUSY: a queue that reports to ring is alive.
+ * Threads: any, while no other call uses ring.
+ * Memory: ring and its file descriptor are dead after success. */
 HAL_API int hal_completions_destroy(struct hal_completions *ring);
-/* Takes up to max entries, oldest first; waits until there is one, or until_ns as in
- * hal_wait.  Returns how many; 0 only if until_ns is 0.  One thread at a time.  -ENODEV: the device is
- * lost, and the entries of all submissions have been read; whoever waits wakes up. */
+
+/* Take up to max entries, oldest first; wait for one until deadline_ns.  Return how many.
+ * deadline_ns: CLOCK_MONOTONIC, in ns; 0: do not wait, return 0 if there is none;
+ * HAL_FOREVER.  Under a virtual clock this call runs the device.
+ * Errors: handle; EDEADLK: virtual clock: no work is left that could finish; or the call
+ * would wait in a host callback of the device.  EINVAL: out is NULL, max is 0, or
+ * deadline_ns is negative.  ENODEV: the device is lost, and the entries of all
+ * submissions have been read.  ETIMEDOUT: the deadline has passed.
+ * Threads: one thread at a time for each ring.  Not a cancellation point.
+ * Memory: out is written during the call.  The queue of an entry may have been
+ * destroyed. */
 HAL_API int hal_completions_read(struct hal_completions *ring, struct hal_completion *out,
 				 uint32_t max, int64_t until_ns);
-/* The ring's own fd (for poll, epoll, io_uring): readable while entries are unread, and
- * for good once the device is lost and all have been read.  It goes with the ring; only
- * hal_completions_read takes from it.  virtual clock: -ENOTSUP until hal_device_poll has
- * been called, which moves time while a program looks at it. */
+
+/* Return the ring's file descriptor, which is readable while entries are unread, and once
+ * hal_completions_read would return -ENODEV.
+ * For poll, epoll and io_uring only: do not read, write or close it.
+ * Errors: handle; ENOTSUP: a virtual clock, whose time stands still while the program
+ * sleeps, and hal_device_poll has never been called for the device.
+ * Threads: any.
+ * Memory: the descriptor lasts until hal_completions_destroy. */
 HAL_API int hal_completions_fd(struct hal_completions *ring);
 
 /* ---- time ------------------------------------------------------------------------- */
 
+/* Create a timeline of a device, at value 0; submissions and the host raise it.
+ * Errors: handle; memory; EINVAL: timeline is NULL.
+ * Threads: any.
+ * Memory: timeline and points on it last until hal_timeline_destroy, and dev longer. */
 HAL_API int hal_timeline_create(struct hal_device *dev, struct hal_timeline **timeline);
-/* -EBUSY while submitted work waits on it or will signal it, or a thread waits for it. */
+
+/* Destroy a timeline; file descriptors of its points become readable.
+ * Errors: handle; EBUSY: submitted work waits for it or will signal it, or a thread waits
+ * for it.  EINVAL: timeline belongs to a queue or partition.
+ * Threads: any, while no other call but hal_wait uses timeline.
+ * Memory: timeline and its points are dead after success. */
 HAL_API int hal_timeline_destroy(struct hal_timeline *timeline);
-/* The counter, or with *err (may be NULL) set to the error that stuck. */
+
+/* Return the counter of a timeline; 0 if timeline is no live timeline.
+ * err: may be NULL; set to 0, or to -errno of the first error of the timeline or of this
+ * call.  A counter with an error does not change any more.  The call advances no work.
+ * Errors: handle; ECANCELED: work that was to signal it was dropped.  EIO: work that was
+ * to signal it failed on the device.
+ * Threads: any; it takes no lock.
+ * Memory: err is written during the call. */
 HAL_API uint64_t hal_timeline_value(const struct hal_timeline *timeline, int *err);
-/* From the host; only upwards, -EINVAL otherwise. */
+
+/* Raise the counter of a timeline to value, from the host.
+ * value: above the counter; numbers may be skipped.
+ * Errors: handle; ECANCELED: timeline has failed: work that was to signal it was dropped.
+ * EINVAL: the counter is at value or above, or timeline belongs to a queue or partition.
+ * EIO: timeline has failed: work that was to signal it failed on the device.
+ * Threads: any; of two that signal, one may come too late and get EINVAL.
+ * Memory: nothing is kept. */
 HAL_API int hal_timeline_signal(struct hal_timeline *timeline, uint64_t value);
 
-/* Waits until the moment until_ns; 0 polls, HAL_FOREVER has no end.  Points are looked at
- * in order.  0 when all (or, HAL_WAIT_ANY, the index of one) are reached; -ETIMEDOUT once
- * until_ns has passed, or the error that failed a timeline (it sticks).
- * A point that was reached before its timeline failed counts as reached.  flags:
- * HAL_WAIT_*.  virtual clock: steps the device; -EDEADLK when no work is left that could
- * reach them.  A thread may be cancelled while it sleeps here. */
+/* Wait for points, of any devices; return 0, or the index of one with HAL_WAIT_ANY.
+ * flags: HAL_WAIT_ANY, HAL_WAIT_DEVICE_TIME.  deadline_ns: absolute; 0: do not wait;
+ * HAL_FOREVER.  Points are checked in order; one that was reached before its timeline
+ * failed counts as reached.  Under a virtual clock this call runs the devices.
+ * Errors: memory; ECANCELED: work of a point was dropped.  EDEADLK: virtual clock: no
+ * work is left that could reach them; or the call would wait in a host callback of such a
+ * device.  EINVAL: points is NULL, count is 0 or above INT32_MAX, flags has an unknown
+ * bit, deadline_ns is negative, or a timeline is not alive.  EIO: a command failed or its
+ * device is lost.  EPERM: a timeline was made before a fork.  ETIMEDOUT: the deadline has
+ * passed.  Others: of backends.
+ * Threads: any number, a cancellation point; in a host callback for other devices only.
+ * Memory: points is read during the call; a timeline cannot be destroyed meanwhile. */
 HAL_API int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
 		     int64_t until_ns);
-/* A new O_CLOEXEC fd, readable once reached or failed; the caller closes it.  virtual
- * clock: as hal_completions_fd, unless the point has been reached. */
+
+/* Return a new file descriptor that is readable once point is reached or has failed.
+ * It is O_CLOEXEC and O_NONBLOCK; hal_wait with deadline 0 says what has happened.
+ * Errors: memory; EINVAL: point is NULL, or its timeline is not alive.  EMFILE: the
+ * process has too many open files.  ENOTSUP: a virtual clock, point is not reached, and
+ * hal_device_poll has never been called for the device.  EPERM: the timeline was made
+ * before a fork.  Others: of eventfd(2).
+ * Threads: any.
+ * Memory: point is read during the call.  The caller closes the descriptor, which may
+ * outlive the timeline. */
 HAL_API int hal_point_fd(const struct hal_point *point);
 
 /* ---- command builders ------------------------------------------------------------- */
@@ -806,6 +1200,10 @@ HAL_API int hal_point_fd(const struct hal_point *point);
 #define HAL_INLINE static inline
 #endif
 
+/* Make a command of op with all operands 0.
+ * op: enum hal_op.  flags: HAL_CMD_*.  hal_submit checks it.
+ * Threads: any.
+ * Memory: nothing is kept. */
 HAL_INLINE struct hal_cmd hal_cmd_of(uint32_t op, uint32_t flags)
 {
 #ifdef __cplusplus
@@ -819,6 +1217,10 @@ HAL_INLINE struct hal_cmd hal_cmd_of(uint32_t op, uint32_t flags)
 	return c;
 }
 
+/* Make a command that copies bytes from src to dst, which may be one buffer.
+ * dst_offset, src_offset: in bytes.  bytes: at least 1; the ranges must not overlap.
+ * Threads: any.
+ * Memory: dst and src must be alive at hal_submit, not later. */
 HAL_INLINE struct hal_cmd hal_cmd_copy(struct hal_buffer *dst, uint64_t dst_offset,
 				       struct hal_buffer *src, uint64_t src_offset,
 				       uint64_t bytes)
@@ -833,9 +1235,12 @@ HAL_INLINE struct hal_cmd hal_cmd_copy(struct hal_buffer *dst, uint64_t dst_offs
 	return c;
 }
 
-/* Copy from host memory (hal_host_alloc, hal_host_register) to a buffer, in the order of
- * the queue.  The program must not change the bytes before the submission's point is
- * reached, and may change them from then on. */
+/* Make a command that copies from host memory to a buffer, in the order of the queue.
+ * host: of hal_host_alloc or hal_host_register.  dst_offset, host_offset, bytes: in
+ * bytes.
+ * Threads: any.
+ * Memory: the host bytes must not change before the point of the submission is reached.
+ * dst and host must be alive at hal_submit. */
 HAL_INLINE struct hal_cmd hal_cmd_write(struct hal_buffer *dst, uint64_t dst_offset,
 					struct hal_buffer *host, uint64_t host_offset,
 					uint64_t bytes)
@@ -843,9 +1248,12 @@ HAL_INLINE struct hal_cmd hal_cmd_write(struct hal_buffer *dst, uint64_t dst_off
 	return hal_cmd_copy(dst, dst_offset, host, host_offset, bytes);
 }
 
-/* Copy from a buffer to host memory, in the order of the queue.  The program must not
- * touch the bytes before the submission's point is reached, and may read them from then
- * on. */
+/* Make a command that copies from a buffer to host memory, in the order of the queue.
+ * host: of hal_host_alloc or hal_host_register.  host_offset, src_offset, bytes: in
+ * bytes.
+ * Threads: any.
+ * Memory: the host bytes must not be used before the point of the submission is reached.
+ * host and src must be alive at hal_submit. */
 HAL_INLINE struct hal_cmd hal_cmd_read(struct hal_buffer *host, uint64_t host_offset,
 				       struct hal_buffer *src, uint64_t src_offset,
 				       uint64_t bytes)
@@ -853,6 +1261,10 @@ HAL_INLINE struct hal_cmd hal_cmd_read(struct hal_buffer *host, uint64_t host_of
 	return hal_cmd_copy(host, host_offset, src, src_offset, bytes);
 }
 
+/* Make a command that fills bytes with a 32-bit pattern.
+ * offset, bytes: in bytes, multiples of 4; bytes: at least 4.
+ * Threads: any.
+ * Memory: dst must be alive at hal_submit, not later. */
 HAL_INLINE struct hal_cmd hal_cmd_fill(struct hal_buffer *dst, uint64_t offset,
 				       uint64_t bytes, uint32_t pattern)
 {
@@ -865,8 +1277,12 @@ HAL_INLINE struct hal_cmd hal_cmd_fill(struct hal_buffer *dst, uint64_t offset,
 	return c;
 }
 
-/* args must stay until hal_submit returns.  Add HAL_CMD_REPLAYABLE to .flags when no
- * output is also an input. */
+/* Make a command that runs a kernel.  .launch.groups may be set; 0 counts as 1.
+ * args: arg_count ranges of buffers, or scalars where .buffer is NULL.
+ * Add HAL_CMD_REPLAYABLE to .flags if no output of the kernel is also an input.
+ * Threads: any.
+ * Memory: args must stay until hal_submit returns.  kernel and buffers must be alive
+ * until then, not later. */
 HAL_INLINE struct hal_cmd hal_cmd_launch(struct hal_kernel *kernel,
 					 const struct hal_arg *args, uint32_t arg_count)
 {
@@ -878,6 +1294,12 @@ HAL_INLINE struct hal_cmd hal_cmd_launch(struct hal_kernel *kernel,
 	return c;
 }
 
+/* Make a command that calls fn(user) after all earlier commands of its queue completed.
+ * fn: runs on a thread for callbacks of the device, one at a time; under a virtual clock
+ * inside hal_wait, hal_device_poll or hal_completions_read.  It may call any function,
+ * but a wait for itself fails with EDEADLK.
+ * Threads: any.
+ * Memory: user must last until fn has returned. */
 HAL_INLINE struct hal_cmd hal_cmd_host(hal_host_fn fn, void *user)
 {
 	struct hal_cmd c = hal_cmd_of(HAL_OP_HOST, 0);
@@ -887,11 +1309,19 @@ HAL_INLINE struct hal_cmd hal_cmd_host(hal_host_fn fn, void *user)
 	return c;
 }
 
+/* Make a command without an effect, which completes after all earlier ones of its queue.
+ * Commands of a queue take effect in order without it; see "Order" at the top.
+ * Threads: any.
+ * Memory: nothing is kept. */
 HAL_INLINE struct hal_cmd hal_cmd_barrier(void)
 {
 	return hal_cmd_of(HAL_OP_BARRIER, 0);
 }
 
+/* Make a command that writes the device time in ns, a uint64_t, to dst.
+ * offset: in bytes, a multiple of 8.  The device needs HAL_CAP_TIMESTAMP.
+ * Threads: any.
+ * Memory: dst must be alive at hal_submit, not later. */
 HAL_INLINE struct hal_cmd hal_cmd_timestamp(struct hal_buffer *dst, uint64_t offset)
 {
 	struct hal_cmd c = hal_cmd_of(HAL_OP_TIMESTAMP, 0);

@@ -56,8 +56,11 @@ struct hal_partition_memory_info {
 	uint64_t fetch_wait_ns;
 };
 
-/* Describe the memory of a partition.  -EINVAL: part or info->size is wrong.  Any thread.
- */
+/* Describe the limits, placements and evictions of a partition's memory as they are now.
+ * info: set .size; at most .size bytes are written.
+ * Errors: handle; EINVAL: info is NULL, or info->size is too small.
+ * Threads: any.
+ * Memory: info is written during the call. */
 HAL_API int hal_partition_get_memory_info(const struct hal_partition *part,
 					  struct hal_partition_memory_info *info);
 
@@ -86,15 +89,18 @@ HAL_API int hal_partition_get_memory_info(const struct hal_partition *part,
 
 /* ---- moving a buffer to other channels ------------------------------------------------ */
 
-/* Move a buffer to other channels of its partition while work goes on (HAL_CAP_RECOLOR).
- * The device copies it in the order of queue, which is of the same partition, like a
- * submission of this thread; *done (may be NULL) is reached when it is there. color_mask,
- * color_weights: as in hal_buffer_desc.  Until then other queues' commands that use it
- * wait, and from this call on the host cannot copy or map it (-EBUSY).  Both places count
- * in the quota meanwhile.  If the copy fails, so does the submission, and the buffer
- * stays where it is.  -EBUSY: it is mapped, being copied by the host, moving already, or
- * used by a stopped command of a suspended queue.  -ENOSPC: the text names the channel
- * that is short, or the quota.  -EAGAIN: the queue is full. */
+/* Move a buffer to other channels of its partition, by a submission to queue.
+ * color_mask, color_weights: as in struct hal_buffer_desc.  done: may be NULL; reached
+ * when buf has moved.  Until then other queues' commands with buf wait, the host cannot
+ * copy or map it, and both places count in the quota.  If the copy fails, buf stays in
+ * place.
+ * Errors: handle; lost; memory; EAGAIN: queue or its ring of completions is full.  EBUSY:
+ * buf is mapped, copied by the host, moving, or used by a suspended command.  ECANCELED,
+ * EIO: queue has failed.  EINVAL: buf is bimodal, a channel is not the partition's, or no
+ * weight is above 0.  ENOSPC: a channel or the quota has too little left.  ENOTSUP: the
+ * device lacks HAL_CAP_RECOLOR.  EPERM: buf and queue are of different partitions.
+ * Threads: the one that submits to queue; any may use buf meanwhile.
+ * Memory: color_weights is read during the call.  buf may be destroyed right after it. */
 HAL_API int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
 			       uint64_t color_mask, const uint8_t *color_weights,
 			       struct hal_point *done);

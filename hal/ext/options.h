@@ -36,10 +36,13 @@ struct hal_option_info {
 	char help[160];
 };
 
-/* Describe option number index, counted from 0: those of section hal, of policy, then of
- * each backend.  Values are those that hal_open with the scan's options would see.
- * -EINVAL: the scan was created without HAL_SCAN_OPTIONS, or info->size is wrong.
- * -ERANGE: index is past the last.  Any thread. */
+/* Describe option number index, counted from 0: of section hal, policy, then each
+ * backend.
+ * info: set .size.  Values are those that hal_open would see with the options of scan.
+ * Errors: handle; EINVAL: scan was created without HAL_SCAN_OPTIONS, info is NULL or
+ * info->size is too small.  ERANGE: index is past the last.
+ * Threads: any.
+ * Memory: info is written during the call. */
 HAL_API int hal_scan_get_option(const struct hal_scan *scan, uint32_t index,
 				struct hal_option_info *info);
 

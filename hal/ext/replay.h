@@ -22,11 +22,14 @@ struct hal_replay_info {
 	char missing[256];   /* where the journal ends too early; empty: it is complete */
 };
 
-/* Give an engine without a device the inputs in the journal of another one (hal_open with
- * hal.journal = path), and compare what it decides.  Returns 0 whatever out->mismatches
- * is.  -EINVAL: not a journal (the text names the line), or its policy is not known here.
- * -ENOTSUP: callbacks of a virtual clock overlap.  Else the errno of reading path.  Any
- * thread; path is read during the call. */
+/* Give an engine without a device the inputs of a journal, and compare its decisions.
+ * path: a file of hal.journal.  out: set .size; .mismatches may be above 0 although the
+ * call returns 0.
+ * Errors: memory; EINVAL: path or out is NULL, the file is no journal (the text names the
+ * line), or its policy is not known.  EISDIR: path is a folder.  ENOENT: path does not
+ * exist.  ENOTSUP: host callbacks of a virtual clock overlap.  Others: of fopen(3).
+ * Threads: any.
+ * Memory: path is read, and out is written, during the call. */
 HAL_API int hal_replay(const char *path, struct hal_replay_info *out);
 
 #ifdef __cplusplus

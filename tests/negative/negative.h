@@ -11,7 +11,7 @@
  * A case answers what the wrong call answered.  The runner checks that it is the errno,
  * that hal_last_error() names what was wrong (the last argument; "a|b": either), that the
  * device still works and that all of it can be put away.  coverage.awk checks that every
- * errno hal.h and npu.h document has a case.
+ * errno that the public headers document has a case.
  */
 #ifndef TESTS_NEGATIVE_H
 #define TESTS_NEGATIVE_H
