@@ -11,7 +11,9 @@ pages=$(grep -L '^\.so ' man?/*.[1-9])
 [ "$(wc -w <<<"$pages")" -ge 30 ] || { echo "only these pages were found: $pages"; exit 1; }
 # What a page is dated against is this machine's clock, which is its own business.
 # shellcheck disable=SC2086 # words
-if mandoc -Tlint -Wwarning $pages | grep -v 'date in the future'; then
+warnings=$(mandoc -Tlint -Wwarning $pages | grep -v 'date in the future')
+if [ -n "$warnings" ]; then
+	echo "$warnings"
 	exit 1
 fi
 echo "$(wc -w <<<"$pages") pages"
