@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import errno
 import gc
+import glob
 import gzip
 import inspect
 import io
@@ -116,9 +117,13 @@ class Header(unittest.TestCase):
 
     @staticmethod
     def header():
-        """hal.h."""
-        with open(os.path.join(SOURCE, "hal/hal.h"), encoding="ascii") as file:
-            return file.read()
+        """hal.h and the headers in hal/ext."""
+        text = ""
+        for path in [os.path.join(SOURCE, "hal/hal.h"),
+                     *glob.glob(os.path.join(SOURCE, "hal/ext/*.h"))]:
+            with open(path, encoding="ascii") as file:
+                text += file.read()
+        return text
 
     def test_all_there(self):
         """Each function of hal.h is called by the package."""
