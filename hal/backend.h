@@ -471,6 +471,8 @@ struct hal_bk_cold {
 	/* HAL_CAP_HOST_REGISTER: let the device's copy engines reach the caller's memory
 	 * at address, of any alignment.  It stays until mem_free, which does not free it.
 	 * What HAL_BK_MEM_HOST says of the handle holds, but mem_map is not called.
+	 * -EFAULT: the process cannot read and write it.  -EBUSY: the driver has
+	 * registered a part of it already.
 	 * NULL, -ENOTSUP: cannot. */
 	int (*mem_register)(void *dev, void *part, void *address, uint64_t bytes,
 			    void **mem);

@@ -901,11 +901,12 @@ HAL_API int hal_host_alloc(struct hal_partition *part, uint64_t bytes,
 
 /* Make a buffer of part of the program's own memory, for queued copies.
  * address, bytes: the region, of any alignment and at least 1 byte; it keeps its
- * contents, and may overlap others.  hal_cmd_write, hal_cmd_read and hal_cmd_copy alone
- * take host.
+ * contents.  Regions may overlap, on GPUs only if one lies in the pages of the other.
+ * Only hal_cmd_write, hal_cmd_read and hal_cmd_copy take host.
  * Errors: handle; lost; memory; EINVAL: address or host is NULL, bytes is 0, or the
  * region wraps around.  ENOSPC: the quota has too little left.  ENOTSUP: the device lacks
- * HAL_CAP_HOST_REGISTER.
+ * HAL_CAP_HOST_REGISTER.  EFAULT: the process cannot read and write all of the region.
+ * EBUSY: some of its pages are registered already.
  * Threads: any.
  * Memory: the region must stay allocated until hal_buffer_destroy has returned 0; it
  * returns -EBUSY while submitted work uses host. */

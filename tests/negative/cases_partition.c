@@ -1275,6 +1275,31 @@ NEGATIVE(hal_host_register, EINVAL, wraps_around, "exceed the address space")
 	return hal_host_register(w->part, host_bytes, UINT64_MAX - 1, &w->buf2);
 }
 
+/* Return whether the device is of that backend. */
+static bool is_of(const struct neg *w, const char *backend)
+{
+	return strncmp(w->target, backend, strlen(backend)) == 0;
+}
+
+NEGATIVE(hal_host_register, EFAULT, not_mapped, "is not mapped")
+{
+	if (is_of(w, "ref") || is_of(w, "npu"))
+		return neg_skip("a driver that registers memory");
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): no process has memory there. */
+	return hal_host_register(w->part, (void *)(uintptr_t)4096, 64, &w->buf2);
+}
+
+NEGATIVE(hal_host_register, EBUSY, some_pages, "are registered already")
+{
+	static char pages[3 * 4096] __attribute__((aligned(4096)));
+	struct hal_buffer *other;
+
+	if (is_of(w, "ref") || is_of(w, "npu") || is_of(w, "fpga"))
+		return neg_skip("a driver that registers pages");
+	NEG_OK(hal_host_register(w->part, pages, 8192, &w->buf2));
+	return hal_host_register(w->part, pages + 4096, 8192, &other);
+}
+
 NEGATIVE_ON("ref", hal_host_register, ENOSPC, quota, "left|quota|memory")
 {
 	w->part_desc.memory_bytes = 4096;
