@@ -219,6 +219,13 @@ class Functions:
         return nth(scans[scan - 1]["backends"], index, out)
 
     @staticmethod
+    def log_set(function, user, level):
+        def receive(number, line):
+            function(user, number, line.encode())
+
+        hal.log_set(receive if function else None, level)
+
+    @staticmethod
     def scan_get_device(scan, index, out):
         return nth(scans[scan - 1]["devices"], index, out)
 

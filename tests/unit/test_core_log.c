@@ -173,7 +173,7 @@ static void late_stop(void **state)
 	}
 	end();
 	assert_int_equal(
-		found(HAL_LOG_WARNING, "kill of queue 0 took 1001 ns", "1000 ns"), 1);
+		found(HAL_LOG_WARNING, "KILL of queue 0 took 1001 ns", "1000 ns"), 1);
 	OK(hal_queue_destroy(q));
 	world_close(&w);
 }
