@@ -240,6 +240,38 @@ static uint64_t bounces(const char *target)
 	return sum;
 }
 
+/* Both in the partition's own ring: a write bounces when the read before it, of the same
+ * bytes of host memory, has ended.  The fast engine stores all that at the end of the
+ * read, so the RTL alone can go wrong. */
+static uint64_t bounce_waits(const char *target)
+{
+	static uint8_t mine[BYTES];
+	struct hal_device *dev = opened(target);
+	uint8_t want[BYTES], got[BYTES];
+	struct hal_buffer *host;
+	struct hal_point p;
+	struct tenant t;
+	uint64_t sum;
+
+	begin(dev, &t, 0, 16, 0);
+	memset(mine, 0, sizeof(mine));
+	OK(hal_host_register(t.part, mine, BYTES, &host));
+	noise(want, 5);
+	OK(hal_buffer_write(t.a, 0, want, BYTES));
+	p = give(t.up, hal_cmd_read(host, 0, t.a, 0, BYTES));
+	assert_true(hal_device_poll(dev, 14000) >= 0);
+	assert_int_equal(hal_wait(&p, 1, 0, 0), -ETIMEDOUT);
+	wait_for(give(t.up, hal_cmd_write(t.b, 0, host, 0, BYTES)));
+	assert_memory_equal(mine, want, BYTES);
+	OK(hal_buffer_read(t.b, 0, got, BYTES));
+	assert_memory_equal(got, want, BYTES);
+	OK(hal_buffer_destroy(host));
+	sum = hal_device_now(dev);
+	end(&t);
+	OK(hal_close(dev));
+	return sum;
+}
+
 /* A limit holds for copies, too: they come to the partition's own slot, whose bucket it
  * is, with what is under way. */
 static uint64_t limited(const char *target)
@@ -304,6 +336,12 @@ static void test_bounces(void **state)
 	on_engines(bounces, "memory_size=8M");
 }
 
+static void test_bounce_waits(void **state)
+{
+	(void)state;
+	on_engines(bounce_waits, "memory_size=8M&turns=64");
+}
+
 static void test_limited(void **state)
 {
 	(void)state;
@@ -341,6 +379,7 @@ int main(void)
 		cmocka_unit_test(test_slot_is_needed),
 		cmocka_unit_test(test_bounces),
 		cmocka_unit_test(test_limited),
+		cmocka_unit_test(test_bounce_waits),
 		cmocka_unit_test(test_own_slot),
 	};
 
