@@ -5,9 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define ROW_PIECE    32768u /* elementwise operations longer than a field are cut here */
-#define SOFTMAX_COLS 4095u  /* the sum of a row's exponentials stays an int32 */
-#define REPEATS      (HAL_NPU_A_REPEAT | HAL_NPU_B_REPEAT)
+#define ROW_PIECE 32768u /* elementwise operations longer than a field are cut here */
+#define REPEATS   (HAL_NPU_A_REPEAT | HAL_NPU_B_REPEAT)
 
 /* ---- rows of bytes ---------------------------------------------------------------- */
 
@@ -348,7 +347,7 @@ static int check_softmax(struct npu_op *g, const struct hal_npu_softmax *op)
 {
 	const struct npu_limit limits[] = {
 		{"rows", op->rows, UINT32_MAX},
-		{"cols", op->cols, SOFTMAX_COLS},
+		{"cols", op->cols, NPU_SOFTMAX_COLS},
 	};
 	int rc = npu_check_flags(g, op->flags, HAL_NPU_A_UINT8 | HAL_NPU_D_UINT8);
 

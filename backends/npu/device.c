@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "npu_panel.h"
+
 /* ---- options ---------------------------------------------------------------------- */
 
 static const struct hal_option_def options[] = {
@@ -213,6 +215,55 @@ static uint64_t kill_worst(const struct npu_options *o)
 	return 32 + 12 * (o->slots - 1) + (o->ideal ? 0 : npu_request_worst(o));
 }
 
+/* Loads of page tables while that many rows of outputs are stored, each of which begins
+ * in one line of a table and ends in the next.  Rows come in the order of their
+ * addresses, in four tiles at most, so the line that names these tables is read once a
+ * tile. */
+static uint64_t save_walks(const struct npu_options *o, uint64_t rows)
+{
+	uint64_t named = UINT64_C(16) << o->gran >> 2 << o->gran; /* bytes, by a line */
+	uint64_t names = 4 * (o->memory / named + 1);
+
+	return 2 * rows + (names < 2 * rows ? names : 2 * rows);
+}
+
+/* How long the stores take that SAVE waits for, in ns: see docs/npu.md. */
+static uint64_t save_stores(const struct npu_options *o)
+{
+	const uint64_t rows = 1024, change = 8 + 8 + 8, request = change + 4;
+	uint64_t stores = rows * ((o->cols + 31) / 32 + 1) +
+			  (uint64_t)NPU_DEPTH * ((4 * o->cols + 31) / 32);
+	uint64_t walks = save_walks(o, rows) + (NPU_DEPTH * 128u >> o->gran >> 4) + 4;
+	/* Stores follow each other without a pause.  A load that the next request waits
+	 * for finds who was served last up to four changes of rows ahead. */
+	uint64_t store = request * o->slots, load = 4 * change + 2 * request + 24;
+
+	if (o->ideal)
+		return stores + walks * 10;
+	return stores * store + walks * ((load > store ? load : store) + 5);
+}
+
+/* SAVE waits for rows in the gather and the array, for stores, and the context; or for a
+ * row of a softmax, whose stores are fewer than those.  0: with turns= and refresh= it
+ * depends on when it is asked for, and with durations= descriptors run to their end. */
+static uint64_t save_worst(const struct npu_options *o)
+{
+	uint64_t array = 4ull * o->rows * o->cols + o->rows + o->cols + 24;
+
+	if (o->turns || o->extra.refresh || o->durations[0])
+		return 0;
+	return (array > NPU_SOFTMAX_COLS ? array : NPU_SOFTMAX_COLS) + save_stores(o) +
+	       kill_worst(o);
+}
+
+/* A FOLD becomes a SAVE after a while; the register of that, too. */
+static uint64_t fold_worst(const struct npu_options *o)
+{
+	uint64_t save = save_worst(o);
+
+	return save ? save + NPU_FOLD_CYCLES + 4 : 0;
+}
+
 /* Of a device whose colours are known.  A replay lets a launch in by the channels that it
  * has then; a bimodal partition's may be others when it runs. */
 static uint64_t color_caps(const struct npu_options *o)
@@ -255,6 +306,8 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN | 1u << HAL_SUSPEND_FOLD |
 			      1u << HAL_SUSPEND_SAVE | 1u << HAL_SUSPEND_KILL;
 	info->preempt_worst_ns = kill_worst(o);
+	info->suspend_worst_ns[HAL_SUSPEND_FOLD] = fold_worst(o);
+	info->suspend_worst_ns[HAL_SUSPEND_SAVE] = save_worst(o);
 	info->suspend_worst_ns[HAL_SUSPEND_KILL] = info->preempt_worst_ns;
 	info->clock_hz = UINT64_C(1000000000);
 	if (o->ideal) /* as much as is asked for */

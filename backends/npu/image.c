@@ -181,8 +181,15 @@ static int check_kernel(const struct npu_image *im, uint32_t index)
 /* Fences, waits and timestamps are the queue's business. */
 static int check_desc(const struct npu_image *im, uint32_t index)
 {
-	uint32_t op = NPU_GET(im->descs[index], OPCODE);
+	const uint32_t *desc = im->descs[index];
+	uint32_t op = NPU_GET(desc, OPCODE);
 
+	if (op == NPU_OP_VEC && NPU_GET(desc, VOP) == NPU_VOP_SOFTMAX &&
+	    NPU_GET(desc, VCOLS) > NPU_SOFTMAX_COLS)
+		return npu_fail(EINVAL,
+				"descriptor %u of the NPU program is a softmax of rows "
+				"of %u; the longest is %u",
+				index, NPU_GET(desc, VCOLS), NPU_SOFTMAX_COLS);
 	if (op == NPU_OP_NOP || op == NPU_OP_GEMM || op == NPU_OP_CONV ||
 	    op == NPU_OP_VEC)
 		return 0;

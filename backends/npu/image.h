@@ -23,6 +23,8 @@
 #define NPU_IMAGE_DATA_MAX    (UINT64_C(1) << 31)
 #define NPU_IMAGE_KERNELS_MAX 4096u
 #define NPU_IMAGE_CONST_ALIGN 64u
+/* The longest row of a softmax: the sum of its exponentials stays an int32. */
+#define NPU_SOFTMAX_COLS 4095u
 
 enum npu_place_kind { NPU_PLACE_ARG, NPU_PLACE_CONST, NPU_PLACE_SCRATCH };
 

@@ -54,6 +54,9 @@
 #define NPU_SAVE_WORDS 10u /* of a context; 8 without sums */
 #define NPU_BURST      64u /* descriptors between two progress marks of a long command */
 #define NPU_WORKS      UINT64_MAX
+/* A FOLD that takes longer becomes a SAVE.  A fold of the most rows, 512, whose input
+ * does not meet in a bank is over before, on an array of up to 128 x 128 PEs. */
+#define NPU_FOLD_CYCLES 1024u
 
 struct npu_options {
 	uint32_t rows, cols, slots, channels;
@@ -208,13 +211,15 @@ struct npu_partition {
 	uint32_t frozen;            /* of .count */
 	uint32_t held; /* commands of its and its guests' queues that are held */
 	struct npu_command *spare;
-	uint64_t times_used; /* a bit each */
-	uint64_t sequence;   /* of the last submitted */
-	uint64_t ended_ns;   /* device time of the last end of one that had begun */
-	uint32_t head, tail; /* of the ring, counted as the machine does */
-	uint32_t irq;        /* causes that have not been looked at: NPU_IRQ_* */
-	uint32_t stopping;   /* PREEMPT code asked for; 0: none */
-	bool moving, moved;  /* a resize is under way, is to be told */
+	uint64_t times_used;  /* a bit each */
+	uint64_t sequence;    /* of the last submitted */
+	uint64_t ended_ns;    /* device time of the last end of one that had begun */
+	uint32_t head, tail;  /* of the ring, counted as the machine does */
+	uint32_t irq;         /* causes that have not been looked at: NPU_IRQ_* */
+	uint32_t stopping;    /* PREEMPT code asked for; 0: none */
+	uint64_t stopping_ns; /* device time since then */
+	uint32_t hurried; /* cycles of the FOLD before it became a SAVE; 0: it did not */
+	bool moving, moved; /* a resize is under way, is to be told */
 	struct hal_bk_partition_desc target;
 	struct hal_bk_event moved_event;
 	/* replay.c: npu_desc_hash of the descriptor that ended last, the cycle it did so

@@ -121,6 +121,8 @@ static uint32_t all_events(struct npu_device *dev, struct hal_bk_event *ev, uint
 			continue;
 		if (part->irq)
 			look_at_slot(part);
+		if (npu_stop_hurry_ns(part) <= npu_time(dev))
+			npu_stop_hurry(part);
 		n += take_events(part, ev + n, max - n);
 	}
 	return n;
@@ -152,10 +154,16 @@ static bool resting(struct npu_device *dev)
 	return rests;
 }
 
-/* Until there may be an event or limit is reached, which is ahead. */
+/* Until there may be an event, something has to be done, or limit is reached, which is
+ * ahead. */
 static void advance(struct npu_device *dev, uint64_t limit)
 {
-	uint64_t left = limit - npu_time(dev);
+	uint64_t left;
+
+	for (uint32_t i = 0; i < dev->opt.slots; i++)
+		if (dev->parts[i] && npu_stop_hurry_ns(dev->parts[i]) < limit)
+			limit = npu_stop_hurry_ns(dev->parts[i]);
+	left = limit - npu_time(dev);
 
 	/* A register write shows in the machine a few cycles later. */
 	if (resting(dev)) {

@@ -27,7 +27,26 @@ void npu_request_stop(struct npu_partition *part, uint32_t mode)
 	if (mode == NPU_PREEMPT_FOLD || mode == NPU_PREEMPT_SAVE)
 		mode = npu_save_ask(part, mode);
 	part->stopping = mode;
+	part->stopping_ns = npu_time(part->dev);
+	part->hurried = 0;
 	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, PREEMPT), mode);
+}
+
+/* FOLD waits for the rows of a fold, and those of up to two tiles for their input.  How
+ * long these take depends on the program; SAVE waits for neither. */
+uint64_t npu_stop_hurry_ns(const struct npu_partition *part)
+{
+	return part->stopping == NPU_PREEMPT_FOLD ? part->stopping_ns + NPU_FOLD_CYCLES
+						  : UINT64_MAX;
+}
+
+void npu_stop_hurry(struct npu_partition *part)
+{
+	npu_lock(part->dev);
+	part->stopping = NPU_PREEMPT_SAVE;
+	part->hurried = (uint32_t)(npu_time(part->dev) - part->stopping_ns);
+	npu_write(part->dev, NPU_SLOT_ADDR(part->slot, PREEMPT), NPU_PREEMPT_SAVE);
+	npu_unlock(part->dev);
 }
 
 static void finish_move(struct npu_partition *part)
@@ -112,6 +131,7 @@ void npu_settle(struct npu_partition *part, uint32_t state)
 
 	if (part->stopping)
 		part->preempt_cycles =
+			part->hurried +
 			npu_read(part->dev, NPU_SLOT_ADDR(part->slot, PREEMPT_CYCLES));
 	if (killed)
 		lost_ns = npu_read(part->dev, NPU_SLOT_ADDR(part->slot, DESC_CYCLES));

@@ -18,4 +18,9 @@ void npu_settle(struct npu_partition *part, uint32_t state);
 /* The same, in a new ring. */
 void npu_on_stopped(struct npu_partition *part, uint32_t state);
 
+/* Device time at which npu_stop_hurry has to be called; UINT64_MAX: not at all. */
+uint64_t npu_stop_hurry_ns(const struct npu_partition *part);
+/* Turn the FOLD that has taken NPU_FOLD_CYCLES into a SAVE. */
+void npu_stop_hurry(struct npu_partition *part);
+
 #endif
