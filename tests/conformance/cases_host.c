@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 enum { BIG = 100000, RING = 4, ROUNDS = 24 };
 
 /* A partition with a queue, a buffer, and host memory of the same size. */

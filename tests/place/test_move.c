@@ -14,6 +14,7 @@
 
 #include <hal/ref.h>
 
+#include "command/flow.h"
 #include "loop/engine.h"
 #include "space/partition.h"
 
@@ -360,19 +361,30 @@ static void idle_only(void **state)
 	world_close(&w);
 }
 
-/* Units that the members need stay reserved until the end. */
+/* Units that a member has left stay reserved until the end, so that it can go back. */
 static void reserved(void **state)
 {
-	const struct hal_partition_desc there = at(0, 12, 1, 4);
+	const struct hal_partition_desc there = at(0, 2, 1, 2);
 	struct hal_partition *p;
 	struct world w;
 
 	(void)state;
 	three(&w, "ref?units=16", NULL);
+	w.to[0] = at(0, 12, 1, 4);
+	w.to[1] = at(0, 8, 1, 4);
+	w.to[2] = at(0, 0, 1, 2);
 	OK(move(&w, 3));
-	FAILS(hal_partition_create(w.dev, &there, &p), -ENOSPC, "overlaps");
+	/* The first has moved, the third moves, the second waits. */
+	engine_enter(w.dev);
+	assert_true(engine_turn(w.dev, w.dev->now, false));
+	engine_leave(w.dev);
+	lies(w.part[0], 0, 12, 1, 4);
+	lies(w.part[2], 0, 8, 1, 4);
+	FAILS(hal_partition_create(w.dev, &there, &p), -ENOSPC,
+	      "hal_partitions_move has reserved");
 	OK(reached(&w));
 	make(&w, 3, there);
+	lies(w.part[1], 0, 8, 1, 4);
 	world_close(&w);
 }
 
