@@ -600,7 +600,7 @@ static void commands(void **state)
 		"4 bytes of shared memory; kernel 0 allows 0");
 	c = fill_of(mem, 0, 8);
 	c.flags = HAL_BK_CMD_SHAPED;
-	REFUSED(t->hot.submit(bk, queue, &c), "invalid flags 0x2000");
+	REFUSED(t->hot.submit(bk, queue, &c), "invalid flags 0x800");
 	c = launch(args, 2);
 	args[0].bytes = 63;
 	REFUSED(t->hot.submit(bk, queue, &c), "argument 0 of kernel 0 has 63 bytes");

@@ -60,7 +60,15 @@ int do_open_gate(struct sim *s, const uint32_t *p)
 	return 0;
 }
 
-/* Its fd is readable exactly while there is something to read. */
+static bool device_lost(struct sim *s)
+{
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+
+	return hal_device_get_info(s->dev, &info) == 0 && info.lost != 0;
+}
+
+/* Its fd is readable exactly while there is something to read; of a lost device for good,
+ * since the end of all entries is an answer, too. */
 int do_read(struct sim *s, const uint32_t *p)
 {
 	struct hal_completion out[RING];
@@ -72,11 +80,15 @@ int do_read(struct sim *s, const uint32_t *p)
 	/* Reading of nothing would let time pass. */
 	if (readable)
 		n = hal_completions_read(s->ring, out, max, 0);
+	if (n == -ENODEV) {
+		SIM_CHECK(device_lost(s));
+		return 0;
+	}
 	SIM_CHECK(readable ? n > 0 && (uint32_t)n <= max : n == 0);
 	for (int i = 0; i < n; i++)
 		if (model_told(s, &out[i]))
 			return -1;
-	SIM_CHECK((uint32_t)n == max || poll(&fd, 1, 0) == 0);
+	SIM_CHECK((uint32_t)n == max || poll(&fd, 1, 0) == 0 || device_lost(s));
 	return 0;
 }
 
