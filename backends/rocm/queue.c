@@ -245,20 +245,16 @@ int rocm_shape(const struct rocm_device *dev, const struct hal_bk_cmd *cmd,
 }
 
 static inline __attribute__((always_inline)) int
-launch_as(struct rocm_device *dev, struct rocm_queue *q, const struct hal_bk_cmd *cmd,
-	  const uint32_t *g, struct hal_preempt_launch *given)
+launch_blocks(struct rocm_device *dev, struct rocm_queue *q, const struct hal_bk_cmd *cmd,
+	      const uint32_t *g, struct hal_preempt_launch *given,
+	      const uint32_t block[3], uint32_t shared_bytes)
 {
 	const struct rocm_kernel *k = cmd->launch.kernel;
 	uint64_t value[HAL_ARGS_MAX];
 	void *at[HAL_ARGS_MAX + 2];
-	const uint32_t *block = k->block;
-	uint32_t i, r, shaped[3], shared_bytes = k->shared_bytes;
+	uint32_t i, r;
 	int err = values_of(cmd, g, value);
 
-	if (!err && __builtin_expect((cmd->flags & HAL_BK_CMD_SHAPED) != 0, 0)) {
-		err = rocm_shape(dev, cmd, shaped, &shared_bytes);
-		block = shaped;
-	}
 	if (err)
 		return err;
 	for (i = 0; i < cmd->launch.arg_count; i++)
@@ -274,6 +270,28 @@ launch_as(struct rocm_device *dev, struct rocm_queue *q, const struct hal_bk_cmd
 						"rocm: hipModuleLaunchKernel: %s (%u): "
 						"kernel %s",
 						rocm_result_name(r), r, k->info.name);
+}
+
+/* Kept apart, so that a launch of its kernel's own shape pays nothing for it. */
+static __attribute__((cold, noinline)) int
+launch_shaped(struct rocm_device *dev, struct rocm_queue *q, const struct hal_bk_cmd *cmd,
+	      const uint32_t *g, struct hal_preempt_launch *given)
+{
+	uint32_t block[3], shared_bytes;
+	int err = rocm_shape(dev, cmd, block, &shared_bytes);
+
+	return err ? err : launch_blocks(dev, q, cmd, g, given, block, shared_bytes);
+}
+
+static inline __attribute__((always_inline)) int
+launch_as(struct rocm_device *dev, struct rocm_queue *q, const struct hal_bk_cmd *cmd,
+	  const uint32_t *g, struct hal_preempt_launch *given)
+{
+	const struct rocm_kernel *k = cmd->launch.kernel;
+
+	if (__builtin_expect((cmd->flags & HAL_BK_CMD_SHAPED) != 0, 0))
+		return launch_shaped(dev, q, cmd, g, given);
+	return launch_blocks(dev, q, cmd, g, given, k->block, k->shared_bytes);
 }
 
 int rocm_launch(struct rocm_device *dev, struct rocm_queue *q,
