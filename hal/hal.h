@@ -33,8 +33,8 @@
  *          -ECANCELED.  Destroy a failed queue and create another.  A lost device fails
  *          all its queues.
  * Objects: a queue takes buffers and sequences of its own partition (a guest has its
- *          own), kernels of any program of its device, and points and a ring of
- *          completions of its device.  Only hal_wait takes points of several devices.
+ *          own), kernels of any program of its device, a ring of completions of its
+ *          device, and points of any device (struct hal_point).
  * Order:   commands of a queue take effect in the order of submission: each one sees
  *          what earlier ones wrote.  Points alone order commands of different queues, or
  *          commands and the host.  HAL_OP_BARRIER adds no order: it completes after
@@ -61,8 +61,9 @@
  *          work.
  * ABI:     set .size = sizeof (HAL_INIT does); unknown flag bits: -EINVAL; reserved
  *          fields are 0.
- * Time:    device time in ns unless a name says cycles; deadlines are absolute
- *          CLOCK_MONOTONIC.  A simulated device runs one cycle a nanosecond.
+ * Time:    device time in ns unless a name says cycles.  A deadline says how long after
+ *          its submission work shall have ended; until_ns, to which moment a call waits:
+ *          absolute CLOCK_MONOTONIC.  A simulated device runs one cycle a nanosecond.
  * Options: target and options of hal_open > environment HAL_SECTION_KEY > files >
  *          default.  Files, later ones over earlier ones: /etc/accelhal/hal.conf; each
  *          .conf in /etc/accelhal/conf.d; $XDG_CONFIG_HOME/accelhal/hal.conf;
