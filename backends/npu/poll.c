@@ -34,8 +34,8 @@ static void look_at_slot(struct npu_partition *part)
 
 /* ---- events ----------------------------------------------------------------------- */
 
-static uint32_t take_events(struct npu_partition *part, struct hal_bk_event *ev,
-			    uint32_t max)
+static uint32_t take_ended(struct npu_partition *part, struct hal_bk_event *ev,
+			   uint32_t max)
 {
 	uint32_t n = 0;
 
@@ -47,6 +47,16 @@ static uint32_t take_events(struct npu_partition *part, struct hal_bk_event *ev,
 		ev[n++] = part->order[i]->event;
 		npu_command_remove(part, i);
 	}
+	return n;
+}
+
+/* Write the ends of suspends and of a resize to ev.  The ends of commands must have been
+ * written before: a queue that is quiet has none left, in whatever slot it ran. */
+static uint32_t take_quiet(struct npu_partition *part, struct hal_bk_event *ev,
+			   uint32_t max)
+{
+	uint32_t n = 0;
+
 	for (struct npu_queue **at = &part->quiet_due; *at && n < max;) {
 		struct npu_queue *q = *at;
 
@@ -123,8 +133,13 @@ static uint32_t all_events(struct npu_device *dev, struct hal_bk_event *ev, uint
 			look_at_slot(part);
 		if (npu_stop_hurry_ns(part) <= npu_time(dev))
 			npu_stop_hurry(part);
-		n += take_events(part, ev + n, max - n);
 	}
+	for (uint32_t i = 0; i < dev->opt.slots; i++)
+		if (dev->parts[i])
+			n += take_ended(dev->parts[i], ev + n, max - n);
+	for (uint32_t i = 0; n < max && i < dev->opt.slots; i++)
+		if (dev->parts[i])
+			n += take_quiet(dev->parts[i], ev + n, max - n);
 	return n;
 }
 

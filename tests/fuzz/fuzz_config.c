@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_config.c - any bytes as hal.conf: each is read, or refused with a text. */
 #include "fuzz.h"
-#include "tests/scan.h"
 
 #include <hal/ext/options.h>
 #include <hal/hal.h>
@@ -51,13 +50,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char option[64];
 	const char *options[] = {option, NULL};
 	int fd = memfd_create("hal.conf", MFD_CLOEXEC);
-	int rc = 0;
+	struct hal_scan *scan;
+	int rc;
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	snprintf(option, sizeof(option), "hal.config=/proc/self/fd/%d", fd);
-	for (uint32_t i = 0; rc == 0; i++)
-		rc = scan_option(i, options, &info);
+	rc = hal_scan_create(options, HAL_SCAN_OPTIONS, &scan);
+	if (rc == 0) {
+		for (uint32_t i = 0; rc == 0; i++)
+			rc = hal_scan_get_option(scan, i, &info);
+		(void)hal_scan_destroy(scan);
+	}
 	if (rc != -ENOENT && hal_last_error()[0] == '\0')
 		abort(); /* refused without a reason */
 	close(fd);

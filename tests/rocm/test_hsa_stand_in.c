@@ -791,6 +791,7 @@ static void copies(void **state)
 	assert_int_equal(value(&k), -1);
 	all_is_well();
 	IS(0, hsa_amd_memory_async_copy, k.mem, GPU, k.pinned, 1, 64, 0, NULL, k.signal);
+	rules_run_for(100000);
 	rules_misused("a copy's signal at -1");
 	s->reset();
 	IS(HSAR_INVALID_ARGUMENT, hsa_amd_memory_async_copy, k.mem, GPU, k.mem, 1, 64, 0,

@@ -636,6 +636,11 @@ static void cancelled_while_lending(void **state)
 	struct ref r;
 
 	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	/* A cancelled thread leaves the redzones of the frames that it has left, and the
+	 * sanitizer's own frame may come to lie there. */
+	skip();
+#endif
 	ref_open_with(&r, "ref?clock=virtual", NULL);
 	OK(hal_timeline_create(r.dev, &t));
 	q = add_queue(r.part, 0);
