@@ -116,6 +116,7 @@ static int make(struct cu_device *dev, void *partition, uint64_t bytes, uint32_t
 		return err;
 	}
 	if (flags & HAL_BK_MEM_HOST)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): pinned */
 		memset(mem->host, 0, mem->bytes);
 	atomic_fetch_add(&mem->part->base.buffers, 1);
 	*out = mem;
@@ -281,6 +282,7 @@ int cu_mem_clear(void *device, void *memory)
 		return 0;
 	if (!mem->host)
 		return cu_clear(device, mem->address, mem->bytes);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): pinned */
 	memset(mem->host, 0, mem->bytes);
 	return 0;
 }

@@ -155,7 +155,7 @@ static int alloc_host(struct fp_partition *part, uint64_t bytes, void **out)
 
 	if (err)
 		free(p);
-	return err;
+	return err; /* NOLINT(clang-analyzer-unix.Malloc): *out has it */
 }
 
 int fp_mem_alloc(void *device, void *partition, uint64_t bytes,

@@ -638,9 +638,10 @@ bool lz_empty_trash(struct lz_device *dev)
 
 static uint32_t release_region(struct lz_device *dev, struct stream_region *region)
 {
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): as it was imported */
+	/* NOLINTBEGIN(performance-no-int-to-ptr): as it was imported */
 	const uint32_t r = dev->shape.release(dev->shape.import_driver,
 					      (void *)(uintptr_t)region->base);
+	/* NOLINTEND(performance-no-int-to-ptr) */
 
 	if (!r)
 		stream_region_gone(&dev->regions, region);

@@ -215,7 +215,8 @@ int ref_mem_register(void *device, void *partition, void *address, uint64_t byte
 
 	if (err)
 		return err;
-	mem = made;
+	mem = made; /* NOLINT(clang-analyzer-core.uninitialized.Assign): it has been set
+		     */
 	free(mem->data);
 	mem->data = address;
 	mem->foreign = true;

@@ -98,6 +98,7 @@ static int make(struct rocm_device *dev, void *partition, uint64_t bytes, uint32
 	else
 		err = place(dev, mem, dev->opt.host_memory || pinned);
 	if (!err && mem->copied)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): pinned */
 		memset(mem->host, 0, mem->bytes);
 	if (err) {
 		free(mem);
@@ -132,9 +133,10 @@ int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 static uint32_t look_for(uint64_t address)
 {
 	void *found;
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the application's */
+	/* NOLINTBEGIN(performance-no-int-to-ptr): the application's */
 	const uint32_t result =
 		hip.hipHostGetDevicePointer(&found, (void *)(uintptr_t)address, 0);
+	/* NOLINTEND(performance-no-int-to-ptr) */
 
 	if (!result)
 		return HIPR_HostMemoryAlreadyRegistered;
@@ -294,6 +296,7 @@ int rocm_mem_clear(void *device, void *memory)
 		return 0;
 	if (!mem->host)
 		return rocm_clear(device, mem->address, mem->bytes);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): pinned */
 	memset(mem->host, 0, mem->bytes);
 	return 0;
 }

@@ -43,6 +43,7 @@ static const char *step_over(const char *line, uint64_t *at)
 	uint64_t start, end;
 	char may[5];
 
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel has written the line */
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, may) != 3 ||
 	    end <= *at)
 		return NULL;

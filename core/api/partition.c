@@ -684,7 +684,7 @@ int hal_partitions_move(struct hal_partition *const *parts,
 		free(m.moves);
 	else if (done != NULL)
 		*done = m.done;
-	return err;
+	return err; /* NOLINT(clang-analyzer-unix.Malloc): the engine has the moves */
 }
 
 /* ---- destroy, info ----------------------------------------------------------------- */

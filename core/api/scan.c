@@ -229,6 +229,7 @@ int hal_scan_get_backend(const struct hal_scan *scan, uint32_t index,
 
 	if (err != 0)
 		return err;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): check refuses NULL */
 	return export_struct(info, &scan->backends[index], sizeof(*info),
 			     offsetof(struct hal_backend_info, name), "hal_backend_info");
 }
@@ -241,6 +242,7 @@ int hal_scan_get_device(const struct hal_scan *scan, uint32_t index,
 
 	if (err != 0)
 		return err;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): check refuses NULL */
 	return export_struct(info, &scan->devices[index], sizeof(*info),
 			     offsetof(struct hal_device_info, backend),
 			     "hal_device_info");
@@ -254,6 +256,7 @@ int hal_scan_get_option(const struct hal_scan *scan, uint32_t index,
 
 	if (err != 0)
 		return err;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): check refuses NULL */
 	return export_struct(info, &scan->options[index], sizeof(*info), sizeof(*info),
 			     "hal_option_info");
 }

@@ -92,6 +92,15 @@ const char *backend_reason(const struct backend *b)
 	return text;
 }
 
+static void log_probe(const struct backend *b, int n)
+{
+	if (n > 0)
+		LOG(HAL_LOG_DEBUG, "backend %s: has %d device%s", b->table.name, n,
+		    n == 1 ? "" : "s");
+	else
+		LOG(HAL_LOG_DEBUG, "backend %s: %s", b->table.name, backend_reason(b));
+}
+
 int target_best(const struct config *cfg, struct target *t)
 {
 	const struct backend *best = NULL;
@@ -110,13 +119,11 @@ int target_best(const struct config *cfg, struct target *t)
 			continue;
 		}
 		n = backend_probe(cfg, b, &info, 1);
+		log_probe(b, n);
 		if (n > 0) {
-			LOG(HAL_LOG_DEBUG, "backend %s: has %d device%s", b->table.name,
-			    n, n == 1 ? "" : "s");
 			best = b;
 			continue;
 		}
-		LOG(HAL_LOG_DEBUG, "backend %s: %s", b->table.name, backend_reason(b));
 		/* Report a wrong option instead of taking the device for absent. */
 		if (n == -EINVAL && b->err == 0)
 			return n;

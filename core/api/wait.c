@@ -492,6 +492,7 @@ static enum step step_others(const struct wait *w, struct hal_device *dev,
 			     uint32_t depth);
 
 /* Run the virtual device of p, and those that its work waits for, until p is reached. */
+/* NOLINTBEGIN(misc-no-recursion): as deep as CHAIN_MAX */
 static enum step step_for(const struct wait *w, const struct hal_point *p, uint32_t depth)
 {
 	struct hal_device *dev = p->timeline->dev;
@@ -538,6 +539,7 @@ static enum step step_others(const struct wait *w, struct hal_device *dev, uint3
 	pthread_cleanup_pop(1);
 	return step;
 }
+/* NOLINTEND(misc-no-recursion) */
 
 /* Sleep until dev may have new messages, at most until .until_ns.  Return false if
  * .until_ns has passed. */

@@ -101,7 +101,7 @@ static uint64_t alone(const struct pipe *p,
 	ns = now_ns();
 	for (i = 0; i < count; i++)
 		wait_for(step(p, i % SETS, NULL));
-	return (now_ns() - ns) / count;
+	return (now_ns() - ns) / (count ? count : 1);
 }
 
 /* Nanoseconds of a round.  in_turn: each step waits for the one before it. */
@@ -121,7 +121,7 @@ static uint64_t round_ns(struct pipe *p, bool in_turn)
 		last = *set = download(p, i % SETS, &last);
 	}
 	wait_for(last);
-	return (now_ns() - ns) / count;
+	return (now_ns() - ns) / (count ? count : 1);
 }
 
 static uint64_t longest(uint64_t a, uint64_t b, uint64_t c)

@@ -203,7 +203,7 @@ static int measure(struct world *w, unsigned int first, unsigned int last, int o
 static int balance(struct world *w, double *stage)
 {
 	uint64_t low = BYTES_LEAST, high = BYTES_MOST;
-	double cycles[STAGES];
+	double cycles[STAGES] = {0};
 
 	if (measure(w, COMPUTE, COMPUTE, 0, SAMPLES, &cycles[COMPUTE]) != 0)
 		return TOOL_FAILED;

@@ -25,7 +25,8 @@
 
 #include "bench.h"
 
-enum { BYTES = 1 << 20, FILLED = 2, US = 1000 };
+enum { BYTES = 1 << 20, FILLED = 2 };
+#define US UINT64_C(1000)
 
 enum kind { GEMM, CONV, SOFTMAX, COPY, SMALL, KINDS };
 static const char *const kinds[KINDS] = {"gemm", "conv", "softmax", "copy", "small"};
@@ -342,6 +343,7 @@ static int run(const struct scene *c, struct outcome *out)
 	struct world w;
 	int err;
 
+	memset(out, 0, sizeof(*out));
 	memset(&w, 0, sizeof(w));
 	err = open_world(&w, c);
 	if (err == 0)
