@@ -50,9 +50,9 @@ static void wait_for(const struct gpu_library *l, void *stream)
 static struct hal_buffer *take_memory(struct hal_device *dev, struct hal_partition *part,
 				      uint64_t address)
 {
-	const struct hal_gpu_extension *gpu = hal_device_extension(dev, "gpu");
+	const struct hal_gpu_extension *gpu = hal_device_get_extension(dev, "gpu");
 
-	TRY(gpu->offer_memory(hal_device_native(dev), address, BYTES));
+	TRY(gpu->offer_memory(hal_device_get_native(dev), address, BYTES));
 	return gpu_buffer(part, BYTES);
 }
 
@@ -60,11 +60,11 @@ static struct hal_buffer *take_memory(struct hal_device *dev, struct hal_partiti
 static struct hal_queue *take_stream(struct hal_device *dev, struct hal_partition *part,
 				     void *stream)
 {
-	const struct hal_gpu_extension *gpu = hal_device_extension(dev, "gpu");
+	const struct hal_gpu_extension *gpu = hal_device_get_extension(dev, "gpu");
 	struct hal_queue_desc plain = {.size = sizeof(plain)};
 	struct hal_queue *queue;
 
-	TRY(gpu->offer_stream(hal_device_native(dev), stream));
+	TRY(gpu->offer_stream(hal_device_get_native(dev), stream));
 	TRY(hal_queue_create(part, &plain, &queue));
 	return queue;
 }

@@ -67,12 +67,12 @@ static void run(struct hal_device *dev, struct hal_kernel *kernel, uint32_t unit
 	struct hal_submit_desc work = {
 		.size = sizeof(work), .cmds = &cmd, .cmd_count = 1};
 
-	begin = hal_device_now(dev);
+	begin = hal_device_get_time(dev);
 	TRY(hal_submit(queue, &work, &done));
 	TRY(hal_wait(&done, 1, 0, HAL_FOREVER));
 	TRY(hal_buffer_read(y, 0, values, sizeof(values)));
 	printf("%u units: y[999] = %d, %" PRIu64 " ns\n", units, values[999],
-	       hal_device_now(dev) - begin);
+	       hal_device_get_time(dev) - begin);
 
 	TRY(hal_buffer_destroy(x));
 	TRY(hal_buffer_destroy(y));

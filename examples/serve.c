@@ -223,7 +223,7 @@ static void serve(void)
 
 			if (fd == listener)
 				welcome();
-			else if (fd == hal_completions_fd(ring))
+			else if (fd == hal_completions_get_fd(ring))
 				ended();
 			else if (fd == signals)
 				on = false;
@@ -251,7 +251,7 @@ static void listen_at(const char *path)
 	SYS(listen(listener, 16));
 	watch(listener);
 	watch(signals);
-	watch(hal_completions_fd(ring));
+	watch(hal_completions_get_fd(ring));
 }
 
 /* Before there are other threads, which take this over: the device has some. */

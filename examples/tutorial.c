@@ -257,7 +257,7 @@ static void resize(uint32_t units)
 		fprintf(stderr, "tutorial: units %u: %s\n", units, hal_last_error());
 		return;
 	}
-	moved_fd = hal_point_fd(&moved);
+	moved_fd = hal_point_open_fd(&moved);
 	TRY(moved_fd);
 }
 
@@ -320,7 +320,7 @@ static void serve(void)
 	struct pollfd fds[] = {
 		{.events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}};
 
-	fds[0].fd = hal_completions_fd(ring);
+	fds[0].fd = hal_completions_get_fd(ring);
 	TRY(fds[0].fd);
 	submit_jobs();
 	while (input_open || requests_in_flight() || jobs_left || jobs_in_flight ||

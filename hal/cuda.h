@@ -4,7 +4,7 @@
  * the module: PTX, a cubin or a fatbin.  What a module does not tell is said in front of
  * it: a kernel's block, its shared memory, and which arguments are memory.
  *
- * And the extension hal_device_extension(dev, "cuda"): what partitions are made of.
+ * And the extension hal_device_get_extension(dev, "cuda"): what partitions are made of.
  */
 #ifndef HAL_CUDA_H
 #define HAL_CUDA_H
@@ -74,8 +74,8 @@ struct hal_cuda_info {
 struct hal_cuda_extension {
 	uint32_t size;
 	uint32_t reserved;
-	/* native: hal_device_native(dev).  Any thread.  info->size is set; -EINVAL it is
-	 * no size of the struct. */
+	/* native: hal_device_get_native(dev).  Any thread.  info->size is set; -EINVAL it
+	 * is no size of the struct. */
 	int (*info)(void *native, struct hal_cuda_info *info);
 };
 

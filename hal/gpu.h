@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu.h - what backends of GPUs have alike: the extension hal_device_extension(dev,
+ * gpu.h - what backends of GPUs have alike: the extension hal_device_get_extension(dev,
  * "gpu").  It says in words what no number of hal_device_info does, and which kernels can
  * be stopped; and it takes what a program has already, its memory and its streams.
  */
@@ -30,8 +30,8 @@ struct hal_gpu_info {
 struct hal_gpu_extension {
 	uint32_t size;
 	uint32_t reserved;
-	/* native: hal_device_native(dev).  Any thread.  info->size is set; -EINVAL it is
-	 * no size of the struct. */
+	/* native: hal_device_get_native(dev).  Any thread.  info->size is set; -EINVAL it
+	 * is no size of the struct. */
 	int (*info)(void *native, struct hal_gpu_info *info);
 	/* Return 1 if the launches of each kernel of that name, in all programs that are
 	 * loaded, can be stopped between blocks; 0 if those of at least one cannot.  Then

@@ -44,8 +44,8 @@
  *          submissions and points, without a flush.
  *          Commands see what the host wrote before hal_submit, or before
  *          hal_timeline_signal of a point that they wait for.  The host sees what they
- *          wrote once hal_wait, hal_completions_read or hal_timeline_value has reported
- *          them complete, or in a later host callback of the queue.  In between, bytes
+ *          wrote once hal_wait, hal_completions_read or hal_timeline_get_value has
+ * reported them complete, or in a later host callback of the queue.  In between, bytes
  *          that one side writes are undefined for the other.
  * Threads: any thread may call anything, but hal_submit and hal_sequence_submit to one
  *          queue, all calls with one sequence, and hal_completions_read of one ring: one
@@ -691,7 +691,7 @@ HAL_API int hal_device_poll(struct hal_device *dev, uint64_t ns);
 /* Return the device time in ns; 0, with hal_last_error, if dev is no open device.
  * Threads: any.
  * Memory: nothing is kept. */
-HAL_API uint64_t hal_device_now(struct hal_device *dev);
+HAL_API uint64_t hal_device_get_time(struct hal_device *dev);
 
 /* Replace the policy while work runs; the new one takes over all runnable queues.
  * name: of a policy, as in hal.conf(5).  options: NULL, or a NULL-ended array of
@@ -715,13 +715,13 @@ HAL_API int hal_device_get_policy(struct hal_device *dev, struct hal_policy_info
  * NULL, with hal_last_error: there is no such table, name is NULL or dev is not open.
  * Threads: any; functions of the table, too, unless its header says otherwise.
  * Memory: the table lasts until hal_close.  name is read during the call. */
-HAL_API const void *hal_device_extension(struct hal_device *dev, const char *name);
+HAL_API const void *hal_device_get_extension(struct hal_device *dev, const char *name);
 
 /* Return the backend's own handle, the first argument of functions of an extension.
  * NULL, with hal_last_error: dev is no open device.
  * Threads: any.
  * Memory: the handle lasts until hal_close. */
-HAL_API void *hal_device_native(struct hal_device *dev);
+HAL_API void *hal_device_get_native(struct hal_device *dev);
 
 /* Write a trace (JSON for Perfetto and Chrome) until hal_trace_stop or hal_close.
  * path: of the file, which is created or emptied.
@@ -848,7 +848,7 @@ HAL_API int hal_buffer_destroy(struct hal_buffer *buf);
 /* Return the size of a buffer in bytes; 0, with hal_last_error, if buf is no live buffer.
  * Threads: any.
  * Memory: nothing is kept. */
-HAL_API uint64_t hal_buffer_bytes(const struct hal_buffer *buf);
+HAL_API uint64_t hal_buffer_get_bytes(const struct hal_buffer *buf);
 
 /* Copy bytes from host memory to a buffer; return when the copy is done.
  * offset: of the first byte in the buffer.  bytes: 0 is no error.
@@ -1035,7 +1035,7 @@ HAL_API int hal_queue_get_fault(const struct hal_queue *queue,
  * NULL, with hal_last_error: queue is no live queue.  Only the queue signals it.
  * Threads: any.
  * Memory: the timeline lasts until hal_queue_destroy. */
-HAL_API struct hal_timeline *hal_queue_timeline(struct hal_queue *queue);
+HAL_API struct hal_timeline *hal_queue_get_timeline(struct hal_queue *queue);
 
 /* Put commands into a queue, all or none, without waiting for the device.
  * desc: see struct hal_submit_desc.  done: may be NULL; reached when all of it has
@@ -1134,7 +1134,7 @@ HAL_API int hal_completions_read(struct hal_completions *ring, struct hal_comple
  * sleeps, and hal_device_poll has never been called for the device.
  * Threads: any.
  * Memory: the descriptor lasts until hal_completions_destroy. */
-HAL_API int hal_completions_fd(struct hal_completions *ring);
+HAL_API int hal_completions_get_fd(struct hal_completions *ring);
 
 /* ---- time ------------------------------------------------------------------------- */
 
@@ -1158,7 +1158,7 @@ HAL_API int hal_timeline_destroy(struct hal_timeline *timeline);
  * to signal it failed on the device.
  * Threads: any; it takes no lock.
  * Memory: err is written during the call. */
-HAL_API uint64_t hal_timeline_value(const struct hal_timeline *timeline, int *err);
+HAL_API uint64_t hal_timeline_get_value(const struct hal_timeline *timeline, int *err);
 
 /* Raise the counter of a timeline to value, from the host.
  * value: above the counter; numbers may be skipped.
@@ -1193,7 +1193,7 @@ HAL_API int hal_wait(const struct hal_point *points, uint32_t count, uint32_t fl
  * Threads: any.
  * Memory: point is read during the call.  The caller closes the descriptor, which may
  * outlive the timeline. */
-HAL_API int hal_point_fd(const struct hal_point *point);
+HAL_API int hal_point_open_fd(const struct hal_point *point);
 
 /* ---- command builders ------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * levelzero.h - what Level Zero devices have beside the common interface: images, and the
- * extension hal_device_extension(dev, "levelzero").
+ * extension hal_device_get_extension(dev, "levelzero").
  *
  * hal_program_load takes three kinds of image:
  *   - SPIR-V as it is: kernels, arguments and group sizes are read from it;
@@ -73,7 +73,7 @@ struct hal_levelzero_ipc {
 struct hal_levelzero_extension {
 	uint32_t size;
 	uint32_t reserved;
-	/* native: hal_device_native(dev), for all of these; call them while no other
+	/* native: hal_device_get_native(dev), for all of these; call them while no other
 	 * thread uses the device.  buffer: 1, 2, ... in the order in which buffers of the
 	 * device were created. */
 	int (*unit)(void *native, uint32_t unit, struct hal_levelzero_unit *out);

@@ -193,7 +193,7 @@ HAL_API int hal_npu_fill(struct hal_npu_builder *b, struct hal_npu_place d,
 HAL_API int hal_npu_build(struct hal_npu_builder *b, void **image, size_t *size);
 HAL_API void hal_npu_image_free(void *image);
 
-/* ---- extension "npu": hal_device_extension(dev, "npu") ---------------------------- */
+/* ---- extension "npu": hal_device_get_extension(dev, "npu") ---------------------------- */
 
 struct hal_npu_counters {
 	uint32_t size;
@@ -216,7 +216,7 @@ struct hal_npu_fold {
 struct hal_npu_extension {
 	uint32_t size;
 	uint32_t reserved;
-	/* native: hal_device_native(dev); partition: hal_partition_info.index. */
+	/* native: hal_device_get_native(dev); partition: hal_partition_info.index. */
 	int (*counters)(void *native, uint32_t partition, struct hal_npu_counters *out);
 	/* One count a PE, rows * cols of them: MACs it has done since open. */
 	int (*pe_busy)(void *native, uint64_t *macs, uint32_t count);

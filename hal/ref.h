@@ -77,7 +77,7 @@ struct hal_ref_image {
 	uint32_t kernel_count;
 };
 
-/* ---- extension "ref": hal_device_extension(dev, "ref") ---------------------------- */
+/* ---- extension "ref": hal_device_get_extension(dev, "ref") ---------------------------- */
 
 /* Operations that can be made to fail. */
 enum hal_ref_op {
@@ -123,7 +123,7 @@ struct hal_ref_event {
 struct hal_ref_extension {
 	uint32_t size;
 	uint32_t reserved;
-	/* native: hal_device_native(dev), for all of these. */
+	/* native: hal_device_get_native(dev), for all of these. */
 	/* The nth (1: next) operation from now fails with -err, once; nth 0: disarm. */
 	int (*inject)(void *native, uint32_t op, uint64_t nth, int err);
 	/* Partition index of each unit, -1 where free.  Returns the number of units. */

@@ -255,9 +255,10 @@ NPUC_API int npuc_run_read(struct npuc_run *run, uint32_t output, bool raw, void
 			   uint64_t bytes, char why[NPUC_WHY]);
 
 /* Gives a kernel ("run", "layer3", "init") to the queue, as hal_submit does, and does not
- * wait; done (may be NULL) is reached when it has ended: hal_wait, hal_point_fd, or a
- * wait of other work.  desc (may be NULL) without commands: what to wait for, to signal,
- * and the deadline and priority.  -EAGAIN when the queue is full, -ENOENT no such kernel.
+ * wait; done (may be NULL) is reached when it has ended: hal_wait, hal_point_open_fd, or
+ * a wait of other work.  desc (may be NULL) without commands: what to wait for, to
+ * signal, and the deadline and priority.  -EAGAIN when the queue is full, -ENOENT no such
+ * kernel.
  */
 NPUC_API int npuc_run_submit(struct npuc_run *run, const char *kernel,
 			     const struct hal_submit_desc *desc, struct hal_point *done,

@@ -182,7 +182,7 @@ static int check_idle(struct npuc_run *r, char *why)
 	int err = 0;
 
 	if (!r->last.timeline ||
-	    hal_timeline_value(r->last.timeline, &err) >= r->last.value || err)
+	    hal_timeline_get_value(r->last.timeline, &err) >= r->last.value || err)
 		return 0;
 	return npuc_fail(
 		why, EBUSY,

@@ -555,7 +555,7 @@ int hal_buffer_destroy(struct hal_buffer *buf)
 	return 0;
 }
 
-uint64_t hal_buffer_bytes(const struct hal_buffer *buf)
+uint64_t hal_buffer_get_bytes(const struct hal_buffer *buf)
 {
 	if (!OBJECT_OK(buf, OBJECT_BUFFER)) {
 		(void)object_bad(buf, OBJECT_BUFFER);

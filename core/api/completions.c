@@ -99,13 +99,13 @@ int hal_completions_destroy(struct hal_completions *c)
 	return 0;
 }
 
-int hal_completions_fd(struct hal_completions *c)
+int hal_completions_get_fd(struct hal_completions *c)
 {
 	int err;
 
 	if (!OBJECT_OK(c, OBJECT_COMPLETIONS))
 		return object_bad(c, OBJECT_COMPLETIONS);
-	err = sleep_refuse(c->dev, "hal_completions_fd");
+	err = sleep_refuse(c->dev, "hal_completions_get_fd");
 	return err != 0 ? err : c->fd;
 }
 

@@ -129,7 +129,7 @@ int hal_queue_get_stats(struct hal_queue *q, struct hal_stats *stats)
 
 /* ---- time -------------------------------------------------------------------------- */
 
-uint64_t hal_device_now(struct hal_device *dev)
+uint64_t hal_device_get_time(struct hal_device *dev)
 {
 	if (!OBJECT_OK(dev, OBJECT_DEVICE)) {
 		(void)object_bad(dev, OBJECT_DEVICE);
@@ -192,7 +192,7 @@ static int get_extension(struct hal_device *dev, void *arg)
 	return 0;
 }
 
-const void *hal_device_extension(struct hal_device *dev, const char *name)
+const void *hal_device_get_extension(struct hal_device *dev, const char *name)
 {
 	struct extension e = {.name = name};
 
@@ -201,7 +201,7 @@ const void *hal_device_extension(struct hal_device *dev, const char *name)
 		return NULL;
 	}
 	if (name == NULL) {
-		(void)fail(EINVAL, "hal_device_extension: name is NULL");
+		(void)fail(EINVAL, "hal_device_get_extension: name is NULL");
 		return NULL;
 	}
 	(void)engine_call(dev, get_extension, &e);
@@ -210,7 +210,7 @@ const void *hal_device_extension(struct hal_device *dev, const char *name)
 	return e.table;
 }
 
-void *hal_device_native(struct hal_device *dev)
+void *hal_device_get_native(struct hal_device *dev)
 {
 	if (!OBJECT_OK(dev, OBJECT_DEVICE)) {
 		(void)object_bad(dev, OBJECT_DEVICE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* point_fd.c - hal_point_fd: an eventfd that becomes readable when a point is reached or
- * its timeline fails. */
+/* point_fd.c - hal_point_open_fd: an eventfd that becomes readable when a point is
+ * reached or its timeline fails. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -44,30 +44,31 @@ static void fd_add(struct hal_device *dev, struct message *msg)
 		fd_notified(&f->waiter, 0);
 }
 
-int hal_point_fd(const struct hal_point *point)
+int hal_point_open_fd(const struct hal_point *point)
 {
 	struct fd_waiter *f;
 	struct hal_timeline *t;
 	int fd;
 
 	if (point == NULL)
-		return fail(EINVAL, "hal_point_fd: point is NULL");
+		return fail(EINVAL, "hal_point_open_fd: point is NULL");
 	t = point->timeline;
 	if (!OBJECT_OK(t, OBJECT_TIMELINE))
 		return object_bad(t, OBJECT_TIMELINE);
 	if (timeline_test(t, point->value) == 0) {
-		int err = sleep_refuse(t->dev, "hal_point_fd");
+		int err = sleep_refuse(t->dev, "hal_point_open_fd");
 
 		if (err != 0)
 			return err;
 	}
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
-		return fail(ENOMEM, "hal_point_fd: no memory");
+		return fail(ENOMEM, "hal_point_open_fd: no memory");
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	f->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (f->fd < 0) {
-		int err = fail(errno, "hal_point_fd: cannot make a file descriptor: %s",
+		int err = fail(errno,
+			       "hal_point_open_fd: cannot make a file descriptor: %s",
 			       hal_strerror(errno));
 
 		if (fd >= 0)

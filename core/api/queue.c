@@ -504,7 +504,7 @@ int hal_queue_get_fault(const struct hal_queue *q, struct hal_fault_info *fault)
 			     "hal_fault_info");
 }
 
-struct hal_timeline *hal_queue_timeline(struct hal_queue *q)
+struct hal_timeline *hal_queue_get_timeline(struct hal_queue *q)
 {
 	if (!OBJECT_OK(q, OBJECT_QUEUE)) {
 		(void)object_bad(q, OBJECT_QUEUE);

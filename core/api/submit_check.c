@@ -101,7 +101,7 @@ NOINLINE int submit_times_check(const struct hal_queue *q,
 			    U64(d->deadline_ns), queue_text(q).text);
 	if (d->not_before_ns == 0 || deadline_ns == 0)
 		return 0;
-	now = hal_device_now(q->dev);
+	now = hal_device_get_time(q->dev);
 	if (d->not_before_ns <= now || d->not_before_ns - now < deadline_ns)
 		return 0;
 	return fail(EINVAL,

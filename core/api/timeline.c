@@ -76,7 +76,7 @@ int hal_timeline_destroy(struct hal_timeline *timeline)
 	return err;
 }
 
-uint64_t hal_timeline_value(const struct hal_timeline *timeline, int *err)
+uint64_t hal_timeline_get_value(const struct hal_timeline *timeline, int *err)
 {
 	int stuck = 0;
 

@@ -61,7 +61,7 @@ struct hal_timeline {
 	atomic_uint pending;     /* submitted waits and signals, messages */
 	atomic_uint threads;     /* threads in hal_wait for it, plus TIMELINE_CLOSED */
 	atomic_uint signallers;  /* threads in hal_timeline_signal for it */
-	atomic_uint fds;         /* fds of hal_point_fd that are not readable yet */
+	atomic_uint fds;         /* fds of hal_point_open_fd that are not readable yet */
 	struct hal_queue *queue; /* the queue that it belongs to; NULL: none */
 	/* The partition whose completed resizes it counts; NULL: none. */
 	struct hal_partition *partition;

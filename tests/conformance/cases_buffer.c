@@ -55,9 +55,10 @@ static int sizes(struct conf *c)
 	for (i = 0; !r && i < sizeof(bytes) / sizeof(bytes[0]); i++) {
 		conf_noise(data, bytes[i], (uint32_t)i);
 		r = conf_buffer(c, p, bytes[i], &b);
-		if (!r && hal_buffer_bytes(b) != bytes[i])
+		if (!r && hal_buffer_get_bytes(b) != bytes[i])
 			r = conf_fail(c, __FILE__, __LINE__, "%llu bytes, not %u",
-				      (unsigned long long)hal_buffer_bytes(b), bytes[i]);
+				      (unsigned long long)hal_buffer_get_bytes(b),
+				      bytes[i]);
 		if (!r && hal_buffer_write(b, 0, data, bytes[i]))
 			r = conf_fail(c, __FILE__, __LINE__, "write: %s",
 				      hal_last_error());

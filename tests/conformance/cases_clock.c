@@ -33,10 +33,10 @@ static int one_of(struct conf *c, struct one *w)
 /* Lets ns pass, of which nothing is lost and nothing comes on top. */
 static int pass(struct conf *c, uint64_t ns)
 {
-	uint64_t before = hal_device_now(c->dev);
+	uint64_t before = hal_device_get_time(c->dev);
 
 	EQ(hal_device_poll(c->dev, ns), 0);
-	EQ(hal_device_now(c->dev), before + ns);
+	EQ(hal_device_get_time(c->dev), before + ns);
 	return 0;
 }
 
@@ -68,9 +68,9 @@ static int idle_stays(struct conf *c)
 	if (!conf_virtual(c))
 		return conf_unsupported(c, "real time passes by itself");
 	STEP(one_of(c, &w));
-	before = hal_device_now(c->dev);
+	before = hal_device_get_time(c->dev);
 	EQ(hal_device_poll(c->dev, UINT64_MAX), 0);
-	EQ(hal_device_now(c->dev), before);
+	EQ(hal_device_get_time(c->dev), before);
 	return 0;
 }
 
@@ -89,8 +89,8 @@ static int idle_costs_nothing(struct conf *c)
 	return 0;
 }
 
-/* What the device writes down is the time of hal_device_now, and a command behind it sees
- * that very value, or overwrites it. */
+/* What the device writes down is the time of hal_device_get_time, and a command behind it
+ * sees that very value, or overwrites it. */
 static int timestamps_after_idle(struct conf *c)
 {
 	uint64_t times[4], before, after;
@@ -102,7 +102,7 @@ static int timestamps_after_idle(struct conf *c)
 		return conf_unsupported(c, "no timestamps");
 	STEP(one_of(c, &w));
 	CHECK(hal_device_poll(c->dev, FAR_NS) >= 0);
-	before = hal_device_now(c->dev);
+	before = hal_device_get_time(c->dev);
 	cmds[0] = hal_cmd_timestamp(w.b, 0);
 	cmds[1] = hal_cmd_copy(w.b, 8, w.b, 0, 8);
 	cmds[2] = hal_cmd_timestamp(w.b, 16);
@@ -110,7 +110,7 @@ static int timestamps_after_idle(struct conf *c)
 	cmds[4] = hal_cmd_fill(w.b, 24, 8, 0x11223344);
 	STEP(conf_submit(c, w.q, cmds, 5, &done));
 	STEP(conf_wait(c, done));
-	after = hal_device_now(c->dev);
+	after = hal_device_get_time(c->dev);
 	OK(hal_buffer_read(w.b, 0, times, sizeof(times)));
 	CHECK(times[0] >= before);
 	EQ(times[1], times[0]);
@@ -174,7 +174,7 @@ static int not_before(struct conf *c)
 
 	STEP(one_of(c, &w));
 	STEP(conf_queue(c, w.p, &free_queue));
-	at = hal_device_now(c->dev) + ahead;
+	at = hal_device_get_time(c->dev) + ahead;
 	cmd = hal_cmd_timestamp(w.b, 0);
 	STEP(submit_held(c, w.q, &cmd, at, &held));
 	STEP(conf_submit(c, w.q, NULL, 0, &behind));
@@ -182,16 +182,16 @@ static int not_before(struct conf *c)
 	STEP(conf_submit(c, free_queue, &cmd, 1, &other));
 	STEP(conf_wait(c, other));
 	/* In this order: real time may reach `at` between the two calls. */
-	value = hal_timeline_value(held.timeline, NULL);
-	if (hal_device_now(c->dev) < at)
+	value = hal_timeline_get_value(held.timeline, NULL);
+	if (hal_device_get_time(c->dev) < at)
 		EQ(value, 0);
 	if (conf_virtual(c)) {
-		uint64_t now = hal_device_now(c->dev);
+		uint64_t now = hal_device_get_time(c->dev);
 
 		CHECK(now < at);
 		CHECK(hal_device_poll(c->dev, at - now - 1) >= 0);
-		EQ(hal_timeline_value(held.timeline, NULL), 0);
-		EQ(hal_device_now(c->dev), at - 1);
+		EQ(hal_timeline_get_value(held.timeline, NULL), 0);
+		EQ(hal_device_get_time(c->dev), at - 1);
 	}
 	OK(hal_wait(&held, 1, 0, HAL_FOREVER));
 	OK(hal_wait(&behind, 1, 0, HAL_FOREVER));
@@ -212,7 +212,7 @@ static int not_before_alone(struct conf *c)
 
 	STEP(one_of(c, &w));
 	STEP(conf_queue(c, w.p, &other));
-	at = hal_device_now(c->dev) + ahead;
+	at = hal_device_get_time(c->dev) + ahead;
 	cmd = hal_cmd_timestamp(w.b, 0);
 	STEP(submit_held(c, w.q, &cmd, at + ahead, &held[0]));
 	cmd = hal_cmd_timestamp(w.b, 8);
@@ -235,13 +235,13 @@ static int not_before_next(struct conf *c)
 	if (!conf_virtual(c))
 		return conf_unsupported(c, "real time passes by itself");
 	STEP(one_of(c, &w));
-	d.not_before_ns = hal_device_now(c->dev) + 1;
+	d.not_before_ns = hal_device_get_time(c->dev) + 1;
 	OK(hal_submit(w.q, &d, &done));
 	EQ(hal_device_poll(c->dev, 0), 0);
-	EQ(hal_timeline_value(done.timeline, NULL), 0);
+	EQ(hal_timeline_get_value(done.timeline, NULL), 0);
 	CHECK(hal_device_poll(c->dev, 1) >= 0);
-	EQ(hal_timeline_value(done.timeline, NULL), 1);
-	EQ(hal_device_now(c->dev), d.not_before_ns);
+	EQ(hal_timeline_get_value(done.timeline, NULL), 1);
+	EQ(hal_device_get_time(c->dev), d.not_before_ns);
 	return 0;
 }
 
@@ -265,9 +265,9 @@ static int not_before_past(struct conf *c)
 static int wait_until(struct conf *c, struct hal_point p, uint64_t at)
 {
 	ERR(hal_wait(&p, 1, HAL_WAIT_DEVICE_TIME, (int64_t)at), -ETIMEDOUT);
-	CHECK(hal_device_now(c->dev) >= at);
+	CHECK(hal_device_get_time(c->dev) >= at);
 	if (conf_virtual(c))
-		EQ(hal_device_now(c->dev), at);
+		EQ(hal_device_get_time(c->dev), at);
 	return 0;
 }
 
@@ -279,15 +279,15 @@ static int deadline_idle(struct conf *c)
 
 	STEP(conf_timeline(c, &never));
 	p[0] = p[1] = (struct hal_point){never, 1};
-	at = hal_device_now(c->dev) + 3000000;
+	at = hal_device_get_time(c->dev) + 3000000;
 	STEP(wait_until(c, p[0], at));
 	/* It has passed. */
 	ERR(hal_wait(p, 1, HAL_WAIT_DEVICE_TIME, (int64_t)at), -ETIMEDOUT);
-	at = hal_device_now(c->dev) + 1234567;
+	at = hal_device_get_time(c->dev) + 1234567;
 	ERR(hal_wait(p, 2, HAL_WAIT_DEVICE_TIME | HAL_WAIT_ANY, (int64_t)at), -ETIMEDOUT);
-	CHECK(hal_device_now(c->dev) >= at);
+	CHECK(hal_device_get_time(c->dev) >= at);
 	if (conf_virtual(c))
-		EQ(hal_device_now(c->dev), at);
+		EQ(hal_device_get_time(c->dev), at);
 	return 0;
 }
 
@@ -307,13 +307,13 @@ static int deadline_running(struct conf *c)
 	arg = (struct hal_arg){.buffer = w.b};
 	cmd = hal_cmd_launch(k, &arg, 1);
 	STEP(conf_submit(c, w.q, &cmd, 1, &done));
-	now = hal_device_now(c->dev);
+	now = hal_device_get_time(c->dev);
 	STEP(wait_until(c, done, now + 3001));
 	STEP(wait_until(c, done, now + 3002));
 	/* Reached before the deadline, time stands where it ended. */
 	OK(hal_wait(&done, 1, HAL_WAIT_DEVICE_TIME, (int64_t)(now + FAR_NS)));
-	CHECK(hal_device_now(c->dev) >= now + CONF_SPIN_NS);
-	CHECK(hal_device_now(c->dev) < now + FAR_NS);
+	CHECK(hal_device_get_time(c->dev) >= now + CONF_SPIN_NS);
+	CHECK(hal_device_get_time(c->dev) < now + FAR_NS);
 	return 0;
 }
 

@@ -106,8 +106,9 @@ static int many_queues(struct conf *c)
 		EQ(e[k].status, 0);
 		EQ(e[k].reserved, 0);
 		CHECK(e[k].end_ns >= e[k].submit_ns);
-		CHECK(e[k].end_ns <= hal_device_now(c->dev));
-		CHECK(hal_timeline_value(hal_queue_timeline(q[i]), NULL) >= e[k].value);
+		CHECK(e[k].end_ns <= hal_device_get_time(c->dev));
+		CHECK(hal_timeline_get_value(hal_queue_get_timeline(q[i]), NULL) >=
+		      e[k].value);
 	}
 	return 0;
 }
@@ -226,8 +227,8 @@ static int full(struct conf *c)
 	CHECK(again > 20);
 	STEP(take(c, &w, e, n - got));
 	CHECK(n - got <= 4);
-	EQ(hal_timeline_value(hal_queue_timeline(q[0]), NULL), 52);
-	EQ(hal_timeline_value(hal_queue_timeline(q[1]), NULL), 52);
+	EQ(hal_timeline_get_value(hal_queue_get_timeline(q[0]), NULL), 52);
+	EQ(hal_timeline_get_value(hal_queue_get_timeline(q[1]), NULL), 52);
 	return nothing_left(c, &w);
 }
 
@@ -268,7 +269,7 @@ static int fd_tells(struct conf *c)
 	STEP(told_of(c, 8, &w));
 	STEP(told_queue(c, &w, &q));
 	CHECK(hal_device_poll(c->dev, 0) >= 0); /* else a virtual clock has none */
-	fd = hal_completions_fd(w.ring);
+	fd = hal_completions_get_fd(w.ring);
 	CHECK(fd >= 0);
 	flags = fcntl(fd, F_GETFD);
 	CHECK(flags >= 0 && (flags & FD_CLOEXEC));
@@ -280,7 +281,7 @@ static int fd_tells(struct conf *c)
 	STEP(take(c, &w, &(struct hal_completion){0}, 1));
 	for (i = 0; i < 200; i++)
 		STEP(fd_round(c, &w, q, fd));
-	EQ(hal_completions_fd(w.ring), fd);
+	EQ(hal_completions_get_fd(w.ring), fd);
 	return 0;
 }
 
@@ -296,7 +297,7 @@ static int fd_silent(struct conf *c)
 	STEP(told_of(c, 8, &w));
 	STEP(told_queue(c, &w, &q));
 	CHECK(hal_device_poll(c->dev, 0) >= 0); /* else a virtual clock has none */
-	fd = hal_completions_fd(w.ring);
+	fd = hal_completions_get_fd(w.ring);
 	for (i = 0; i < 2000; i++) {
 		uint32_t got = 0;
 

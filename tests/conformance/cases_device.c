@@ -183,12 +183,12 @@ static int two_at_once(struct conf *c)
 
 static int now_grows(struct conf *c)
 {
-	uint64_t last = hal_device_now(c->dev), now;
+	uint64_t last = hal_device_get_time(c->dev), now;
 	int i;
 
 	for (i = 0; i < 100; i++) {
 		CHECK(hal_device_poll(c->dev, 100) >= 0);
-		now = hal_device_now(c->dev);
+		now = hal_device_get_time(c->dev);
 		CHECK(now >= last);
 		last = now;
 	}
@@ -201,21 +201,21 @@ static int close_busy(struct conf *c)
 
 	STEP(conf_whole(c, &part));
 	ERR(hal_close(c->dev), -EBUSY);
-	CHECK(hal_device_now(c->dev) < UINT64_MAX);
+	CHECK(hal_device_get_time(c->dev) < UINT64_MAX);
 	return 0;
 }
 
 static int extension_unknown(struct conf *c)
 {
-	CHECK(!hal_device_extension(c->dev, "no such extension"));
+	CHECK(!hal_device_get_extension(c->dev, "no such extension"));
 	CHECK(strstr(hal_last_error(), "no such extension"));
 	return 0;
 }
 
 static int native(struct conf *c)
 {
-	CHECK(hal_device_native(c->dev));
-	CHECK(hal_device_native(c->dev) == hal_device_native(c->dev));
+	CHECK(hal_device_get_native(c->dev));
+	CHECK(hal_device_get_native(c->dev) == hal_device_get_native(c->dev));
 	return 0;
 }
 
@@ -226,7 +226,7 @@ static int stats_fresh(struct conf *c)
 	OK(hal_device_get_stats(c->dev, &s));
 	EQ(s.submitted + s.completed + s.failed + s.dropped + s.suspends, 0);
 	EQ(s.busy_ns, 0);
-	CHECK(s.now_ns <= hal_device_now(c->dev));
+	CHECK(s.now_ns <= hal_device_get_time(c->dev));
 	return 0;
 }
 

@@ -44,7 +44,7 @@ static int eio(struct conf *c)
 	STEP(submit_kernel(c, t.q, "wild", t.b, &done));
 	ERR(conf_wait_raw(done), -EIO);
 	CHECK(strstr(hal_last_error(), "0x") || strstr(hal_last_error(), "wild"));
-	hal_timeline_value(done.timeline, &err);
+	hal_timeline_get_value(done.timeline, &err);
 	EQ(err, -EIO);
 	return 0;
 }
@@ -239,7 +239,7 @@ static int signal_fails(struct conf *c)
 	s = (struct hal_point){line, 1};
 	STEP(conf_submit_ws(c, t.q, &cmd, 1, NULL, &s, NULL));
 	ERR(conf_wait_raw(s), -EIO);
-	EQ(hal_timeline_value(line, NULL), 0);
+	EQ(hal_timeline_get_value(line, NULL), 0);
 	return 0;
 }
 
@@ -253,7 +253,7 @@ static int fd_is_readable(struct conf *c)
 	STEP(tenant(c, 0, 1, &t));
 	STEP(submit_kernel(c, t.q, "wild", t.b, &done));
 	CHECK(hal_device_poll(c->dev, 0) >= 0); /* else a virtual clock has none */
-	p.fd = hal_point_fd(&done);
+	p.fd = hal_point_open_fd(&done);
 	CHECK(p.fd >= 0);
 	err = conf_wait_raw(done);
 	n = poll(&p, 1, 0);

@@ -89,7 +89,7 @@ static int goes_on(struct conf *c, uint32_t mode)
 	CHECK(hal_device_poll(c->dev, 3 * t.ns) >= 0);
 	if (conf_virtual(c))
 		ERR(hal_wait(&t.done, 1, 0, 0), -ETIMEDOUT);
-	at = hal_device_now(c->dev);
+	at = hal_device_get_time(c->dev);
 	OK(hal_queue_resume(t.q));
 	STEP(conf_wait(c, t.done));
 	STEP(spun(c, &t));
@@ -102,7 +102,7 @@ static int goes_on(struct conf *c, uint32_t mode)
 	EQ(p.busy_ns, s.busy_ns);
 	if (!conf_virtual(c))
 		return 0;
-	CHECK(hal_device_now(c->dev) - at < t.ns * 3 / 4);
+	CHECK(hal_device_get_time(c->dev) - at < t.ns * 3 / 4);
 	CHECK(s.busy_ns >= 2 * t.ns - t.ns / 16 && s.busy_ns < 2 * t.ns + t.ns / 4);
 	CHECK(s.queueing_ns >= 3 * t.ns);
 	return 0;

@@ -557,7 +557,7 @@ static int quota(struct conf *c)
 	OK(hal_host_alloc(p, 600 << 10, &host, &at));
 	OK(hal_partition_get_info(p, &i));
 	EQ(i.memory_used, 600 << 10);
-	EQ(hal_buffer_bytes(host), 600 << 10);
+	EQ(hal_buffer_get_bytes(host), 600 << 10);
 	ERR(hal_host_alloc(p, 600 << 10, &(struct hal_buffer *){NULL}, &at), -ENOSPC);
 	OK(hal_buffer_destroy(host));
 	OK(hal_partition_get_info(p, &i));

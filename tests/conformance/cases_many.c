@@ -29,7 +29,7 @@ static int queues(struct conf *c)
 		STEP(conf_submit(c, q[i], &cmd, 1, NULL));
 	}
 	for (i = 0; i < N; i++) {
-		done = (struct hal_point){hal_queue_timeline(q[N - 1 - i]), 1};
+		done = (struct hal_point){hal_queue_get_timeline(q[N - 1 - i]), 1};
 		STEP(conf_wait(c, done));
 	}
 	for (i = 0; i < N; i++)
@@ -132,7 +132,7 @@ static int timelines(struct conf *c)
 		OK(hal_timeline_signal(t, i + 1));
 	}
 	for (i = 0; i < N; i++)
-		EQ(hal_timeline_value(c->timelines[i], NULL), i + 1);
+		EQ(hal_timeline_get_value(c->timelines[i], NULL), i + 1);
 	return 0;
 }
 

@@ -23,9 +23,9 @@ static int empty_submission(struct conf *c)
 	STEP(start(c, &p, &q));
 	STEP(conf_submit(c, q, NULL, 0, &done));
 	EQ(done.value, 1);
-	CHECK(done.timeline == hal_queue_timeline(q));
+	CHECK(done.timeline == hal_queue_get_timeline(q));
 	STEP(conf_wait(c, done));
-	EQ(hal_timeline_value(done.timeline, NULL), 1);
+	EQ(hal_timeline_get_value(done.timeline, NULL), 1);
 	return 0;
 }
 
@@ -241,10 +241,10 @@ static int spin(struct conf *c)
 	STEP(conf_buffer(c, p, CONF_SPIN_BYTES, &b));
 	arg = (struct hal_arg){.buffer = b};
 	cmd = hal_cmd_launch(k, &arg, 1);
-	before = hal_device_now(c->dev);
+	before = hal_device_get_time(c->dev);
 	STEP(conf_submit(c, q, &cmd, 1, &done));
 	STEP(conf_wait(c, done));
-	CHECK(hal_device_now(c->dev) - before >= CONF_SPIN_NS);
+	CHECK(hal_device_get_time(c->dev) - before >= CONF_SPIN_NS);
 	conf_oracle_spin(want);
 	return conf_same(c, b, 0, want, sizeof(want));
 }
@@ -373,7 +373,7 @@ static int timestamp(struct conf *c)
 	cmd[1] = hal_cmd_launch(k, &arg, 1);
 	cmd[2] = hal_cmd_timestamp(b, 8);
 	cmd[3] = hal_cmd_timestamp(b, 56);
-	before = hal_device_now(c->dev);
+	before = hal_device_get_time(c->dev);
 	STEP(conf_submit(c, q, cmd, 4, &done));
 	STEP(conf_wait(c, done));
 	OK(hal_buffer_read(b, 0, &t[0], 8));
@@ -382,7 +382,7 @@ static int timestamp(struct conf *c)
 	CHECK(before <= t[0]);
 	CHECK(t[1] - t[0] >= CONF_SPIN_NS);
 	CHECK(t[1] <= t[2]);
-	CHECK(t[2] <= hal_device_now(c->dev));
+	CHECK(t[2] <= hal_device_get_time(c->dev));
 	return 0;
 }
 
@@ -510,7 +510,7 @@ static int full(struct conf *c)
 	CHECK(taken >= 2);
 	EQ(ran, 0);
 	OK(hal_timeline_signal(gate, 1));
-	STEP(conf_wait(c, (struct hal_point){hal_queue_timeline(q), taken}));
+	STEP(conf_wait(c, (struct hal_point){hal_queue_get_timeline(q), taken}));
 	EQ(ran, taken);
 	OK(hal_submit(q, &d, &done));
 	STEP(conf_wait(c, done));

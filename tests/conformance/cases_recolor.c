@@ -82,8 +82,8 @@ static int moves(struct conf *c)
 				      &s.moved));
 		STEP(conf_submit(c, s.other, &cmd, 1, NULL));
 		STEP(conf_wait(c, s.moved));
-		OK(hal_wait(&(struct hal_point){hal_queue_timeline(s.other), i + 1}, 1, 0,
-			    conf_deadline(INT64_C(300) * 1000000000)));
+		OK(hal_wait(&(struct hal_point){hal_queue_get_timeline(s.other), i + 1},
+			    1, 0, conf_deadline(INT64_C(300) * 1000000000)));
 		for (uint32_t k = 0; k <= i; k++)
 			STEP(conf_filled(c, s.b, (uint64_t)64 * k, 64, k));
 		STEP(intact(c, &s, 64 * (uint64_t)(i + 1)));
@@ -263,7 +263,7 @@ static int crosswise(struct conf *c)
 	STEP(conf_submit(c, s.other, &cmd, 1, &done));
 	STEP(conf_wait(c, moved));
 	STEP(conf_wait(c, done));
-	OK(hal_wait(&(struct hal_point){hal_queue_timeline(s.mover), 3}, 1, 0,
+	OK(hal_wait(&(struct hal_point){hal_queue_get_timeline(s.mover), 3}, 1, 0,
 		    conf_deadline(INT64_C(300) * 1000000000)));
 	STEP(conf_filled(c, s.b, 0, 4096, 7));
 	STEP(conf_filled(c, a, 0, 4096, 7));

@@ -60,7 +60,7 @@ static int submit_gated(struct conf *c, struct copies *w, struct hal_sequence *s
 
 static int open_gate(struct conf *c, struct copies *w, struct hal_point done)
 {
-	uint64_t value = hal_timeline_value(w->gate, NULL) + 1;
+	uint64_t value = hal_timeline_get_value(w->gate, NULL) + 1;
 
 	OK(hal_timeline_signal(w->gate, value));
 	return conf_wait(c, done);
@@ -122,7 +122,7 @@ static int two_in_flight(struct conf *c)
 	STEP(submit_gated(c, &w, seq, 2, &done[1]));
 	STEP(open_gate(c, &w, done[0]));
 	STEP(conf_same(c, w.b[2], 0, w.noise, CONF_COPY_BYTES));
-	EQ(hal_timeline_value(done[1].timeline, NULL), done[0].value);
+	EQ(hal_timeline_get_value(done[1].timeline, NULL), done[0].value);
 	conf_noise(w.noise, sizeof(w.noise), 6);
 	OK(hal_buffer_write(w.b[0], 0, w.noise, sizeof(w.noise)));
 	STEP(open_gate(c, &w, done[1]));

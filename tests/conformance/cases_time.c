@@ -14,10 +14,10 @@ static int host_signal(struct conf *c)
 	int err = 1;
 
 	STEP(conf_timeline(c, &t));
-	EQ(hal_timeline_value(t, &err), 0);
+	EQ(hal_timeline_get_value(t, &err), 0);
 	EQ(err, 0);
 	OK(hal_timeline_signal(t, 5));
-	EQ(hal_timeline_value(t, NULL), 5);
+	EQ(hal_timeline_get_value(t, NULL), 5);
 	OK(hal_wait(&(struct hal_point){t, 5}, 1, 0, 0));
 	OK(hal_wait(&(struct hal_point){t, 0}, 1, 0, 0));
 	STEP(conf_timeline_gone(c, t));
@@ -34,7 +34,7 @@ static int only_up(struct conf *c)
 	ERR(hal_timeline_signal(t, 4), -EINVAL);
 	ERR(hal_timeline_signal(t, 5), -EINVAL);
 	OK(hal_timeline_signal(t, UINT64_MAX));
-	EQ(hal_timeline_value(t, NULL), UINT64_MAX);
+	EQ(hal_timeline_get_value(t, NULL), UINT64_MAX);
 	return 0;
 }
 
@@ -76,11 +76,11 @@ static int queue_timeline(struct conf *c)
 	STEP(conf_queue(c, p, &q));
 	for (i = 1; i <= 5; i++) {
 		STEP(conf_submit(c, q, NULL, 0, &done));
-		CHECK(done.timeline == hal_queue_timeline(q));
+		CHECK(done.timeline == hal_queue_get_timeline(q));
 		EQ(done.value, i);
 	}
 	STEP(conf_wait(c, done));
-	EQ(hal_timeline_value(hal_queue_timeline(q), NULL), 5);
+	EQ(hal_timeline_get_value(hal_queue_get_timeline(q), NULL), 5);
 	return 0;
 }
 
@@ -119,11 +119,11 @@ static int wait_before_signal(struct conf *c)
 	cmd = hal_cmd_copy(w.b[1], 0, w.b[0], 0, 256);
 	STEP(conf_submit_ws(c, w.q[0], &cmd, 1, &p, NULL, &done[0]));
 	CHECK(hal_device_poll(c->dev, 1000) >= 0);
-	EQ(hal_timeline_value(done[0].timeline, NULL), 0);
+	EQ(hal_timeline_get_value(done[0].timeline, NULL), 0);
 	cmd = hal_cmd_fill(w.b[0], 0, 256, 0x77);
 	STEP(conf_submit_ws(c, w.q[1], &cmd, 1, NULL, &p, &done[1]));
 	STEP(conf_wait(c, done[0]));
-	EQ(hal_timeline_value(t, NULL), 1);
+	EQ(hal_timeline_get_value(t, NULL), 1);
 	return conf_filled(c, w.b[1], 0, 256, 0x77);
 }
 
@@ -171,7 +171,7 @@ static int signal_value(struct conf *c)
 	OK(hal_submit(q, &d, &done));
 	OK(hal_wait(s, 3, 0, conf_deadline(INT64_C(300) * 1000000000)));
 	for (i = 0; i < 3; i++)
-		EQ(hal_timeline_value(t[i], NULL), 1000 * (i + 1));
+		EQ(hal_timeline_get_value(t[i], NULL), 1000 * (i + 1));
 	return conf_wait(c, done);
 }
 
@@ -284,14 +284,14 @@ static int point_fd(struct conf *c)
 	open = (struct hal_point){gate, 1};
 	STEP(conf_submit_ws(c, q, NULL, 0, &open, NULL, &done));
 	CHECK(hal_device_poll(c->dev, 0) >= 0); /* else a virtual clock has none */
-	fd = hal_point_fd(&done);
+	fd = hal_point_open_fd(&done);
 	CHECK(fd >= 0);
 	flags = fcntl(fd, F_GETFD);
 	before = readable(fd, 0);
 	OK(hal_timeline_signal(gate, 1));
 	STEP(conf_wait(c, done));
 	after = readable(fd, 0);
-	late = hal_point_fd(&done);
+	late = hal_point_open_fd(&done);
 	at_once = late >= 0 && readable(late, 0);
 	close(fd);
 	if (late >= 0)
@@ -313,7 +313,7 @@ static int point_fd_closed(struct conf *c)
 	STEP(conf_timeline(c, &t));
 	p = (struct hal_point){t, 1};
 	CHECK(hal_device_poll(c->dev, 0) >= 0); /* else a virtual clock has none */
-	fd = hal_point_fd(&p);
+	fd = hal_point_open_fd(&p);
 	CHECK(fd >= 0);
 	close(fd);
 	OK(hal_timeline_signal(t, 1));
@@ -338,7 +338,7 @@ static int point_fd_real(struct conf *c)
 	STEP(conf_buffer(c, part, 64, &b));
 	cmd = hal_cmd_fill(b, 0, 64, 1);
 	STEP(conf_submit(c, q, &cmd, 1, &done));
-	p.fd = hal_point_fd(&done);
+	p.fd = hal_point_open_fd(&done);
 	CHECK(p.fd >= 0);
 	n = poll(&p, 1, 300000);
 	close(p.fd);
@@ -367,7 +367,7 @@ static int timeline_busy(struct conf *c)
 	STEP(conf_wait(c, done));
 	STEP(conf_timeline_gone(c, t));
 	STEP(conf_timeline_gone(c, s));
-	ERR(hal_timeline_destroy(hal_queue_timeline(q)), -EINVAL);
+	ERR(hal_timeline_destroy(hal_queue_get_timeline(q)), -EINVAL);
 	return 0;
 }
 

@@ -173,7 +173,7 @@ static int work(struct world *w)
 	if (submit(w, w->queue[1], cmds, 12, NULL, NULL, &point[2]) != 0)
 		return -1;
 	STEP_(hal_device_poll(w->dev, 0));
-	STEP_(w->fd = hal_point_fd(&point[1]));
+	STEP_(w->fd = hal_point_open_fd(&point[1]));
 	STEP_(hal_wait(point, 3, HAL_WAIT_ANY, HAL_FOREVER));
 	STEP_(hal_wait(point, 3, 0, HAL_FOREVER));
 	return w->called == 1 ? 0 : (note(w, "host callback", -EIO), -1);
@@ -290,7 +290,7 @@ static void put_away(struct world *w)
 	if (w->fd >= 0)
 		(void)close(w->fd);
 	/* Nobody else will signal it. */
-	if (w->line != NULL && hal_timeline_value(w->line, NULL) == 0)
+	if (w->line != NULL && hal_timeline_get_value(w->line, NULL) == 0)
 		(void)hal_timeline_signal(w->line, 1);
 	for (int i = 0; i < 3; i++) {
 		(void)hal_queue_resume(w->queue[i]);

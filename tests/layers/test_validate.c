@@ -272,7 +272,7 @@ static void off(void **state)
 	OK(hal_open("broken?break=mem_leak", plain, &dev));
 	assert_null(dev->opened->layers);
 	assert_ptr_equal(dev->table, &registry_find("broken")->table);
-	assert_ptr_equal(hal_device_native(dev), dev->bk);
+	assert_ptr_equal(hal_device_get_native(dev), dev->bk);
 	OK(hal_close(dev));
 }
 
@@ -287,7 +287,7 @@ static void living(void **state)
 
 	(void)state;
 	OK(open_broken("none", &dev));
-	assert_ptr_not_equal(hal_device_native(dev), dev->bk);
+	assert_ptr_not_equal(hal_device_get_native(dev), dev->bk);
 	pd.units_floor = 2;
 	strcpy(pd.name, "video");
 	OK(hal_partition_create(dev, &pd, &part));

@@ -319,7 +319,7 @@ static void one_trial(struct bench *b, uint32_t trial, bool secret, uint64_t *se
 	stamp(&after, &b->spy, 6);
 	done[2] = submit(&b->spy, &after, at + PERIOD / 2);
 	ok(hal_wait(done, 2, 0, HAL_FOREVER), "wait");
-	if (hal_device_now(b->dev) >= at + PERIOD / 2)
+	if (hal_device_get_time(b->dev) >= at + PERIOD / 2)
 		die("a trial takes more than half a period");
 	ok(hal_wait(&done[2], 1, 0, HAL_FOREVER), "wait");
 	ok(hal_buffer_read(b->spy.stamps, 0, t, sizeof(t)), "read");
@@ -338,7 +338,7 @@ static void run(const struct setting *s, const char *more, uint32_t trials, uint
 	struct bench b = {.random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1};
 
 	open_bench(&b, s, more);
-	b.begin = hal_device_now(b.dev) + PERIOD;
+	b.begin = hal_device_get_time(b.dev) + PERIOD;
 	one_trial(&b, 0, true, scrap);
 	for (uint32_t i = 0; i < trials; i++) {
 		secret[i] = (uint8_t)(information_random(&secrets) >> 63);

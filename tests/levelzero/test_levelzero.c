@@ -275,8 +275,8 @@ static void units_are_engines(void **state)
 
 	(void)state;
 	begin("levelzero:1?clock=virtual&units=group");
-	x = hal_device_extension(w.dev, "levelzero");
-	native = hal_device_native(w.dev);
+	x = hal_device_get_extension(w.dev, "levelzero");
+	native = hal_device_get_native(w.dev);
 	assert_non_null(x);
 	/* Tile 1, second compute group: group 1 only copies. */
 	assert_int_equal(x->unit(native, 3, &u), 0);
@@ -631,8 +631,8 @@ static void drain_is_bounded(void **state)
 	OK(hal_queue_suspend(q, HAL_SUSPEND_DRAIN, &quiet));
 	OK(wait_for(quiet));
 	OK(hal_queue_get_stats(q, &s));
-	x = hal_device_extension(w.dev, "levelzero");
-	assert_int_equal(x->drain_worst(hal_device_native(w.dev), &worst), 0);
+	x = hal_device_get_extension(w.dev, "levelzero");
+	assert_int_equal(x->drain_worst(hal_device_get_native(w.dev), &worst), 0);
 	assert_int_equal(worst, 3 * MS);
 	assert_true(s.suspend_max_ns > MS && s.suspend_max_ns <= worst);
 	assert_true(s.completed >= 2 && s.completed <= 5);
@@ -705,12 +705,12 @@ static void clock_keeps_pace(void **state)
 	b = buffer(p, 4);
 	run_fill(q, b);
 	mono[0] = mono_ns();
-	before = hal_device_now(w.dev);
+	before = hal_device_get_time(w.dev);
 	mono[1] = mono_ns();
 	nanosleep(&nap, NULL);
 	run_fill(q, b);
 	mono[2] = mono_ns();
-	after = hal_device_now(w.dev);
+	after = hal_device_get_time(w.dev);
 	mono[3] = mono_ns();
 	slack = mono[3] - start - 1050 * MS + 20 * MS;
 	assert_true(after - before <= mono[3] - mono[0] + slack);
@@ -1410,8 +1410,8 @@ static void indirect_access(void **state)
 
 	(void)state;
 	begin("levelzero:0?clock=virtual");
-	x = hal_device_extension(w.dev, "levelzero");
-	native = hal_device_native(w.dev);
+	x = hal_device_get_extension(w.dev, "levelzero");
+	native = hal_device_get_native(w.dev);
 	OK(load(kernels, 1, 4, false));
 	OK(hal_kernel_find(w.prog, "peek", &k));
 	p = part(1);
@@ -1449,8 +1449,8 @@ static void no_ipc(void **state)
 	live = stand_in()->live();
 	stand_in()->share_memory(0);
 	OK(hal_open("levelzero:0?clock=virtual", NULL, &w.dev));
-	x = hal_device_extension(w.dev, "levelzero");
-	native = hal_device_native(w.dev);
+	x = hal_device_get_extension(w.dev, "levelzero");
+	native = hal_device_get_native(w.dev);
 	(void)buffer(part(1), 64);
 	ERR(x->ipc_export(native, 1, &handle), -ENOTSUP, "cannot share memory");
 	ERR(x->ipc_open(native, &handle, &address), -ENOTSUP, "cannot share memory");
@@ -1470,8 +1470,8 @@ static void scheduler(void **state)
 	(void)state;
 	unsetenv("ZES_ENABLE_SYSMAN");
 	begin("levelzero:0?clock=virtual");
-	x = hal_device_extension(w.dev, "levelzero");
-	native = hal_device_native(w.dev);
+	x = hal_device_get_extension(w.dev, "levelzero");
+	native = hal_device_get_native(w.dev);
 	ERR(x->scheduler_get(native, &s), -ENOTSUP, "ZES_ENABLE_SYSMAN is not 1");
 	ERR(hal_open("levelzero:0?clock=virtual&scheduler=exclusive", NULL, &dev),
 	    -ENOTSUP, "ZES_ENABLE_SYSMAN");
@@ -1491,7 +1491,7 @@ static void scheduler(void **state)
 	ERR(x->scheduler_set(native, 9), -ENOTSUP, "scheduler mode 9 is not supported");
 	done();
 	begin("levelzero:0?clock=virtual&scheduler=exclusive");
-	OK(x->scheduler_get(hal_device_native(w.dev), &s));
+	OK(x->scheduler_get(hal_device_get_native(w.dev), &s));
 	assert_int_equal(s.mode, HAL_LEVELZERO_EXCLUSIVE);
 	done();
 }
@@ -1509,8 +1509,8 @@ static void ipc(void **state)
 
 	(void)state;
 	begin("levelzero:0?clock=virtual");
-	x = hal_device_extension(w.dev, "levelzero");
-	native = hal_device_native(w.dev);
+	x = hal_device_get_extension(w.dev, "levelzero");
+	native = hal_device_get_native(w.dev);
 	p = part(1);
 	b = buffer(p, 16);
 	OK(x->ipc_export(native, 1, &handle));
@@ -1543,8 +1543,8 @@ static void cache(void **state)
 
 	(void)state;
 	begin("levelzero:0?clock=virtual");
-	x = hal_device_extension(w.dev, "levelzero");
-	native = hal_device_native(w.dev);
+	x = hal_device_get_extension(w.dev, "levelzero");
+	native = hal_device_get_native(w.dev);
 	(void)buffer(part(1), 4096);
 	OK(x->cache_reserve(native, 3, 65536));
 	ERR(x->cache_reserve(native, 3, UINT64_C(1) << 40), -ENOSPC, "UNSUPPORTED_SIZE");

@@ -115,12 +115,12 @@ NEGATIVE(hal_partition_resize, ENOMEM, after_a_refusal, NO_MEMORY)
 	struct hal_point refused;
 
 	NEG_OK(hal_open("mock", options, &w->dev2));
-	mock = hal_device_extension(w->dev2, "mock");
+	mock = hal_device_get_extension(w->dev2, "mock");
 	NEG_OK(mock == NULL);
 	NEG_OK(hal_partition_create(w->dev2, &w->part_desc, &w->part2));
 	w->part_desc.units_floor = 2;
 	NEG_OK(hal_partition_resize(w->part2, &w->part_desc, &refused));
-	mock->fail_move(hal_device_native(w->dev2), -EIO, "broken");
+	mock->fail_move(hal_device_get_native(w->dev2), -EIO, "broken");
 	NEG_OK(neg_wait(refused) != -EIO);
 	return WITHOUT_MEMORY(hal_partition_resize(w->part2, &w->part_desc, NULL));
 }
@@ -167,12 +167,12 @@ NEGATIVE(hal_timeline_create, ENOMEM, at_all, NO_MEMORY)
 	return WITHOUT_MEMORY(hal_timeline_create(w->dev, &w->line2));
 }
 
-NEGATIVE(hal_point_fd, ENOMEM, at_all, NO_MEMORY)
+NEGATIVE(hal_point_open_fd, ENOMEM, at_all, NO_MEMORY)
 {
 	struct hal_point p = {w->line, 1};
 
 	NEG_OK(hal_device_poll(w->dev, 0) < 0);
-	return WITHOUT_MEMORY(hal_point_fd(&p));
+	return WITHOUT_MEMORY(hal_point_open_fd(&p));
 }
 
 NEGATIVE(hal_wait, ENOMEM, many_points, NO_MEMORY)
@@ -316,21 +316,21 @@ NEGATIVE(hal_timeline_signal, ECANCELED, of_dropped_work, "dropped")
 	return hal_timeline_signal(w->line2, 2);
 }
 
-NEGATIVE(hal_timeline_value, EIO, of_failed_work, "kernel bad")
+NEGATIVE(hal_timeline_get_value, EIO, of_failed_work, "kernel bad")
 {
 	int err = 0;
 
 	NEG_OK(fail_lines(w));
-	NEG_OK(hal_timeline_value(w->line, &err) != 0);
+	NEG_OK(hal_timeline_get_value(w->line, &err) != 0);
 	return err;
 }
 
-NEGATIVE(hal_timeline_value, ECANCELED, of_dropped_work, "dropped")
+NEGATIVE(hal_timeline_get_value, ECANCELED, of_dropped_work, "dropped")
 {
 	int err = 0;
 
 	NEG_OK(fail_lines(w));
-	NEG_OK(hal_timeline_value(w->line2, &err) != 0);
+	NEG_OK(hal_timeline_get_value(w->line2, &err) != 0);
 	return err;
 }
 
@@ -371,7 +371,7 @@ NEGATIVE(hal_sequence_submit, ECANCELED, sticks, "waits for a point that failed"
 
 /* ---- limits and configuration ----------------------------------------------------- */
 
-NEGATIVE(hal_point_fd, EMFILE, no_fd, "files")
+NEGATIVE(hal_point_open_fd, EMFILE, no_fd, "files")
 {
 	struct hal_point p = {w->line, 1};
 	struct rlimit old, none;
@@ -382,7 +382,7 @@ NEGATIVE(hal_point_fd, EMFILE, no_fd, "files")
 	none = old;
 	none.rlim_cur = 0;
 	NEG_OK(setrlimit(RLIMIT_NOFILE, &none));
-	err = hal_point_fd(&p);
+	err = hal_point_open_fd(&p);
 	NEG_OK(setrlimit(RLIMIT_NOFILE, &old));
 	return err;
 }

@@ -207,7 +207,7 @@ static void answers_what_statistics_say(void **state)
 	assert_string_equal(text(v, "device"), "ref:0");
 	assert_string_equal(text(v, "policy"), "priority");
 	assert_int_equal(number(v, "cols"), 16);
-	assert_int_equal(number(v, "now_ns"), hal_device_now(w.dev));
+	assert_int_equal(number(v, "now_ns"), hal_device_get_time(w.dev));
 	OK(hal_device_get_stats(w.dev, &s));
 	assert_int_equal(number(v, "busy_ns"), s.busy_ns);
 	list = get(v, "partitions");
@@ -612,7 +612,7 @@ static void run_rounds(struct work *w, uint64_t *ends, int from, int to)
 {
 	for (int i = from; i < to; i++) {
 		OK(work_round(w));
-		ends[i] = hal_device_now(w->dev);
+		ends[i] = hal_device_get_time(w->dev);
 	}
 }
 

@@ -620,25 +620,25 @@ NEGATIVE(hal_device_poll, EINVAL, dev_null, "device|dev")
 	return hal_device_poll(NULL, 0);
 }
 
-NEGATIVE(hal_device_extension, ENOENT, unknown, "abacus")
+NEGATIVE(hal_device_get_extension, ENOENT, unknown, "abacus")
 {
-	return NEG_NULL(hal_device_extension(w->dev, "abacus"));
+	return NEG_NULL(hal_device_get_extension(w->dev, "abacus"));
 }
 
-NEGATIVE(hal_device_extension, ENOENT, other_backends, "npu")
+NEGATIVE(hal_device_get_extension, ENOENT, other_backends, "npu")
 {
-	return NEG_NULL(hal_device_extension(w->dev, "npu"));
+	return NEG_NULL(hal_device_get_extension(w->dev, "npu"));
 }
 
-NEGATIVE(hal_device_extension, ENOENT, name_null, "name")
+NEGATIVE(hal_device_get_extension, ENOENT, name_null, "name")
 {
-	return NEG_NULL(hal_device_extension(w->dev, NULL));
+	return NEG_NULL(hal_device_get_extension(w->dev, NULL));
 }
 
-NEGATIVE(hal_device_native, ENOENT, dev_null, "device|dev")
+NEGATIVE(hal_device_get_native, ENOENT, dev_null, "device|dev")
 {
 	(void)w;
-	return NEG_NULL(hal_device_native(NULL));
+	return NEG_NULL(hal_device_get_native(NULL));
 }
 
 /* ---- policy ----------------------------------------------------------------------- */

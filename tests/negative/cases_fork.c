@@ -54,14 +54,14 @@ static int point_fd(struct neg *w)
 {
 	struct hal_point p = {w->line, 1};
 
-	return hal_point_fd(&p);
+	return hal_point_open_fd(&p);
 }
 
 static int value(struct neg *w)
 {
 	int err = 0;
 
-	(void)hal_timeline_value(w->line, &err);
+	(void)hal_timeline_get_value(w->line, &err);
 	return err;
 }
 
@@ -128,22 +128,22 @@ FORKED(hal_sequence_submit, hal_sequence_submit(w->queue, w->seq, NULL, NULL))
 FORKED(hal_completions_create, hal_completions_create(w->dev, 8, &w->ring))
 FORKED(hal_completions_destroy, hal_completions_destroy(w->ring))
 FORKED(hal_completions_read, hal_completions_read(w->ring, &end, 1, 0))
-FORKED(hal_completions_fd, hal_completions_fd(w->ring))
+FORKED(hal_completions_get_fd, hal_completions_get_fd(w->ring))
 FORKED(hal_timeline_create, hal_timeline_create(w->dev, &w->line2))
 FORKED(hal_timeline_destroy, hal_timeline_destroy(w->line))
 FORKED(hal_timeline_signal, hal_timeline_signal(w->line, 1))
-FORKED(hal_timeline_value, value(w))
-FORKED(hal_point_fd, point_fd(w))
+FORKED(hal_timeline_get_value, value(w))
+FORKED(hal_point_open_fd, point_fd(w))
 
 NEGATIVE(hal_wait, EPERM, forked, "made before a fork")
 {
-	w->points[0].timeline = hal_queue_timeline(w->queue);
+	w->points[0].timeline = hal_queue_get_timeline(w->queue);
 	return neg_forked(w, wait_there);
 }
 
 /* Under a real clock a child that waited would wait for an engine it does not have. */
 NEGATIVE_ON("ref?clock=real", hal_wait, EPERM, forked_real, "made before a fork")
 {
-	w->points[0].timeline = hal_queue_timeline(w->queue);
+	w->points[0].timeline = hal_queue_get_timeline(w->queue);
 	return neg_forked(w, wait_there);
 }

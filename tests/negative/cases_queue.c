@@ -514,7 +514,7 @@ static int real_queue(struct neg *w, struct hal_point *p)
 		NEG_OK(hal_partition_create(w->dev2, &w->part_desc, &w->part2));
 	}
 	NEG_OK(hal_queue_create(w->part2, &w->queue_desc, &w->queue2));
-	*p = (struct hal_point){hal_queue_timeline(w->queue2), 1};
+	*p = (struct hal_point){hal_queue_get_timeline(w->queue2), 1};
 	return 0;
 }
 
@@ -543,7 +543,7 @@ NEGATIVE(hal_queue_destroy, EBUSY, awaited, "a thread waits")
 NEGATIVE(hal_queue_destroy, EBUSY, awaited_by_work, "submitted work waits")
 {
 	NEG_OK(queue(w));
-	w->points[0] = (struct hal_point){hal_queue_timeline(w->queue), 1};
+	w->points[0] = (struct hal_point){hal_queue_get_timeline(w->queue), 1};
 	w->submit.waits = w->points;
 	w->submit.wait_count = 1;
 	NEG_OK(hal_submit(w->queue2, &w->submit, &w->busy));
@@ -645,10 +645,10 @@ NEGATIVE(hal_queue_get_stats, EINVAL, size_zero, "size")
 	return hal_queue_get_stats(w->queue, &w->stats);
 }
 
-NEGATIVE(hal_queue_timeline, ENOENT, queue_null, "queue")
+NEGATIVE(hal_queue_get_timeline, ENOENT, queue_null, "queue")
 {
 	(void)w;
-	return NEG_NULL(hal_queue_timeline(NULL));
+	return NEG_NULL(hal_queue_get_timeline(NULL));
 }
 
 /* ---- submit: the description ------------------------------------------------------ */
@@ -707,7 +707,7 @@ NEGATIVE(hal_submit, EINVAL, best_effort_in_time, "is best effort")
 
 NEGATIVE(hal_submit, EINVAL, held_past_its_deadline, "deadline is 1000 ns from now")
 {
-	w->submit.not_before_ns = hal_device_now(w->dev) + 1000;
+	w->submit.not_before_ns = hal_device_get_time(w->dev) + 1000;
 	w->submit.deadline_ns = 1000;
 	return hal_submit(w->queue, &w->submit, NULL);
 }
@@ -716,7 +716,7 @@ NEGATIVE(hal_submit, EINVAL, held_past_the_queues, "deadline is 500 ns from now"
 {
 	w->queue_desc.deadline_ns = 500;
 	NEG_OK(queue(w));
-	w->submit.not_before_ns = hal_device_now(w->dev) + 1000;
+	w->submit.not_before_ns = hal_device_get_time(w->dev) + 1000;
 	return hal_submit(w->queue2, &w->submit, NULL);
 }
 
@@ -825,7 +825,7 @@ NEGATIVE(hal_submit, ENOTSUP, wait_of_other_device, "waits[0]")
 
 NEGATIVE(hal_submit, EINVAL, signals_a_queues_own, "queue|own")
 {
-	w->points[0] = (struct hal_point){hal_queue_timeline(w->queue), 100};
+	w->points[0] = (struct hal_point){hal_queue_get_timeline(w->queue), 100};
 	w->submit.signals = w->points;
 	w->submit.signal_count = 1;
 	return submit(w);
@@ -1167,7 +1167,7 @@ NEGATIVE(hal_timeline_destroy, EINVAL, destroyed, "timeline")
 
 NEGATIVE(hal_timeline_destroy, EINVAL, a_queues_own, "queue")
 {
-	return hal_timeline_destroy(hal_queue_timeline(w->queue));
+	return hal_timeline_destroy(hal_queue_get_timeline(w->queue));
 }
 
 NEGATIVE(hal_timeline_signal, EINVAL, timeline_null, "timeline")
@@ -1190,7 +1190,7 @@ NEGATIVE(hal_timeline_signal, EINVAL, the_same, "5")
 
 NEGATIVE(hal_timeline_signal, EINVAL, a_queues_own, "queue")
 {
-	return hal_timeline_signal(hal_queue_timeline(w->queue), 5);
+	return hal_timeline_signal(hal_queue_get_timeline(w->queue), 5);
 }
 
 NEGATIVE(hal_wait, EINVAL, points_null, "points")
@@ -1255,7 +1255,7 @@ NEGATIVE(hal_wait, EINVAL, destroyed, "timeline")
 /* Nothing is left to do, but the time passes. */
 NEGATIVE(hal_wait, ETIMEDOUT, device_time, "time is up")
 {
-	int64_t until = (int64_t)hal_device_now(w->dev) + 1000;
+	int64_t until = (int64_t)hal_device_get_time(w->dev) + 1000;
 
 	w->points[0] = (struct hal_point){w->line, 1};
 	return hal_wait(w->points, 1, HAL_WAIT_DEVICE_TIME, until);
@@ -1263,7 +1263,7 @@ NEGATIVE(hal_wait, ETIMEDOUT, device_time, "time is up")
 
 NEGATIVE_ON("ref?clock=real", hal_wait, ETIMEDOUT, real_device_time, "time is up")
 {
-	int64_t until = (int64_t)hal_device_now(w->dev) + 1000000;
+	int64_t until = (int64_t)hal_device_get_time(w->dev) + 1000000;
 
 	w->points[0] = (struct hal_point){w->line, 1};
 	return hal_wait(w->points, 1, HAL_WAIT_DEVICE_TIME, until);
@@ -1295,36 +1295,36 @@ NEGATIVE(hal_wait, EDEADLK, two_wait_for_each_other, "timeline|reach")
 	return err;
 }
 
-NEGATIVE(hal_point_fd, EINVAL, point_null, "point")
+NEGATIVE(hal_point_open_fd, EINVAL, point_null, "point")
 {
 	(void)w;
-	return hal_point_fd(NULL);
+	return hal_point_open_fd(NULL);
 }
 
-NEGATIVE(hal_point_fd, ENOTSUP, virtual_clock, "clock=real")
+NEGATIVE(hal_point_open_fd, ENOTSUP, virtual_clock, "clock=real")
 {
 	struct hal_point p = {NULL, 1};
 	int err;
 
 	NEG_OK(hal_open("ref?clock=virtual", NULL, &w->dev2));
 	NEG_OK(hal_timeline_create(w->dev2, &p.timeline));
-	err = hal_point_fd(&p);
+	err = hal_point_open_fd(&p);
 	(void)hal_timeline_destroy(p.timeline);
 	return err;
 }
 
-NEGATIVE(hal_point_fd, EINVAL, timeline_null, "timeline")
+NEGATIVE(hal_point_open_fd, EINVAL, timeline_null, "timeline")
 {
-	return hal_point_fd(&w->points[0]);
+	return hal_point_open_fd(&w->points[0]);
 }
 
 /* Handles of nothing: answered, not followed. */
-NEGATIVE(hal_timeline_value, EINVAL, timeline_null, "timeline")
+NEGATIVE(hal_timeline_get_value, EINVAL, timeline_null, "timeline")
 {
 	int err = 0;
 
 	(void)w;
-	hal_timeline_value(NULL, &err);
+	hal_timeline_get_value(NULL, &err);
 	return err;
 }
 

@@ -302,7 +302,7 @@ NEGATIVE(hal_sequence_submit, EINVAL, too_many_waits, "at most 15 are allowed")
 NEGATIVE(hal_sequence_submit, EINVAL, signals_a_queues_own, "queue|own")
 {
 	NEG_OK(good(w));
-	w->points[0] = (struct hal_point){hal_queue_timeline(w->queue), 100};
+	w->points[0] = (struct hal_point){hal_queue_get_timeline(w->queue), 100};
 	w->submit.signals = w->points;
 	w->submit.signal_count = 1;
 	return submit(w);
@@ -522,29 +522,29 @@ NEGATIVE(hal_completions_read, ENODEV, lost, "is lost")
 	return err;
 }
 
-NEGATIVE(hal_completions_fd, EINVAL, ring_null, "completions")
+NEGATIVE(hal_completions_get_fd, EINVAL, ring_null, "completions")
 {
 	(void)w;
-	return hal_completions_fd(NULL);
+	return hal_completions_get_fd(NULL);
 }
 
-NEGATIVE(hal_completions_fd, ENOTSUP, virtual_clock, "clock=real")
+NEGATIVE(hal_completions_get_fd, ENOTSUP, virtual_clock, "clock=real")
 {
 	struct hal_completions *c;
 	int err;
 
 	NEG_OK(hal_open("ref?clock=virtual", NULL, &w->dev2));
 	NEG_OK(hal_completions_create(w->dev2, 8, &c));
-	err = hal_completions_fd(c);
+	err = hal_completions_get_fd(c);
 	(void)hal_completions_destroy(c);
 	return err;
 }
 
-NEGATIVE(hal_completions_fd, EINVAL, destroyed, "completions")
+NEGATIVE(hal_completions_get_fd, EINVAL, destroyed, "completions")
 {
 	struct hal_completions *c;
 
 	NEG_OK(hal_completions_create(w->dev, 8, &c));
 	NEG_OK(hal_completions_destroy(c));
-	return hal_completions_fd(c);
+	return hal_completions_get_fd(c);
 }

@@ -42,7 +42,7 @@ int neg_inject(struct neg *w, uint32_t op, uint64_t nth, int err)
 {
 	if (!w->ref)
 		return neg_skip("ref's injection");
-	return w->ref->inject(hal_device_native(w->dev), op, nth, err);
+	return w->ref->inject(hal_device_get_native(w->dev), op, nth, err);
 }
 
 int neg_broken(const char *file, int line)
@@ -177,7 +177,7 @@ static int build(struct neg *w, const char *target)
 	NEG_OK(hal_kernel_find(w->prog, "slow", &w->slow));
 	NEG_OK(hal_kernel_find(w->prog, "bad", &w->bad));
 	NEG_OK(hal_timeline_create(w->dev, &w->line));
-	w->ref = hal_device_extension(w->dev, "ref");
+	w->ref = hal_device_get_extension(w->dev, "ref");
 	NEG_OK(on_ref && w->ref == NULL);
 	w->buffer_desc.bytes = 64;
 	w->args[0] = (struct hal_arg){w->buf, 0, 64};
@@ -285,7 +285,7 @@ static int settle(struct neg *w)
 {
 	if (!w->busy.timeline)
 		return 0;
-	if (w->line && hal_timeline_value(w->line, NULL) == 0)
+	if (w->line && hal_timeline_get_value(w->line, NULL) == 0)
 		NEG_OK(hal_timeline_signal(w->line, 1));
 	return neg_wait(w->busy);
 }

@@ -467,7 +467,7 @@ static void test_submit_desc(void **state)
 	first.wait_count = 1;
 	WHY(npuc_run_submit(f.run[0], "run", &first, &f.done[0], why));
 	OK(hal_wait(f.done, 1, 0, HAL_FOREVER));
-	assert_int_equal(hal_timeline_value(timeline, NULL), 7);
+	assert_int_equal(hal_timeline_get_value(timeline, NULL), 7);
 	WHY(npuc_run_read(f.run[0], 0, true, got, 4, why));
 	assert_memory_equal(got, f.want[0], 4);
 	first.cmds = &cmd;

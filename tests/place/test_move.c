@@ -257,7 +257,7 @@ static void wrong(void **state)
 
 static const struct hal_ref_extension *ref_of(const struct world *w)
 {
-	return hal_device_extension(w->dev, "ref");
+	return hal_device_get_extension(w->dev, "ref");
 }
 
 static void three(struct world *w, const char *target, const char *option)
@@ -284,8 +284,8 @@ static void all_or_none(void **state)
 	(void)state;
 	three(&w, "ref?units=12", NULL);
 	do {
-		OK(ref_of(&w)->inject(hal_device_native(w.dev), HAL_REF_OP_RESIZE, n++,
-				      EIO));
+		OK(ref_of(&w)->inject(hal_device_get_native(w.dev), HAL_REF_OP_RESIZE,
+				      n++, EIO));
 		OK(move(&w, 3));
 		err = reached(&w);
 		for (uint32_t i = 0; i < 3; i++) {
@@ -313,7 +313,7 @@ static void no_way_back(void **state)
 
 	(void)state;
 	three(&w, "ref?units=12", "layers.fault=resize:3:EIO");
-	OK(ref_of(&w)->inject(hal_device_native(w.dev), HAL_REF_OP_RESIZE, 2, EIO));
+	OK(ref_of(&w)->inject(hal_device_get_native(w.dev), HAL_REF_OP_RESIZE, 2, EIO));
 	OK(move(&w, 3));
 	FAILS(reached(&w), -EIO,
 	      "partition 0 could not go back and has 1 x 1 units at row 0, column 0");

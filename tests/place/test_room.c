@@ -296,8 +296,8 @@ static void refused(void **state)
 	(void)state;
 	world_open(&w, "ref?units=8", 1);
 	pairs(&w, 4, "13");
-	ref = hal_device_extension(w.dev, "ref");
-	OK(ref->inject(hal_device_native(w.dev), HAL_REF_OP_RESIZE, 1, EIO));
+	ref = hal_device_get_extension(w.dev, "ref");
+	OK(ref->inject(hal_device_get_native(w.dev), HAL_REF_OP_RESIZE, 1, EIO));
 	FAILS(count_of(&w, 4, &w.part[0]), -ENOSPC, "injected");
 	lies(w.part[1], 0, 2, 1, 2);
 	OK(count_of(&w, 2, &w.part[0]));

@@ -60,11 +60,11 @@ static void submit_once(struct two *t, uint64_t ns)
 static uint64_t took(struct two *t, uint64_t deadline_ns)
 {
 	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
-	uint64_t at = hal_device_now(t->w.dev);
+	uint64_t at = hal_device_get_time(t->w.dev);
 
 	d.deadline_ns = deadline_ns;
 	finish(submit_as(&t->w, t->lc, d, 1, OWN, 'l'));
-	return hal_device_now(t->w.dev) - at;
+	return hal_device_get_time(t->w.dev) - at;
 }
 
 struct wanted {
@@ -389,10 +389,10 @@ static void fails(void **state)
 	(void)state;
 	for (int op = HAL_REF_OP_SUBMIT; op <= HAL_REF_OP_EXECUTE; op++) {
 		two_open(&t, options);
-		ref = hal_device_extension(t.w.dev, "ref");
+		ref = hal_device_get_extension(t.w.dev, "ref");
 		(void)submit(&t.w, t.be, 2, LONG, 'b');
 		pass(&t.w, 100);
-		OK(ref->inject(hal_device_native(t.w.dev), (uint32_t)op, 1, EIO));
+		OK(ref->inject(hal_device_get_native(t.w.dev), (uint32_t)op, 1, EIO));
 		(void)submit(&t.w, t.lc, 3, OWN, 'l');
 		pass(&t.w, 5);
 		OK(hal_device_set_policy(t.w.dev, "fifo",
@@ -440,8 +440,8 @@ static void on_mock(const char *target, uint64_t at_ns, uint64_t deadline_ns,
 	void *native;
 
 	OK(hal_open(target, options, &dev));
-	mock = hal_device_extension(dev, "mock");
-	native = hal_device_native(dev);
+	mock = hal_device_get_extension(dev, "mock");
+	native = hal_device_get_native(dev);
 	pd.units_floor = 1;
 	OK(hal_partition_create(dev, &pd, &part));
 	be = of_class(part, HAL_CLASS_BEST_EFFORT);

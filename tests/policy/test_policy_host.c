@@ -120,7 +120,7 @@ static void heads(void **state)
 		assert_int_equal(t.c->head.op, cmd.op);
 		assert_int_equal(t.c->head.flags, cmd.flags);
 		assert_int_equal(t.c->head.priority, (int32_t)i - 3);
-		assert_int_equal(t.c->head.submit_ns, hal_device_now(t.w.dev) - 100);
+		assert_int_equal(t.c->head.submit_ns, hal_device_get_time(t.w.dev) - 100);
 		if (i % 3 == 0)
 			assert_true(t.c->head.deadline_ns == HAL_POLICY_NEVER);
 		else
@@ -324,10 +324,10 @@ static void told_of_refused(void **state)
 
 	(void)state;
 	two_open(&t, with_plugin);
-	ref = hal_device_extension(t.w.dev, "ref");
+	ref = hal_device_get_extension(t.w.dev, "ref");
 	(void)submit(&t.w, t.a, 1, 10, 'a');
 	pass(&t.w, 1);
-	OK(ref->inject(hal_device_native(t.w.dev), HAL_REF_OP_SUBMIT, 1, EIO));
+	OK(ref->inject(hal_device_get_native(t.w.dev), HAL_REF_OP_SUBMIT, 1, EIO));
 	(void)submit(&t.w, t.a, 1, 10, 'a');
 	(void)submit(&t.w, t.b, 1, 10, 'b');
 	finish_all(&t.w);
@@ -549,7 +549,7 @@ static void asks(void **state)
 	finish_all(w);
 	assert_int_equal(policy_of(w).stalls, 0);
 	/* It was held for up to ten seconds: nobody waits for the end of that. */
-	assert_int_equal(hal_device_now(w->dev), 300);
+	assert_int_equal(hal_device_get_time(w->dev), 300);
 	/* Not told: when the device has nothing more, and then it is overruled. */
 	s.t.c->asks = 0;
 	s.t.c->enough = 10;
@@ -558,7 +558,7 @@ static void asks(void **state)
 	(void)submit(w, s.other, 1, 10, 'x');
 	finish_all(w);
 	assert_string_equal(ended.text, "aaxaaax");
-	assert_int_equal(hal_device_now(w->dev), 510);
+	assert_int_equal(hal_device_get_time(w->dev), 510);
 	assert_int_equal(policy_of(w).stalls, 1);
 	/* And asked before somebody who is about to start, it is asked behind him. */
 	s.t.c->asks = 1;
@@ -598,7 +598,7 @@ static void asks_round(void **state)
 	assert_in_range(s.t.c->picked, 1, 10);
 	OK(hal_queue_suspend(s.other, HAL_SUSPEND_DRAIN, NULL));
 	finish_all(w);
-	assert_int_equal(hal_device_now(w->dev), 300);
+	assert_int_equal(hal_device_get_time(w->dev), 300);
 	s.t.c->enough = 0;
 	OK(hal_queue_resume(s.other));
 	finish_all(w);
@@ -632,7 +632,7 @@ static void hold_and_alarm(void **state)
 
 	(void)state;
 	two_open(&t, with_plugin);
-	from = hal_device_now(t.w.dev);
+	from = hal_device_get_time(t.w.dev);
 	t.c->mode = PLUGIN_HOLD;
 	t.c->hold_ns = from + 1000;
 	t.c->host->alarm(t.c->host->device, from + 400);
@@ -683,7 +683,7 @@ static void alarm_in_create(void **state)
 	(void)state;
 	two_open(&t, with_plugin);
 	OK(hal_device_set_policy(t.w.dev, "fifo", NULL));
-	t.c->create_alarm_ns = hal_device_now(t.w.dev) + 100;
+	t.c->create_alarm_ns = hal_device_get_time(t.w.dev) + 100;
 	OK(hal_device_set_policy(t.w.dev, "plugin", NULL));
 	pass(&t.w, 99);
 	assert_int_equal(t.c->alarms, 0);
@@ -713,9 +713,9 @@ static uint64_t preempt(const char *path, const char *name, uint32_t mode)
 	lc = add_queue(w.part, 5, 1, 0);
 	(void)submit(&w, be, 10, 1000, 'b');
 	pass(&w, 2500);
-	at = hal_device_now(w.dev);
+	at = hal_device_get_time(w.dev);
 	finish(submit(&w, lc, 1, 10, 'l'));
-	at = hal_device_now(w.dev) - at;
+	at = hal_device_get_time(w.dev) - at;
 	assert_int_equal(c->stopped, 0);
 	assert_int_equal(c->started, 0);
 	finish_all(&w);
@@ -865,7 +865,7 @@ static void waiting(void **state)
 	assert_int_equal(h->waiting(h->device, t.a_view, &last), 2);
 	assert_true(last == HAL_POLICY_NEVER);
 	d.deadline_ns = 5000;
-	at = hal_device_now(t.w.dev);
+	at = hal_device_get_time(t.w.dev);
 	(void)submit_as(&t.w, t.a, d, 1, 10, 'a');
 	pass(&t.w, 100);
 	assert_int_equal(h->waiting(h->device, t.a_view, &last), 3);
@@ -1238,7 +1238,7 @@ static void wrong_in_pick(void **state)
 	(void)submit(&t.w, t.b, 40, 10, 'b');
 	finish_all(&t.w);
 	assert_int_equal(ended.length, 80);
-	assert_int_equal(hal_device_now(t.w.dev), 800);
+	assert_int_equal(hal_device_get_time(t.w.dev), 800);
 	assert_int_equal(policy_of(&t.w).invalid, 16);
 	assert_int_equal(policy_of(&t.w).fallback, 1);
 	t.c->overruns = 0; /* it was not told of all */
@@ -1460,15 +1460,15 @@ static void moves_refused(void **state)
 
 	(void)state;
 	elastic_open(&e, "ref?clock=virtual&units=16", begin);
-	ref = hal_device_extension(e.w.dev, "ref");
-	OK(ref->inject(hal_device_native(e.w.dev), HAL_REF_OP_RESIZE, 1, EIO));
+	ref = hal_device_get_extension(e.w.dev, "ref");
+	OK(ref->inject(hal_device_get_native(e.w.dev), HAL_REF_OP_RESIZE, 1, EIO));
 	assert_int_equal(move_to(&e, more), -EIO);
 	finish_all(&e.w);
 	units_are(&e, begin);
 	/* The second of it. */
 	e.c->moved = 0;
 	assert_int_equal(move_to(&e, more), 0);
-	OK(ref->inject(hal_device_native(e.w.dev), HAL_REF_OP_RESIZE, 1, EIO));
+	OK(ref->inject(hal_device_get_native(e.w.dev), HAL_REF_OP_RESIZE, 1, EIO));
 	finish_all(&e.w);
 	units_are(&e, gave);
 	assert_int_equal(e.c->moved, 3);
@@ -1493,7 +1493,7 @@ static const struct mock_control *elastic_on_mock(struct elastic *e)
 
 	memset(e, 0, sizeof(*e));
 	OK(hal_open("mock", options, &e->w.dev));
-	mock = hal_device_extension(e->w.dev, "mock");
+	mock = hal_device_get_extension(e->w.dev, "mock");
 	assert_non_null(mock);
 	d.units_floor = 1;
 	d.units_ceiling = 10;
@@ -1519,13 +1519,13 @@ static void moves_refused_twice(void **state)
 	/* The first waits for the others, which are on their way. */
 	assert_int_equal(move_to(&e, four), 0);
 	c->moved = 0;
-	mock->fail_move(hal_device_native(e.w.dev), -EIO, "");
+	mock->fail_move(hal_device_get_native(e.w.dev), -EIO, "");
 	pass(&e.w, 0);
 	assert_int_equal(c->moved, 2);
 	OK(hal_queue_destroy(e.q[0]));
 	OK(hal_partition_destroy(e.part[0]));
 	for (int i = 2; i < PARTS_MAX; i++) {
-		mock->fail_move(hal_device_native(e.w.dev), -EIO, "");
+		mock->fail_move(hal_device_get_native(e.w.dev), -EIO, "");
 		pass(&e.w, 0);
 		assert_int_equal(c->moved, i + 1);
 	}
@@ -1559,8 +1559,8 @@ static void krisp_waits_for_units(void **state)
 	for (int status = 0; status >= -EIO; status -= EIO) {
 		memset(&w, 0, sizeof(w));
 		OK(hal_open("mock", options, &w.dev));
-		native = hal_device_native(w.dev);
-		mock = hal_device_extension(w.dev, "mock");
+		native = hal_device_get_native(w.dev);
+		mock = hal_device_get_extension(w.dev, "mock");
 		d.units_floor = 1;
 		d.units_ceiling = 10;
 		OK(hal_partition_create(w.dev, &d, &part));
@@ -1606,7 +1606,7 @@ static void plan_refused_at_once(void **state)
 
 	(void)state;
 	mock = elastic_on_mock(&e);
-	mock->refuse_later_move(hal_device_native(e.w.dev), 1, EIO);
+	mock->refuse_later_move(hal_device_get_native(e.w.dev), 1, EIO);
 	assert_int_equal(move_to(&e, four), -EIO);
 	for (int i = 2; i < PARTS_MAX; i++) {
 		OK(hal_queue_destroy(e.q[i]));
@@ -1614,7 +1614,7 @@ static void plan_refused_at_once(void **state)
 		e.part[i] = NULL;
 	}
 	c->moved = 0;
-	mock->fail_move(hal_device_native(e.w.dev), -EIO, "");
+	mock->fail_move(hal_device_get_native(e.w.dev), -EIO, "");
 	pass(&e.w, 0);
 	assert_int_equal(c->moved, 1);
 	for (int i = 0; i < 2; i++) {
@@ -1644,14 +1644,14 @@ static void moves_in_order(void **state)
 	d.rows = 1;
 	d.cols = 1;
 	for (uint32_t i = 1; i < PARTS_MAX; i++) {
-		mock->fail_move(hal_device_native(e.w.dev), 0, "");
+		mock->fail_move(hal_device_get_native(e.w.dev), 0, "");
 		pass(&e.w, 0);
 		assert_int_equal(units_of(e.part[0]), 1);
 		assert_int_equal(units_of(e.part[i]), 4);
 		d.col = (uint16_t)i;
 		FAILS(hal_partition_create(e.w.dev, &d, &fifth), -ENOSPC, "partition 0");
 	}
-	mock->fail_move(hal_device_native(e.w.dev), 0, "");
+	mock->fail_move(hal_device_get_native(e.w.dev), 0, "");
 	pass(&e.w, 0);
 	units_are(&e, four);
 	assert_int_equal(column_of(e.part[0]), 0);
@@ -1676,10 +1676,10 @@ static void moves_hold_free(void **state)
 	(void)state;
 	eight.units_floor = 8;
 	elastic_open(&e, "ref?clock=virtual&units=16", begin);
-	ref = hal_device_extension(e.w.dev, "ref");
+	ref = hal_device_get_extension(e.w.dev, "ref");
 	assert_int_equal(move_to(&e, most), 0);
 	FAILS(hal_partition_create(e.w.dev, &eight, &third), -ENOSPC, "8 units");
-	OK(ref->inject(hal_device_native(e.w.dev), HAL_REF_OP_RESIZE, 1, EIO));
+	OK(ref->inject(hal_device_get_native(e.w.dev), HAL_REF_OP_RESIZE, 1, EIO));
 	finish_all(&e.w);
 	units_are(&e, gave);
 	OK(hal_partition_create(e.w.dev, &eight, &third));
@@ -2071,7 +2071,7 @@ static void options(void **state)
 	(void)submit(&t.w, t.a, 5, 10, 'a');
 	(void)submit(&t.w, t.b, 5, 10, 'b');
 	pass(&t.w, 15);
-	t.c->host->alarm(t.c->host->device, hal_device_now(t.w.dev) + 10);
+	t.c->host->alarm(t.c->host->device, hal_device_get_time(t.w.dev) + 10);
 	FAILS(hal_device_set_policy(t.w.dev, "none", NULL), -EINVAL, "wfq");
 	FAILS(hal_device_set_policy(t.w.dev, NULL, NULL), -EINVAL, "NULL");
 	FAILS(hal_device_set_policy(t.w.dev, "rr", unknown), -EINVAL, "no_such");

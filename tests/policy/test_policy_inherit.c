@@ -64,10 +64,10 @@ static uint64_t inversion(const char *policy, const char *option)
 	(void)submit(&t.w, t.middle, MANY, LONG, 'm');
 	pass(&t.w, 50);
 	x = submit(&t.w, t.low, 1, LONG, 'x');
-	at = hal_device_now(t.w.dev);
+	at = hal_device_get_time(t.w.dev);
 	h = behind(&t.w, t.high, x, 'h');
 	finish(h);
-	at = hal_device_now(t.w.dev) - at;
+	at = hal_device_get_time(t.w.dev) - at;
 	finish_all(&t.w);
 	assert_int_equal(ended.length, MANY + 2);
 	three_close(&t);
@@ -469,7 +469,7 @@ static void inherits_too_little(void **state)
 		ended.text[ended.length] = '\0';
 		assert_string_equal(ended.text, "uuuuxw");
 		/* No time is lost. */
-		assert_int_equal(hal_device_now(w.dev), (4 + MANY) * LONG + SHORT);
+		assert_int_equal(hal_device_get_time(w.dev), (4 + MANY) * LONG + SHORT);
 		OK(hal_queue_destroy(low));
 		OK(hal_queue_destroy(waits));
 		OK(hal_queue_destroy(urgent));

@@ -52,7 +52,7 @@ static void times(void **state)
 	c->again_ns = 500;
 	finish_all(&w);
 	assert_string_equal(ended.text, "aba");
-	assert_int_equal(hal_device_now(w.dev), 1010 + 1000 + 500 + 10);
+	assert_int_equal(hal_device_get_time(w.dev), 1010 + 1000 + 500 + 10);
 	assert_int_equal(c->turns, 4);
 	/* A lower answer than its key is as good as 0. */
 	c->key_ns = 0;
@@ -95,7 +95,7 @@ static void times_net(void **state)
 	c->key_ns = UINT64_MAX / 2;
 	(void)submit(&w, a, 2, 10, 'a');
 	finish_all(&w);
-	assert_int_equal(hal_device_now(w.dev), 2 * (1000001 + 10));
+	assert_int_equal(hal_device_get_time(w.dev), 2 * (1000001 + 10));
 	assert_int_equal(policy_of(&w).starved, 2);
 	OK(hal_queue_destroy(a));
 	world_close(&w);

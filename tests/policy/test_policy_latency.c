@@ -172,7 +172,7 @@ static uint64_t took(struct scene *s, const struct flood *f, enum wait wait, int
 {
 	struct hal_point point = {s->line, (uint64_t)round + 1}, end;
 	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
-	uint64_t at = hal_device_now(s->w.dev);
+	uint64_t at = hal_device_get_time(s->w.dev);
 
 	if (wait != FOR_NOBODY) {
 		d.signals = &point;
@@ -183,7 +183,7 @@ static uint64_t took(struct scene *s, const struct flood *f, enum wait wait, int
 		d.wait_count = 1;
 	}
 	finish(submit_as(&s->w, s->latency, d, 1, f->own_ns, 'l'));
-	return hal_device_now(s->w.dev) - at;
+	return hal_device_get_time(s->w.dev) - at;
 }
 
 static void holds(const struct bound *b, const struct flood *f, enum wait wait,

@@ -221,9 +221,9 @@ static uint64_t long_one(const char *policy, int32_t others, int32_t priority)
 	(void)submit(&w, a, 200, 100, 'a');
 	pass(&w, 1);
 	(void)submit(&w, b, 200, 100, 'b');
-	at = hal_device_now(w.dev);
+	at = hal_device_get_time(w.dev);
 	finish(submit(&w, c, 1, 1000, 'c'));
-	at = hal_device_now(w.dev) - at;
+	at = hal_device_get_time(w.dev) - at;
 	finish_all(&w);
 	OK(hal_queue_destroy(a));
 	OK(hal_queue_destroy(b));
@@ -298,9 +298,9 @@ static uint64_t high(const char *policy)
 	for (int i = 0; i < 4; i++)
 		(void)submit(&w, low[i], 10, 10, 'l');
 	pass(&w, 900);
-	at = hal_device_now(w.dev);
+	at = hal_device_get_time(w.dev);
 	finish(submit(&w, top, 1, 400, 't'));
-	at = hal_device_now(w.dev) - at;
+	at = hal_device_get_time(w.dev) - at;
 	finish_all(&w);
 	for (int i = 0; i < 4; i++)
 		OK(hal_queue_destroy(low[i]));

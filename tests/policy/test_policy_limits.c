@@ -17,7 +17,7 @@ static struct hal_point folded_at(struct world *w, struct hal_queue *q, uint64_t
 {
 	struct hal_point quiet;
 
-	pass(w, at_ns - hal_device_now(w->dev));
+	pass(w, at_ns - hal_device_get_time(w->dev));
 	OK(hal_queue_suspend(q, HAL_SUSPEND_FOLD, &quiet));
 	return quiet;
 }
@@ -41,7 +41,7 @@ static uint64_t alone(const char *policy, unsigned int count, uint64_t ns)
 	a = add_queue(w.part, 0, 1, 0);
 	(void)submit(&w, a, count, ns, 'a');
 	finish_all(&w);
-	took = hal_device_now(w.dev);
+	took = hal_device_get_time(w.dev);
 	assert_int_equal(ended.length, count);
 	OK(hal_queue_destroy(a));
 	world_close(&w);
@@ -65,7 +65,7 @@ static void quota(void **state)
 	(void)submit(&w, a, 600, 10000, 'a');
 	(void)submit(&w, b, 1800, 10000, 'b');
 	for (uint64_t i = 1; i <= 60; i++) {
-		pass(&w, i * MS - hal_device_now(w.dev));
+		pass(&w, i * MS - hal_device_get_time(w.dev));
 		assert_int_equal(stats_of(a).busy_ns, i * MS / 10);
 		assert_int_equal(stats_of(b).busy_ns, i * MS * 3 / 10);
 	}
@@ -142,7 +142,7 @@ static void quota_inflight(void **state)
 	pass(&w, MS);
 	assert_int_equal(stats_of(a).busy_ns, 20000);
 	for (uint64_t i = 2; i <= 20; i++) {
-		pass(&w, i * MS - hal_device_now(w.dev));
+		pass(&w, i * MS - hal_device_get_time(w.dev));
 		assert_int_equal(stats_of(a).busy_ns, i * MS / 10 - 80000);
 	}
 	finish_all(&w);
@@ -246,7 +246,7 @@ static uint64_t by_work(const char *unknown, uint64_t work)
 	a = add_queue(w.part, 0, 1, 0);
 	(void)submit(&w, a, 11, 10, 'a');
 	finish_all(&w);
-	took = hal_device_now(w.dev);
+	took = hal_device_get_time(w.dev);
 	OK(hal_queue_destroy(a));
 	world_close(&w);
 	return took;
@@ -314,9 +314,9 @@ static void ends_of(const char *policy, bool beside, uint64_t at_ns[10])
 	if (beside)
 		(void)submit(&w, b, 1000, 700000, 'b');
 	for (unsigned int i = 0; i < 10; i++) {
-		pass(&w, i * 4 * MS - hal_device_now(w.dev));
+		pass(&w, i * 4 * MS - hal_device_get_time(w.dev));
 		finish(submit(&w, a, 3, 300000, 'a'));
-		at_ns[i] = hal_device_now(w.dev);
+		at_ns[i] = hal_device_get_time(w.dev);
 	}
 	OK(hal_queue_suspend(b, HAL_SUSPEND_DRAIN, NULL));
 	finish_all(&w);
@@ -350,23 +350,23 @@ static void slots_fit(void **state)
 	q[0] = add_queue(w.part, 0, 1, 0);
 	q[1] = add_queue(w.part, 0, 1, 0);
 	finish(submit(&w, q[1], 1, 400000, 'b'));
-	assert_int_equal(hal_device_now(w.dev), 1 * MS + 400000);
+	assert_int_equal(hal_device_get_time(w.dev), 1 * MS + 400000);
 	/* Two fit into its slot, the third does not, though nobody else is there. */
-	pass(&w, 3 * MS - hal_device_now(w.dev));
+	pass(&w, 3 * MS - hal_device_get_time(w.dev));
 	(void)submit(&w, q[1], 3, 400000, 'b');
 	pass(&w, 2 * MS);
 	assert_int_equal(ended.length, 3);
 	finish_all(&w);
-	assert_int_equal(hal_device_now(w.dev), 5 * MS + 400000);
+	assert_int_equal(hal_device_get_time(w.dev), 5 * MS + 400000);
 	/* Longer than a slot: at its beginning alone, and over it; the other, which would
 	 * have to start in its second half, waits for its next. */
 	(void)submit(&w, q[0], 1, 1600000, 'a');
 	finish_all(&w);
-	assert_int_equal(hal_device_now(w.dev), 6 * MS + 1600000);
-	pass(&w, 7 * MS + 700000 - hal_device_now(w.dev));
+	assert_int_equal(hal_device_get_time(w.dev), 6 * MS + 1600000);
+	pass(&w, 7 * MS + 700000 - hal_device_get_time(w.dev));
 	(void)submit(&w, q[1], 1, 400000, 'b');
 	finish_all(&w);
-	assert_int_equal(hal_device_now(w.dev), 9 * MS + 400000);
+	assert_int_equal(hal_device_get_time(w.dev), 9 * MS + 400000);
 	OK(hal_queue_destroy(q[0]));
 	OK(hal_queue_destroy(q[1]));
 	world_close(&w);
@@ -442,7 +442,7 @@ static struct rates beside(const char *policy, uint64_t works_ns)
 	p = add_queue(w.part, 1, 1, 0);
 	be = add_queue(w.part, 0, 1, 0);
 	(void)submit(&w, be, 1100, MS, 'b');
-	while (hal_device_now(w.dev) < works_ns)
+	while (hal_device_get_time(w.dev) < works_ns)
 		finish(submit(&w, p, 1, 100000, 'p'));
 	pass(&w, works_ns < 1000 * MS ? 1000 * MS - works_ns : 0);
 	r.productive = stats_of(p).completed;
@@ -520,7 +520,7 @@ static void static_folded(void **state)
 	pass(&w, 20 * MS);
 	(void)submit(&w, a, 1, 14 * MS / 10, 'a');
 	finish(folded_at(&w, a, 212 * MS / 10));
-	pass(&w, 22 * MS - hal_device_now(w.dev));
+	pass(&w, 22 * MS - hal_device_get_time(w.dev));
 	OK(hal_queue_resume(a));
 	(void)submit(&w, a, 1, 10, 'a');
 	/* The first command completes, and a leaves out the rest of this slot. */

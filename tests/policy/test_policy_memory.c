@@ -117,10 +117,10 @@ static struct met meet(const char *policy, const char *option, uint32_t channels
 		(void)copies(&d, 1, 400);
 	for (int i = 0; i < 5; i++)
 		finish(copies(&d, 0, 1));
-	from = hal_device_now(d.dev);
+	from = hal_device_get_time(d.dev);
 	had = stats_of(d.side[1].queue).completed;
 	finish(copies(&d, 0, JOBS));
-	m.ns = (hal_device_now(d.dev) - from) / JOBS;
+	m.ns = (hal_device_get_time(d.dev) - from) / JOBS;
 	m.effort = stats_of(d.side[1].queue).completed - had;
 	for (int i = 0; i < 2; i++) {
 		had = stats_of(d.side[1].queue).completed;
@@ -231,14 +231,14 @@ static void tidal_two(void **state)
 			finish(copies(&d, 0, 1));
 		if (!with && hal_device_poll(d.dev, 300000) < 0)
 			fail_msg("hal_device_poll: %s", hal_last_error());
-		from = hal_device_now(d.dev);
+		from = hal_device_get_time(d.dev);
 		for (int i = 1; i < SIDES; i++)
 			had[i] = stats_of(d.side[i].queue).completed;
 		if (with)
 			finish(copies(&d, 0, 2 * JOBS));
 		else if (hal_device_poll(d.dev, 300000) < 0)
 			fail_msg("hal_device_poll: %s", hal_last_error());
-		ns = hal_device_now(d.dev) - from;
+		ns = hal_device_get_time(d.dev) - from;
 		for (int i = 1; i < SIDES; i++) {
 			now[i] = stats_of(d.side[i].queue).completed - had[i];
 			/* Thousandths of what the channel carries. */

@@ -27,7 +27,7 @@ static uint64_t behind(const char *policy)
 	(void)submit(&w, a, 10, 100, 'a');
 	pass(&w, 50);
 	finish(submit(&w, b, 1, 10, 'b'));
-	took = hal_device_now(w.dev) - 50;
+	took = hal_device_get_time(w.dev) - 50;
 	finish_all(&w);
 	OK(hal_queue_destroy(a));
 	OK(hal_queue_destroy(b));
@@ -111,17 +111,18 @@ static void rr_no_room(void **state)
 
 	(void)state;
 	world_open(&w, options);
-	ref = hal_device_extension(w.dev, "ref");
+	ref = hal_device_get_extension(w.dev, "ref");
 	assert_non_null(ref);
 	a = add_queue(w.part, 0, 1, 0);
 	b = add_queue(w.part, 0, 1, 0);
 	(void)submit(&w, a, 40, 10, 'a');
 	(void)submit(&w, b, 40, 10, 'b');
 	for (int i = 0; i < 60; i++) {
-		OK(ref->inject(hal_device_native(w.dev), HAL_REF_OP_SUBMIT, 1, EAGAIN));
+		OK(ref->inject(hal_device_get_native(w.dev), HAL_REF_OP_SUBMIT, 1,
+			       EAGAIN));
 		pass(&w, 10);
 	}
-	OK(ref->inject(hal_device_native(w.dev), HAL_REF_OP_SUBMIT, 0, 0));
+	OK(ref->inject(hal_device_get_native(w.dev), HAL_REF_OP_SUBMIT, 0, 0));
 	finish_all(&w);
 	/* The first two are a's: nobody else was there. */
 	assert_int_equal(ended.length, 80);
@@ -219,7 +220,7 @@ static void shares(const char *const *options, uint32_t a_weight, uint64_t a_ns,
 	b = add_queue(w.part, 9, b_weight, 0);
 	(void)submit(&w, a, 1500, a_ns, 'a');
 	(void)submit(&w, b, 1500, b_ns, 'b');
-	begin = hal_device_now(w.dev);
+	begin = hal_device_get_time(w.dev);
 	for (int i = 0; i < 200; i++) {
 		uint64_t had, other, share;
 
@@ -229,7 +230,7 @@ static void shares(const char *const *options, uint32_t a_weight, uint64_t a_ns,
 		share = (had + other) * a_weight / (a_weight + b_weight);
 		if (had > share + slack || share > had + slack)
 			fail_msg("after %llu ns a has had %llu, its share is %llu",
-				 (unsigned long long)(hal_device_now(w.dev) - begin),
+				 (unsigned long long)(hal_device_get_time(w.dev) - begin),
 				 (unsigned long long)had, (unsigned long long)share);
 	}
 	finish_all(&w);
@@ -303,9 +304,9 @@ static uint64_t after_long(const char *policy)
 	(void)submit(&w, a, 500, 10, 'a');
 	pass(&w, 5);
 	finish(submit(&w, b, 1, 1000, 'b'));
-	at = hal_device_now(w.dev);
+	at = hal_device_get_time(w.dev);
 	finish(submit(&w, b, 1, 10, 'b'));
-	at = hal_device_now(w.dev) - at;
+	at = hal_device_get_time(w.dev) - at;
 	finish_all(&w);
 	OK(hal_queue_destroy(a));
 	OK(hal_queue_destroy(b));

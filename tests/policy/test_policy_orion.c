@@ -178,11 +178,11 @@ static uint64_t waits(const char *permille)
 	for (int i = 0; i < 5; i++)
 		computes(&f, more[i], 20, 100);
 	pass(&f.w, 950);
-	at = hal_device_now(f.w.dev);
+	at = hal_device_get_time(f.w.dev);
 	computes(&f, f.high, 1, 1000);
 	while (done(f.high) < 2)
 		pass(&f.w, 1);
-	at = hal_device_now(f.w.dev) - at;
+	at = hal_device_get_time(f.w.dev) - at;
 	finish_all(&f.w);
 	for (int i = 0; i < 5; i++)
 		OK(hal_queue_destroy(more[i]));
@@ -231,9 +231,9 @@ static void gone(void **state)
 	assert_int_equal(done(f.be[1]), 5);
 	OK(hal_queue_resume(f.high));
 	finish_all(&f.w);
-	ref = hal_device_extension(f.w.dev, "ref");
+	ref = hal_device_get_extension(f.w.dev, "ref");
 	assert_non_null(ref);
-	OK(ref->inject(hal_device_native(f.w.dev), HAL_REF_OP_SUBMIT, 1, EIO));
+	OK(ref->inject(hal_device_get_native(f.w.dev), HAL_REF_OP_SUBMIT, 1, EIO));
 	computes(&f, f.high, 1, 1000);
 	pass(&f.w, 10);
 	computes(&f, f.be[1], 10, 100);

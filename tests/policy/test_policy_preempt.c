@@ -46,10 +46,10 @@ static uint64_t takes(const char *policy, const char *by, struct rank runs,
 	high = known(&w, comes, OWN);
 	(void)submit(&w, low, 1, LONG, 'l');
 	pass(&w, 100);
-	at = hal_device_now(w.dev);
+	at = hal_device_get_time(w.dev);
 	done = submit(&w, high, 1, OWN, 'h');
 	finish(done);
-	took = hal_device_now(w.dev) - at;
+	took = hal_device_get_time(w.dev) - at;
 	finish_all(&w);
 	assert_int_equal(ended.length, 2);
 	assert_int_equal(stats_of(low).completed, 9);
@@ -405,7 +405,7 @@ static uint64_t in_turns(const char *mode, uint32_t *lost)
 	a = add_queue(w.part, 1, 1, 20 * LONG);
 	b = add_queue(w.part, 0, 1, 10 * LONG);
 	(void)submit(&w, a, 2, LONG, 'a');
-	gate = (struct hal_point){hal_queue_timeline(b), 1};
+	gate = (struct hal_point){hal_queue_get_timeline(b), 1};
 	waits.waits = &gate;
 	waits.wait_count = 1;
 	(void)submit_as(&w, a, waits, 1, LONG, 'A');

@@ -621,7 +621,7 @@ static struct course course(const char *profile, bool run_before)
 		OK(hal_partition_resize(part[i], &two, &moved));
 		finish(moved);
 	}
-	at = hal_device_now(w.dev);
+	at = hal_device_get_time(w.dev);
 	for (int i = 0; i < 2; i++)
 		(void)submit(&w, q[i], 8, 1400, 'k');
 	for (int t = 0; t < WATCHED; t++) {
@@ -634,7 +634,7 @@ static struct course course(const char *profile, bool run_before)
 		}
 	}
 	finish_all(&w);
-	c.took_ns = hal_device_now(w.dev) - at;
+	c.took_ns = hal_device_get_time(w.dev) - at;
 	for (int i = 0; i < 2; i++) {
 		OK(hal_queue_destroy(q[i]));
 		OK(hal_partition_destroy(part[i]));
@@ -675,9 +675,9 @@ static uint64_t first_eight(const char *profile)
 	d.units_ceiling = 14;
 	OK(hal_partition_create(w.dev, &d, &part));
 	q = add_queue(part, 0, 1, 0);
-	at = hal_device_now(w.dev);
+	at = hal_device_get_time(w.dev);
 	finish(submit(&w, q, 8, 1400, 'k'));
-	at = hal_device_now(w.dev) - at;
+	at = hal_device_get_time(w.dev) - at;
 	OK(hal_queue_destroy(q));
 	OK(hal_partition_destroy(part));
 	OK(hal_program_unload(w.prog));
@@ -876,7 +876,7 @@ static uint64_t woven_at(const char *class)
 	world_work(&w, 800);
 	pass(&w, 1);
 	finish(submit(&w, q[1], 1, 800, 'c'));
-	at = hal_device_now(w.dev);
+	at = hal_device_get_time(w.dev);
 	finish_all(&w);
 	for (int i = 0; i < 2; i++) {
 		OK(hal_queue_destroy(q[i]));
@@ -934,7 +934,7 @@ static uint64_t begun_anew(const char *stops, uint64_t *ended_ns)
 	pass(&w, 2000);
 	done = submit(&w, urgent, 1, 100, 'u');
 	finish(done);
-	*ended_ns = hal_device_now(w.dev);
+	*ended_ns = hal_device_get_time(w.dev);
 	finish_all(&w);
 	replayed = stats_of(effort).replayed;
 	OK(hal_queue_destroy(effort));

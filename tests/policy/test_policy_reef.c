@@ -28,10 +28,10 @@ static void pair_close(struct pair *p)
 
 static uint64_t took(struct pair *p, uint64_t ns)
 {
-	uint64_t at = hal_device_now(p->w.dev);
+	uint64_t at = hal_device_get_time(p->w.dev);
 
 	finish(submit(&p->w, p->rt, 1, ns, 'r'));
-	return hal_device_now(p->w.dev) - at;
+	return hal_device_get_time(p->w.dev) - at;
 }
 
 /* Commands that may not run twice. */
@@ -172,8 +172,8 @@ static void gone(void **state)
 	assert_string_equal(ended.text, "brrrbbbb");
 	OK(hal_queue_resume(p.rt));
 	/* Refused by the device, so that its queue fails. */
-	ref = hal_device_extension(p.w.dev, "ref");
-	OK(ref->inject(hal_device_native(p.w.dev), HAL_REF_OP_SUBMIT, 1, EIO));
+	ref = hal_device_get_extension(p.w.dev, "ref");
+	OK(ref->inject(hal_device_get_native(p.w.dev), HAL_REF_OP_SUBMIT, 1, EIO));
 	(void)submit(&p.w, p.rt, 2, 100, 'r');
 	pass(&p.w, 1);
 	(void)submit(&p.w, p.be, 2, 10, 'b');

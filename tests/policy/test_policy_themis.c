@@ -42,7 +42,7 @@ static void look(struct tenant *t, uint64_t now)
 		struct hal_point p = t->point[t->first];
 		double times;
 
-		if (hal_timeline_value(p.timeline, NULL) < p.value)
+		if (hal_timeline_get_value(p.timeline, NULL) < p.value)
 			return;
 		times = (double)(now - t->submit[t->first]) / (t->commands * STEP);
 		t->sum += times;
@@ -78,7 +78,7 @@ static struct result slowdowns(const char *policy, const char *option)
 		t[i].q = add_queue(w.part, 0, 1, 0);
 		finish(job(&w, t[i].q, commands[i]));
 	}
-	from = hal_device_now(w.dev);
+	from = hal_device_get_time(w.dev);
 	for (uint64_t at = 0; at < 46000; at += STEP) {
 		for (int i = 0; i < TENANTS; i++) {
 			look(&t[i], from + at);

@@ -84,15 +84,15 @@ static struct tide bursts(const char *policy, uint64_t span_ns)
 	s.w.prog = NULL;
 	world_span(&s.w, 0, span_ns);
 	for (int i = 0; i < 8; i++) {
-		uint64_t at = hal_device_now(s.w.dev);
+		uint64_t at = hal_device_get_time(s.w.dev);
 
 		finish(submit(&s.w, s.q[0], 4, 14000, 'c'));
 		if (policy != NULL)
 			assert_int_equal(units(&s, 0) + units(&s, 1), ALL);
-		tide.last_ns = hal_device_now(s.w.dev) - at;
+		tide.last_ns = hal_device_get_time(s.w.dev) - at;
 		if (tide.last_ns > tide.worst_ns)
 			tide.worst_ns = tide.last_ns;
-		pass(&s.w, at + 20000 - hal_device_now(s.w.dev));
+		pass(&s.w, at + 20000 - hal_device_get_time(s.w.dev));
 		if (policy != NULL)
 			assert_int_equal(units(&s, 1), MOST);
 	}
@@ -336,9 +336,9 @@ static uint64_t eight(const char *policy)
 	uint64_t at;
 
 	sides_open(&s, policy, "policy.tidal_idle_us=1", d);
-	at = hal_device_now(s.w.dev);
+	at = hal_device_get_time(s.w.dev);
 	finish(submit(&s.w, s.q[0], 8, 1400, 'k'));
-	at = hal_device_now(s.w.dev) - at;
+	at = hal_device_get_time(s.w.dev) - at;
 	sides_close(&s);
 	return at;
 }
@@ -544,9 +544,9 @@ static uint64_t half(const char *policy, bool beside)
 	sides_open(&s, policy, NULL, d);
 	if (beside)
 		(void)submit(&s.w, s.q[1], 400, 1400, 'o');
-	at = hal_device_now(s.w.dev);
+	at = hal_device_get_time(s.w.dev);
 	finish(submit(&s.w, s.q[0], 100, 1400, 'h'));
-	at = hal_device_now(s.w.dev) - at;
+	at = hal_device_get_time(s.w.dev) - at;
 	if (strcmp(policy, "policy.name=fgpu") == 0)
 		for (int i = 0; i < 2; i++)
 			assert_int_equal(units(&s, i), ALL / 2);

@@ -111,14 +111,14 @@ static uint64_t rounds(const char *policy, bool vectors, uint64_t span_ns)
 	uint64_t at;
 
 	npu_open(&n, policy, NULL, NULL, span_ns, NULL);
-	at = hal_device_now(n.w.dev);
+	at = hal_device_get_time(n.w.dev);
 	for (int i = 0; i < 20; i++)
 		for (int side = 0; side < 2; side++) {
 			give(&n, side, MATRIX, 1);
 			give(&n, side, VECTOR, vectors);
 		}
 	finish_all(&n.w);
-	at = hal_device_now(n.w.dev) - at;
+	at = hal_device_get_time(n.w.dev) - at;
 	npu_close(&n);
 	return at;
 }
@@ -209,11 +209,11 @@ static uint64_t replaced(const char *first)
 	if (strcmp(first, "v10") != 0)
 		OK(hal_device_set_policy(n.w.dev, first, NULL));
 	OK(hal_device_set_policy(n.w.dev, "v10", options));
-	at = hal_device_now(n.w.dev);
+	at = hal_device_get_time(n.w.dev);
 	give(&n, 1, MATRIX, 1);
 	while (done(&n, 1) == 0)
 		pass(&n.w, 100);
-	at = hal_device_now(n.w.dev) - at;
+	at = hal_device_get_time(n.w.dev) - at;
 	npu_close(&n);
 	return at;
 }
@@ -250,7 +250,7 @@ static uint64_t nobody_says(const char *option, uint64_t work)
 		(void)submit(&w, q[i], 4, 16, 'n');
 	}
 	finish_all(&w);
-	at = hal_device_now(w.dev);
+	at = hal_device_get_time(w.dev);
 	for (int i = 0; i < 2; i++) {
 		OK(hal_queue_destroy(q[i]));
 		OK(hal_partition_destroy(part[i]));

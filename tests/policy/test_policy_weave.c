@@ -114,11 +114,11 @@ static uint64_t of_one_kind(const char *policy)
 	uint64_t at;
 
 	loom_open(&l, policy);
-	at = hal_device_now(l.w.dev);
+	at = hal_device_get_time(l.w.dev);
 	for (int i = 0; i < SIDES; i++)
 		give(&l, i, COPY, 20);
 	finish_all(&l.w);
-	at = hal_device_now(l.w.dev) - at;
+	at = hal_device_get_time(l.w.dev) - at;
 	loom_close(&l);
 	return at;
 }

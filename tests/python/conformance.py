@@ -252,7 +252,7 @@ class Functions:
         return things[dev].poll(ns)
 
     @staticmethod
-    def device_now(dev):
+    def device_get_time(dev):
         return things[dev].now
 
     @staticmethod
@@ -264,11 +264,11 @@ class Functions:
         put(out, things[dev].policy)
 
     @staticmethod
-    def device_extension(dev, name):
+    def device_get_extension(dev, name):
         return things[dev].extension(name.decode())
 
     @staticmethod
-    def device_native(dev):
+    def device_get_native(dev):
         return things[dev].native
 
     @staticmethod
@@ -340,7 +340,7 @@ class Functions:
         give(out, things[part].host_memory(span(address, count)))
 
     @staticmethod
-    def buffer_bytes(buf):
+    def buffer_get_bytes(buf):
         return len(things[buf])
 
     @staticmethod
@@ -411,7 +411,7 @@ class Functions:
         put(out, things[queue].stats)
 
     @staticmethod
-    def queue_timeline(queue):
+    def queue_get_timeline(queue):
         line = things[queue].timeline
         things[line.handle] = line
         return line.handle
@@ -455,7 +455,7 @@ class Functions:
         return len(ends)
 
     @staticmethod
-    def completions_fd(ring):
+    def completions_get_fd(ring):
         return things[ring].fileno()
 
     @staticmethod
@@ -463,7 +463,7 @@ class Functions:
         give(out, things[dev].timeline())
 
     @staticmethod
-    def timeline_value(line, err):
+    def timeline_get_value(line, err):
         if err:
             err[0] = things[line].error
         return things[line].value
@@ -480,7 +480,7 @@ class Functions:
         return wait(points(raw, count), **until(until_ns))
 
     @staticmethod
-    def point_fd(point):
+    def point_open_fd(point):
         return points(point, 1)[0].fd()
 
 

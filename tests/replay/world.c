@@ -155,7 +155,7 @@ static struct hal_point waits_for(struct tenant *t)
 	if (chance(&t->random, 4) == 0)
 		return (struct hal_point){w->device, atomic_load(&w->device_value)};
 	/* Only what has been submitted: else they might wait for each other. */
-	return (struct hal_point){hal_queue_timeline(other->q[i]),
+	return (struct hal_point){hal_queue_get_timeline(other->q[i]),
 				  atomic_load(&other->done[i])};
 }
 
@@ -189,7 +189,7 @@ static void submit_one(struct tenant *t)
 		d.signal_count = 1;
 	}
 	if (chance(&t->random, 10) == 0)
-		d.not_before_ns = hal_device_now(w->dev) + chance(&t->random, 50000);
+		d.not_before_ns = hal_device_get_time(w->dev) + chance(&t->random, 50000);
 	if (t->service_class != HAL_CLASS_BEST_EFFORT && chance(&t->random, 8) == 0)
 		d.deadline_ns = 1000 + chance(&t->random, 100000) +
 				(d.not_before_ns != 0 ? 50000 : 0);
@@ -387,7 +387,7 @@ static void tenants_end(struct world *w)
 	for (uint32_t i = 0; i < w->t->threads; i++)
 		for (uint32_t n = 0; n < QUEUES; n++) {
 			struct tenant *t = &w->tenants[i];
-			struct hal_point last = {hal_queue_timeline(t->q[n]),
+			struct hal_point last = {hal_queue_get_timeline(t->q[n]),
 						 atomic_load(&t->done[n])};
 
 			(void)OK(w, hal_wait(&last, 1, 0, HAL_FOREVER));

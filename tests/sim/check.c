@@ -34,7 +34,7 @@ static bool is_moving(struct sim_part *p)
 
 	if (!p->moved.timeline)
 		return false;
-	if (hal_timeline_value(p->moved.timeline, &err) < p->moved.value && !err)
+	if (hal_timeline_get_value(p->moved.timeline, &err) < p->moved.value && !err)
 		return true;
 	if (!err) {
 		p->floor = p->floor_next;
@@ -106,7 +106,7 @@ static int check_units(struct sim *s)
 	}
 	/* The device moves before the core has been told. */
 	if (!err && s->ref && !moving && !s->moves && !s->faulty) {
-		s->ref->unit_owners(hal_device_native(s->dev), theirs, all);
+		s->ref->unit_owners(hal_device_get_native(s->dev), theirs, all);
 		if (memcmp(owner, theirs, all * sizeof(*owner)) != 0)
 			err = sim_fail(s, __FILE__, __LINE__, "the device's map differs");
 	}
@@ -119,8 +119,8 @@ static int check_units(struct sim *s)
 static int check_queue_time(struct sim *s, struct sim_queue *q)
 {
 	int err = 0, line_err = 0;
-	uint64_t v = hal_timeline_value(hal_queue_timeline(q->q), &err);
-	uint64_t line = hal_timeline_value(q->line, &line_err);
+	uint64_t v = hal_timeline_get_value(hal_queue_get_timeline(q->q), &err);
+	uint64_t line = hal_timeline_get_value(q->line, &line_err);
 
 	SIM_CHECK(v >= q->seen && v <= q->submissions);
 	SIM_CHECK(line >= q->line_seen && line <= q->line_value);
@@ -142,7 +142,7 @@ static int check_suspend(struct sim *s, struct sim_queue *q)
 
 	if (!q->asked_quiet)
 		return 0;
-	quiet = hal_timeline_value(q->quiet.timeline, NULL) >= q->quiet.value;
+	quiet = hal_timeline_get_value(q->quiet.timeline, NULL) >= q->quiet.value;
 	SIM_CHECK(quiet || worst == 0 || s->now <= q->asked_ns + worst || s->faulty);
 	q->asked_quiet = !quiet;
 	return 0;
@@ -356,7 +356,7 @@ static int check_colors(struct sim *s, const struct hal_device_info *info, uint6
 	for (uint32_t c = 0; c < (info->colors ? info->colors : 1); c++) {
 		uint64_t bytes = 0;
 
-		SIM_OK(s->ref->color_free(hal_device_native(s->dev), c, &bytes));
+		SIM_OK(s->ref->color_free(hal_device_get_native(s->dev), c, &bytes));
 		SIM_CHECK(bytes <= s->color_free[c]);
 		left += bytes;
 		sim_mix(s, bytes);
@@ -441,7 +441,7 @@ static int check_queue(struct sim *s, struct sim_queue *q)
 
 int sim_check(struct sim *s)
 {
-	uint64_t now = hal_device_now(s->dev);
+	uint64_t now = hal_device_get_time(s->dev);
 
 	if (s->why[0])
 		return -1; /* an event or a callback has seen something */

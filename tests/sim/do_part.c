@@ -152,7 +152,7 @@ int do_part_destroy(struct sim *s, const uint32_t *p)
 	else
 		SIM_ANSWER(!err ||
 			   (err == -EBUSY && part->moved.timeline &&
-			    hal_timeline_value(part->moved.timeline, NULL) <
+			    hal_timeline_get_value(part->moved.timeline, NULL) <
 				    part->moved.value) ||
 			   sim_excused(s, err));
 	if (!err)

@@ -34,7 +34,7 @@ static const char *const names[] = {
 static void begin_anew(struct sim *s)
 {
 	for (uint32_t i = 0; i < QUEUES; i++)
-		s->queues[i].moved_on_ns = hal_device_now(s->dev);
+		s->queues[i].moved_on_ns = hal_device_get_time(s->dev);
 }
 
 /* Of the target's "&policy.KEY=VALUE", the pairs: a policy that is set leaves out what it

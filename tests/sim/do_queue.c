@@ -217,7 +217,7 @@ int do_queue_create(struct sim *s, const uint32_t *p)
 	q->budget = d.budget_permille != 0;
 	q->tells = p[TELLS];
 	q->service_class = d.service_class;
-	q->moved_on_ns = hal_device_now(s->dev);
+	q->moved_on_ns = hal_device_get_time(s->dev);
 	s->clean[q->id] = true;
 	s->handle[q->id] = q->q;
 	return 0;
@@ -247,7 +247,7 @@ static int suspend(struct sim *s, struct sim_queue *q, uint32_t mode, bool wait)
 {
 	uint32_t flags = q->final ? HAL_SUSPEND_FINAL : 0;
 	bool reached = !q->quiet.timeline ||
-		       hal_timeline_value(q->quiet.timeline, NULL) >= q->quiet.value;
+		       hal_timeline_get_value(q->quiet.timeline, NULL) >= q->quiet.value;
 	struct hal_point quiet = {0};
 	int err = hal_queue_suspend(q->q, mode | flags, &quiet);
 
@@ -268,7 +268,7 @@ static int suspend(struct sim *s, struct sim_queue *q, uint32_t mode, bool wait)
 	q->suspended = true;
 	q->quiet = quiet;
 	q->mode = mode;
-	q->asked_ns = hal_device_now(s->dev);
+	q->asked_ns = hal_device_get_time(s->dev);
 	q->asked_quiet = true;
 	s->asked_kills += mode == HAL_SUSPEND_KILL;
 	if (!wait)

@@ -11,14 +11,14 @@ enum { REGISTER_NS = 2000, LONG_NS = 300000 };
 int do_poll(struct sim *s, const uint32_t *p)
 {
 	enum { NS, LONG };
-	uint64_t before = hal_device_now(s->dev), now;
+	uint64_t before = hal_device_get_time(s->dev), now;
 	uint64_t ns = p[LONG] == 31 ? (uint64_t)p[NS] * LONG_NS / 4000 : p[NS];
 	int n = hal_device_poll(s->dev, ns);
 
 	SIM_CHECK(n >= 0 || s->faulty);
 	/* The NPU's clock runs while its registers are accessed: what begins or ends in
 	 * the last moment takes the poll a little past its end. */
-	now = hal_device_now(s->dev);
+	now = hal_device_get_time(s->dev);
 	if (!s->faulty && now > before + ns + (s->ref ? 0 : REGISTER_NS))
 		return sim_fail(s, __FILE__, __LINE__,
 				"polled %" PRIu64 " ns for %" PRIu64, now - before, ns);
@@ -36,7 +36,8 @@ int do_wait(struct sim *s, const uint32_t *p)
 
 	if (!q || !q->submissions)
 		return 0;
-	point = (struct hal_point){hal_queue_timeline(q->q), 1 + p[ON] % q->submissions};
+	point = (struct hal_point){hal_queue_get_timeline(q->q),
+				   1 + p[ON] % q->submissions};
 	can = model_can_end(s, q, point.value) && !q->tainted && !s->faulty;
 	if (p[LOOK]) {
 		err = hal_wait(&point, 1, 0, 0);
@@ -47,7 +48,7 @@ int do_wait(struct sim *s, const uint32_t *p)
 	}
 	sim_mix(s, (uint64_t)(int64_t)err);
 	if (!err)
-		SIM_CHECK(hal_timeline_value(point.timeline, NULL) >= point.value);
+		SIM_CHECK(hal_timeline_get_value(point.timeline, NULL) >= point.value);
 	return 0;
 }
 
@@ -56,7 +57,7 @@ int do_open_gate(struct sim *s, const uint32_t *p)
 	uint32_t g = p[0];
 
 	SIM_OK(hal_timeline_signal(s->gates[g], ++s->gate_value[g]));
-	SIM_CHECK(hal_timeline_value(s->gates[g], NULL) == s->gate_value[g]);
+	SIM_CHECK(hal_timeline_get_value(s->gates[g], NULL) == s->gate_value[g]);
 	return 0;
 }
 
@@ -72,7 +73,7 @@ static bool device_lost(struct sim *s)
 int do_read(struct sim *s, const uint32_t *p)
 {
 	struct hal_completion out[RING];
-	struct pollfd fd = {.fd = hal_completions_fd(s->ring), .events = POLLIN};
+	struct pollfd fd = {.fd = hal_completions_get_fd(s->ring), .events = POLLIN};
 	uint32_t max = 1 + p[0];
 	bool readable = poll(&fd, 1, 0) == 1;
 	int n = 0;
@@ -112,11 +113,11 @@ int do_inject(struct sim *s, const uint32_t *p)
 
 	if (!s->ref)
 		return 0;
-	SIM_OK(s->ref->inject(hal_device_native(s->dev), what[k].op, 1 + p[NTH],
+	SIM_OK(s->ref->inject(hal_device_get_native(s->dev), what[k].op, 1 + p[NTH],
 			      what[k].err));
 	s->injected = true;
 	err = what[k].fn(s, what[k].fn == do_part_create ? u : q);
 	s->injected = false;
-	SIM_OK(s->ref->inject(hal_device_native(s->dev), what[k].op, 0, 0));
+	SIM_OK(s->ref->inject(hal_device_get_native(s->dev), what[k].op, 0, 0));
 	return err;
 }

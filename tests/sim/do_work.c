@@ -168,8 +168,8 @@ static void add_waits(struct sim *s, struct work *w, uint32_t kind, uint32_t on)
 			 q->line_at[n % DEPTH]);
 	} else if (kind != LINE && q->submissions) {
 		n = 1 + n % q->submissions;
-		add_wait(w, (struct hal_point){hal_queue_timeline(q->q), n}, false, q->id,
-			 n);
+		add_wait(w, (struct hal_point){hal_queue_get_timeline(q->q), n}, false,
+			 q->id, n);
 	}
 }
 
@@ -183,7 +183,7 @@ static void add_asks(struct sim *s, const struct sim_queue *q, struct work *w,
 	    q->service_class != HAL_CLASS_BEST_EFFORT)
 		d->deadline_ns = 1 + ns;
 	if (asks == LATER || asks == ALL)
-		d->not_before_ns = hal_device_now(s->dev) + ns % DELAY_NS;
+		d->not_before_ns = hal_device_get_time(s->dev) + ns % DELAY_NS;
 	if (asks == PRIORITY || asks == ALL) {
 		d->flags = HAL_SUBMIT_PRIORITY;
 		d->priority = (int32_t)(ns % 5) - 2;

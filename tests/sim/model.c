@@ -24,7 +24,7 @@ enum sim_moving model_moving(const struct sim *s, const struct sim_move *move)
 
 	if (!by)
 		return MOVE_OVER;
-	if (hal_timeline_value(hal_queue_timeline(by->q), &err) >= move->value)
+	if (hal_timeline_get_value(hal_queue_get_timeline(by->q), &err) >= move->value)
 		return MOVE_OVER;
 	return err || by->tainted || s->faulty ? MOVE_UNKNOWN : MOVE_ON;
 }
@@ -163,7 +163,7 @@ int model_told(struct sim *s, const struct hal_completion *c)
 	SIM_CHECK(c->value == s->told[id] + 1);
 	SIM_CHECK(!c->tag || (c->tag & UINT32_MAX) == c->value);
 	SIM_CHECK(c->value <= s->submitted[id]);
-	SIM_CHECK(c->submit_ns <= c->end_ns && c->end_ns <= hal_device_now(s->dev));
+	SIM_CHECK(c->submit_ns <= c->end_ns && c->end_ns <= hal_device_get_time(s->dev));
 	SIM_CHECK(c->status == 0 || !s->clean[id]);
 	s->told[id] = c->value;
 	sim_mix(s, c->tag);

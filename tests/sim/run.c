@@ -120,14 +120,14 @@ int sim_begin(struct sim *s)
 	SIM_CHECK(s->running);
 	s->started = s->running + s->info.partitions_max;
 	SIM_CHECK(!s->lends || (s->info.caps & HAL_CAP_EVICT) != 0);
-	s->ref = hal_device_extension(s->dev, "ref");
+	s->ref = hal_device_get_extension(s->dev, "ref");
 	if (s->ref)
-		SIM_OK(s->ref->on_event(hal_device_native(s->dev), sim_on_event, s));
+		SIM_OK(s->ref->on_event(hal_device_get_native(s->dev), sim_on_event, s));
 	for (uint32_t i = 0; i < GATES; i++)
 		SIM_OK(hal_timeline_create(s->dev, &s->gates[i]));
 	SIM_OK(hal_completions_create(s->dev, RING, &s->ring));
 	for (uint32_t c = 0; s->ref && c < (s->info.colors ? s->info.colors : 1); c++)
-		SIM_OK(s->ref->color_free(hal_device_native(s->dev), c,
+		SIM_OK(s->ref->color_free(hal_device_get_native(s->dev), c,
 					  &s->color_free[c]));
 	return sim_policy_begin(s) || kernels_load(s) ? -1 : 0;
 }
@@ -160,7 +160,7 @@ static int let_end(struct sim *s)
 		if (!q->q || !q->submissions)
 			continue;
 		err = sim_wait(
-			(struct hal_point){hal_queue_timeline(q->q), q->submissions});
+			(struct hal_point){hal_queue_get_timeline(q->q), q->submissions});
 		SIM_ANSWER(!err || q->tainted || s->faulty ||
 			   !model_can_end(s, q, q->submissions));
 	}
@@ -216,7 +216,7 @@ static int put_away(struct sim *s)
 	for (uint32_t c = 0; s->ref && c < (s->info.colors ? s->info.colors : 1); c++) {
 		uint64_t bytes = 0;
 
-		SIM_OK(s->ref->color_free(hal_device_native(s->dev), c, &bytes));
+		SIM_OK(s->ref->color_free(hal_device_get_native(s->dev), c, &bytes));
 		SIM_CHECK(bytes == s->color_free[c] || s->faulty);
 	}
 	SIM_OK(hal_completions_destroy(s->ring));

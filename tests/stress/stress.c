@@ -222,7 +222,7 @@ static void read_some(uint32_t device)
 static struct hal_point submit(struct thread *th, uint32_t device,
 			       struct hal_submit_desc *s, struct hal_sequence *seq)
 {
-	struct hal_point p = {hal_queue_timeline(th->q[device]), 0};
+	struct hal_point p = {hal_queue_get_timeline(th->q[device]), 0};
 	static _Thread_local uint64_t made[DEVICES];
 	int err;
 
@@ -267,7 +267,8 @@ static void commands(struct thread *th, uint32_t device)
 		cmds[i].flags = HAL_CMD_REPLAYABLE;
 	}
 	if (below(th, 4) == 0)
-		s.not_before_ns = hal_device_now(devices[device].dev) + below(th, 200000);
+		s.not_before_ns =
+			hal_device_get_time(devices[device].dev) + below(th, 200000);
 	if (below(th, 4) == 0 && class_of(th) != HAL_CLASS_BEST_EFFORT)
 		s.deadline_ns = (s.not_before_ns != 0 ? 200000 : 1) + below(th, 100000);
 	p = submit(th, device, &s, NULL);
@@ -334,9 +335,9 @@ static void from_the_host(struct thread *th, uint32_t device)
 	s.waits = &at;
 	s.wait_count = 1;
 	p = submit(th, device, &s, NULL);
-	f.fd = hal_point_fd(&fdp);
+	f.fd = hal_point_open_fd(&fdp);
 	if (f.fd < 0)
-		die("hal_point_fd is %d: %s", f.fd, hal_last_error());
+		die("hal_point_open_fd is %d: %s", f.fd, hal_last_error());
 	if (hal_timeline_destroy(t) != -EBUSY)
 		die("a timeline for which work waits is destroyed");
 	MUST(hal_timeline_signal(t, 7 + below(th, 3)));
@@ -487,7 +488,7 @@ static void look(struct thread *th, uint32_t device)
 	MUST(hal_device_get_policy(d->dev, &p));
 	if (p.fallback != 0)
 		die("the policy was given up: %s", p.reason);
-	(void)hal_device_now(d->dev);
+	(void)hal_device_get_time(d->dev);
 	if (hal_device_poll(d->dev, below(th, 2000)) < 0)
 		die("hal_device_poll: %s", hal_last_error());
 }

@@ -183,12 +183,12 @@ static int one(struct hal_device *dev, const char *models, size_t i, bool figure
 static int moved(struct hal_device *dev, const struct hal_partition *part,
 		 uint64_t *bytes, uint64_t *cycles)
 {
-	const struct hal_npu_extension *npu = hal_device_extension(dev, "npu");
+	const struct hal_npu_extension *npu = hal_device_get_extension(dev, "npu");
 	struct hal_partition_info info = HAL_INIT(hal_partition_info);
 	struct hal_npu_counters c = HAL_INIT(hal_npu_counters);
 
 	if (!npu || hal_partition_get_info(part, &info) ||
-	    npu->counters(hal_device_native(dev), info.index, &c))
+	    npu->counters(hal_device_get_native(dev), info.index, &c))
 		return -1;
 	*bytes = (c.read_beats + c.write_beats) * BEAT;
 	*cycles = c.cycles;

@@ -170,13 +170,13 @@ static void disturb(const struct world *w)
 static uint64_t macs_of(const struct world *w, const struct hal_partition *part,
 			struct hal_partition_info *info)
 {
-	const struct hal_npu_extension *npu = hal_device_extension(w->dev, "npu");
+	const struct hal_npu_extension *npu = hal_device_get_extension(w->dev, "npu");
 	struct hal_npu_counters c = HAL_INIT(hal_npu_counters);
 
 	*info = (struct hal_partition_info)HAL_INIT(hal_partition_info);
 	MUST(hal_partition_get_info(part, info));
 	if (npu != NULL)
-		MUST(npu->counters(hal_device_native(w->dev), info->index, &c));
+		MUST(npu->counters(hal_device_get_native(w->dev), info->index, &c));
 	return c.macs;
 }
 
@@ -236,7 +236,7 @@ int main(int argc, char **argv)
 	printf("ran 1 net: copy\nran 2 net: gemm\nran %d net: spin\nran %u fill\n"
 	       "ran 1 copy\nran 2 gemm\nnow %" PRIu64 "\n",
 	       (w.info.caps & HAL_CAP_VIRTUAL_CLOCK) != 0 ? 2 : 1, FILLS,
-	       hal_device_now(w.dev));
+	       hal_device_get_time(w.dev));
 	work(&w);
 	take_away(&w, w.first, 0, 2, 0, 3);
 	take_away(&w, w.second, 2, 1, 3, 1);

@@ -2,7 +2,8 @@
 /*
  * mock.h - a device that does nothing until it is told: the double of the core's tests.
  *
- * It is a plugin; its extension "mock" is this table.  native: hal_device_native(dev).
+ * It is a plugin; its extension "mock" is this table.  native:
+ * hal_device_get_native(dev).
  */
 #ifndef TESTS_UNIT_MOCK_H
 #define TESTS_UNIT_MOCK_H

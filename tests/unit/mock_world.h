@@ -57,9 +57,9 @@ static inline void world_open_with(struct world *w, const char *target,
 {
 	memset(w, 0, sizeof(*w));
 	OK(hal_open(target, options, &w->dev));
-	w->mock = hal_device_extension(w->dev, "mock");
+	w->mock = hal_device_get_extension(w->dev, "mock");
 	assert_non_null(w->mock);
-	w->native = hal_device_native(w->dev);
+	w->native = hal_device_get_native(w->dev);
 }
 
 static inline void world_open(struct world *w, const char *target)

@@ -200,7 +200,7 @@ static void deadlines_and_latency(void **state)
 	d.deadline_ns = 15;
 	OK(hal_queue_create(w.part, &d, &q));
 	w.mock->advance(w.native, 100);
-	assert_int_equal(hal_device_now(w.dev), 100);
+	assert_int_equal(hal_device_get_time(w.dev), 100);
 	for (uint32_t i = 0; i < 3; i++)
 		OK(submit_cmd(q, numbered(&w, i), NULL));
 	poll_now(&w);

@@ -112,7 +112,7 @@ static int c_point_fd(struct things *a)
 
 	if (err != 0)
 		return err;
-	f.fd = hal_point_fd(&p);
+	f.fd = hal_point_open_fd(&p);
 	if (f.fd < 0)
 		return f.fd;
 	err = poll(&f, 1, NEVER_MS) == 1 ? 0 : -ETIMEDOUT;
@@ -153,7 +153,7 @@ static int c_signal_fd(struct things *a)
 	struct pollfd f = {.events = POLLIN};
 	int err;
 
-	f.fd = hal_point_fd(&at);
+	f.fd = hal_point_open_fd(&at);
 	if (f.fd < 0)
 		return f.fd;
 	falls_asleep(a->r.dev);
@@ -353,7 +353,7 @@ static int c_trace(struct things *a)
 
 static int c_extension(struct things *a)
 {
-	return hal_device_extension(a->r.dev, "ref") != NULL ? 0 : -EINVAL;
+	return hal_device_get_extension(a->r.dev, "ref") != NULL ? 0 : -EINVAL;
 }
 
 /* A thread that waits says so to the engine. */
@@ -384,17 +384,19 @@ static int c_wait(struct things *a)
 static int c_device_time(struct things *a)
 {
 	struct hal_point p = {a->t, a->value + 1};
-	int64_t at = (int64_t)hal_device_now(a->r.dev) + 2000000;
+	int64_t at = (int64_t)hal_device_get_time(a->r.dev) + 2000000;
 	int err = hal_wait(&p, 1, HAL_WAIT_DEVICE_TIME, at);
 
-	return err == -ETIMEDOUT && (int64_t)hal_device_now(a->r.dev) >= at ? 0 : err - 1;
+	return err == -ETIMEDOUT && (int64_t)hal_device_get_time(a->r.dev) >= at
+		       ? 0
+		       : err - 1;
 }
 
 /* Several at once, of which the last comes first. */
 static int c_held(struct things *a)
 {
 	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
-	uint64_t now = hal_device_now(a->r.dev);
+	uint64_t now = hal_device_get_time(a->r.dev);
 	struct hal_point p[2];
 	int err;
 
@@ -405,7 +407,7 @@ static int c_held(struct things *a)
 		err = hal_submit(a->q2, &d, &p[1]);
 	if (err == 0)
 		err = hal_wait(p, 2, 0, in_ms(NEVER_MS));
-	if (err == 0 && hal_device_now(a->r.dev) < now + 4000000)
+	if (err == 0 && hal_device_get_time(a->r.dev) < now + 4000000)
 		err = -EAGAIN;
 	if (err == 0) {
 		struct hal_completion c;
@@ -424,7 +426,7 @@ static const struct {
 	{"hal_submit of a launch", c_launch},
 	{"hal_sequence_submit", c_sequence},
 	{"hal_submit of a callback", c_callback},
-	{"hal_point_fd", c_point_fd},
+	{"hal_point_open_fd", c_point_fd},
 	{"hal_completions_read", c_completions},
 	{"hal_timeline_signal for a queue", c_signal},
 	{"hal_timeline_signal for an fd", c_signal_fd},
@@ -443,7 +445,7 @@ static const struct {
 	{"hal_device_get_info", c_info},
 	{"hal_device_set_policy, hal_device_get_policy", c_policy},
 	{"hal_trace_start, hal_trace_stop", c_trace},
-	{"hal_device_extension", c_extension},
+	{"hal_device_get_extension", c_extension},
 	{"hal_wait", c_wait},
 	{"hal_wait with HAL_WAIT_DEVICE_TIME", c_device_time},
 	{"not_before_ns", c_held},
@@ -600,7 +602,7 @@ static void many_times(const char *target, int rounds)
 
 	ref_open_with(&r, target, NULL);
 	for (int round = 0; round < rounds; round++) {
-		start = hal_device_now(r.dev);
+		start = hal_device_get_time(r.dev);
 		for (uint64_t i = 0; i < 16; i++) {
 			q[i] = add_queue(r.part, 0);
 			d.not_before_ns = start + 1000000 + (i * 7 % 16) * 300000;
@@ -617,7 +619,7 @@ static void many_times(const char *target, int rounds)
 			if (i % 5 == 0)
 				continue;
 			OK(hal_wait(&p[i], 1, 0, in_ms(NEVER_MS)));
-			assert_true(hal_device_now(r.dev) >=
+			assert_true(hal_device_get_time(r.dev) >=
 				    start + 1000000 + (i * 7 % 16) * 300000);
 			OK(hal_queue_destroy(q[i]));
 		}
@@ -655,7 +657,7 @@ static void times_taken_back(void **state)
 	(void)state;
 	ref_open(&r);
 	for (int i = 0; i < 60; i++) {
-		uint64_t now = hal_device_now(r.dev);
+		uint64_t now = hal_device_get_time(r.dev);
 
 		d.not_before_ns = now + 300000;
 		OK(hal_submit(r.q, &d, &p));
@@ -663,7 +665,7 @@ static void times_taken_back(void **state)
 		poison_stack();
 	}
 	/* All of them are past. */
-	d.not_before_ns = hal_device_now(r.dev) + 25000000;
+	d.not_before_ns = hal_device_get_time(r.dev) + 25000000;
 	OK(hal_submit(r.q, &d, &p));
 	OK(wait_ms(p, NEVER_MS));
 	works(r.q);
@@ -753,7 +755,7 @@ static void fds_come(void **state)
 
 		OK(submit_nop(r.q, &p));
 		spin(i % 64 * 20);
-		f.fd = hal_point_fd(&p);
+		f.fd = hal_point_open_fd(&p);
 		assert_true(f.fd >= 0);
 		if (poll(&f, 1, NEVER_MS) != 1)
 			fail_msg("round %u: the fd does not become readable", i);
@@ -852,7 +854,7 @@ static void closed_on_exec(void **state)
 	OK(c_callback(&a));
 	world_open_with(&w, "mock?clock=real", plugin);
 	OK(hal_trace_start(a.r.dev, path));
-	fd = hal_point_fd(&(struct hal_point){a.t, 100});
+	fd = hal_point_open_fd(&(struct hal_point){a.t, 100});
 	assert_true(fd >= 0);
 	with = fds(false);
 	/* Engines' 2 or more, one of the ring, one of the point and ours to it, the

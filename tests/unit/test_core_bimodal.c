@@ -25,8 +25,8 @@ static void lone_open(struct lone *l)
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
 
 	ref_open_with(&l->r, "ref?colors=4", NULL);
-	l->ref = hal_device_extension(l->r.dev, "ref");
-	l->native = hal_device_native(l->r.dev);
+	l->ref = hal_device_get_extension(l->r.dev, "ref");
+	l->native = hal_device_get_native(l->r.dev);
 	d.units_floor = 1;
 	d.color_mask = 3;
 	d.flags = HAL_PARTITION_BIMODAL;

@@ -362,7 +362,7 @@ static void queues_of_a_section(void **state)
 	d.deadline_ns = 10000;
 	OK(hal_queue_create(p, &d, &says));
 	/* Held too long for the section's deadline, but not for its own. */
-	s.not_before_ns = hal_device_now(dev) + 5000;
+	s.not_before_ns = hal_device_get_time(dev) + 5000;
 	FAILS(hal_submit(silent, &s, &done), -EINVAL, "deadline is 3000 ns");
 	OK(hal_submit(says, &s, &done));
 	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
@@ -414,8 +414,8 @@ static void plugins(void **state)
 	/* An older table: what it does not have answers ENOTSUP, what it has works. */
 	OK(hal_open("mockshort",
 		    (const char *const[]){"hal.plugins=" MOCK_SHORT_PLUGIN, NULL}, &dev));
-	assert_int_equal(hal_device_now(dev), 0);
-	assert_null(hal_device_extension(dev, "mock"));
+	assert_int_equal(hal_device_get_time(dev), 0);
+	assert_null(hal_device_get_extension(dev, "mock"));
 	d.units_floor = 1;
 	FAILS(hal_partition_create(dev, &d, &p), -ENOTSUP, "partition");
 	OK(hal_close(dev));

@@ -50,7 +50,7 @@ static void killed(void **state)
 	assert_true(reached(quiet));
 	OK(hal_queue_destroy(q));
 	assert_int_equal(inflight(&w), 0);
-	assert_int_equal(hal_timeline_value(line, &err), 0);
+	assert_int_equal(hal_timeline_get_value(line, &err), 0);
 	assert_int_equal(err, -ECANCELED);
 	FAILS(hal_wait(&waits, 1, 0, 0), -ECANCELED, "destroyed while it was suspended");
 	OK(hal_queue_destroy(other));

@@ -38,7 +38,7 @@ static uint64_t missed(enum last last, uint64_t ns, bool of_queue)
 		d.deadline_ns = 15;
 	OK(hal_queue_create(w.part, &qd, &q));
 	w.mock->advance(w.native, 100);
-	assert_int_equal(hal_device_now(w.dev), 100);
+	assert_int_equal(hal_device_get_time(w.dev), 100);
 	cmds[0] = numbered(&w, 1);
 	cmds[1] = last == LAST_CALLBACK ? hal_cmd_host(nothing, NULL) : hal_cmd_barrier();
 	d.cmds = cmds;
@@ -127,7 +127,7 @@ static void queueing(void **state)
 	OK(submit_cmd(a, numbered(&w, 3), NULL));
 	poll_now(&w);
 	w.mock->advance(w.native, 30);
-	assert_int_equal(hal_device_now(w.dev), 30);
+	assert_int_equal(hal_device_get_time(w.dev), 30);
 	OK(hal_timeline_signal(t, 1)); /* ready at 30 */
 	poll_now(&w);
 	/* The mock begins a command when it is told to end one. */

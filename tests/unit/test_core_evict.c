@@ -30,8 +30,8 @@ static void tight_open(struct tight *t, const char *target, uint32_t count)
 	memset(t, 0, sizeof(*t));
 	assert_non_null(bytes);
 	OK(hal_open(target, oversubscribe, &t->dev));
-	t->ref = hal_device_extension(t->dev, "ref");
-	t->native = hal_device_native(t->dev);
+	t->ref = hal_device_get_extension(t->dev, "ref");
+	t->native = hal_device_get_native(t->dev);
 	d.units_floor = 2;
 	d.memory_bytes = FIT * BIG;
 	d.limits = &(struct hal_partition_limits){
@@ -212,7 +212,7 @@ static void suspended_in_turn(void **state)
 	OK(hal_queue_suspend(t.q, HAL_SUSPEND_DRAIN, &quiet));
 	then = touch(t.other, t.b[2]);
 	OK(wait_ms(then, NEVER_MS));
-	assert_int_equal(hal_timeline_value(first.timeline, NULL), 0);
+	assert_int_equal(hal_timeline_get_value(first.timeline, NULL), 0);
 	OK(hal_queue_resume(t.q));
 	OK(wait_ms(first, NEVER_MS));
 	OK(wait_ms(busy, NEVER_MS));

@@ -168,7 +168,7 @@ static void told_in_ring(void **state)
 	submit_tagged(&w, q, 1, 1, at_once);
 	submit_tagged(&w, q, 2, 2, at_once);
 	submit_tagged(&w, q, 1, 3, at_once);
-	submit_tagged(&w, after, 2, 4, (struct hal_point){hal_queue_timeline(q), 2});
+	submit_tagged(&w, after, 2, 4, (struct hal_point){hal_queue_get_timeline(q), 2});
 	complete(&w, 2);
 	w.mock->fault(w.native, -EIO, "bad address");
 	poll_now(&w);
@@ -327,7 +327,7 @@ static void lost_wakes_readers(void **state)
 		assert_int_equal(r[i].err, -ENODEV);
 		assert_int_equal(r[i].count, 0);
 		/* It stays so, for poll(2) as well. */
-		fd.fd = hal_completions_fd(r[i].ring);
+		fd.fd = hal_completions_get_fd(r[i].ring);
 		assert_int_equal(poll(&fd, 1, NEVER_MS), 1);
 		assert_int_equal(hal_completions_read(r[i].ring, &e, 1, 0), -ENODEV);
 		assert_int_equal(poll(&fd, 1, NEVER_MS), 1);

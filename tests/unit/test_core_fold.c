@@ -213,7 +213,7 @@ static void destroyed(void **state)
 			FAILS(submit_cmd(q, numbered(&w, 9), &done), -ECANCELED,
 			      "for good");
 		poll_now(&w);
-		t = hal_queue_timeline(q);
+		t = hal_queue_get_timeline(q);
 		waits = (struct hal_point){t, 1};
 		{
 			struct hal_submit_desc d = HAL_INIT(hal_submit_desc);

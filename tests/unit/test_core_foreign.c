@@ -65,15 +65,16 @@ static void runs_the_other(void **state)
 	side_open(&b, "ref", NULL);
 	OK(fill(&b, NULL, NULL, &pb));
 	OK(fill(&a, &pb, NULL, &pa));
-	before = hal_device_now(a.r.dev);
+	before = hal_device_get_time(a.r.dev);
 	/* hal_device_poll runs one device only. */
 	assert_int_equal(hal_device_poll(a.r.dev, UINT64_MAX), 0);
-	assert_int_equal(hal_timeline_value(pb.timeline, NULL), 0);
+	assert_int_equal(hal_timeline_get_value(pb.timeline, NULL), 0);
 	FAILS(hal_queue_destroy(b.r.q), -EBUSY, "0 of its 1");
 	OK(hal_wait(&pa, 1, 0, HAL_FOREVER));
-	assert_int_equal(hal_timeline_value(pb.timeline, NULL), 1);
+	assert_int_equal(hal_timeline_get_value(pb.timeline, NULL), 1);
 	/* The clock of the waiting device has stopped meanwhile. */
-	assert_true(hal_device_now(a.r.dev) - before <= hal_device_now(b.r.dev));
+	assert_true(hal_device_get_time(a.r.dev) - before <=
+		    hal_device_get_time(b.r.dev));
 	/* A point that is reached already needs no help. */
 	OK(fill(&a, &pb, NULL, &pa));
 	OK(hal_wait(&pa, 1, 0, HAL_FOREVER));
@@ -95,7 +96,7 @@ static void host_signals(void **state)
 	FAILS(hal_wait(&pa, 1, 0, 0), -ETIMEDOUT, "not reached yet");
 	/* In device time it may wait. */
 	FAILS(hal_wait(&pa, 1, HAL_WAIT_DEVICE_TIME,
-		       (int64_t)hal_device_now(a.r.dev) + 1000),
+		       (int64_t)hal_device_get_time(a.r.dev) + 1000),
 	      -ETIMEDOUT, "time is up");
 	FAILS(hal_timeline_destroy(b.line), -EBUSY, "use it");
 	OK(hal_timeline_signal(b.line, 2));
@@ -121,8 +122,8 @@ static void signals(void **state)
 	/* The wait names no point of the device that signals. */
 	FAILS(hal_wait(&p[0], 1, 0, HAL_FOREVER), -EDEADLK, "no work is left");
 	OK(hal_wait(p, 2, 0, HAL_FOREVER));
-	assert_int_equal(hal_timeline_value(b.line, NULL), 5);
-	go.timeline = hal_queue_timeline(b.r.q);
+	assert_int_equal(hal_timeline_get_value(b.line, NULL), 5);
+	go.timeline = hal_queue_get_timeline(b.r.q);
 	FAILS(fill(&a, NULL, &go, NULL), -EINVAL, "signals[0]", "belongs to a queue");
 	go = (struct hal_point){b.line, 0};
 	FAILS(fill(&a, NULL, &go, NULL), -EINVAL, "signals[0]", "value 0");
@@ -144,8 +145,9 @@ static void chain(void **state)
 		OK(fill(&s[i % N], last.timeline != NULL ? &last : NULL, NULL, &last));
 	OK(hal_wait(&last, 1, 0, HAL_FOREVER));
 	for (int i = 0; i < N; i++) {
-		assert_int_equal(hal_timeline_value(hal_queue_timeline(s[i].r.q), NULL),
-				 ROUNDS);
+		assert_int_equal(
+			hal_timeline_get_value(hal_queue_get_timeline(s[i].r.q), NULL),
+			ROUNDS);
 		side_close(&s[i]);
 	}
 }
@@ -159,9 +161,9 @@ static void cycle(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++)
 		side_open(&s[i], "ref", NULL);
-	there = (struct hal_point){hal_queue_timeline(s[1].r.q), 1};
+	there = (struct hal_point){hal_queue_get_timeline(s[1].r.q), 1};
 	OK(fill(&s[0], &there, NULL, &p[0]));
-	there = (struct hal_point){hal_queue_timeline(s[0].r.q), 1};
+	there = (struct hal_point){hal_queue_get_timeline(s[0].r.q), 1};
 	OK(fill(&s[1], &there, NULL, &p[1]));
 	FAILS(hal_wait(p, 2, 0, HAL_FOREVER), -EDEADLK, "no work is left");
 	FAILS(hal_queue_destroy(s[0].r.q), -EBUSY, "0 of its 1");
@@ -184,8 +186,8 @@ static void failure(void **state)
 	(void)state;
 	side_open(&a, "ref", NULL);
 	side_open(&b, "ref", NULL);
-	ref = hal_device_extension(b.r.dev, "ref");
-	OK(ref->inject(hal_device_native(b.r.dev), HAL_REF_OP_EXECUTE, 1, EIO));
+	ref = hal_device_get_extension(b.r.dev, "ref");
+	OK(ref->inject(hal_device_get_native(b.r.dev), HAL_REF_OP_EXECUTE, 1, EIO));
 	OK(fill(&b, NULL, NULL, &pb));
 	out = (struct hal_point){b.line, 1};
 	OK(fill(&a, &pb, &out, &pa));

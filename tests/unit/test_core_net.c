@@ -72,7 +72,7 @@ static void open_held(struct ref *r, const char *target, uint64_t open_ns,
 		OK(policy_add(&policy, "a test"));
 	count = 0;
 	hold.asked = 0;
-	hold.open_ns = hal_device_now(r->dev) + open_ns;
+	hold.open_ns = hal_device_get_time(r->dev) + open_ns;
 	hold.until_ns = until_ns == UINT64_MAX ? until_ns : hold.open_ns;
 	OK(hal_device_set_policy(r->dev, "hold", NULL));
 }
@@ -98,7 +98,7 @@ static void asked_again(const char *target)
 		OK(submit_nop(r.q, &p[0]));
 		OK(submit_nop(q, &p[1]));
 		OK(hal_wait(p, 2, 0, in_ms(NEVER_MS)));
-		assert_true(hal_device_now(r.dev) >= hold.open_ns);
+		assert_true(hal_device_get_time(r.dev) >= hold.open_ns);
 		/* Asked a few times, not all the time. */
 		assert_in_range(hold.asked, 2, 20);
 		assert_int_equal(info_of(&r).stalls, 0);
@@ -186,7 +186,7 @@ static void a_time_that_has_passed(void **state)
 	OK(hal_wait(&p[0], 1, 0, in_ms(NEVER_MS)));
 	OK(hal_wait(&p[1], 1, 0, in_ms(NEVER_MS)));
 	for (int i = 0; i < 50; i++) {
-		hold.open_ns = hal_device_now(r.dev);
+		hold.open_ns = hal_device_get_time(r.dev);
 		hold.until_ns = 0;
 		OK(hal_submit(r.q, &s, &p[0]));
 		OK(hal_submit(q, &s, &p[1]));

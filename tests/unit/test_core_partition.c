@@ -407,7 +407,7 @@ static void dead_handles(void **state)
 	FAILS(hal_queue_get_stats(q, &s), -EINVAL, "destroyed");
 	FAILS(hal_queue_suspend(q, 0, NULL), -EINVAL, "destroyed");
 	FAILS(hal_queue_resume(q), -EINVAL, "destroyed");
-	assert_null(hal_queue_timeline(q));
+	assert_null(hal_queue_get_timeline(q));
 	FAILS(hal_queue_destroy((struct hal_queue *)(void *)w.part), -EINVAL,
 	      "not a queue");
 	k = w.k0;
@@ -416,7 +416,7 @@ static void dead_handles(void **state)
 	FAILS(hal_buffer_write(w.buf, 0, &byte, 1), -EINVAL, "buffer", "destroyed");
 	FAILS(hal_buffer_read(w.buf, 0, &byte, 1), -EINVAL, "buffer");
 	FAILS(hal_buffer_unmap(w.buf), -EINVAL, "buffer");
-	assert_int_equal(hal_buffer_bytes(w.buf), 0);
+	assert_int_equal(hal_buffer_get_bytes(w.buf), 0);
 	FAILS(hal_program_unload(w.prog), -EINVAL, "program", "destroyed");
 	FAILS(hal_kernel_find(w.prog, "none0", &k), -EINVAL, "program");
 	FAILS(hal_partition_get_info(w.part, &pi), -EINVAL, "partition", "destroyed");
@@ -425,9 +425,9 @@ static void dead_handles(void **state)
 	FAILS(hal_device_get_info(w.dev, &di), -EINVAL, "device", "destroyed");
 	FAILS(hal_device_poll(w.dev, 0), -EINVAL, "device");
 	FAILS(hal_close(w.dev), -EINVAL, "device");
-	assert_int_equal(hal_device_now(w.dev), 0);
-	assert_null(hal_device_native(w.dev));
-	assert_null(hal_device_extension(w.dev, "mock"));
+	assert_int_equal(hal_device_get_time(w.dev), 0);
+	assert_null(hal_device_get_native(w.dev));
+	assert_null(hal_device_get_extension(w.dev, "mock"));
 	assert_int_equal(hal_queue_destroy(NULL) | hal_buffer_destroy(NULL) |
 				 hal_program_unload(NULL) | hal_partition_destroy(NULL) |
 				 hal_timeline_destroy(NULL) | hal_close(NULL),

@@ -217,7 +217,7 @@ static void fault_drops_the_rest(void **state)
 	FAILS(hal_wait(&p[3], 1, 0, HAL_FOREVER), -EIO, "page 0x1000");
 	OK(hal_wait(&p[0], 1, 0, 0)); /* reached before it failed */
 	FAILS(submit_cmd(q, numbered(&w, 9), NULL), -EIO, "page 0x1000");
-	assert_int_equal(hal_timeline_value(hal_queue_timeline(q), &err), 1);
+	assert_int_equal(hal_timeline_get_value(hal_queue_get_timeline(q), &err), 1);
 	assert_int_equal(err, -EIO);
 	s = queue_stats(q);
 	assert_int_equal(s.submitted, 4);
@@ -512,7 +512,7 @@ struct calls {
 static void host_fn(void *user)
 {
 	struct calls *c = user;
-	struct hal_point p = {hal_queue_timeline(c->q), 1};
+	struct hal_point p = {hal_queue_get_timeline(c->q), 1};
 
 	c->count++;
 	c->look = hal_wait(&p, 1, 0, 0);
@@ -556,7 +556,7 @@ static void callbacks(void **state)
 	assert_int_equal(c.destroy, -EBUSY); /* it is in it */
 	assert_int_equal(c.submit, 0);
 	assert_int_equal(c.signal, 0);
-	assert_int_equal(hal_timeline_value(c.t, NULL), 4);
+	assert_int_equal(hal_timeline_get_value(c.t, NULL), 4);
 	poll_now(&w);
 	assert_int_equal(w.mock->peek(w.native, 0, &op), 2);
 	assert_int_equal(w.mock->peek(w.native, 1, &op), 3);

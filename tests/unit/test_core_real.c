@@ -159,7 +159,7 @@ static void fds_with_the_point(void **state)
 		int err, ready;
 
 		for (uint32_t k = 0; k < FDS; k++) {
-			fds[k] = (struct pollfd){hal_point_fd(&p), POLLIN, 0};
+			fds[k] = (struct pollfd){hal_point_open_fd(&p), POLLIN, 0};
 			assert_true(fds[k].fd >= 0);
 		}
 		atomic_store(&s.allowed, i);
@@ -249,7 +249,7 @@ static void host_signals(void **state)
 	OK(hal_wait(done, 2, 0, in_ms(100000)));
 	pthread_join(other, &ok);
 	assert_non_null(ok);
-	assert_int_equal(hal_timeline_value(u, NULL), 9);
+	assert_int_equal(hal_timeline_get_value(u, NULL), 9);
 	OK(hal_timeline_destroy(t));
 	OK(hal_timeline_destroy(u));
 	OK(hal_queue_destroy(q));
@@ -332,9 +332,9 @@ static const char *all_but_wait(struct cancelled *c)
 	if (submit_cmd(c->q, numbered(c->w, 1), &p) != 0 ||
 	    submit_cmd(q, numbered(c->w, 2), NULL) != 0)
 		return "hal_submit";
-	fd = hal_point_fd(&p);
+	fd = hal_point_open_fd(&p);
 	if (fd < 0)
-		return "hal_point_fd";
+		return "hal_point_open_fd";
 	if (hal_completions_read(qd.completions, &end, 1, in_ms(100000)) != 1)
 		return "hal_completions_read";
 	if (hal_queue_destroy(q) != 0 || hal_completions_destroy(qd.completions) != 0)
@@ -345,7 +345,7 @@ static const char *all_but_wait(struct cancelled *c)
 	    hal_trace_start(other, "/dev/null") != 0 || hal_trace_stop(other) != 0 ||
 	    hal_close(other) != 0)
 		return "hal_open";
-	while (hal_timeline_value(p.timeline, NULL) < p.value)
+	while (hal_timeline_get_value(p.timeline, NULL) < p.value)
 		sched_yield();
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	(void)close(fd);

@@ -127,8 +127,8 @@ static void in_a_ratio(void **state)
 
 	(void)state;
 	ref_open_with(&r, "ref?colors=4", NULL);
-	ref = hal_device_extension(r.dev, "ref");
-	native = hal_device_native(r.dev);
+	ref = hal_device_get_extension(r.dev, "ref");
+	native = hal_device_get_native(r.dev);
 	for (uint32_t i = 0; i < 4; i++)
 		OK(ref->color_free(native, i, &all[i]));
 	d.bytes = 64 * 4096;

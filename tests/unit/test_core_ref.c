@@ -107,7 +107,7 @@ static void many_open(struct many *m)
 	struct hal_partition_info info = HAL_INIT(hal_partition_info);
 
 	OK(hal_open("ref?units=64&rows=8", NULL, &m->dev));
-	m->ref = hal_device_extension(m->dev, "ref");
+	m->ref = hal_device_get_extension(m->dev, "ref");
 	OK(hal_program_load(m->dev, &image, sizeof(image), &m->prog));
 	OK(hal_kernel_find(m->prog, "work", &m->work));
 	for (uint32_t i = 0; i < PARTS; i++) {
@@ -144,7 +144,7 @@ static void ends_in_order(void **state)
 			OK(wait_ms(p->done, NEVER_MS));
 			assert_true(last.ns >= p->ends[p->count - 1]);
 		}
-		assert_int_equal(hal_device_now(m.dev), last.ns);
+		assert_int_equal(hal_device_get_time(m.dev), last.ns);
 		many_close(&m);
 	}
 }
@@ -157,7 +157,7 @@ static void ends_in_order_beside_kills(void **state)
 
 	(void)state;
 	many_open(&m);
-	OK(m.ref->on_event(hal_device_native(m.dev), on_event, &m));
+	OK(m.ref->on_event(hal_device_get_native(m.dev), on_event, &m));
 	submit_work(&m, false);
 	assert_true(hal_device_poll(m.dev, MOST_NS) >= 0);
 	for (uint32_t i = 0; i < PARTS; i += 3) {
@@ -237,7 +237,7 @@ static uint64_t ends_after_resize(uint64_t work, uint64_t at, uint32_t units)
 	d.units_floor = units;
 	OK(hal_partition_resize(w.part, &d, &moved));
 	OK(hal_wait(&end, 1, 0, HAL_FOREVER));
-	now = hal_device_now(w.dev);
+	now = hal_device_get_time(w.dev);
 	OK(hal_wait(&moved, 1, 0, HAL_FOREVER));
 	OK(hal_queue_destroy(q));
 	OK(hal_program_unload(prog));

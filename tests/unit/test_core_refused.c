@@ -488,7 +488,7 @@ static void order_of_checks(void **state)
 	FAILS(hal_submit(q, &s, NULL), -EINVAL, "cmds is NULL");
 	s.cmds = cmds;
 	bad[0] = (struct hal_point){NULL, 1};
-	bad[1] = (struct hal_point){hal_queue_timeline(q), 1};
+	bad[1] = (struct hal_point){hal_queue_get_timeline(q), 1};
 	cmds[1].op = 99;
 	s.waits = &bad[0];
 	s.wait_count = 1;
@@ -527,7 +527,7 @@ static void only_its_own_work(void **state)
 	world_fill(&w);
 	q = add_queue(w.part, 0);
 	r = add_queue(w.part, 0);
-	of[0] = (struct hal_point){hal_queue_timeline(q), 1};
+	of[0] = (struct hal_point){hal_queue_get_timeline(q), 1};
 	OK(hal_queue_suspend(q, HAL_SUSPEND_DRAIN, &of[1]));
 	OK(hal_queue_resume(q));
 	of[2] = resize_to(&w, 2, 0);
@@ -647,7 +647,7 @@ static void dead_at_once(const char *target)
 	OK(hal_buffer_destroy(b));
 	FAILS(hal_buffer_destroy(b), -EINVAL, "destroyed");
 	FAILS(hal_buffer_read(b, 0, &word, 4), -EINVAL, "destroyed");
-	assert_int_equal(hal_buffer_bytes(b), 0);
+	assert_int_equal(hal_buffer_get_bytes(b), 0);
 	FAILS(submit_cmd(r.q, hal_cmd_fill(b, 0, 64, 7), NULL), -EINVAL, "destroyed");
 	OK(hal_program_unload(prog));
 	FAILS(hal_program_unload(prog), -EINVAL, "destroyed");
@@ -662,8 +662,8 @@ static void dead_at_once(const char *target)
 	FAILS(hal_timeline_destroy(t), -EINVAL, "destroyed");
 	FAILS(hal_timeline_signal(t, 2), -EINVAL, "destroyed");
 	FAILS(hal_wait(&held, 1, 0, 0), -EINVAL, "destroyed");
-	FAILS(hal_point_fd(&held), -EINVAL, "destroyed");
-	(void)hal_timeline_value(t, &err);
+	FAILS(hal_point_open_fd(&held), -EINVAL, "destroyed");
+	(void)hal_timeline_get_value(t, &err);
 	assert_int_equal(err, -EINVAL);
 	FAILS(hal_submit(r.q, &s, NULL), -EINVAL, "destroyed");
 	OK(hal_completions_create(r.dev, 8, &ring));
@@ -671,7 +671,7 @@ static void dead_at_once(const char *target)
 	FAILS(hal_completions_read(ring, &c, 1, 0), -EINVAL, "destroyed");
 	FAILS(hal_completions_destroy(ring), -EINVAL, "destroyed");
 
-	own = (struct hal_point){hal_queue_timeline(r.q), 1};
+	own = (struct hal_point){hal_queue_get_timeline(r.q), 1};
 	OK(hal_queue_suspend(r.q, HAL_SUSPEND_DRAIN, &quiet));
 	OK(hal_wait(&quiet, 1, 0, in_ms(NEVER_MS)));
 	OK(hal_queue_destroy(r.q));
@@ -679,7 +679,7 @@ static void dead_at_once(const char *target)
 	FAILS(submit_nop(r.q, NULL), -EINVAL, "destroyed");
 	FAILS(hal_queue_get_stats(r.q, &st), -EINVAL, "destroyed");
 	FAILS(hal_queue_suspend(r.q, HAL_SUSPEND_DRAIN, NULL), -EINVAL, "destroyed");
-	assert_null(hal_queue_timeline(r.q));
+	assert_null(hal_queue_get_timeline(r.q));
 	FAILS(hal_wait(&own, 1, 0, 0), -EINVAL, "destroyed");
 	FAILS(hal_wait(&quiet, 1, 0, 0), -EINVAL, "destroyed");
 	pd.units_floor = 3;
@@ -692,7 +692,7 @@ static void dead_at_once(const char *target)
 	OK(hal_close(r.dev));
 	FAILS(hal_close(r.dev), -EINVAL, "destroyed");
 	FAILS(hal_device_get_stats(r.dev, &st), -EINVAL, "destroyed");
-	assert_null(hal_device_native(r.dev));
+	assert_null(hal_device_get_native(r.dev));
 }
 
 /* Memory comes with what somebody has left in it: nobody sees that, nor the buffer if it

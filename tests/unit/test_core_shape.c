@@ -184,7 +184,7 @@ static void with_layers(void **state)
 
 	(void)state;
 	shapes_open(&s, options);
-	s.w.native = hal_device_native(s.w.dev);
+	s.w.native = hal_device_get_native(s.w.dev);
 	OK(submit_cmd(s.q, shaped(&s, s.seven, 7, 64, 2, 2, 1024), NULL));
 	expect(&s, 64, 2, 2, 1024);
 	shapes_close(&s);

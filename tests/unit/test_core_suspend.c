@@ -321,13 +321,13 @@ static void told_once(void **state)
 	OK(hal_queue_suspend(q, HAL_SUSPEND_KILL, &quiet));
 	w.mock->quiet(w.native, 1);
 	poll_now(&w);
-	assert_int_equal(hal_timeline_value(t, NULL), 0);
+	assert_int_equal(hal_timeline_get_value(t, NULL), 0);
 	OK(hal_queue_resume(q));
 	poll_now(&w);
 	FAILS(hal_timeline_destroy(t), -EBUSY, "2");
 	w.mock->complete(w.native, 1, 1);
 	poll_now(&w);
-	assert_int_equal(hal_timeline_value(t, NULL), 1);
+	assert_int_equal(hal_timeline_get_value(t, NULL), 1);
 	w.mock->complete(w.native, 1, 1);
 	poll_now(&w);
 	assert_true(reached(p));

@@ -600,7 +600,7 @@ static void sleeps_beside_callback(void **state)
 		struct gate g = {false, false};
 
 		OK(submit_cmd(r.q, hal_cmd_host(pass_gate, &g), &called));
-		end = (struct hal_point){hal_queue_timeline(q), (uint64_t)i + 1};
+		end = (struct hal_point){hal_queue_get_timeline(q), (uint64_t)i + 1};
 		assert_int_equal(pthread_create(&engine, NULL, wait_for, &called), 0);
 		while (!atomic_load(&g.reached))
 			sched_yield();
@@ -755,8 +755,8 @@ static int call_policy(void *arg)
 static int call_point_fd(void *arg)
 {
 	struct ref *r = arg;
-	const struct hal_point p = {hal_queue_timeline(r->q), 0};
-	int fd = hal_point_fd(&p), old;
+	const struct hal_point p = {hal_queue_get_timeline(r->q), 0};
+	int fd = hal_point_open_fd(&p), old;
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	if (fd >= 0)
@@ -872,7 +872,7 @@ static void waited_for(void **state)
 	OK(hal_timeline_destroy(t));
 
 	/* A queue's own: what comes next. */
-	p = (struct hal_point){hal_queue_timeline(r.q), 1};
+	p = (struct hal_point){hal_queue_get_timeline(r.q), 1};
 	assert_int_equal(pthread_create(&thread, NULL, wait_for, &p), 0);
 	wait_begins(p.timeline);
 	FAILS(hal_queue_destroy(r.q), -EBUSY, "thread");
@@ -926,7 +926,7 @@ static void destroy_all(void *user)
 
 	if (s->real) {
 		wait_begins(s->line);
-		wait_begins(hal_queue_timeline(s->idle));
+		wait_begins(hal_queue_get_timeline(s->idle));
 	}
 	s->line_err = hal_timeline_destroy(s->line);
 	s->idle_err = hal_queue_destroy(s->idle);
@@ -951,7 +951,7 @@ static void several_once(const char *target, const int *order, uint32_t flags,
 	OK(hal_timeline_create(r.dev, &s.line));
 	OK(submit_cmd(r.q, hal_cmd_host(destroy_all, &s), &all[0]));
 	all[1] = (struct hal_point){s.line, 1};
-	all[2] = (struct hal_point){hal_queue_timeline(s.idle), 1};
+	all[2] = (struct hal_point){hal_queue_get_timeline(s.idle), 1};
 	for (int i = 0; i < 3; i++)
 		points[i] = all[order[i]];
 	got = hal_wait(points, 3, flags, deadline);

@@ -76,10 +76,10 @@ static void failure_travels(void **state)
 	b = add_queue(w.part, 0);
 	c = add_queue(w.part, 0);
 	/* Waiting before there is anything to wait for is legal. */
-	OK(submit_after(c, numbered(&w, 3), (struct hal_point){hal_queue_timeline(b), 1},
-			&pc));
-	OK(submit_after(b, numbered(&w, 2), (struct hal_point){hal_queue_timeline(a), 1},
-			&pb));
+	OK(submit_after(c, numbered(&w, 3),
+			(struct hal_point){hal_queue_get_timeline(b), 1}, &pc));
+	OK(submit_after(b, numbered(&w, 2),
+			(struct hal_point){hal_queue_get_timeline(a), 1}, &pb));
 	OK(submit_cmd(a, numbered(&w, 1), &pa));
 	poll_now(&w);
 	assert_int_equal(inflight(&w), 1);
@@ -137,7 +137,7 @@ static void fails_in_order(void **state)
 	OK(hal_wait(&pa, 1, 0, 0));
 	FAILS(hal_wait(&second, 1, 0, 0), -ECANCELED, "x");
 	FAILS(hal_wait(&sig, 1, 0, 0), -ECANCELED, "dropped", "x");
-	assert_int_equal(hal_timeline_value(t, &err), 0);
+	assert_int_equal(hal_timeline_get_value(t, &err), 0);
 	assert_int_equal(err, -ECANCELED);
 	FAILS(hal_timeline_signal(t, 9), -ECANCELED, "failed");
 	OK(hal_timeline_destroy(t));
@@ -229,9 +229,9 @@ static void fds(void **state)
 	assert_int_equal(hal_device_poll(w.dev, 0), 0);
 	p = (struct hal_point){t, 2};
 	late = (struct hal_point){t, 100};
-	fd[0] = hal_point_fd(&p);
-	fd[1] = hal_point_fd(&p);
-	fd[2] = hal_point_fd(&late);
+	fd[0] = hal_point_open_fd(&p);
+	fd[1] = hal_point_open_fd(&p);
+	fd[2] = hal_point_open_fd(&late);
 	assert_true(fd[0] >= 0 && fd[1] >= 0 && fd[2] >= 0);
 	assert_int_equal(fcntl(fd[0], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	OK(hal_timeline_signal(t, 1));
@@ -242,13 +242,13 @@ static void fds(void **state)
 	OK(hal_timeline_signal(t, 2));
 	assert_true(readable(fd[0]));
 	assert_false(readable(fd[2]));
-	fd[3] = hal_point_fd(&p); /* reached already */
+	fd[3] = hal_point_open_fd(&p); /* reached already */
 	assert_true(readable(fd[3]));
 	/* Nothing will reach it any more: whoever polls must wake. */
 	OK(hal_timeline_destroy(t));
 	assert_true(readable(fd[2]));
-	FAILS(hal_point_fd(&p), -EINVAL, "timeline");
-	FAILS(hal_point_fd(NULL), -EINVAL, "NULL");
+	FAILS(hal_point_open_fd(&p), -EINVAL, "timeline");
+	FAILS(hal_point_open_fd(NULL), -EINVAL, "NULL");
 	close(fd[0]);
 	close(fd[2]);
 	close(fd[3]);
@@ -283,22 +283,23 @@ static void fds_of_a_clock_that_stands_still(void **state)
 		OK(hal_completions_create(dev, 8, &qd.completions));
 		OK(hal_queue_create(part, &qd, &q));
 		OK(hal_submit(q, &sd, &p));
-		FAILS(hal_point_fd(&p), -ENOTSUP, "hal_point_fd: ", "is simulated",
-		      "?clock=real", "hal_device_poll");
-		FAILS(hal_completions_fd(qd.completions), -ENOTSUP,
-		      "hal_completions_fd: ", "is simulated", "?clock=real",
+		FAILS(hal_point_open_fd(&p), -ENOTSUP,
+		      "hal_point_open_fd: ", "is simulated", "?clock=real",
+		      "hal_device_poll");
+		FAILS(hal_completions_get_fd(qd.completions), -ENOTSUP,
+		      "hal_completions_get_fd: ", "is simulated", "?clock=real",
 		      "hal_device_poll");
 		/* A point that is reached keeps nobody waiting. */
 		OK(hal_wait(&p, 1, 0, HAL_FOREVER));
-		fd[0] = hal_point_fd(&p);
+		fd[0] = hal_point_open_fd(&p);
 		assert_true(readable(fd[0]));
 		close(fd[0]);
 		assert_int_equal(hal_completions_read(qd.completions, &end, 1, 0), 1);
 		/* Who moves time himself may look. */
 		assert_int_equal(hal_device_poll(dev, 0), 0);
 		OK(hal_submit(q, &sd, &p));
-		fd[0] = hal_point_fd(&p);
-		fd[1] = hal_completions_fd(qd.completions);
+		fd[0] = hal_point_open_fd(&p);
+		fd[1] = hal_completions_get_fd(qd.completions);
 		for (int n = 0; n < 1000 && !readable(fd[0]); n++)
 			assert_true(hal_device_poll(dev, 1000) >= 0);
 		assert_true(readable(fd[0]));
@@ -347,7 +348,7 @@ static void not_yours_to_signal(void **state)
 	world_open(&w, "mock");
 	world_fill(&w);
 	q = add_queue(w.part, 0);
-	p = (struct hal_point){hal_queue_timeline(q), 5};
+	p = (struct hal_point){hal_queue_get_timeline(q), 5};
 	FAILS(hal_timeline_signal(p.timeline, 5), -EINVAL, "queue");
 	FAILS(hal_timeline_destroy(p.timeline), -EINVAL, "queue");
 	d.signals = &p;
@@ -360,7 +361,7 @@ static void not_yours_to_signal(void **state)
 	OK(hal_submit(q, &d, &done));
 	FAILS(hal_timeline_destroy(t), -EBUSY, "signals (1) use it");
 	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
-	assert_int_equal(hal_timeline_value(t, NULL), 1);
+	assert_int_equal(hal_timeline_get_value(t, NULL), 1);
 	FAILS(hal_close(other), -EBUSY, "1 timeline");
 	OK(hal_timeline_destroy(t));
 	OK(hal_close(other));

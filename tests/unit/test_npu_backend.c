@@ -64,8 +64,8 @@ static int setup_on(void **state, const char *target)
 	assert_non_null(w);
 	*state = w;
 	OK(hal_open(target, NULL, &w->dev));
-	w->native = hal_device_native(w->dev);
-	w->ext = hal_device_extension(w->dev, "npu");
+	w->native = hal_device_get_native(w->dev);
+	w->ext = hal_device_get_extension(w->dev, "npu");
 	assert_non_null(w->ext);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct hal_partition_desc part = HAL_INIT(hal_partition_desc);
@@ -544,7 +544,7 @@ static void engines(void **state)
 	OK(open_device("clock=virtual", &dev));
 	OK(hal_device_get_info(dev, &info));
 	assert_non_null(strstr(info.name, "engine rtl"));
-	native = hal_device_native(dev);
+	native = hal_device_get_native(dev);
 	OK(npu_model_find(&native->opt, path, sizeof(path)));
 	OK(hal_close(dev));
 	snprintf(target, sizeof(target), "npu:0?rows=8&model=%s", path);
@@ -589,7 +589,7 @@ static void replay_work(const char *target, uint64_t ends[6])
 		for (uint32_t i = 0; i < n; i++)
 			OK(wait(done[i]));
 		OK(hal_device_poll(w->dev, 100000));
-		ends[turn] = hal_device_now(w->dev);
+		ends[turn] = hal_device_get_time(w->dev);
 	}
 	for (uint32_t part = 0; part < 2; part++) {
 		struct hal_stats stats = HAL_INIT(hal_stats);
@@ -930,7 +930,7 @@ static void options_arrive(void **state)
 
 	assert_int_equal(npu_read(w->native, NPU_GLB_CTRL_ADDR) & 1, 0);
 	OK(open_device("clock=virtual&memory=ideal&channels=8", &dev));
-	native = hal_device_native(dev);
+	native = hal_device_get_native(dev);
 	assert_int_equal(npu_read(native, NPU_GLB_CTRL_ADDR) & 1, 1);
 	/* Three bits of the channel, each of bits of its own. */
 	for (uint32_t i = 0; i < 3; i++) {
@@ -1338,9 +1338,9 @@ static void masks_of_a_seed(void **state)
 		snprintf(target, sizeof(target), "npu:0?model=" FAST "%s",
 			 seeds[i].options);
 		OK(hal_open(target, NULL, &dev));
-		ext = hal_device_extension(dev, "npu");
+		ext = hal_device_get_extension(dev, "npu");
 		for (uint32_t k = 0; k < 2; k++)
-			assert_int_equal(ext->reg_read(hal_device_native(dev),
+			assert_int_equal(ext->reg_read(hal_device_get_native(dev),
 						       NPU_GLB_AT(XMASK, k)),
 					 seeds[i].mask[k]);
 		OK(hal_close(dev));
@@ -1363,8 +1363,8 @@ static void serial_goes(void **state)
 	(void)state;
 	desc.rows = desc.cols = 4;
 	OK(hal_open("npu:0?model=" FAST, NULL, &dev));
-	native = hal_device_native(dev);
-	ext = hal_device_extension(dev, "npu");
+	native = hal_device_get_native(dev);
+	ext = hal_device_get_extension(dev, "npu");
 	OK(hal_partition_create(dev, &desc, &part));
 	OK(ext->serial(native, 0, 1));
 	assert_int_equal(ext->reg_read(native, at) & serial, serial);
@@ -1405,8 +1405,8 @@ static void freed_at_work(void **state)
 		OK(hal_open(turn < 2 ? "npu:0?model=" FAST
 				     : "npu:0?clock=real&model=" FAST,
 			    NULL, &dev));
-		native = hal_device_native(dev);
-		ext = hal_device_extension(dev, "npu");
+		native = hal_device_get_native(dev);
+		ext = hal_device_get_extension(dev, "npu");
 		OK(hal_partition_create(dev, &desc, &part));
 		OK(hal_queue_create(part, &queue, &q));
 		buffer.bytes = 65536;
@@ -1414,7 +1414,7 @@ static void freed_at_work(void **state)
 		buffer.bytes = 64;
 		for (uint32_t i = 0; i < 40; i++)
 			OK(hal_buffer_create(part, &buffer, &other[i]));
-		start = hal_device_now(dev);
+		start = hal_device_get_time(dev);
 		OK(submit(q, hal_cmd_copy(buf, 0, buf, 32768, 800), &done));
 		for (uint32_t i = 0; i < 40; i++) {
 			/* It goes when the copy has ended that may know it, and the next
@@ -1430,7 +1430,7 @@ static void freed_at_work(void **state)
 		OK(wait(done));
 		/* 41 times 1,600 bytes */
 		if (limited)
-			assert_true(hal_device_now(dev) - start > 900000);
+			assert_true(hal_device_get_time(dev) - start > 900000);
 		OK(hal_buffer_destroy(buf));
 		OK(hal_queue_destroy(q));
 		OK(hal_partition_destroy(part));
@@ -1945,10 +1945,10 @@ static void idle_time(void **state)
 {
 	struct world *w = *state;
 	struct hal_bk_event ev[16];
-	uint64_t machine = cycles(w), now = hal_device_now(w->dev);
+	uint64_t machine = cycles(w), now = hal_device_get_time(w->dev);
 
 	assert_int_equal(hal_device_poll(w->dev, LONG_NS), 0);
-	assert_int_equal(hal_device_now(w->dev), now + LONG_NS);
+	assert_int_equal(hal_device_get_time(w->dev), now + LONG_NS);
 	assert_in_range(cycles(w), machine, machine + 16);
 	now = npu_now(w->native);
 	assert_int_equal(npu_poll(w->native, UINT64_MAX, ev, 16), 0);
@@ -2004,7 +2004,7 @@ static void work_after_idle_time(void **state)
 	assert_int_equal(busy[0], busy[1]);
 	assert_int_equal(elapsed[0], elapsed[1]);
 	OK(hal_device_poll(w->dev, LONG_NS));
-	before = hal_device_now(w->dev);
+	before = hal_device_get_time(w->dev);
 	first_fold = 0;
 	OK(w->ext->on_fold(w->native, on_first_fold, NULL));
 	busy[2] = busy_of(w, launch(kernel(w, "gemm"), args, w, 0, 3), &elapsed[2]);
@@ -2070,7 +2070,7 @@ static void *watch_time(void *user)
 	uint64_t last = 0;
 
 	while (!atomic_load(&w->stop)) {
-		uint64_t now = hal_device_now(w->dev);
+		uint64_t now = hal_device_get_time(w->dev);
 
 		if (now < last)
 			atomic_fetch_add(&w->backwards, 1);
@@ -2087,7 +2087,7 @@ static void real_time(void **state)
 	struct watch watch = {.dev = w->dev};
 	pthread_t threads[2];
 	struct hal_point done;
-	uint64_t before = hal_device_now(w->dev);
+	uint64_t before = hal_device_get_time(w->dev);
 
 	for (uint32_t i = 0; i < 2; i++)
 		OK(pthread_create(&threads[i], NULL, watch_time, &watch));
@@ -2100,7 +2100,7 @@ static void real_time(void **state)
 	for (uint32_t i = 0; i < 2; i++)
 		OK(pthread_join(threads[i], NULL));
 	assert_int_equal(atomic_load(&watch.backwards), 0);
-	assert_true(hal_device_now(w->dev) - before >= 30 * 2000000);
+	assert_true(hal_device_get_time(w->dev) - before >= 30 * 2000000);
 }
 
 static void *close_it(void *arg)
@@ -2234,7 +2234,7 @@ static void limit_ends(void **state)
 	buf.bytes = 65536;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct hal_stats stats = HAL_INIT(hal_stats);
-		struct npu_device *native = hal_device_native(dev);
+		struct npu_device *native = hal_device_get_native(dev);
 
 		OK(hal_partition_create(dev, &part, &p));
 		OK(hal_queue_create(p, &queue, &q));

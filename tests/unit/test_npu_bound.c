@@ -276,10 +276,10 @@ static void stop_once(struct scene *s, uint32_t mode, uint32_t from, uint32_t un
 	}
 	submit(s->queue[0], hal_cmd_launch(k, args, 2), &done[0]);
 	assert_true(hal_device_poll(s->dev, from + below(s, until - from)) >= 0);
-	at = hal_device_now(s->dev);
+	at = hal_device_get_time(s->dev);
 	OK(hal_queue_suspend(s->queue[0], mode, &quiet));
 	OK(hal_wait(&quiet, 1, 0, HAL_FOREVER));
-	at = hal_device_now(s->dev) - at;
+	at = hal_device_get_time(s->dev) - at;
 	s->most[mode] = at > s->most[mode] ? at : s->most[mode];
 	OK(hal_queue_get_stats(s->queue[0], &stats));
 	assert_true(stats.stop_max_ns[mode] >= at);

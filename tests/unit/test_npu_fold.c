@@ -435,7 +435,7 @@ static uint64_t wait_inside(const char *options, uint64_t after)
 	launch(w, u, 3);
 	assert_true(hal_device_poll(w->dev, 100) >= 0);
 	OK(hal_queue_resume(t->queue));
-	start = hal_device_now(w->dev);
+	start = hal_device_get_time(w->dev);
 	if (after) {
 		assert_true(hal_device_poll(w->dev, after) >= 0);
 		OK(hal_queue_suspend(u->queue, HAL_SUSPEND_FOLD, &u->quiet));
@@ -443,7 +443,7 @@ static uint64_t wait_inside(const char *options, uint64_t after)
 		OK(hal_queue_resume(u->queue));
 	}
 	OK(hal_wait(&u->done, 1, 0, HAL_FOREVER));
-	start = hal_device_now(w->dev) - start;
+	start = hal_device_get_time(w->dev) - start;
 	OK(hal_queue_resume(v->queue));
 	OK(hal_wait(&t->done, 1, 0, HAL_FOREVER));
 	OK(hal_wait(&v->done, 1, 0, HAL_FOREVER));
@@ -654,7 +654,7 @@ static bool makes_way(const char *profile, const char *written)
 	assert_true(hal_device_poll(w->dev, 1000) >= 0);
 	urgent = run_as(w, u, HAL_CLASS_LATENCY);
 	OK(hal_wait(&u->done, 1, 0, HAL_FOREVER));
-	first = hal_timeline_value(t->done.timeline, NULL) < t->done.value;
+	first = hal_timeline_get_value(t->done.timeline, NULL) < t->done.value;
 	OK(hal_wait(&t->done, 1, 0, HAL_FOREVER));
 	look(w, t);
 	look(w, u);

@@ -110,7 +110,7 @@ static void wait_for(struct hal_point p)
 static uint64_t three(struct hal_device *dev, struct tenant *t, bool write, bool read,
 		      bool fill)
 {
-	uint64_t from = hal_device_now(dev);
+	uint64_t from = hal_device_get_time(dev);
 	struct hal_point p[3];
 	uint32_t n = 0;
 
@@ -122,7 +122,7 @@ static uint64_t three(struct hal_device *dev, struct tenant *t, bool write, bool
 		p[n++] =
 			give(t->other, hal_cmd_copy(t->b, 0, t->b, BYTES / 2, BYTES / 2));
 	OK(hal_wait(p, n, 0, HAL_FOREVER));
-	return hal_device_now(dev) - from;
+	return hal_device_get_time(dev) - from;
 }
 
 /* Whether all three take hardly more than the longest; out: cycles of all three. */
@@ -171,7 +171,7 @@ static uint64_t slots_run_out(const char *target)
 	assert_true(overlap(dev, &t[0], &cycles));
 	sum = sum * 31 + cycles;
 	end(&t[0]);
-	sum = sum * 31 + hal_device_now(dev);
+	sum = sum * 31 + hal_device_get_time(dev);
 	OK(hal_close(dev));
 	return sum;
 }
@@ -206,7 +206,7 @@ static uint64_t slot_is_needed(const char *target)
 		assert_memory_equal(got, "\7\0\0\0", 4);
 		for (uint16_t i = 0; i < PARTS; i++)
 			right(&t[i]);
-		sum = sum * 31 + hal_device_now(dev);
+		sum = sum * 31 + hal_device_get_time(dev);
 		for (uint16_t i = 0; i < PARTS; i++)
 			end(&t[i]);
 		OK(hal_close(dev));
@@ -234,7 +234,7 @@ static uint64_t bounces(const char *target)
 		assert_memory_equal(t.at + BYTES, mine + 1, BYTES);
 	}
 	OK(hal_buffer_destroy(host));
-	sum = hal_device_now(dev);
+	sum = hal_device_get_time(dev);
 	end(&t);
 	OK(hal_close(dev));
 	return sum;
@@ -266,7 +266,7 @@ static uint64_t bounce_waits(const char *target)
 	OK(hal_buffer_read(t.b, 0, got, BYTES));
 	assert_memory_equal(got, want, BYTES);
 	OK(hal_buffer_destroy(host));
-	sum = hal_device_now(dev);
+	sum = hal_device_get_time(dev);
 	end(&t);
 	OK(hal_close(dev));
 	return sum;
@@ -285,17 +285,17 @@ static uint64_t limited(const char *target)
 	begin(dev, &t, 0, 16, 0);
 	p = give(t.up, hal_cmd_write(t.a, 0, t.host, 0, BYTES));
 	assert_true(hal_device_poll(dev, 700) >= 0);
-	part = ((struct npu_device *)hal_device_native(dev))->parts[0];
+	part = ((struct npu_device *)hal_device_get_native(dev))->parts[0];
 	assert_true(part->copier[0]->slot == 3 && part->copier[0]->count == 1);
-	OK(npu_limit(hal_device_native(dev), part, 512, 64));
+	OK(npu_limit(hal_device_get_native(dev), part, 512, 64));
 	assert_true(part->copier[0]->slot == NPU_NO_SLOT && part->count == 1);
 	wait_for(p);
 	right(&t);
 	assert_true(part->copier[0]->slot == NPU_NO_SLOT);
-	OK(npu_limit(hal_device_native(dev), part, 0, 0));
+	OK(npu_limit(hal_device_get_native(dev), part, 0, 0));
 	right(&t);
 	assert_true(part->copier[0]->slot != NPU_NO_SLOT);
-	sum = hal_device_now(dev);
+	sum = hal_device_get_time(dev);
 	end(&t);
 	OK(hal_close(dev));
 	return sum;
@@ -365,7 +365,7 @@ static void test_own_slot(void **state)
 		OK(hal_open(target, NULL, &dev));
 		begin(dev, &t, 0, 16, 0);
 		right(&t);
-		part = ((struct npu_device *)hal_device_native(dev))->parts[0];
+		part = ((struct npu_device *)hal_device_get_native(dev))->parts[0];
 		assert_int_equal(part->copier[0] != NULL, i);
 		end(&t);
 		OK(hal_close(dev));

@@ -389,7 +389,7 @@ static void placement_stays(void **state)
 	wait_for(done);
 	check(w->d, w->in, 2);
 	OK(hal_timeline_signal(go.timeline, 1));
-	wait_for((struct hal_point){hal_queue_timeline(w->neighbour), 1});
+	wait_for((struct hal_point){hal_queue_get_timeline(w->neighbour), 1});
 	OK(hal_timeline_destroy(go.timeline));
 }
 

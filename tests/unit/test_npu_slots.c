@@ -196,7 +196,7 @@ static void submit(struct world *w, struct tenant *t)
 
 static uint64_t ended(const struct tenant *t)
 {
-	return hal_timeline_value(hal_queue_timeline(t->queue), NULL);
+	return hal_timeline_get_value(hal_queue_get_timeline(t->queue), NULL);
 }
 
 static void check(const struct world *w, struct tenant *t)

@@ -244,17 +244,17 @@ static void count_bytes(struct demo *d, uint32_t i)
 
 static void watch(struct demo *d)
 {
-	history_begin(&d->history, hal_device_now(d->dev));
+	history_begin(&d->history, hal_device_get_time(d->dev));
 	for (uint32_t i = 0; i < TENANTS; i++)
 		d->bytes_told_at[i] = d->history.begin;
-	d->npu->on_fold(hal_device_native(d->dev), on_fold, d);
+	d->npu->on_fold(hal_device_get_native(d->dev), on_fold, d);
 	d->watched = true;
 }
 
 static void watch_no_more(struct demo *d)
 {
 	d->watched = false;
-	d->npu->on_fold(hal_device_native(d->dev), NULL, NULL);
+	d->npu->on_fold(hal_device_get_native(d->dev), NULL, NULL);
 }
 
 /* ---- progress --------------------------------------------------------------------- */
@@ -276,7 +276,7 @@ static void show(const struct demo *d, const struct tenant *t, uint32_t count)
 			fprintf(stderr, "/%" PRIu64, t[i].jobs);
 	}
 	fprintf(stderr, "  | cycle %.2f M, %.0f s%s",
-		(double)hal_device_now(d->dev) / 1e6, wall() - d->began,
+		(double)hal_device_get_time(d->dev) / 1e6, wall() - d->began,
 		d->tty ? "" : "\n");
 	fflush(stderr);
 }
@@ -372,7 +372,7 @@ static int open_device(struct demo *d)
 	d->info.size = sizeof(d->info);
 	if (hal_device_get_info(d->dev, &d->info))
 		return tool_fail("cannot query the device: %s", hal_last_error());
-	d->npu = hal_device_extension(d->dev, "npu");
+	d->npu = hal_device_get_extension(d->dev, "npu");
 	if (!d->npu)
 		return tool_fail("%s selects %s (%s), which is not an NPU; write device "
 				 "= npu:0 in its section [hal]",
@@ -434,7 +434,7 @@ static bool cut_along(const struct demo *d, bool rows)
 
 static int count_macs(struct demo *d, bool before)
 {
-	void *native = hal_device_native(d->dev);
+	void *native = hal_device_get_native(d->dev);
 
 	for (uint32_t i = 0; i < TENANTS; i++) {
 		struct tenant *t = &d->tenants[i];
@@ -458,18 +458,18 @@ static int count_busy(struct demo *d, bool before)
 	uint64_t *now = calloc(count, sizeof(*now));
 	int rc = now ? 0 : tool_fail("out of memory for counters");
 
-	if (!rc && d->npu->pe_busy(hal_device_native(d->dev), now, count) < 0)
+	if (!rc && d->npu->pe_busy(hal_device_get_native(d->dev), now, count) < 0)
 		rc = tool_fail("cannot read the elements' counters: %s",
 			       hal_last_error());
 	if (!rc && before) {
 		d->busy = now;
-		d->busy_cycles = hal_device_now(d->dev);
+		d->busy_cycles = hal_device_get_time(d->dev);
 		return 0;
 	}
 	if (!rc) {
 		for (uint32_t i = 0; i < count; i++)
 			d->busy[i] = now[i] - d->busy[i];
-		d->busy_cycles = hal_device_now(d->dev) - d->busy_cycles;
+		d->busy_cycles = hal_device_get_time(d->dev) - d->busy_cycles;
 	}
 	free(now);
 	return rc;

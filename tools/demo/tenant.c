@@ -333,7 +333,7 @@ static uint32_t collect(struct tenant *t, uint32_t count, struct hal_point *poin
 	for (uint32_t i = 0; i < count; i++) {
 		if (t[i].run->done == t[i].submitted)
 			continue;
-		points[n].timeline = hal_queue_timeline(t[i].queue);
+		points[n].timeline = hal_queue_get_timeline(t[i].queue);
 		points[n].value = t[i].base + t[i].run->done + 1;
 		owner[n++] = &t[i];
 	}
@@ -346,7 +346,8 @@ static void begin_run(struct tenant *t, uint32_t count)
 		t[i].run = count == 1 ? &t[i].alone : &t[i].together;
 		t[i].run->done = 0;
 		t[i].submitted = 0;
-		t[i].base = hal_timeline_value(hal_queue_timeline(t[i].queue), NULL);
+		t[i].base =
+			hal_timeline_get_value(hal_queue_get_timeline(t[i].queue), NULL);
 	}
 }
 

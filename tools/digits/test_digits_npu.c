@@ -129,11 +129,11 @@ static void close_side(struct side *s)
 
 static uint64_t macs(struct hal_device *dev, const struct side *s)
 {
-	const struct hal_npu_extension *npu = hal_device_extension(dev, "npu");
+	const struct hal_npu_extension *npu = hal_device_get_extension(dev, "npu");
 	struct hal_npu_counters c = HAL_INIT(hal_npu_counters);
 
 	assert_non_null(npu);
-	OK(npu->counters(hal_device_native(dev), s->index, &c));
+	OK(npu->counters(hal_device_get_native(dev), s->index, &c));
 	return c.macs;
 }
 

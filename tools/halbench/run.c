@@ -323,7 +323,7 @@ static int look_at_borders(struct world *w, uint64_t now)
 static int run_requests(struct world *w)
 {
 	for (uint32_t turn = 0;; turn++) {
-		uint64_t now = hal_device_now(w->dev) - w->begin_ns, next;
+		uint64_t now = hal_device_get_time(w->dev) - w->begin_ns, next;
 		uint32_t points;
 		bool busy;
 
@@ -593,7 +593,7 @@ static int open_tenant(struct world *w, uint32_t i, const uint64_t *begin_ns,
 	if (service_open(&t->service, w->dev, w->parts[part], &q,
 			 models_find(w->setup->models, t->task->model)) != 0)
 		return TOOL_FAILED;
-	t->timeline = hal_queue_timeline(t->service.queue);
+	t->timeline = hal_queue_get_timeline(t->service.queue);
 	w->run->parts[i] = part;
 	if (load_arrivals(w->setup->load, i, &w->setup->clock,
 			  begin_ns != NULL ? begin_ns[i] : 0, &t->arrivals,
@@ -685,7 +685,7 @@ static int run_world(struct world *w, const char *trace)
 
 	if (trace != NULL && hal_trace_start(w->dev, trace) != 0)
 		return tool_fail("%s: %s", trace, hal_last_error());
-	w->begin_ns = hal_device_now(w->dev);
+	w->begin_ns = hal_device_get_time(w->dev);
 	rc = run_requests(w);
 	if (rc == 0 && trace != NULL && hal_trace_stop(w->dev) != 0)
 		rc = tool_fail("%s: %s", trace, hal_last_error());

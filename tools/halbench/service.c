@@ -135,7 +135,7 @@ static int open_network(struct service *s, struct hal_device *dev,
 
 bool service_runs(struct hal_device *dev, const struct model *m)
 {
-	return hal_device_extension(dev, m->network != NULL ? "npu" : "ref") != NULL;
+	return hal_device_get_extension(dev, m->network != NULL ? "npu" : "ref") != NULL;
 }
 
 int service_open(struct service *s, struct hal_device *dev, struct hal_partition *part,

@@ -118,7 +118,7 @@ static int open_bench(const struct halctl *ctl, struct bench *b)
 	/* It is held against the device here: nobody need have done so before. */
 	if (color_map_fits(b->map, &b->info, true, ctl->verify, why) != 0)
 		return tool_fail("%s", why);
-	if (hal_device_extension(b->dev, "npu") == NULL)
+	if (hal_device_get_extension(b->dev, "npu") == NULL)
 		return tool_fail("probe: %s does not report where in its memory a buffer "
 				 "lies; use an NPU",
 				 b->info.name);

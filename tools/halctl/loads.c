@@ -74,7 +74,7 @@ int load_by_sum(struct hal_npu_builder *b, uint32_t one, uint32_t other, uint32_
 int load_memory(struct hal_device *dev, struct hal_partition *part, uint64_t most,
 		struct hal_buffer **memory, uint64_t *first, uint64_t *bytes)
 {
-	const struct hal_npu_extension *npu = hal_device_extension(dev, "npu");
+	const struct hal_npu_extension *npu = hal_device_get_extension(dev, "npu");
 	struct hal_buffer_desc b = HAL_INIT(hal_buffer_desc);
 	uint64_t step = most / 256;
 	int err = -ENOSPC;
@@ -89,7 +89,7 @@ int load_memory(struct hal_device *dev, struct hal_partition *part, uint64_t mos
 	*bytes = b.bytes;
 	if (err != 0 || npu == NULL || npu->size < sizeof(*npu) ||
 	    hal_buffer_map(*memory, &at) != 0 ||
-	    npu->physical(hal_device_native(dev), at, first) != 0)
+	    npu->physical(hal_device_get_native(dev), at, first) != 0)
 		return tool_fail_hal();
 	return 0;
 }

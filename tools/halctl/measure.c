@@ -107,7 +107,7 @@ static int company_feed(struct company *c)
 
 	while (err == 0 &&
 	       (c->last.value == 0 ||
-		c->last.value - hal_timeline_value(c->last.timeline, NULL) < AHEAD))
+		c->last.value - hal_timeline_get_value(c->last.timeline, NULL) < AHEAD))
 		err = hal_submit(c->seat.service.queue, &c->desc, &c->last);
 	/* Full: it has enough to do. */
 	return err != 0 && (err != -EAGAIN || c->last.value == 0) ? tool_fail_hal() : 0;
@@ -131,7 +131,7 @@ static int wait_for(const struct bench *b, struct hal_point done, struct company
 	int err = 0;
 
 	while (c != NULL && err == 0 &&
-	       hal_timeline_value(done.timeline, &err) < done.value) {
+	       hal_timeline_get_value(done.timeline, &err) < done.value) {
 		if (company_feed(c) != 0)
 			return TOOL_FAILED;
 		if (hal_device_poll(b->dev, SLICE_NS) < 0)
@@ -189,7 +189,7 @@ static int pass_until(const struct bench *b, uint64_t at_ns)
 {
 	uint64_t now;
 
-	while ((now = hal_device_now(b->dev)) < at_ns)
+	while ((now = hal_device_get_time(b->dev)) < at_ns)
 		if (hal_device_poll(b->dev, at_ns - now) < 0)
 			return tool_fail_hal();
 	return 0;
@@ -201,7 +201,7 @@ static int stop_once(const struct bench *b, const struct seat *s,
 		     const struct hal_cmd *cmd, uint32_t mode, uint64_t after_ns,
 		     uint64_t *took_ns)
 {
-	uint64_t begin = hal_device_now(b->dev);
+	uint64_t begin = hal_device_get_time(b->dev);
 	struct hal_point done, quiet;
 	int err;
 
@@ -219,7 +219,7 @@ static int stop_once(const struct bench *b, const struct seat *s,
 	}
 	if (hal_wait(&done, 1, 0, HAL_FOREVER) != 0)
 		return tool_fail_hal();
-	*took_ns = hal_device_now(b->dev) - begin;
+	*took_ns = hal_device_get_time(b->dev) - begin;
 	return err == -ENOTSUP;
 }
 

@@ -179,11 +179,11 @@ int halctl_probe(const struct halctl *ctl)
 	if (rc == 0)
 		rc = probe_npu_open(&d);
 	if (rc == 0) {
-		uint64_t from = hal_device_now(d.dev);
+		uint64_t from = hal_device_get_time(d.dev);
 		double begin = now();
 
 		err = probe_npu_find(&d, ctl->seed, &f.r);
-		f.device_cycles = hal_device_now(d.dev) - from;
+		f.device_cycles = hal_device_get_time(d.dev) - from;
 		f.seconds = now() - begin;
 		if (err != 0 && err != -ENOENT)
 			rc = failed(err, &f);

@@ -113,7 +113,7 @@ int probe_npu_open(struct probe_npu *d)
 	d->user = d;
 	if (hal_device_get_info(d->dev, &d->info) != 0)
 		return tool_fail_hal();
-	if (hal_device_extension(d->dev, "npu") == NULL)
+	if (hal_device_get_extension(d->dev, "npu") == NULL)
 		return tool_fail("probe: %s does not report where in its memory a buffer "
 				 "lies; use an NPU",
 				 d->info.name);

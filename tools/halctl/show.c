@@ -319,11 +319,11 @@ static void info_text(const struct hal_device_info *info, const struct hal_gpu_i
 /* gpu->way stays "" where the device has no such extension. */
 static int gpu_info(struct hal_device *dev, struct hal_gpu_info *gpu)
 {
-	const struct hal_gpu_extension *ext = hal_device_extension(dev, "gpu");
+	const struct hal_gpu_extension *ext = hal_device_get_extension(dev, "gpu");
 
 	memset(gpu, 0, sizeof(*gpu));
 	gpu->size = (uint32_t)sizeof(*gpu);
-	return ext ? ext->info(hal_device_native(dev), gpu) : 0;
+	return ext ? ext->info(hal_device_get_native(dev), gpu) : 0;
 }
 
 /* What a device says of itself once it is open: probing alone confirms nothing. */

@@ -261,17 +261,18 @@ static void hides(void **state)
 	assert_int_equal(i.bandwidth, 0);
 	assert_false(i.caps & HAL_CAP_COLORED_MEMORY);
 	assert_null(strstr(i.name, "6"));
-	npu = hal_device_extension(dev, "npu");
+	npu = hal_device_get_extension(dev, "npu");
 	assert_non_null(npu);
-	assert_int_equal(npu->reg_read(hal_device_native(dev), NPU_GLB_HASH_ADDR), 0);
+	assert_int_equal(npu->reg_read(hal_device_get_native(dev), NPU_GLB_HASH_ADDR), 0);
 	for (uint32_t k = 0; k < 4; k++)
 		assert_int_equal(
-			npu->reg_read(hal_device_native(dev), NPU_GLB_AT(XMASK, k)), 0);
-	for (uint32_t c = 0; c < 16; c++)
-		assert_int_equal(
-			npu->reg_read(hal_device_native(dev), NPU_CHAN_ADDR(c, CH_READS)),
+			npu->reg_read(hal_device_get_native(dev), NPU_GLB_AT(XMASK, k)),
 			0);
-	assert_int_equal(npu->physical(hal_device_native(dev), &i, &at), -EINVAL);
+	for (uint32_t c = 0; c < 16; c++)
+		assert_int_equal(npu->reg_read(hal_device_get_native(dev),
+					       NPU_CHAN_ADDR(c, CH_READS)),
+				 0);
+	assert_int_equal(npu->physical(hal_device_get_native(dev), &i, &at), -EINVAL);
 	assert_int_equal(hal_close(dev), 0);
 }
 

@@ -64,7 +64,7 @@ static void feed(struct scene *s)
 	d.cmds = &copy;
 	d.cmd_count = 1;
 	while (s->last.value == 0 ||
-	       s->last.value - hal_timeline_value(s->last.timeline, NULL) < AHEAD) {
+	       s->last.value - hal_timeline_get_value(s->last.timeline, NULL) < AHEAD) {
 		if (hal_submit(s->queue, &d, &s->last) != 0)
 			fail_msg("%s", hal_last_error());
 		s->copies++;

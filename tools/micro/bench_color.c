@@ -397,15 +397,15 @@ static int one_move(const char *target, const struct net *n, bool moves,
 		err = bench_die("hal_buffer_recolor");
 	if (err == 0 && hal_device_poll(w.dev, 1) < 0)
 		err = bench_die("hal_device_poll");
-	begin = err == 0 ? hal_device_now(w.dev) : 0;
+	begin = err == 0 ? hal_device_get_time(w.dev) : 0;
 	if (err == 0 && (submit(&user, hal_cmd_fill(s[0].in, 0, 64, 1), &used) != 0 ||
 			 submit(&third, hal_cmd_fill(s[0].out, 0, 64, 1), &done) != 0 ||
 			 hal_wait(&done, 1, 0, HAL_FOREVER) != 0))
 		err = bench_die("a fill");
-	out->others = err == 0 ? hal_device_now(w.dev) - begin : 0;
+	out->others = err == 0 ? hal_device_get_time(w.dev) - begin : 0;
 	if (err == 0 && hal_wait(&used, 1, 0, HAL_FOREVER) != 0)
 		err = bench_die("a fill");
-	out->waits = err == 0 ? hal_device_now(w.dev) - begin : 0;
+	out->waits = err == 0 ? hal_device_get_time(w.dev) - begin : 0;
 	if (err == 0 && (hal_wait(&ran, 1, 0, HAL_FOREVER) != 0 ||
 			 (moves && hal_wait(&moved, 1, 0, HAL_FOREVER) != 0)))
 		err = bench_die("hal_wait");
@@ -604,13 +604,13 @@ static int open_tight(const struct world *w, struct side *s, uint64_t colors,
 static int touch(const struct world *w, struct side *s, struct hal_buffer *b,
 		 uint64_t *ns)
 {
-	uint64_t begin = hal_device_now(w->dev);
+	uint64_t begin = hal_device_get_time(w->dev);
 	struct hal_point done;
 
 	if (submit(s, hal_cmd_fill(b, 0, 64, 1), &done) != 0 ||
 	    hal_wait(&done, 1, 0, HAL_FOREVER) != 0)
 		return bench_die("a fill");
-	*ns = hal_device_now(w->dev) - begin;
+	*ns = hal_device_get_time(w->dev) - begin;
 	return 0;
 }
 

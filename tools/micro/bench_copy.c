@@ -189,9 +189,9 @@ static int measure(struct world *w, unsigned int first, unsigned int last, int o
 		if (wait_for(w, i) != 0)
 			return bench_die("hal_wait");
 		if (n == 2 * BUFFERS - 1)
-			begun = hal_device_now(w->dev);
+			begun = hal_device_get_time(w->dev);
 		if (n == all + BUFFERS - 1)
-			*cycles = (double)(hal_device_now(w->dev) - begun) / rounds;
+			*cycles = (double)(hal_device_get_time(w->dev) - begun) / rounds;
 		if (n < all && submit_round(w, first, last, i, one_queue) != 0)
 			return TOOL_FAILED;
 	}

@@ -282,10 +282,10 @@ static int alone(struct world *w, struct side *s, uint64_t *ns)
 		struct hal_point done;
 		uint64_t at;
 
-		at = hal_device_now(w->dev);
+		at = hal_device_get_time(w->dev);
 		if (submit(s, 0, &done) != 0 || hal_wait(&done, 1, 0, HAL_FOREVER) != 0)
 			return bench_die("a command alone");
-		*ns = hal_device_now(w->dev) - at;
+		*ns = hal_device_get_time(w->dev) - at;
 	}
 	return 0;
 }
@@ -295,7 +295,7 @@ static int pass(struct world *w, uint64_t ns)
 {
 	struct hal_point never = {w->never, 1};
 	int err = hal_wait(&never, 1, HAL_WAIT_DEVICE_TIME,
-			   (int64_t)(hal_device_now(w->dev) + ns));
+			   (int64_t)(hal_device_get_time(w->dev) + ns));
 
 	return err != -ETIMEDOUT ? bench_die("a pause") : 0;
 }
@@ -309,7 +309,7 @@ static int play(struct world *w, const struct scene *c, struct outcome *out)
 	if (alone(w, &w->urgent, &w->urgent_ns) != 0 ||
 	    alone(w, &w->effort, &w->effort_ns) != 0)
 		return TOOL_FAILED;
-	from = hal_device_now(w->dev);
+	from = hal_device_get_time(w->dev);
 	for (unsigned int i = 0; i < c->count; i++) {
 		uint64_t deadline_ns =
 			c->deadline_ns != 0 ? c->deadline_ns : deadlines[below(w, 4)];
@@ -324,7 +324,7 @@ static int play(struct world *w, const struct scene *c, struct outcome *out)
 	if (hal_wait(w->effort.done, FILLED, 0, HAL_FOREVER) != 0)
 		return bench_die("the best effort");
 	memset(out, 0, sizeof(*out));
-	from = hal_device_now(w->dev) - from;
+	from = hal_device_get_time(w->dev) - from;
 	if (hal_queue_get_stats(w->urgent.queue, &s) != 0)
 		return bench_die("stats");
 	out->missed = s.deadline_misses;

@@ -117,12 +117,12 @@ static int play(struct hal_device *dev, const struct pair *p, const struct scene
 	if (submit(p->effort, p->kernel, c->length[KNOWN], 0, NULL) != 0 ||
 	    hal_device_poll(dev, c->at_ns) < 0)
 		return TOOL_FAILED;
-	at = hal_device_now(dev);
+	at = hal_device_get_time(dev);
 	if (submit(p->critical, p->kernel, c->own[KNOWN], c->deadline_ns, &done) != 0)
 		return TOOL_FAILED;
 	if (hal_wait(&done, 1, 0, HAL_FOREVER) != 0)
 		return bench_die("hal_wait");
-	out->took_ns = hal_device_now(dev) - at;
+	out->took_ns = hal_device_get_time(dev) - at;
 	if (hal_device_poll(dev, UINT64_MAX) < 0 ||
 	    hal_queue_get_stats(p->effort, &s) != 0)
 		return bench_die("the end");

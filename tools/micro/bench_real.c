@@ -10,16 +10,13 @@
  *   latency        p50 of hal_submit + hal_wait, one at a time, over the p50 of such a
  *                  record there and back
  *   syscalls       system calls of all threads a launch, in windows of 256 whose end
- *                  the host looks for with hal_timeline_value, so that neither side has
- *                  a reason to sleep; counted by a process that traces this one.  As a
- *                  note, the same with hal_wait
- *   cpu_share      launches that take 100 us each, one at a time: CPU time of the
- *                  process over wall time; beside it the share of a thread that only
- *                  sleeps 100 us at a time, which is what a wake-up costs here
- *   stats_readers  rate of hal_submit + hal_wait beside four threads that read a counter
- *                  without end, over the rate beside four that call
- *                  hal_device_get_stats; both at nice 10.  Beside it the rate alone over
- *                  the latter
+ *                  the host looks for with hal_timeline_get_value, so that neither side
+ * has a reason to sleep; counted by a process that traces this one.  As a note, the same
+ * with hal_wait cpu_share      launches that take 100 us each, one at a time: CPU time of
+ * the process over wall time; beside it the share of a thread that only sleeps 100 us at
+ * a time, which is what a wake-up costs here stats_readers  rate of hal_submit + hal_wait
+ * beside four threads that read a counter without end, over the rate beside four that
+ * call hal_device_get_stats; both at nice 10.  Beside it the rate alone over the latter
  *   cold           p99 of hal_submit + hal_wait while another thread loads programs of
  *                  100 ms each, over p99 alone.  Needs `ref` with the option load_ms,
  *                  whose time should pass asleep; exit status 77 without it
@@ -325,7 +322,7 @@ static int once_window_looking(struct real *r)
 
 	if (submit_window(&r->b, r->b.queues[0], WINDOW, &done) != 0)
 		return TOOL_FAILED;
-	while (hal_timeline_value(done.timeline, NULL) < done.value)
+	while (hal_timeline_get_value(done.timeline, NULL) < done.value)
 		;
 	return 0;
 }

@@ -101,7 +101,7 @@ static int wait_last(struct hal_point *points, unsigned int n)
 		return TOOL_FAILED;
 	CALLGRIND_STOP_INSTRUMENTATION;
 	for (unsigned int i = 0; i < n; i++)
-		if (hal_timeline_value(points[i].timeline, NULL) < points[i].value)
+		if (hal_timeline_get_value(points[i].timeline, NULL) < points[i].value)
 			points[open++] = points[i];
 	if (open > 0) {
 		CALLGRIND_START_INSTRUMENTATION;

@@ -326,7 +326,7 @@ static void does_not_hide_a_failure(void **state)
 {
 	const struct ref_image first = ref_image("first"), second = ref_image("second");
 	struct hal_device *dev = device();
-	const struct hal_ref_extension *ref = hal_device_extension(dev, "ref");
+	const struct hal_ref_extension *ref = hal_device_get_extension(dev, "ref");
 	struct pack *p = pack_make();
 	struct hal_program *prog = NULL;
 
@@ -334,9 +334,9 @@ static void does_not_hide_a_failure(void **state)
 	assert_non_null(ref);
 	pack_put(p, 1, &first, sizeof(first));
 	pack_put(p, 2, &second, sizeof(second));
-	assert_int_equal(
-		ref->inject(hal_device_native(dev), HAL_REF_OP_PROGRAM_LOAD, 2, ENOSPC),
-		0);
+	assert_int_equal(ref->inject(hal_device_get_native(dev), HAL_REF_OP_PROGRAM_LOAD,
+				     2, ENOSPC),
+			 0);
 	assert_int_equal(hal_program_load(dev, p, sizeof(*p), &prog), -ENOSPC);
 	if (strstr(hal_last_error(), "image 1 of the pack (image 1): ") !=
 	    hal_last_error())

@@ -156,13 +156,13 @@ class Timeline(Object):
     @property
     def value(self):
         """Where the counter is."""
-        return lib.hal_timeline_value(self.handle, None)
+        return lib.hal_timeline_get_value(self.handle, None)
 
     @property
     def error(self):
         """0, or -errno of what failed it: that sticks."""
         error = ctypes.c_int()
-        lib.hal_timeline_value(self.handle, ctypes.byref(error))
+        lib.hal_timeline_get_value(self.handle, ctypes.byref(error))
         return error.value
 
     def signal(self, value):
@@ -205,7 +205,7 @@ class Point(NamedTuple):
         close.  Virtual clock: refused (ENOTSUP) until device.poll() has been called, which
         is what moves time on between looks at it."""
         raw = _raw_points([self])
-        return check(lib.hal_point_fd(raw))
+        return check(lib.hal_point_open_fd(raw))
 
     def __await__(self):
         """await point, in asyncio: as wait(), while other tasks go on.  On a virtual clock a
@@ -322,7 +322,7 @@ class Completions(Object):
 
     def fileno(self):
         """Its file descriptor, readable while there are entries; closed with the ring."""
-        return check(lib.hal_completions_fd(self.handle))
+        return check(lib.hal_completions_get_fd(self.handle))
 
     def read(self, max=64, timeout=None, *, until_ns=None):
         """Takes up to max entries, oldest first, as a list; waits for the first one.
@@ -389,7 +389,7 @@ class Queue(Object):
     @property
     def timeline(self):
         """Its own Timeline: submission n (from 1) reaches value n."""
-        return _line(self, lib.hal_queue_timeline(self.handle))
+        return _line(self, lib.hal_queue_get_timeline(self.handle))
 
     def _point(self, raw):
         return Point(_line(self, raw.timeline), raw.value)
@@ -509,7 +509,7 @@ class Buffer(Object):
     @property
     def bytes(self):
         """Size in bytes."""
-        return lib.hal_buffer_bytes(self.handle)
+        return lib.hal_buffer_get_bytes(self.handle)
 
     def __len__(self):
         return self.bytes
@@ -830,7 +830,7 @@ class Device(Object):
     @property
     def now(self):
         """Device time in ns."""
-        return lib.hal_device_now(self.handle)
+        return lib.hal_device_get_time(self.handle)
 
     def poll(self, ns=None):
         """Moves work on, on a virtual clock by ns of device time (None: as long as something
@@ -909,7 +909,7 @@ class Device(Object):
 
     def extension(self, name):
         """Address of a backend's extension table (<hal/npu.h> ...), as an int."""
-        address = lib.hal_device_extension(self.handle, text(name, "the name"))
+        address = lib.hal_device_get_extension(self.handle, text(name, "the name"))
         if not address:
             raise failure(-errno.ENOENT)
         return address
@@ -917,7 +917,7 @@ class Device(Object):
     @property
     def native(self):
         """The backend's own handle, which extension functions take, as an int."""
-        return lib.hal_device_native(self.handle)
+        return lib.hal_device_get_native(self.handle)
 
     def trace_start(self, path):
         """Writes a Chrome/Perfetto trace (JSON) to path until trace_stop() or close()."""
