@@ -36,7 +36,7 @@ foreach(folder IN LISTS folders)
 	target_link_libraries(hal_backend_${name} PRIVATE hal_headers hal_hot hal_warnings)
 	set_target_properties(hal_backend_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 	list(APPEND objects $<TARGET_OBJECTS:hal_backend_${name}>)
-	if(name STREQUAL stream) # shared by backends, and none itself
+	if(name MATCHES "^(memfd|stream)$") # shared by backends, and none itself
 		continue()
 	endif()
 	include(${folder}/backend.cmake OPTIONAL) # what it takes beyond its sources

@@ -320,13 +320,13 @@ struct hal_bk_counter {
 /* program_load, kernel_get; program_unload stays the engine's and must be short */
 #define HAL_BK_BESIDE_PROGRAM (UINT64_C(1) << 0)
 #define HAL_BK_BESIDE_COPY    (UINT64_C(1) << 1) /* mem_write, mem_read, mem_clear */
-/* mem_alloc, mem_register, mem_free.  Under the real clock the core then calls mem_alloc
- * (for host memory mem_map, too) or mem_register for a new buffer, and mem_free for one
- * that no submitted work uses, on the thread that creates or destroys the buffer.  The
- * partition exists until the call returns.  The device may be lost during the call.  The
- * engine still calls both for buffers that move or that work used when they were
- * destroyed, so mem_free must be short.  Under the virtual clock only the engine calls
- * them. */
+/* mem_alloc, mem_register, mem_export, mem_import, mem_free.  Under the real clock the
+ * core then calls mem_alloc (for host memory mem_map, too), mem_register or mem_import
+ * for a new buffer, mem_export, and mem_free for one that no submitted work uses, on the
+ * thread that creates or destroys the buffer.  The partition exists until the call
+ * returns.  The device may be lost during the call.  The engine still calls both for
+ * buffers that move or that work used when they were destroyed, so mem_free must be
+ * short.  Under the virtual clock only the engine calls them. */
 #define HAL_BK_BESIDE_MEMORY (UINT64_C(1) << 3) /* 1 << 2 is unused */
 /* queue_create.  Under the real clock the thread that creates a queue then calls it.  The
  * partition exists until the call returns, but may be resized meanwhile.  The device may
@@ -417,12 +417,6 @@ struct hal_bk_cold {
 	int (*program_bind)(void *dev, void *prog, void *part, uint64_t *bytes);
 	int (*program_unbind)(void *dev, void *prog, void *part);
 
-	/* HAL_CAP_RECOLOR: exchange the memory of two buffers of the same partition and
-	 * length.  Both keep their handles and device addresses, so the device finds at
-	 * each address what the other buffer held.  Neither is mapped or used by a
-	 * command on the device. */
-	int (*mem_swap)(void *dev, void *mem, void *other);
-
 	/* Use this map of memory channels from now on, and report its colours in
 	 * get_info.  Called right after open if the user gave a map (hal.color_map) for a
 	 * device that does not report its channels.  map is valid during the call only.
@@ -438,30 +432,6 @@ struct hal_bk_cold {
 	 * NULL: info.compute_isolation, which is the least of any place. */
 	uint32_t (*isolation)(void *dev, const struct hal_bk_partition_desc *desc);
 
-	/* Read all counters at one instant, *at_ns, into out[0..max); return their
-	 * number, at most one of each kind and index.  Called while a trace is written.
-	 * NULL: the device has no counters. */
-	int (*counters)(void *dev, struct hal_bk_counter *out, uint32_t max,
-			uint64_t *at_ns);
-
-	/* HAL_CAP_BIMODAL: switch the partition's bimodal memory, that of its programs
-	 * included, to its second placement (wide 1) or back (wide 0), at the same device
-	 * addresses.  During the call the device has no command of the partition, not
-	 * even one kept by FOLD or SAVE.  Both placements hold what mem_write wrote and
-	 * programs' constants.  What commands wrote is only in the placement that they
-	 * used. */
-	int (*partition_widen)(void *dev, void *part, uint32_t wide);
-
-	/* HAL_CAP_EVICT: release the memory of a buffer for other use.  Keep its handle
-	 * and reserve its device address.  No command on the device uses the buffer; it
-	 * is not mapped and was allocated without flags.  The core has read its contents.
-	 * Until mem_in the only other operation on it is mem_free. */
-	int (*mem_out)(void *dev, void *mem);
-	/* Give an evicted buffer memory again, at its address.  colors are the same as in
-	 * the call of mem_alloc.  The core writes its contents next; the memory must not
-	 * show what other buffers held.  -ENOSPC: no memory; the buffer stays evicted. */
-	int (*mem_in)(void *dev, void *mem, const struct hal_bk_colors *colors);
-
 	/* Fill a new buffer with zeros, so that it does not show what other tenants left
 	 * there.  Called once after mem_alloc, before the buffer is used.  Memory that
 	 * mem_alloc imported from the program keeps its contents.  NULL: mem_alloc
@@ -476,6 +446,20 @@ struct hal_bk_cold {
 	 * NULL, -ENOTSUP: cannot. */
 	int (*mem_register)(void *dev, void *part, void *address, uint64_t bytes,
 			    void **mem);
+
+	/* HAL_CAP_EXPORT: return a new file descriptor of a buffer's memory, which
+	 * mem_alloc got with HAL_BUFFER_EXPORTABLE.  mem_import of this backend accepts
+	 * it, in any process.  It keeps the memory, also after mem_free.  NULL, -ENOTSUP:
+	 * cannot. */
+	int (*mem_export)(void *dev, void *mem, int *fd);
+	/* HAL_CAP_IMPORT: make memory of the partition out of a descriptor that a
+	 * stranger may have made: check it.  It keeps its contents and is shared with all
+	 * who have it.  mem_free ends the import.  fd is open and the caller's, who may
+	 * close it after the call.  flags: 0 or HAL_BUFFER_MAPPABLE.  -EINVAL: no memory
+	 * of a kind that the device can import, or fewer bytes.  NULL, -ENOTSUP: cannot.
+	 */
+	int (*mem_import)(void *dev, void *part, int fd, uint64_t bytes, uint32_t flags,
+			  void **mem);
 };
 
 /* ---- hot operations: called by the engine, never block ----------------------------- */
@@ -531,6 +515,44 @@ struct hal_bk_hot {
 	 * batch of submits to any queues; the batch may be empty.  NULL: submit starts
 	 * the command. */
 	void (*doorbell)(void *dev);
+};
+
+/* ---- operations of few devices: an optional third table ------------------------------ */
+
+/* Most of these need a device whose memory system the backend models itself.  A backend
+ * that has none of them leaves .extra_size 0.  The engine calls them; they must be short,
+ * and limit must not block. */
+struct hal_bk_extra {
+	/* HAL_CAP_RECOLOR: exchange the memory of two buffers of the same partition and
+	 * length.  Both keep their handles and device addresses, so the device finds at
+	 * each address what the other buffer held.  Neither is mapped or used by a
+	 * command on the device. */
+	int (*mem_swap)(void *dev, void *mem, void *other);
+
+	/* HAL_CAP_EVICT: release the memory of a buffer for other use.  Keep its handle
+	 * and reserve its device address.  No command on the device uses the buffer; it
+	 * is not mapped and was allocated without flags.  The core has read its contents.
+	 * Until mem_in the only other operation on it is mem_free. */
+	int (*mem_out)(void *dev, void *mem);
+	/* Give an evicted buffer memory again, at its address.  colors are the same as in
+	 * the call of mem_alloc.  The core writes its contents next; the memory must not
+	 * show what other buffers held.  -ENOSPC: no memory; the buffer stays evicted. */
+	int (*mem_in)(void *dev, void *mem, const struct hal_bk_colors *colors);
+
+	/* HAL_CAP_BIMODAL: switch the partition's bimodal memory, that of its programs
+	 * included, to its second placement (wide 1) or back (wide 0), at the same device
+	 * addresses.  During the call the device has no command of the partition, not
+	 * even one kept by FOLD or SAVE.  Both placements hold what mem_write wrote and
+	 * programs' constants.  What commands wrote is only in the placement that they
+	 * used. */
+	int (*partition_widen)(void *dev, void *part, uint32_t wide);
+
+	/* Read all counters at one instant, *at_ns, into out[0..max); return their
+	 * number, at most one of each kind and index.  Called while a trace is written.
+	 * NULL: the device has no counters. */
+	int (*counters)(void *dev, struct hal_bk_counter *out, uint32_t max,
+			uint64_t *at_ns);
+
 	/* HAL_CAP_LIMIT: let a partition move at most bytes of memory traffic in each
 	 * window; 0: no limit.  -EINVAL: bytes is below info.limit_bytes, window_ns is 0
 	 * or above info.limit_window_ns, or the limit exceeds the bandwidth of the
@@ -549,11 +571,14 @@ struct hal_backend {
 	int32_t score;
 	uint32_t option_count;
 	const struct hal_option_def *options;
-	uint64_t beside;    /* HAL_BK_BESIDE_* */
-	uint32_t cold_size; /* sizeof(struct hal_bk_cold), as compiled */
-	uint32_t hot_size;  /* sizeof(struct hal_bk_hot), as compiled */
+	uint64_t beside;     /* HAL_BK_BESIDE_* */
+	uint32_t cold_size;  /* sizeof(struct hal_bk_cold), as compiled */
+	uint32_t hot_size;   /* sizeof(struct hal_bk_hot), as compiled */
+	uint32_t extra_size; /* sizeof(struct hal_bk_extra), as compiled; 0: none */
+	uint32_t reserved;   /* 0 */
 	struct hal_bk_cold cold;
 	struct hal_bk_hot hot;
+	struct hal_bk_extra extra;
 };
 
 /* Type of hal_backend_entry, the one symbol that a plug-in exports.  A backend in the

@@ -167,6 +167,8 @@ enum hal_device_kind {
 #define HAL_CAP_EVICT           (UINT64_C(1) << 14) /* buffers can go to the host */
 #define HAL_CAP_HOST_COPY       (UINT64_C(1) << 15) /* hal_host_alloc works */
 #define HAL_CAP_HOST_REGISTER   (UINT64_C(1) << 16) /* hal_host_register works */
+#define HAL_CAP_EXPORT          (UINT64_C(1) << 17) /* HAL_BUFFER_EXPORTABLE works */
+#define HAL_CAP_IMPORT          (UINT64_C(1) << 18) /* hal_buffer_import works */
 
 /* Who says on which channel memory lies. */
 enum hal_color_source {
@@ -305,16 +307,16 @@ struct hal_partition_info {
 
 #define HAL_BUFFER_MAPPABLE                                                              \
 	(UINT32_C(1) << 0) /* hal_buffer_map must work, else -ENOTSUP */
+#define HAL_BUFFER_EXPORTABLE                                                            \
+	(UINT32_C(1) << 3) /* hal_buffer_export must work, else -ENOTSUP */
 
 struct hal_buffer_desc {
 	uint32_t size;
 	uint32_t flags; /* HAL_BUFFER_*, also those of <hal/ext/memory.h> */
 	uint64_t bytes;
-	uint64_t color_mask; /* a subset of the partition's; 0: all of the partition's */
-	/* NULL: spread evenly over those.  Or .colors (hal_device_info) numbers: so many
-	 * parts of it lie on each; on what is not in color_mask the number says nothing,
-	 * and one of the others at least is not 0. */
-	const uint8_t *color_weights;
+	/* Channels over which it is spread evenly, of the partition's; 0: all of these.
+	 * hal_buffer_create_weighted spreads it otherwise. */
+	uint64_t color_mask;
 	char name[32]; /* for error texts and halctl; may be empty */
 };
 
@@ -829,7 +831,8 @@ HAL_API int hal_partition_get_stats(struct hal_partition *part, struct hal_stats
  * Errors: handle; lost; memory; desc; EINVAL: desc or buf is NULL, .bytes is 0, .flags
  * has an unknown bit or a wrong combination, or part lacks a channel of .color_mask.
  * ENOSPC: the quota, the memory_limit, the device or a channel has too little left; the
- * text names it.  ENOTSUP: the device cannot map such a buffer, or knows no channels.
+ * text names it.  ENOTSUP: the device cannot map or export such a buffer, or knows no
+ * channels.
  * Threads: any.
  * Memory: desc is read during the call.  buf lasts until hal_buffer_destroy; part must
  * outlive it. */
@@ -885,6 +888,32 @@ HAL_API int hal_buffer_map(struct hal_buffer *buf, void **address);
  * Threads: any.
  * Memory: the address of buf is dead once each hal_buffer_map has been undone. */
 HAL_API int hal_buffer_unmap(struct hal_buffer *buf);
+
+/* Open a file descriptor of a buffer's memory, for hal_buffer_import in any process.
+ * fd: a new one, O_CLOEXEC; the caller closes it.  Importers and buf share the bytes: who
+ * has a descriptor can read and write them.  Points order work with both; those of two
+ * processes are shared by hal_timeline_export.
+ * Errors: handle; lost; EINVAL: fd is NULL, or buf is not HAL_BUFFER_EXPORTABLE.  EIO:
+ * the device failed.  EMFILE: the process has too many open files.  Others: of dup(2).
+ * Threads: any.
+ * Memory: the bytes stay until each descriptor and import has been closed or destroyed;
+ * the quota of the partition counts them until hal_buffer_destroy. */
+HAL_API int hal_buffer_export(struct hal_buffer *buf, int *fd);
+
+/* Make a buffer of part of memory that a device or process has exported; copy nothing.
+ * fd: of hal_buffer_export, or else as docs/memory.md says; it stays the caller's.
+ * desc: .bytes is at most the size of that memory, .flags 0 or HAL_BUFFER_MAPPABLE,
+ * .color_mask 0.  The quota of part counts the bytes.
+ * Errors: handle; lost; memory; desc; EBADF: fd is not open.  EINVAL: desc or buf is
+ * NULL, a field of desc is wrong, or fd is no such memory or too short.  EIO: the device
+ * failed.  ENOSPC: the quota or the device has too little left.  ENOTSUP: the device
+ * lacks HAL_CAP_IMPORT, or cannot map such a buffer.
+ * Threads: any.
+ * Memory: fd and desc are used during the call.  buf lasts until hal_buffer_destroy; part
+ * must outlive it, the exporter need not. */
+HAL_API int hal_buffer_import(struct hal_partition *part, int fd,
+			      const struct hal_buffer_desc *desc,
+			      struct hal_buffer **buf);
 
 /* ---- host memory for queued copies ------------------------------------------------ */
 
@@ -1114,13 +1143,13 @@ HAL_API int hal_completions_create(struct hal_device *dev, uint32_t entries,
  * Memory: ring and its file descriptor are dead after success. */
 HAL_API int hal_completions_destroy(struct hal_completions *ring);
 
-/* Take up to max entries, oldest first; wait for one until deadline_ns.  Return how many.
- * deadline_ns: CLOCK_MONOTONIC, in ns; 0: do not wait, return 0 if there is none;
+/* Take up to max entries, oldest first; wait for one until until_ns.  Return how many.
+ * until_ns: CLOCK_MONOTONIC, in ns; 0: do not wait, return 0 if there is none;
  * HAL_FOREVER.  Under a virtual clock this call runs the device.
  * Errors: handle; EDEADLK: virtual clock: no work is left that could finish; or the call
  * would wait in a host callback of the device.  EINVAL: out is NULL, max is 0, or
- * deadline_ns is negative.  ENODEV: the device is lost, and the entries of all
- * submissions have been read.  ETIMEDOUT: the deadline has passed.
+ * until_ns is negative.  ENODEV: the device is lost, and the entries of all
+ * submissions have been read.  ETIMEDOUT: until_ns has passed.
  * Threads: one thread at a time for each ring.  Not a cancellation point.
  * Memory: out is written during the call.  The queue of an entry may have been
  * destroyed. */
@@ -1170,14 +1199,14 @@ HAL_API uint64_t hal_timeline_get_value(const struct hal_timeline *timeline, int
 HAL_API int hal_timeline_signal(struct hal_timeline *timeline, uint64_t value);
 
 /* Wait for points, of any devices; return 0, or the index of one with HAL_WAIT_ANY.
- * flags: HAL_WAIT_ANY, HAL_WAIT_DEVICE_TIME.  deadline_ns: absolute; 0: do not wait;
+ * flags: HAL_WAIT_ANY, HAL_WAIT_DEVICE_TIME.  until_ns: absolute; 0: do not wait;
  * HAL_FOREVER.  Points are checked in order; one that was reached before its timeline
  * failed counts as reached.  Under a virtual clock this call runs the devices.
  * Errors: memory; ECANCELED: work of a point was dropped.  EDEADLK: virtual clock: no
  * work is left that could reach them; or the call would wait in a host callback of such a
  * device.  EINVAL: points is NULL, count is 0 or above INT32_MAX, flags has an unknown
- * bit, deadline_ns is negative, or a timeline is not alive.  EIO: a command failed or its
- * device is lost.  EPERM: a timeline was made before a fork.  ETIMEDOUT: the deadline has
+ * bit, until_ns is negative, or a timeline is not alive.  EIO: a command failed or its
+ * device is lost.  EPERM: a timeline was made before a fork.  ETIMEDOUT: until_ns has
  * passed.  Others: of backends.
  * Threads: any number, a cancellation point; in a host callback for other devices only.
  * Memory: points is read during the call; a timeline cannot be destroyed meanwhile. */
@@ -1185,7 +1214,7 @@ HAL_API int hal_wait(const struct hal_point *points, uint32_t count, uint32_t fl
 		     int64_t until_ns);
 
 /* Return a new file descriptor that is readable once point is reached or has failed.
- * It is O_CLOEXEC and O_NONBLOCK; hal_wait with deadline 0 says what has happened.
+ * It is O_CLOEXEC and O_NONBLOCK; hal_wait with until_ns 0 says what has happened.
  * Errors: memory; EINVAL: point is NULL, or its timeline is not alive.  EMFILE: the
  * process has too many open files.  ENOTSUP: a virtual clock, point is not reached, and
  * hal_device_poll has never been called for the device.  EPERM: the timeline was made

@@ -401,6 +401,7 @@ static const struct hal_backend table = {
 	.beside = HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_MEMORY,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
+	.extra_size = sizeof(struct hal_bk_extra),
 	.cold = {.probe = fp_probe,
 		 .open = fp_open,
 		 .close = fp_close,
@@ -417,7 +418,6 @@ static const struct hal_backend table = {
 		 .mem_map = fp_mem_map,
 		 .mem_unmap = fp_mem_unmap,
 		 .mem_register = fp_mem_register,
-		 .mem_swap = fp_mem_swap,
 		 .program_load = fp_program_load,
 		 .program_unload = fp_program_unload,
 		 .kernel_get = fp_kernel_get},
@@ -428,6 +428,10 @@ static const struct hal_backend table = {
 		.resume = fp_resume,
 		.next = fp_next,
 		.doorbell = fp_doorbell},
+	.extra =
+		{
+			.mem_swap = fp_mem_swap,
+		},
 };
 
 const struct hal_backend *hal_backend_fpga(const struct hal_host *host)

@@ -798,6 +798,7 @@ static const struct hal_backend backend = {
 	.options = options,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
+	.extra_size = sizeof(struct hal_bk_extra),
 	.cold =
 		{
 			.probe = npu_probe,
@@ -814,7 +815,6 @@ static const struct hal_backend backend = {
 			.mem_read = npu_mem_read,
 			.mem_map = npu_mem_map,
 			.mem_unmap = npu_mem_unmap,
-			.mem_swap = npu_mem_swap,
 			.colors_set = npu_colors_set,
 			.program_load = npu_program_load,
 			.program_unload = npu_program_unload,
@@ -822,10 +822,6 @@ static const struct hal_backend backend = {
 			.program_bind = npu_program_bind,
 			.program_unbind = npu_program_unbind,
 			.extension = npu_extension,
-			.counters = npu_counters,
-			.partition_widen = npu_partition_widen,
-			.mem_out = npu_mem_out,
-			.mem_in = npu_mem_in,
 			.mem_register = npu_mem_register,
 		},
 	.hot =
@@ -837,6 +833,14 @@ static const struct hal_backend backend = {
 			.resume = npu_resume,
 			.resize = npu_resize,
 			.next = npu_next,
+		},
+	.extra =
+		{
+			.mem_swap = npu_mem_swap,
+			.mem_out = npu_mem_out,
+			.mem_in = npu_mem_in,
+			.partition_widen = npu_partition_widen,
+			.counters = npu_counters,
 			.limit = npu_limit,
 		},
 };

@@ -93,7 +93,7 @@ static uint64_t caps(const struct ref_options *o)
 {
 	uint64_t c = HAL_CAP_TIMESTAMP | HAL_CAP_FAULT_CONTAINED | HAL_CAP_SIMULATED |
 		     HAL_CAP_PRIVATE | HAL_CAP_EVICT | HAL_CAP_HOST_COPY |
-		     HAL_CAP_HOST_REGISTER;
+		     HAL_CAP_HOST_REGISTER | HAL_CAP_EXPORT | HAL_CAP_IMPORT;
 
 	if (o->rows > 1)
 		c |= HAL_CAP_GRID;
@@ -360,6 +360,7 @@ static const struct hal_backend backend = {
 	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
+	.extra_size = sizeof(struct hal_bk_extra),
 	.cold =
 		{
 			.probe = ref_probe,
@@ -376,15 +377,13 @@ static const struct hal_backend backend = {
 			.mem_read = ref_mem_read,
 			.mem_map = ref_mem_map,
 			.mem_unmap = ref_mem_unmap,
-			.mem_swap = ref_mem_swap,
 			.program_load = ref_program_load,
 			.program_unload = ref_program_unload,
 			.kernel_get = ref_kernel_get,
 			.extension = ref_extension,
-			.partition_widen = ref_partition_widen,
-			.mem_out = ref_mem_out,
-			.mem_in = ref_mem_in,
 			.mem_register = ref_mem_register,
+			.mem_export = ref_mem_export,
+			.mem_import = ref_mem_import,
 		},
 	.hot =
 		{
@@ -395,6 +394,13 @@ static const struct hal_backend backend = {
 			.resume = ref_resume,
 			.resize = ref_resize,
 			.next = ref_next,
+		},
+	.extra =
+		{
+			.mem_swap = ref_mem_swap,
+			.mem_out = ref_mem_out,
+			.mem_in = ref_mem_in,
+			.partition_widen = ref_partition_widen,
 		},
 };
 

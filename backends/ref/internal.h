@@ -106,6 +106,8 @@ struct ref_mem {
 	uint8_t *data; /* NULL: it is out */
 	bool host;     /* it can be mapped, and copies alone use it */
 	bool foreign;  /* .data is the program's (mem_register) */
+	bool shared;   /* .data is a mapping of a memory file (mem_export, mem_import) */
+	int fd;        /* that file, of a buffer that can be exported; else -1 */
 	uint64_t bytes;
 	uint64_t address; /* as the device sees it */
 	uint64_t granule_count;
@@ -191,6 +193,9 @@ int ref_mem_out(void *device, void *memory);
 int ref_mem_in(void *device, void *memory, const struct hal_bk_colors *colors);
 int ref_mem_register(void *device, void *partition, void *address, uint64_t bytes,
 		     void **out);
+int ref_mem_export(void *device, void *memory, int *fd);
+int ref_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
+		   void **out);
 int ref_partition_widen(void *device, void *partition, uint32_t wide);
 
 /* program.c */

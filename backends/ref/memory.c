@@ -10,6 +10,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backends/memfd/memfd.h"
 
 /* Of a device without colours. */
 static const struct hal_bk_colors one_color = {.mask = 1};
@@ -140,13 +144,101 @@ static int take_granules(struct ref_device *dev, const struct hal_bk_colors *col
 						 mem->granules);
 }
 
+/* Free the bytes of mem, wherever they come from. */
+static void release_data(struct ref_mem *mem)
+{
+	if (mem->shared)
+		(void)munmap(mem->data, memfd_size(mem->bytes));
+	else if (!mem->foreign)
+		free(mem->data);
+	if (mem->fd >= 0)
+		(void)close(mem->fd);
+}
+
+/* Map memory file fd as the bytes of mem. */
+static int map_file(struct ref_mem *mem, int fd)
+{
+	void *data = mmap(NULL, memfd_size(mem->bytes), PROT_READ | PROT_WRITE,
+			  MAP_SHARED, fd, 0);
+
+	if (data == MAP_FAILED)
+		return ref_host->fail(errno, "ref: mmap of %llu bytes: %s",
+				      (unsigned long long)mem->bytes, strerror(errno));
+	mem->data = data;
+	mem->shared = true;
+	return 0;
+}
+
+/* Get the bytes of a new buffer. */
+static int allocate_data(struct ref_mem *mem, uint32_t flags)
+{
+	if (flags & HAL_BUFFER_EXPORTABLE) {
+		int err = memfd_make(ref_host, "ref", mem->bytes, &mem->fd);
+
+		return err ? err : map_file(mem, mem->fd);
+	}
+	mem->data = calloc(1, mem->bytes ? mem->bytes : 1);
+	mem->twins = mem->twin_count ? calloc(mem->twin_count, REF_GRANULE) : NULL;
+	if (mem->data && (mem->twins || !mem->twin_count))
+		return 0;
+	return ref_host->fail(ENOMEM, "ref: no host memory for %llu bytes",
+			      (unsigned long long)mem->bytes);
+}
+
 /* A buffer that could not be had. */
 static int dropped(struct ref_mem *mem, int err)
 {
 	free(mem->twins);
-	free(mem->data);
+	release_data(mem);
 	free(mem);
 	return err;
+}
+
+/* Make a buffer without its bytes; twins: the granules of its other placement. */
+static int make(struct ref_device *dev, struct ref_partition *part, uint64_t bytes,
+		uint64_t twins, struct ref_mem **out)
+{
+	uint64_t granules = bytes / REF_GRANULE + (bytes % REF_GRANULE != 0);
+	struct ref_mem *mem;
+
+	if (granules > dev->opt.memory / REF_GRANULE)
+		return ref_host->fail(
+			ENOSPC,
+			"ref: %llu bytes of device memory requested; the device has %llu",
+			(unsigned long long)bytes, (unsigned long long)dev->opt.memory);
+	mem = calloc(1, sizeof(*mem) + (granules + twins) * sizeof(mem->granules[0]));
+	if (!mem)
+		return ref_host->fail(ENOMEM, "ref: no host memory for a buffer");
+	mem->part = part;
+	mem->bytes = bytes;
+	mem->fd = -1;
+	mem->granule_count = granules;
+	mem->twin_count = twins;
+	*out = mem;
+	return 0;
+}
+
+/* Place a buffer that has its bytes. */
+static int enter(struct ref_device *dev, struct ref_mem *mem,
+		 const struct hal_bk_colors *colors, void **out)
+{
+	struct ref_partition *part = mem->part;
+	int err = take_granules(dev, colors, mem);
+
+	if (err)
+		return dropped(mem, err);
+	/* A granule that belongs to nobody lies between two buffers. */
+	mem->address = dev->next_address;
+	dev->next_address += (mem->granule_count + 1) * REF_GRANULE;
+	part->buffers++;
+	if (mem->twins) {
+		mem->next_bimodal = part->bimodal;
+		part->bimodal = mem;
+		if (part->wide)
+			switch_twins(mem);
+	}
+	*out = mem;
+	return 0;
 }
 
 int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
@@ -162,66 +254,75 @@ int ref_mem_alloc(void *device, void *partition, uint64_t bytes,
 		return ref_host->fail(err, "ref: mem_alloc: injected error");
 	if ((flags & HAL_BUFFER_MAPPABLE) && !dev->opt.map)
 		return ref_host->fail(ENOTSUP, "ref: map=no: buffers cannot be mapped");
-	if (granules > dev->opt.memory / REF_GRANULE)
-		return ref_host->fail(
-			ENOSPC,
-			"ref: %llu bytes of device memory requested; the device has %llu",
-			(unsigned long long)bytes, (unsigned long long)dev->opt.memory);
 	if (flags & HAL_BUFFER_BIMODAL)
 		twins = hal_bk_twins(granules, colors->mask,
 				     part->desc.wide_mask & ~part->desc.color_mask);
-	mem = malloc(sizeof(*mem) + (granules + twins) * sizeof(mem->granules[0]));
-	if (!mem)
-		return ref_host->fail(ENOMEM, "ref: no host memory for a buffer");
-	mem->part = part;
-	mem->bytes = bytes;
+	err = make(dev, part, bytes, twins, &mem);
+	if (err)
+		return err;
 	mem->host = (flags & HAL_BK_MEM_HOST) != 0;
-	mem->foreign = false;
-	mem->granule_count = granules;
-	mem->twin_count = twins;
-	mem->data = calloc(1, bytes ? bytes : 1);
-	mem->twins = twins ? calloc(twins, REF_GRANULE) : NULL;
-	if (!mem->data || (twins && !mem->twins))
-		return dropped(mem, ref_host->fail(ENOMEM,
-						   "ref: no host memory for %llu bytes",
-						   (unsigned long long)bytes));
-	err = take_granules(dev, colors ? colors : &one_color, mem);
+	err = allocate_data(mem, flags);
 	if (err)
 		return dropped(mem, err);
-	/* A granule that belongs to nobody lies between two buffers. */
-	mem->address = dev->next_address;
-	dev->next_address += (granules + 1) * REF_GRANULE;
-	part->buffers++;
-	if (twins) {
-		mem->next_bimodal = part->bimodal;
-		part->bimodal = mem;
-		if (part->wide)
-			switch_twins(mem);
-	}
-	*out = mem;
-	return 0;
+	return enter(dev, mem, colors ? colors : &one_color, out);
+}
+
+/* The channels of memory that somebody else has allocated. */
+static struct hal_bk_colors own_colors(const struct ref_partition *part)
+{
+	return part->desc.color_mask != 0
+		       ? (struct hal_bk_colors){.mask = part->desc.color_mask}
+		       : one_color;
 }
 
 int ref_mem_register(void *device, void *partition, void *address, uint64_t bytes,
 		     void **out)
 {
-	struct ref_partition *part = partition;
-	const struct hal_bk_colors own = {.mask = part->desc.color_mask};
+	const struct hal_bk_colors own = own_colors(partition);
 	struct ref_mem *mem;
-	void *made;
-	int err =
-		ref_mem_alloc(device, partition, bytes, own.mask != 0 ? &own : &one_color,
-			      HAL_BK_MEM_HOST, &made);
+	int err;
 
+	if (ref_injected(device, HAL_REF_OP_MEM_ALLOC, &err))
+		return ref_host->fail(err, "ref: mem_register: injected error");
+	err = make(device, partition, bytes, 0, &mem);
 	if (err)
 		return err;
-	mem = made; /* NOLINT(clang-analyzer-core.uninitialized.Assign): it has been set
-		     */
-	free(mem->data);
+	mem->host = true;
 	mem->data = address;
 	mem->foreign = true;
-	*out = mem;
-	return 0;
+	return enter(device, mem, &own, out);
+}
+
+int ref_mem_export(void *device, void *memory, int *fd)
+{
+	const struct ref_mem *mem = memory;
+	int err;
+
+	if (ref_injected(device, HAL_REF_OP_MEM_EXPORT, &err))
+		return ref_host->fail(err, "ref: mem_export: injected error");
+	*fd = memfd_copy(ref_host, "ref", mem->fd);
+	return *fd < 0 ? *fd : 0;
+}
+
+int ref_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
+		   void **out)
+{
+	const struct hal_bk_colors own = own_colors(partition);
+	const struct ref_device *dev = device;
+	struct ref_mem *mem;
+	int err;
+
+	if (ref_injected(device, HAL_REF_OP_MEM_ALLOC, &err))
+		return ref_host->fail(err, "ref: mem_import: injected error");
+	if ((flags & HAL_BUFFER_MAPPABLE) && !dev->opt.map)
+		return ref_host->fail(ENOTSUP, "ref: map=no: buffers cannot be mapped");
+	err = memfd_check(ref_host, "ref", fd, bytes);
+	if (!err)
+		err = make(device, partition, bytes, 0, &mem);
+	if (err)
+		return err;
+	err = map_file(mem, fd);
+	return err ? dropped(mem, err) : enter(device, mem, &own, out);
 }
 
 int ref_mem_free(void *device, void *memory)
@@ -241,8 +342,7 @@ int ref_mem_free(void *device, void *memory)
 	}
 	mem->part->buffers--;
 	free(mem->twins);
-	if (!mem->foreign)
-		free(mem->data);
+	release_data(mem);
 	free(mem);
 	return 0;
 }

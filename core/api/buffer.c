@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buffer.c - create, copy, map, move and destroy buffers.
+ * buffer.c - create, share, copy, map, move and destroy buffers.
  *
  * If the memory_limit of a partition exceeds its memory quota, buffers of the partition
  * may be evicted to the host (memory/evict.h).  .evict of such a buffer is set.  While an
@@ -12,6 +12,7 @@
  * the engine only keeps the accounts before and after.  So other tenants do not wait.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,15 +35,15 @@ static int weights_check(const struct hal_device *dev, uint64_t mask,
 	uint32_t parts = 0;
 
 	if (dev->info.colors == 0)
-		return fail(ENOTSUP, "color_weights: %s has no memory channels to choose",
+		return fail(ENOTSUP, "weights: %s has no memory channels to choose",
 			    dev->name);
 	for (uint32_t i = 0; i < dev->info.colors; i++)
 		if ((mask >> i & 1) != 0)
 			parts += weights[i];
-	return parts != 0 ? 0
-			  : fail(EINVAL,
-				 "color_weights: the weights of colours 0x%llx are all 0",
-				 U64(mask));
+	return parts != 0
+		       ? 0
+		       : fail(EINVAL, "weights: the weights of colours 0x%llx are all 0",
+			      U64(mask));
 }
 
 static int bimodal_flags_check(const struct hal_partition *part, uint32_t flags)
@@ -54,20 +55,22 @@ static int bimodal_flags_check(const struct hal_partition *part, uint32_t flags)
 			    "HAL_BUFFER_BIMODAL: partition %u \"%s\" is not "
 			    "HAL_PARTITION_BIMODAL",
 			    part->obj.id, part->name);
-	if ((flags & HAL_BUFFER_MAPPABLE) != 0)
-		return fail(EINVAL, "a buffer cannot be HAL_BUFFER_BIMODAL and "
-				    "HAL_BUFFER_MAPPABLE");
+	if ((flags & (HAL_BUFFER_MAPPABLE | HAL_BUFFER_EXPORTABLE)) != 0)
+		return fail(EINVAL, "a buffer cannot be HAL_BUFFER_BIMODAL and %s",
+			    (flags & HAL_BUFFER_MAPPABLE) != 0 ? "HAL_BUFFER_MAPPABLE"
+							       : "HAL_BUFFER_EXPORTABLE");
 	return 0;
 }
 
-/* Check d for a buffer of part.  If d names no channels, set them to those of part.
- * Return 0 or -errno. */
-static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *d)
+/* Check d and weights, which may be NULL, for a buffer of part.  If d names no channels,
+ * set them to those of part.  Return 0 or -errno. */
+static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *d,
+		      const uint8_t *weights)
 {
 	uint64_t colors = part->desc.color_mask; /* never changes */
 
-	const uint32_t known =
-		HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH;
+	const uint32_t bimodal = HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH;
+	const uint32_t known = HAL_BUFFER_MAPPABLE | HAL_BUFFER_EXPORTABLE | bimodal;
 	int err;
 
 	if ((d->flags & ~known) != 0)
@@ -76,7 +79,7 @@ static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *
 	err = name_check(d->name, sizeof(d->name), "hal_buffer_desc.name");
 	if (err != 0)
 		return err;
-	if ((d->flags & known & ~HAL_BUFFER_MAPPABLE) != 0) {
+	if ((d->flags & bimodal) != 0) {
 		err = bimodal_flags_check(part, d->flags);
 		if (err != 0)
 			return err;
@@ -86,6 +89,9 @@ static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *
 	if ((d->flags & HAL_BUFFER_MAPPABLE) != 0 &&
 	    (part->dev->info.caps & HAL_CAP_MAP) == 0)
 		return fail(ENOTSUP, "%s cannot map buffers", part->dev->name);
+	if ((d->flags & HAL_BUFFER_EXPORTABLE) != 0 &&
+	    (part->dev->info.caps & HAL_CAP_EXPORT) == 0)
+		return fail(ENOTSUP, "%s cannot export buffers", part->dev->name);
 	if ((d->color_mask & ~colors) != 0)
 		return fail(EINVAL,
 			    "colours 0x%llx requested, but partition %u \"%s\" has only "
@@ -93,9 +99,7 @@ static int desc_check(const struct hal_partition *part, struct hal_buffer_desc *
 			    U64(d->color_mask), part->obj.id, part->name, U64(colors));
 	if (d->color_mask == 0)
 		d->color_mask = colors;
-	return d->color_weights != NULL
-		       ? weights_check(part->dev, d->color_mask, d->color_weights)
-		       : 0;
+	return weights != NULL ? weights_check(part->dev, d->color_mask, weights) : 0;
 }
 
 /* Return the bytes of a buffer in all its placements; UINT64_MAX if they overflow. */
@@ -265,18 +269,18 @@ static int alloc_beside(struct hal_device *dev, struct alloc *a)
 
 /* Charge buf to the memory_limit of its partition, and prepare it for eviction if it may
  * be evicted.  Return 0 or -errno. */
-static int make_evictable(struct hal_buffer *buf, const struct hal_buffer_desc *d)
+static int make_evictable(struct hal_buffer *buf, const struct hal_bk_colors *colors)
 {
-	const struct hal_bk_colors colors = {.mask = d->color_mask,
-					     .weights = d->color_weights};
+	const uint32_t stay = HAL_BUFFER_MAPPABLE | HAL_BUFFER_EXPORTABLE |
+			      HAL_BUFFER_BIMODAL | HAL_BK_MEM_HOST;
 	int err = limit_charge(buf);
 
 	/* Never evict a mappable buffer or host memory, whose address the application may
-	 * have, or a bimodal buffer, which has two placements. */
-	if (err != 0 || (buf->flags & (HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL |
-				       HAL_BK_MEM_HOST)) != 0)
+	 * have; memory that others may share; or a bimodal buffer, which has two
+	 * placements. */
+	if (err != 0 || (buf->flags & stay) != 0 || buf->imported)
 		return err;
-	buf->evict = evictable_make(buf, &colors);
+	buf->evict = evictable_make(buf, colors);
 	if (buf->evict != NULL)
 		return 0;
 	limit_release(buf->part, buf->charge);
@@ -327,12 +331,11 @@ static int clear_new(struct hal_buffer *buf)
 
 /* Charge and allocate the memory of buf.  After an error, free buf.  Return 0 or -errno.
  */
-static int place_new(struct hal_buffer *buf, const struct hal_buffer_desc *d)
+static int place_new(struct hal_buffer *buf, uint64_t color_mask, const uint8_t *weights)
 {
 	struct hal_partition *part = buf->part;
-	struct alloc a = {.buf = buf,
-			  .colors = {.mask = d->color_mask, .weights = d->color_weights}};
-	int err = part->memory.evict != NULL ? make_evictable(buf, d) : 0;
+	struct alloc a = {.buf = buf, .colors = {.mask = color_mask, .weights = weights}};
+	int err = part->memory.evict != NULL ? make_evictable(buf, &a.colors) : 0;
 
 	if (err == 0) {
 		err = device_memory_beside(part->dev)
@@ -380,8 +383,50 @@ int buffer_make_host(struct hal_partition *part, void *address, uint64_t bytes,
 	buf->host_user = part;
 	buf->address = address;
 	buf->registered = address != NULL;
-	err = place_new(buf, &d);
+	err = place_new(buf, d.color_mask, NULL);
 	if (err == 0)
+		*out = buf;
+	return err;
+}
+
+/* Copy desc to *d and check the arguments of function name.  Return 0 or -errno. */
+static int create_check(struct hal_partition *part, const struct hal_buffer_desc *desc,
+			const uint8_t *weights, struct hal_buffer **out,
+			struct hal_buffer_desc *d, const char *name)
+{
+	int err;
+
+	if (!OBJECT_OK(part, OBJECT_PARTITION))
+		return object_bad(part, OBJECT_PARTITION);
+	if (out == NULL)
+		return fail(EINVAL, "%s: buf is NULL", name);
+	err = import_struct(d, sizeof(*d), offsetof(struct hal_buffer_desc, name), desc,
+			    "hal_buffer_desc");
+	if (err == 0)
+		err = desc_check(part, d, weights);
+	return err != 0 ? err : device_alive(part->dev);
+}
+
+static int create(struct hal_partition *part, const struct hal_buffer_desc *desc,
+		  const uint8_t *weights, struct hal_buffer **out, const char *name)
+{
+	struct hal_buffer_desc d;
+	struct hal_buffer *buf;
+	int err = create_check(part, desc, weights, out, &d, name);
+
+	if (err != 0)
+		return err;
+	buf = buffer_alloc(part, &d);
+	if (buf == NULL)
+		return -ENOMEM;
+	buf->user = part;
+	err = place_new(buf, d.color_mask, weights);
+	if (err != 0)
+		return err;
+	err = clear_new(buf);
+	if (err != 0)
+		(void)hal_buffer_destroy(buf);
+	else
 		*out = buf;
 	return err;
 }
@@ -389,34 +434,88 @@ int buffer_make_host(struct hal_partition *part, void *address, uint64_t bytes,
 int hal_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *desc,
 		      struct hal_buffer **out)
 {
-	struct hal_buffer_desc d;
-	struct hal_buffer *buf;
-	int err;
+	return create(part, desc, NULL, out, "hal_buffer_create");
+}
 
-	if (!OBJECT_OK(part, OBJECT_PARTITION))
-		return object_bad(part, OBJECT_PARTITION);
-	if (out == NULL)
-		return fail(EINVAL, "hal_buffer_create: buf is NULL");
-	err = import_struct(&d, sizeof(d),
-			    offsetof(struct hal_buffer_desc, color_weights), desc,
-			    "hal_buffer_desc");
-	if (err == 0)
-		err = desc_check(part, &d);
-	if (err == 0)
-		err = device_alive(part->dev);
+int hal_buffer_create_weighted(struct hal_partition *part,
+			       const struct hal_buffer_desc *desc, const uint8_t *weights,
+			       struct hal_buffer **out)
+{
+	return create(part, desc, weights, out, "hal_buffer_create_weighted");
+}
+
+/* ---- share ------------------------------------------------------------------------- */
+
+/* A call of mem_export. */
+struct export
+{
+	const struct hal_buffer *buf;
+	int *fd;
+};
+
+static int export_memory(struct hal_device *dev, void *arg)
+{
+	const struct export *e = arg;
+
+	return dev->table->cold.mem_export(dev->bk, e->buf->bk, e->fd);
+}
+
+int hal_buffer_export(struct hal_buffer *buf, int *fd)
+{
+	char name[BUFFER_DESCRIPTION];
+	struct export e = {.buf = buf};
+	int made = -1, err;
+
+	if (!OBJECT_OK(buf, OBJECT_BUFFER))
+		return object_bad(buf, OBJECT_BUFFER);
+	if (fd == NULL)
+		return fail(EINVAL, "hal_buffer_export: fd is NULL");
+	if ((buf->flags & HAL_BUFFER_EXPORTABLE) == 0)
+		return fail(EINVAL,
+			    "hal_buffer_export: %s was created without "
+			    "HAL_BUFFER_EXPORTABLE",
+			    buffer_describe(buf, "the buffer", name));
+	err = device_alive(buf->dev);
 	if (err != 0)
 		return err;
+	e.fd = &made;
+	err = device_memory_beside(buf->dev)
+		      ? device_beside(buf->dev, HAL_BK_BESIDE_MEMORY, export_memory, &e)
+		      : engine_call(buf->dev, export_memory, &e);
+	if (err != 0)
+		return err;
+	(void)fcntl(made, F_SETFD, FD_CLOEXEC); /* not every driver sets it */
+	*fd = made;
+	return 0;
+}
+
+int hal_buffer_import(struct hal_partition *part, int fd,
+		      const struct hal_buffer_desc *desc, struct hal_buffer **out)
+{
+	struct hal_buffer_desc d;
+	struct hal_buffer *buf;
+	int err = create_check(part, desc, NULL, out, &d, "hal_buffer_import");
+
+	if (err != 0)
+		return err;
+	if ((d.flags & ~HAL_BUFFER_MAPPABLE) != 0 || desc->color_mask != 0)
+		return fail(EINVAL,
+			    "hal_buffer_import: .flags is 0x%x and .color_mask 0x%llx; "
+			    "only HAL_BUFFER_MAPPABLE and 0 are possible",
+			    d.flags, U64(desc->color_mask));
+	if (fcntl(fd, F_GETFD) < 0)
+		return fail(EBADF, "hal_buffer_import: %d is no open file descriptor",
+			    fd);
+	if ((part->dev->info.caps & HAL_CAP_IMPORT) == 0)
+		return fail(ENOTSUP, "%s cannot import buffers", part->dev->name);
 	buf = buffer_alloc(part, &d);
 	if (buf == NULL)
 		return -ENOMEM;
 	buf->user = part;
-	err = place_new(buf, &d);
-	if (err != 0)
-		return err;
-	err = clear_new(buf);
-	if (err != 0)
-		(void)hal_buffer_destroy(buf);
-	else
+	buf->imported = true;
+	buf->import_fd = fd;
+	err = place_new(buf, d.color_mask, NULL);
+	if (err == 0)
 		*out = buf;
 	return err;
 }
@@ -843,17 +942,15 @@ static int end_move(struct hal_device *dev, void *arg)
 
 /* Begin and submit a move.  The caller has called recolor_reserve(queue). */
 static int move(struct hal_buffer *buf, struct hal_queue *queue,
-		const struct hal_buffer_desc *d, struct hal_point *done)
+		const struct hal_bk_colors *colors, struct hal_point *done)
 {
-	const struct hal_bk_colors colors = {.mask = d->color_mask,
-					     .weights = d->color_weights};
-	struct move m = {buf, &colors, NULL};
+	struct move m = {buf, colors, NULL};
 	int err = evict_call(buf->dev, buf->part->memory.evict, begin_move, &m);
 	struct recolor *r;
 
 	if (err != 0)
 		return err;
-	r = recolor_make(queue, buf, m.to, &colors);
+	r = recolor_make(queue, buf, m.to, colors);
 	if (r != NULL && recolor_submit(r, done) == 0)
 		return 0;
 	free(r);
@@ -862,9 +959,10 @@ static int move(struct hal_buffer *buf, struct hal_queue *queue,
 }
 
 int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
-		       uint64_t color_mask, const uint8_t *color_weights,
+		       uint64_t color_mask, const uint8_t *weights,
 		       struct hal_point *done)
 {
+	struct hal_bk_colors colors = {.weights = weights};
 	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
 	char name[BUFFER_DESCRIPTION];
 	int err;
@@ -893,16 +991,22 @@ int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
 			    "hal_buffer_recolor: %s is bimodal; it moves only with its "
 			    "partition",
 			    buffer_describe(buf, "the buffer", name));
+	if ((buf->flags & HAL_BUFFER_EXPORTABLE) != 0 || buf->imported)
+		return fail(
+			EINVAL,
+			"hal_buffer_recolor: %s is exportable or imported: others may "
+			"use its memory",
+			buffer_describe(buf, "the buffer", name));
 	d.bytes = buf->bytes;
 	d.flags = buf->flags;
 	d.color_mask = color_mask;
-	d.color_weights = color_weights;
-	err = desc_check(buf->part, &d);
+	err = desc_check(buf->part, &d, weights);
 	if (err == 0)
 		err = recolor_reserve(queue);
 	if (err != 0)
 		return err;
-	err = move(buf, queue, &d, done);
+	colors.mask = d.color_mask;
+	err = move(buf, queue, &colors, done);
 	if (err != 0)
 		recolor_unreserve(queue);
 	return err;

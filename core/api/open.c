@@ -194,6 +194,7 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 	}
 	dev->hot = dev->table->hot;
 	dev->hot_bk = dev->bk;
+	dev->limit = dev->table->extra.limit;
 	dev->info.size = sizeof(dev->info);
 	err = dev->table->cold.get_info(dev->bk, &dev->info);
 	if (err == 0)

@@ -177,11 +177,11 @@ static int set_limit(struct hal_partition *p, uint64_t bandwidth)
 	int err = limit_plan(dev, bandwidth, &p->sched.limit_bytes,
 			     &p->sched.limit_window_ns);
 
-	/* Call the backend directly.  A call through dev->hot would be recorded in the
+	/* Call the backend directly.  A call through dev->limit would be recorded in the
 	 * journal, which has only decisions of the engine. */
 	return err != 0 ? err
-			: dev->table->hot.limit(dev->bk, p->bk, p->sched.limit_bytes,
-						p->sched.limit_window_ns);
+			: dev->table->extra.limit(dev->bk, p->bk, p->sched.limit_bytes,
+						  p->sched.limit_window_ns);
 }
 
 /* Return the flags of p in a JOURNAL_PARTITION entry. */

@@ -316,6 +316,19 @@ static int no_mem_register(void *dev, void *part, void *address, uint64_t bytes,
 	return LACKS("register host memory");
 }
 
+static int no_mem_export(void *dev, void *mem, int *fd)
+{
+	(void)dev, (void)mem, (void)fd;
+	return LACKS("export memory");
+}
+
+static int no_mem_import(void *dev, void *part, int fd, uint64_t bytes, uint32_t flags,
+			 void **mem)
+{
+	(void)dev, (void)part, (void)fd, (void)bytes, (void)flags, (void)mem;
+	return LACKS("import memory");
+}
+
 static int no_event_fd(void *dev)
 {
 	(void)dev;
@@ -350,16 +363,13 @@ static const struct hal_bk_cold no_cold = {
 	.kernel_get = no_kernel_get,
 	.program_bind = no_program_bind,
 	.program_unbind = no_program_unbind,
-	.mem_swap = no_mem_swap,
 	.colors_set = no_colors_set,
 	.extension = no_extension,
 	.isolation = NULL, /* the core tests for NULL */
-	.counters = NULL,  /* the core tests for NULL */
-	.partition_widen = no_partition_widen,
-	.mem_out = no_mem_out,
-	.mem_in = no_mem_in,
 	.mem_clear = NULL, /* mem_alloc clears */
 	.mem_register = no_mem_register,
+	.mem_export = no_mem_export,
+	.mem_import = no_mem_import,
 };
 
 static const struct hal_bk_hot no_hot = {
@@ -372,6 +382,14 @@ static const struct hal_bk_hot no_hot = {
 	.event_fd = no_event_fd,
 	.next = NULL, /* the engine tests for NULL */
 	.doorbell = NULL,
+};
+
+static const struct hal_bk_extra no_extra = {
+	.mem_swap = no_mem_swap,
+	.mem_out = no_mem_out,
+	.mem_in = no_mem_in,
+	.partition_widen = no_partition_widen,
+	.counters = NULL, /* the core tests for NULL */
 	.limit = no_limit,
 };
 
@@ -390,6 +408,16 @@ static void fill_gaps(void *table, const void *stubs, size_t size)
 	}
 }
 
+/* Copy the operations at *from, size bytes, to a table of room bytes, and move *from to
+ * their end.  Those that are missing or NULL become stubs. */
+static void table_copy(void *table, size_t room, const char **from, size_t size,
+		       const void *stubs)
+{
+	memcpy(table, *from, size < room ? size : room);
+	*from += size;
+	fill_gaps(table, stubs, room);
+}
+
 /* ---- registration ---------------------------------------------------------------- */
 
 /* Check the table of a backend; from names its origin in messages. */
@@ -400,12 +428,13 @@ static int table_check(const struct hal_backend *t, const char *from)
 	if (t->abi != HAL_BACKEND_ABI)
 		return fail(EPROTO, "%s has backend ABI %u; this library needs ABI %u",
 			    from, t->abi, HAL_BACKEND_ABI);
-	if (t->size < head || (uint64_t)t->size < head + t->cold_size + t->hot_size)
-		return fail(
-			EPROTO,
-			"%s: a table of %u bytes cannot hold cold and hot operations of "
-			"%u and %u bytes",
-			from, t->size, t->cold_size, t->hot_size);
+	if (t->size < head || (uint64_t)t->size - head < (uint64_t)t->cold_size +
+								 t->hot_size +
+								 t->extra_size)
+		return fail(EPROTO,
+			    "%s: a table of %u bytes cannot hold cold, hot and extra "
+			    "operations of %u, %u and %u bytes",
+			    from, t->size, t->cold_size, t->hot_size, t->extra_size);
 	if (t->name == NULL || t->name[0] == '\0' || strlen(t->name) > 15 ||
 	    strpbrk(t->name, ":?. ") != NULL)
 		return fail(EPROTO,
@@ -424,6 +453,7 @@ static int backend_add(const struct hal_backend *t, const char *from, const char
 {
 	const size_t head = offsetof(struct hal_backend, cold);
 	uint32_t count = atomic_load(&registry.count);
+	const char *from_table;
 	struct backend *b;
 	int err = table_check(t, from);
 
@@ -441,16 +471,14 @@ static int backend_add(const struct hal_backend *t, const char *from, const char
 		free(b);
 		return fail(ENOMEM, "no memory for backend %s", t->name);
 	}
-	/* The tables of another version of this ABI may be shorter or longer.  Its hot
-	 * operations start where its own cold operations end. */
 	memcpy(&b->table, t, head);
-	memcpy(&b->table.cold, (const char *)t + head,
-	       t->cold_size < sizeof(b->table.cold) ? t->cold_size
-						    : sizeof(b->table.cold));
-	memcpy(&b->table.hot, (const char *)t + head + t->cold_size,
-	       t->hot_size < sizeof(b->table.hot) ? t->hot_size : sizeof(b->table.hot));
-	fill_gaps(&b->table.cold, &no_cold, sizeof(no_cold));
-	fill_gaps(&b->table.hot, &no_hot, sizeof(no_hot));
+	/* The tables of another version of this ABI may be shorter or longer.  Each one
+	 * starts where the one before it ends. */
+	from_table = (const char *)t + head;
+	table_copy(&b->table.cold, sizeof(no_cold), &from_table, t->cold_size, &no_cold);
+	table_copy(&b->table.hot, sizeof(no_hot), &from_table, t->hot_size, &no_hot);
+	table_copy(&b->table.extra, sizeof(no_extra), &from_table, t->extra_size,
+		   &no_extra);
 	format_text(b->section, sizeof(b->section), "backend.%s", t->name);
 	registry.at[count] = b;
 	atomic_store(&registry.count, count + 1);

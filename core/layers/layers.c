@@ -63,8 +63,9 @@ static int run_after(struct layers *l, struct layer_call *c, uint32_t passed)
 			(c).result = (real);                                             \
 		run_after((l), &(c), passed_);                                           \
 	})
-#define REAL(l, name)     ((l)->real->cold.name)
-#define REAL_HOT(l, name) ((l)->real->hot.name)
+#define REAL(l, name)       ((l)->real->cold.name)
+#define REAL_HOT(l, name)   ((l)->real->hot.name)
+#define REAL_EXTRA(l, name) ((l)->real->extra.name)
 
 static void call_close(void *dev)
 {
@@ -240,7 +241,7 @@ static int call_mem_swap(void *dev, void *mem, void *other)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_swap, .mem = mem, .other = other};
 
-	return THROUGH(l, c, REAL(l, mem_swap)(l->bk, mem, other));
+	return THROUGH(l, c, REAL_EXTRA(l, mem_swap)(l->bk, mem, other));
 }
 
 static int call_partition_widen(void *dev, void *part, uint32_t wide)
@@ -248,7 +249,7 @@ static int call_partition_widen(void *dev, void *part, uint32_t wide)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_partition_widen, .part = part, .index = wide};
 
-	return THROUGH(l, c, REAL(l, partition_widen)(l->bk, part, wide));
+	return THROUGH(l, c, REAL_EXTRA(l, partition_widen)(l->bk, part, wide));
 }
 
 static int call_mem_out(void *dev, void *mem)
@@ -256,7 +257,7 @@ static int call_mem_out(void *dev, void *mem)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_out, .mem = mem};
 
-	return THROUGH(l, c, REAL(l, mem_out)(l->bk, mem));
+	return THROUGH(l, c, REAL_EXTRA(l, mem_out)(l->bk, mem));
 }
 
 static int call_mem_in(void *dev, void *mem, const struct hal_bk_colors *colors)
@@ -264,7 +265,7 @@ static int call_mem_in(void *dev, void *mem, const struct hal_bk_colors *colors)
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_mem_in, .mem = mem, .colors = colors};
 
-	return THROUGH(l, c, REAL(l, mem_in)(l->bk, mem, colors));
+	return THROUGH(l, c, REAL_EXTRA(l, mem_in)(l->bk, mem, colors));
 }
 
 static int call_mem_clear(void *dev, void *mem)
@@ -287,6 +288,28 @@ static int call_mem_register(void *dev, void *part, void *address, uint64_t byte
 			       .out = mem};
 
 	return THROUGH(l, c, REAL(l, mem_register)(l->bk, part, address, bytes, mem));
+}
+
+static int call_mem_export(void *dev, void *mem, int *fd)
+{
+	struct layers *l = dev;
+	struct layer_call c = {.op = CALL_mem_export, .mem = mem, .fd = fd};
+
+	return THROUGH(l, c, REAL(l, mem_export)(l->bk, mem, fd));
+}
+
+static int call_mem_import(void *dev, void *part, int fd, uint64_t bytes, uint32_t flags,
+			   void **mem)
+{
+	struct layers *l = dev;
+	struct layer_call c = {.op = CALL_mem_import,
+			       .part = part,
+			       .index = (uint32_t)fd,
+			       .bytes = bytes,
+			       .flags = flags,
+			       .out = mem};
+
+	return THROUGH(l, c, REAL(l, mem_import)(l->bk, part, fd, bytes, flags, mem));
 }
 
 static int call_colors_set(void *dev, const struct hal_bk_color_map *map)
@@ -326,7 +349,7 @@ static int call_counters(void *dev, struct hal_bk_counter *out, uint32_t max,
 	struct layers *l = dev;
 	struct layer_call c = {.op = CALL_counters, .counters = out, .max = max};
 
-	return THROUGH(l, c, REAL(l, counters)(l->bk, out, max, at_ns));
+	return THROUGH(l, c, REAL_EXTRA(l, counters)(l->bk, out, max, at_ns));
 }
 
 static int call_submit(void *dev, void *queue, const struct hal_bk_cmd *cmd)
@@ -430,7 +453,7 @@ static int call_limit(void *dev, void *part, uint64_t bytes, uint64_t window_ns)
 	struct layer_call c = {
 		.op = CALL_limit, .part = part, .bytes = bytes, .until_ns = window_ns};
 
-	return THROUGH(l, c, REAL_HOT(l, limit)(l->bk, part, bytes, window_ns));
+	return THROUGH(l, c, REAL_EXTRA(l, limit)(l->bk, part, bytes, window_ns));
 }
 
 static const struct hal_bk_cold call_cold = {
@@ -446,7 +469,6 @@ static const struct hal_bk_cold call_cold = {
 	.mem_read = call_mem_read,
 	.mem_map = call_mem_map,
 	.mem_unmap = call_mem_unmap,
-	.mem_swap = call_mem_swap,
 	.colors_set = call_colors_set,
 	.program_load = call_program_load,
 	.program_unload = call_program_unload,
@@ -455,12 +477,10 @@ static const struct hal_bk_cold call_cold = {
 	.program_unbind = call_program_unbind,
 	.extension = call_extension,
 	.isolation = call_isolation,
-	.counters = call_counters,
-	.partition_widen = call_partition_widen,
-	.mem_out = call_mem_out,
-	.mem_in = call_mem_in,
 	.mem_clear = call_mem_clear,
 	.mem_register = call_mem_register,
+	.mem_export = call_mem_export,
+	.mem_import = call_mem_import,
 };
 
 static const struct hal_bk_hot call_hot = {
@@ -473,6 +493,14 @@ static const struct hal_bk_hot call_hot = {
 	.event_fd = call_event_fd,
 	.next = call_next,
 	.doorbell = call_doorbell,
+};
+
+static const struct hal_bk_extra call_extra = {
+	.mem_swap = call_mem_swap,
+	.mem_out = call_mem_out,
+	.mem_in = call_mem_in,
+	.partition_widen = call_partition_widen,
+	.counters = call_counters,
 	.limit = call_limit,
 };
 
@@ -508,11 +536,12 @@ static int layers_create(struct hal_device *dev, const struct backend *b,
 	l->table = b->table;
 	l->table.cold = call_cold;
 	l->table.hot = call_hot;
+	l->table.extra = call_extra;
 	/* The core tests whether these optional operations are NULL. */
 	if (l->real->cold.isolation == NULL)
 		l->table.cold.isolation = NULL;
-	if (l->real->cold.counters == NULL)
-		l->table.cold.counters = NULL;
+	if (l->real->extra.counters == NULL)
+		l->table.extra.counters = NULL;
 	if (l->real->cold.mem_clear == NULL)
 		l->table.cold.mem_clear = NULL;
 	if (l->real->hot.next == NULL)

@@ -42,7 +42,6 @@
 	X(mem_read)                                                                      \
 	X(mem_map)                                                                       \
 	X(mem_unmap)                                                                     \
-	X(mem_swap)                                                                      \
 	X(colors_set)                                                                    \
 	X(program_load)                                                                  \
 	X(program_unload)                                                                \
@@ -51,12 +50,10 @@
 	X(program_unbind)                                                                \
 	X(extension)                                                                     \
 	X(isolation)                                                                     \
-	X(counters)                                                                      \
-	X(partition_widen)                                                               \
-	X(mem_out)                                                                       \
-	X(mem_in)                                                                        \
 	X(mem_clear)                                                                     \
 	X(mem_register)                                                                  \
+	X(mem_export)                                                                    \
+	X(mem_import)                                                                    \
 	X(submit)                                                                        \
 	X(poll)                                                                          \
 	X(now)                                                                           \
@@ -66,6 +63,11 @@
 	X(event_fd)                                                                      \
 	X(next)                                                                          \
 	X(doorbell)                                                                      \
+	X(mem_swap)                                                                      \
+	X(mem_out)                                                                       \
+	X(mem_in)                                                                        \
+	X(partition_widen)                                                               \
+	X(counters)                                                                      \
 	X(limit)
 
 enum layer_op {
@@ -81,7 +83,8 @@ extern const char *const layer_op_names[LAYER_OP_COUNT];
 struct layer_call {
 	enum layer_op op;
 	int32_t priority;
-	/* index: also partition_widen's `wide`, and colors_set's number of colours. */
+	/* index: also partition_widen's `wide`, colors_set's number of colours, and
+	 * mem_import's file descriptor. */
 	uint32_t index, flags, mode, max;
 	/* The backend's handles that were passed. */
 	void *part, *queue, *mem, *other, *prog;
@@ -95,6 +98,7 @@ struct layer_call {
 	const char *name; /* of extension */
 	/* The caller's memory for results. */
 	void **out;
+	int *fd; /* of mem_export */
 	struct hal_device_info *info;
 	struct hal_bk_kernel_info *kernel;
 	struct hal_bk_event *events;

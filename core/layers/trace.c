@@ -387,6 +387,7 @@ static const struct {
 	[CALL_queue_create] = {arg_priority, QUEUE, NULL},
 	[CALL_mem_alloc] = {arg_memory, MEM, NULL},
 	[CALL_mem_register] = {arg_bytes, MEM, NULL},
+	[CALL_mem_import] = {arg_bytes, MEM, NULL},
 	[CALL_mem_write] = {arg_range, NOTHING, NULL},
 	[CALL_mem_read] = {arg_range, NOTHING, NULL},
 	[CALL_program_load] = {arg_bytes, PROG, NULL},

@@ -246,8 +246,9 @@ static int check_mem_alloc(struct validate *v, const struct layer_call *c)
 		return CORE(v, "mem_alloc: 0 bytes");
 	if (check_colors(v, c, p, c->colors) != 0)
 		return -EPROTO;
-	if ((c->flags & ~(HAL_BUFFER_MAPPABLE | HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH |
-			  HAL_BK_MEM_HOST)) != 0)
+	if ((c->flags & ~(HAL_BUFFER_MAPPABLE | HAL_BUFFER_EXPORTABLE |
+			  HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH | HAL_BK_MEM_HOST)) !=
+	    0)
 		return CORE(v, "mem_alloc: unknown flags in 0x%x", c->flags);
 	if ((c->flags & HAL_BK_MEM_HOST) != 0 && c->flags != HAL_BK_MEM_HOST)
 		return CORE(v, "mem_alloc: host memory with flags 0x%x", c->flags);
@@ -268,6 +269,37 @@ static int check_mem_register(struct validate *v, const struct layer_call *c)
 	if (c->bytes == 0 || c->data == NULL)
 		return CORE(v, "mem_register: %llu bytes at %p", U64(c->bytes), c->data);
 	return 0;
+}
+
+static int check_mem_import(struct validate *v, const struct layer_call *c)
+{
+	const struct tracked *p = tracked_require(v, c, PART, c->part);
+
+	if (p == NULL)
+		return -EPROTO;
+	if (c->bytes == 0 || (int)c->index < 0 || (c->flags & ~HAL_BUFFER_MAPPABLE) != 0)
+		return CORE(v, "mem_import: %llu bytes of descriptor %d, flags 0x%x",
+			    U64(c->bytes), (int)c->index, c->flags);
+	return 0;
+}
+
+static int check_mem_export(struct validate *v, const struct layer_call *c)
+{
+	const struct tracked *m = tracked_require(v, c, MEM, c->mem);
+
+	if (m == NULL)
+		return -EPROTO;
+	return m->exportable ? 0
+			     : CORE(v,
+				    "mem_export: buffer %u was allocated without "
+				    "HAL_BUFFER_EXPORTABLE",
+				    m->h.id);
+}
+
+static void got_export(struct validate *v, struct layer_call *c)
+{
+	if (c->result == 0 && *c->fd < 0)
+		c->result = BACKEND(v, "mem_export succeeded with descriptor %d", *c->fd);
 }
 
 /* Check that buffer m is not host memory, which only copies and mem_map take. */
@@ -658,7 +690,7 @@ static int check_returned_info(struct validate *v, const struct hal_device_info 
 			"isolation %u, memory isolation %u, suspend modes 0x%x",
 			i->kind, i->preempt, i->compute_isolation, i->memory_isolation,
 			i->suspend_modes);
-	if (i->caps >= HAL_CAP_HOST_REGISTER << 1 || (i->verified & ~i->caps) != 0)
+	if (i->caps >= HAL_CAP_IMPORT << 1 || (i->verified & ~i->caps) != 0)
 		return BACKEND(v,
 			       "get_info: unknown bits in caps 0x%llx, or bits of "
 			       "verified 0x%llx that caps lacks",
@@ -779,7 +811,7 @@ static const enum kind kinds[LAYER_OP_COUNT] = {
 	[CALL_queue_create] = QUEUE,    [CALL_queue_destroy] = QUEUE,
 	[CALL_mem_alloc] = MEM,         [CALL_mem_free] = MEM,
 	[CALL_program_load] = PROG,     [CALL_program_unload] = PROG,
-	[CALL_mem_register] = MEM,
+	[CALL_mem_register] = MEM,      [CALL_mem_import] = MEM,
 };
 
 static void got_object(struct validate *v, struct layer_call *c)
@@ -791,7 +823,8 @@ static void got_object(struct validate *v, struct layer_call *c)
 	if (t->h.kind == PART)
 		t->desc = *c->desc;
 	t->bytes = c->bytes;
-	t->flagged = c->flags != 0;
+	t->flagged = c->flags != 0 || c->op == CALL_mem_import;
+	t->exportable = (c->flags & HAL_BUFFER_EXPORTABLE) != 0;
 	t->host = (c->flags & HAL_BK_MEM_HOST) != 0;
 	if (c->part == NULL)
 		return;
@@ -880,6 +913,8 @@ static const struct op ops[LAYER_OP_COUNT] = {
 	[CALL_mem_in] = {check_mem_in, got_place, 0},
 	[CALL_mem_clear] = {check_mem_clear, NULL, 0},
 	[CALL_mem_register] = {check_mem_register, got_object, MAKES},
+	[CALL_mem_export] = {check_mem_export, got_export, 0},
+	[CALL_mem_import] = {check_mem_import, got_object, MAKES},
 	[CALL_colors_set] = {check_colors_set, got_colors_set, 0},
 	[CALL_submit] = {validate_submit, validated_submit, MAKES | HOT},
 	[CALL_poll] = {check_poll, validated_poll, COUNTS | HOT},

@@ -50,9 +50,10 @@ struct tracked {
 	/* mem */
 	uint64_t bytes;
 	bool mapped;
-	bool flagged; /* allocated with flags */
-	bool out;     /* evicted by mem_out */
-	bool host;    /* host memory */
+	bool flagged;    /* allocated with flags */
+	bool out;        /* evicted by mem_out */
+	bool exportable; /* allocated with HAL_BUFFER_EXPORTABLE */
+	bool host;       /* host memory */
 	/* program */
 	struct binding *bindings;
 	/* kernel */

@@ -235,6 +235,8 @@ struct hal_device {
 	void *bk;
 	/* First argument of .hot: .bk, or the journal's recorder or player around it. */
 	void *hot_bk;
+	/* The backend's extra.limit, or the journal's recorder around it; for .hot_bk. */
+	int (*limit)(void *bk, void *part, uint64_t bytes, uint64_t window_ns);
 	bool virtual_clock;
 	atomic_bool polled; /* hal_device_poll moves the virtual clock */
 	char name[32];

@@ -96,7 +96,7 @@ static void switch_placement(struct hal_queue *q)
 	struct hal_device *dev = q->dev;
 	bool wide = !is_wide(part);
 
-	if (dev->table->cold.partition_widen(dev->bk, part->bk, wide) != 0) {
+	if (dev->table->extra.partition_widen(dev->bk, part->bk, wide) != 0) {
 		part->memory.switch_failed = true;
 		return;
 	}

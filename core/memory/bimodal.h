@@ -5,7 +5,7 @@
  *
  * Bimodal memory has two placements, which the backend keeps: narrow, on the partition's
  * own channels, and wide, on all channels of desc.wide_mask.  A switch changes all
- * bimodal memory of the partition at once (hal_bk_cold.partition_widen) and copies
+ * bimodal memory of the partition at once (hal_bk_extra.partition_widen) and copies
  * nothing. Constants exist in both placements, and the contents of scratch memory are not
  * needed after a submission.  So a switch is possible only when none of the partition's
  * queues is inside a submission and none of its commands is in flight.

@@ -195,7 +195,7 @@ static void finish_eviction(struct evictable *ev)
 	struct evict *e = ev->of;
 
 	if (ev->err == 0)
-		ev->err = e->dev->table->cold.mem_out(e->dev->bk, buf->bk);
+		ev->err = e->dev->table->extra.mem_out(e->dev->bk, buf->bk);
 	if (ev->err != 0) {
 		free_host_bytes(ev);
 		ev->unevictable = true;
@@ -218,7 +218,7 @@ static void finish_fetch(struct evictable *ev)
 	struct evict *e = ev->of;
 
 	if (ev->err != 0) {
-		(void)e->dev->table->cold.mem_out(e->dev->bk, buf->bk);
+		(void)e->dev->table->extra.mem_out(e->dev->bk, buf->bk);
 		partition_release(e->part, buf->charge);
 		set_place(ev, PLACE_AWAY);
 		return;
@@ -439,6 +439,9 @@ int evict_allocate(struct hal_buffer *buf, const struct hal_bk_colors *c, void *
 
 	if ((buf->flags & HAL_BK_MEM_HOST) != 0)
 		return allocate_host(buf, dev->info.colors != 0 ? c : NULL, mem);
+	if (buf->imported)
+		return dev->table->cold.mem_import(dev->bk, buf->part->bk, buf->import_fd,
+						   buf->bytes, buf->flags, mem);
 	return dev->table->cold.mem_alloc(dev->bk, buf->part->bk, buf->bytes,
 					  dev->info.colors != 0 ? c : NULL, buf->flags,
 					  mem);
@@ -492,8 +495,8 @@ static int begin_fetch(struct evictable *ev)
 		return -EAGAIN;
 	err = partition_charge(buf->part, buf->charge, "an evicted buffer");
 	if (err == 0) {
-		err = dev->table->cold.mem_in(dev->bk, buf->bk,
-					      ev->colors.mask != 0 ? &ev->colors : NULL);
+		err = dev->table->extra.mem_in(dev->bk, buf->bk,
+					       ev->colors.mask != 0 ? &ev->colors : NULL);
 		if (err != 0)
 			partition_release(buf->part, buf->charge);
 	}

@@ -257,8 +257,8 @@ int recolor_end(struct recolor *m, int dropped)
 
 	if (m->buf != NULL) {
 		if (dropped == 0)
-			err = m->buf->dev->table->cold.mem_swap(m->buf->dev->bk,
-								m->buf->bk, m->to);
+			err = m->buf->dev->table->extra.mem_swap(m->buf->dev->bk,
+								 m->buf->bk, m->to);
 		if ((dropped | err) == 0 && m->buf->evict != NULL)
 			evict_recolored(m->buf->evict, &m->colors);
 		if (m->buf->evict != NULL)

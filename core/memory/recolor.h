@@ -10,7 +10,7 @@
  *   REC_BLOCK     Copies to newly allocated memory, in pieces, so that commands of other
  *                 queues can run in between.
  *   REC_RECOLORED After all copies: exchange the buffer's memory with the new memory
- *                 (hal_bk_cold.mem_swap), free the old memory, and let the other
+ *                 (hal_bk_extra.mem_swap), free the old memory, and let the other
  *                 queues issue again.
  *
  * The buffer's device address stays, and commands that do not use the buffer continue.

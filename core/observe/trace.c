@@ -347,7 +347,7 @@ void trace_sample(struct hal_device *dev)
 
 	if (t == NULL || t->counter_max == 0 || atomic_load(&dev->lost) != 0)
 		return;
-	n = dev->table->cold.counters(dev->bk, t->counters, t->counter_max, &at);
+	n = dev->table->extra.counters(dev->bk, t->counters, t->counter_max, &at);
 	if (n < 0 || (uint32_t)n > t->counter_max || at <= t->sampled_ns)
 		return; /* the next reading covers this time, too */
 	for (int i = 0; i < n; i++)
@@ -700,7 +700,7 @@ int trace_make(const struct hal_device *dev, const char *path, struct trace **ou
 
 	if (t == NULL)
 		return fail(ENOMEM, "no memory for a trace");
-	if (dev->table->cold.counters != NULL)
+	if (dev->table->extra.counters != NULL)
 		t->counter_max = partitions + CHANNELS;
 	t->counters = calloc(partitions + CHANNELS, sizeof(*t->counters));
 	t->holders = calloc(partitions + 1, sizeof(*t->holders));

@@ -26,8 +26,9 @@
 
 struct journal {
 	struct hal_device *dev;
-	/* The operations that dev->hot had before the journal was begun. */
+	/* The operations that dev had before the journal was begun. */
 	struct hal_bk_hot hot;
+	int (*limit)(void *bk, void *part, uint64_t bytes, uint64_t window_ns);
 	void *bk;
 	int fd;
 	int err; /* the first failure to write; nothing is written after it */
@@ -259,7 +260,7 @@ static int journal_resize(void *bk, void *part, const struct hal_bk_partition_de
 static int journal_limit_to(void *bk, void *part, uint64_t bytes, uint64_t window_ns)
 {
 	struct journal *j = bk;
-	int err = j->hot.limit(j->bk, part, bytes, window_ns);
+	int err = j->limit(j->bk, part, bytes, window_ns);
 
 	JOURNAL(j->dev, JOURNAL_LIMIT, journal_partition_of(j->dev, part)->desc.index,
 		bytes, window_ns, journal_error(err));
@@ -498,6 +499,7 @@ void journal_begin(struct hal_device *dev, struct journal *j, const char *policy
 		return;
 	j->dev = dev;
 	j->hot = dev->hot;
+	j->limit = dev->limit;
 	j->bk = dev->hot_bk;
 	dev->replay.journal = j;
 	dev->replay.recorder = &recorder;
@@ -508,7 +510,7 @@ void journal_begin(struct hal_device *dev, struct journal *j, const char *policy
 	dev->hot.suspend = journal_suspend;
 	dev->hot.resume = journal_resume;
 	dev->hot.resize = journal_resize;
-	dev->hot.limit = journal_limit_to;
+	dev->limit = journal_limit_to;
 	if (dev->hot.doorbell != NULL)
 		dev->hot.doorbell = journal_doorbell;
 	dev->hot_bk = j;

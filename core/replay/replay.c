@@ -719,6 +719,7 @@ static int start_replay(struct play *p)
 	format_text(dev->name, sizeof(dev->name), "journal");
 	dev->table = &replay_backend;
 	dev->hot = replay_backend.hot;
+	dev->limit = replay_backend.extra.limit;
 	dev->bk = p;
 	dev->hot_bk = p;
 	p->replay = replay;

@@ -293,6 +293,9 @@ const struct hal_backend replay_backend = {
 			.suspend = replay_suspend,
 			.resume = replay_resume,
 			.resize = replay_resize,
+		},
+	.extra =
+		{
 			.limit = replay_limit,
 		},
 };

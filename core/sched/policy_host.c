@@ -249,7 +249,7 @@ static int host_limit(void *device, struct hal_policy_partition *part, uint64_t 
 	limit_own(p, &bytes, &window_ns);
 	err = lost_check(dev);
 	if (err == 0)
-		err = dev->hot.limit(dev->hot_bk, p->bk, bytes, window_ns);
+		err = dev->limit(dev->hot_bk, p->bk, bytes, window_ns);
 	DECIDED(dev, DECIDED_LIMIT, p, NULL, NULL, bytes, window_ns, errno_of(err));
 	return err;
 }

@@ -154,6 +154,8 @@ struct hal_buffer {
 	uint32_t maps;   /* number of maps; only the engine uses it */
 	uint32_t flags;  /* HAL_BUFFER_*, HAL_BK_MEM_HOST */
 	bool registered; /* the program's own memory (hal_host_register) */
+	bool imported;   /* another device's or process's memory (hal_buffer_import) */
+	int import_fd;   /* of an imported buffer, while it is created */
 	/* .recolored is set while the buffer moves to other channels.  .copies counts
 	 * host copies under way.  To begin a move, set .recolored, then check .copies. To
 	 * begin a copy, increment .copies, then check .recolored.  So a copy and a move

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hal/ext/memory.h - memory features that few devices have: limits of a partition's
- * bandwidth, more buffers than device memory, two placements of a buffer (bimodal), and
- * moving a buffer to other channels.
+ * bandwidth, more buffers than device memory, two placements of a buffer (bimodal),
+ * shares of channels, and moving a buffer to other channels.
  *
  * hal_device_info.caps says what a device has: HAL_CAP_LIMIT, HAL_CAP_EVICT,
  * HAL_CAP_BIMODAL, HAL_CAP_RECOLOR.
@@ -87,22 +87,38 @@ HAL_API int hal_partition_get_memory_info(const struct hal_partition *part,
  * the end of their submission, as intermediates do; what the host writes stays. */
 #define HAL_BUFFER_SCRATCH (UINT32_C(1) << 2)
 
+/* ---- shares of channels -------------------------------------------------------------- */
+
+/* Create a buffer as hal_buffer_create, with a share of its own for each memory channel.
+ * weights: NULL, or .colors (hal_device_info) numbers: so many parts of it lie on each
+ * channel of .color_mask, as exactly as granules allow; other numbers are ignored.
+ * Errors: handle; lost; memory; desc; EINVAL: desc or buf is NULL, .bytes is 0, .flags
+ * has an unknown bit or a wrong combination, part lacks a channel of .color_mask, or no
+ * weight is above 0.  ENOSPC: the quota, the memory_limit, the device or a channel has
+ * too little left; the text names it.  ENOTSUP: the device cannot map or export such a
+ * buffer, or knows no channels.
+ * Threads: any.
+ * Memory: desc and weights are read during the call.  buf lasts until hal_buffer_destroy;
+ * part must outlive it. */
+HAL_API int hal_buffer_create_weighted(struct hal_partition *part,
+				       const struct hal_buffer_desc *desc,
+				       const uint8_t *weights, struct hal_buffer **buf);
+
 /* ---- moving a buffer to other channels ------------------------------------------------ */
 
 /* Move a buffer to other channels of its partition, by a submission to queue.
- * color_mask, color_weights: as in struct hal_buffer_desc.  done: may be NULL; reached
- * when buf has moved.  Until then other queues' commands with buf wait, the host cannot
- * copy or map it, and both places count in the quota.  If the copy fails, buf stays in
- * place.
+ * color_mask, weights: as in hal_buffer_create_weighted.  done: may be NULL; reached when
+ * buf has moved.  Until then other queues' commands with buf wait, the host cannot copy
+ * or map it, and both places count in the quota.  If the copy fails, buf stays in place.
  * Errors: handle; lost; memory; EAGAIN: queue or its ring of completions is full.  EBUSY:
  * buf is mapped, copied by the host, moving, or used by a suspended command.  ECANCELED,
- * EIO: queue has failed.  EINVAL: buf is bimodal, a channel is not the partition's, or no
- * weight is above 0.  ENOSPC: a channel or the quota has too little left.  ENOTSUP: the
- * device lacks HAL_CAP_RECOLOR.  EPERM: buf and queue are of different partitions.
- * Threads: the one that submits to queue; any may use buf meanwhile.
- * Memory: color_weights is read during the call.  buf may be destroyed right after it. */
+ * EIO: queue has failed.  EINVAL: buf is bimodal, exportable or imported, a channel is
+ * not the partition's, or no weight is above 0.  ENOSPC: a channel or the quota has too
+ * little left.  ENOTSUP: no HAL_CAP_RECOLOR.  EPERM: buf and queue are of different
+ * partitions. Threads: the one that submits to queue; any may use buf meanwhile. Memory:
+ * weights is read during the call.  buf may be destroyed right after it. */
 HAL_API int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
-			       uint64_t color_mask, const uint8_t *color_weights,
+			       uint64_t color_mask, const uint8_t *weights,
 			       struct hal_point *done);
 
 #ifdef __cplusplus

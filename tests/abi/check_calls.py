@@ -7,7 +7,7 @@
 A call is an undefined symbol of one object that another object defines.
 * A module of core/ calls its own files, modules of its rank and below, and lib/.
 * lib/ calls lib/; a policy calls its own folder; a backend calls its own folder and lib/.
-* Backends also call backends/stream, which calls its own folder alone.
+* Backends also call backends/memfd and backends/stream, which call their own folder alone.
 * core/config alone names the backends and the policies.
 * No files call one another in a circle; of core/, lib/ and policies/ no more than CIRCLE_MAX do,
   whatever calls.txt says.
@@ -23,6 +23,9 @@ import os
 import re
 import subprocess
 import sys
+
+# What backends share.
+SHARED = ("backends/memfd", "backends/stream")
 
 # From the top.  Modules in one line have the same rank.
 RANKS = [
@@ -93,11 +96,11 @@ def allowed(caller, callee):
     here, there = module_of(caller), module_of(callee)
     if here == there:
         return True
-    if here == "backends/stream":
+    if here in SHARED:
         return False
     if there == "lib":
         return not here.startswith("policies")
-    if there == "backends/stream":
+    if there in SHARED:
         return here.startswith("backends/")
     if there.startswith(("backends/", "policies")):
         return here == "core/config"

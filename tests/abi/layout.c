@@ -153,7 +153,6 @@ static void hal_h(void)
 	FIELD(hal_buffer_desc, flags);
 	FIELD(hal_buffer_desc, bytes);
 	FIELD(hal_buffer_desc, color_mask);
-	FIELD(hal_buffer_desc, color_weights);
 	FIELD(hal_buffer_desc, name);
 	STRUCT(hal_queue_desc);
 	FIELD(hal_queue_desc, size);
@@ -397,16 +396,13 @@ static void backend_h(void)
 	FIELD(hal_bk_cold, kernel_get);
 	FIELD(hal_bk_cold, program_bind);
 	FIELD(hal_bk_cold, program_unbind);
-	FIELD(hal_bk_cold, mem_swap);
 	FIELD(hal_bk_cold, colors_set);
 	FIELD(hal_bk_cold, extension);
 	FIELD(hal_bk_cold, isolation);
-	FIELD(hal_bk_cold, counters);
-	FIELD(hal_bk_cold, partition_widen);
-	FIELD(hal_bk_cold, mem_out);
-	FIELD(hal_bk_cold, mem_in);
 	FIELD(hal_bk_cold, mem_clear);
 	FIELD(hal_bk_cold, mem_register);
+	FIELD(hal_bk_cold, mem_export);
+	FIELD(hal_bk_cold, mem_import);
 	STRUCT(hal_bk_hot);
 	FIELD(hal_bk_hot, submit);
 	FIELD(hal_bk_hot, poll);
@@ -417,7 +413,13 @@ static void backend_h(void)
 	FIELD(hal_bk_hot, event_fd);
 	FIELD(hal_bk_hot, next);
 	FIELD(hal_bk_hot, doorbell);
-	FIELD(hal_bk_hot, limit);
+	STRUCT(hal_bk_extra);
+	FIELD(hal_bk_extra, mem_swap);
+	FIELD(hal_bk_extra, mem_out);
+	FIELD(hal_bk_extra, mem_in);
+	FIELD(hal_bk_extra, partition_widen);
+	FIELD(hal_bk_extra, counters);
+	FIELD(hal_bk_extra, limit);
 	STRUCT(hal_backend);
 	FIELD(hal_backend, size);
 	FIELD(hal_backend, abi);
@@ -429,8 +431,11 @@ static void backend_h(void)
 	FIELD(hal_backend, beside);
 	FIELD(hal_backend, cold_size);
 	FIELD(hal_backend, hot_size);
+	FIELD(hal_backend, extra_size);
+	FIELD(hal_backend, reserved);
 	FIELD(hal_backend, cold);
 	FIELD(hal_backend, hot);
+	FIELD(hal_backend, extra);
 }
 
 static void policy_h(void)

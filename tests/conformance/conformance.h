@@ -93,8 +93,8 @@ extern const struct conf_case conf_device_cases[], conf_partition_cases[],
 	conf_buffer_cases[], conf_program_cases[], conf_queue_cases[], conf_time_cases[],
 	conf_clock_cases[], conf_sequence_cases[], conf_completions_cases[],
 	conf_fault_cases[], conf_preempt_cases[], conf_fold_cases[], conf_guest_cases[],
-	conf_host_cases[], conf_recolor_cases[], conf_bimodal_cases[], conf_evict_cases[],
-	conf_account_cases[], conf_many_cases[];
+	conf_host_cases[], conf_share_cases[], conf_recolor_cases[], conf_bimodal_cases[],
+	conf_evict_cases[], conf_account_cases[], conf_many_cases[];
 
 int conf_fail(struct conf *c, const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

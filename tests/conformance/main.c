@@ -29,9 +29,9 @@ static const struct conf_case *const groups[] = {
 	conf_program_cases, conf_queue_cases,     conf_time_cases,
 	conf_clock_cases,   conf_sequence_cases,  conf_completions_cases,
 	conf_fault_cases,   conf_preempt_cases,   conf_fold_cases,
-	conf_guest_cases,   conf_host_cases,      conf_recolor_cases,
-	conf_bimodal_cases, conf_evict_cases,     conf_account_cases,
-	conf_many_cases,
+	conf_guest_cases,   conf_host_cases,      conf_share_cases,
+	conf_recolor_cases, conf_bimodal_cases,   conf_evict_cases,
+	conf_account_cases, conf_many_cases,
 };
 
 void conf_register(const struct conf_pack *pack)

@@ -488,6 +488,7 @@ static const struct hal_backend backend = {
 	.options = options,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
+	.extra_size = sizeof(struct hal_bk_extra),
 	.cold =
 		{
 			.probe = dev_probe,
@@ -510,7 +511,6 @@ static const struct hal_backend backend = {
 			.program_bind = dev_program_bind,
 			.program_unbind = dev_program_unbind,
 			.isolation = dev_isolation,
-			.counters = dev_counters,
 		},
 	.hot =
 		{
@@ -520,6 +520,10 @@ static const struct hal_backend backend = {
 			.suspend = dev_suspend,
 			.resume = dev_resume,
 			.resize = dev_resize,
+		},
+	.extra =
+		{
+			.counters = dev_counters,
 		},
 };
 

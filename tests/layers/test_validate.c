@@ -473,7 +473,7 @@ static void memory(void **state)
 		"8 bytes at offset 250 exceed buffer 0");
 	REFUSED(t->cold.mem_read(bk, mem, UINT64_MAX, byte, 8), "exceed buffer 0 of 256");
 	REFUSED(t->cold.mem_read(bk, mem, 0, NULL, 8), "data is NULL");
-	REFUSED(t->cold.counters(bk, NULL, 0, &at_ns),
+	REFUSED(t->extra.counters(bk, NULL, 0, &at_ns),
 		"counters: called with space for 0 counters");
 	REFUSED(t->cold.mem_unmap(bk, mem), "buffer 0 is not mapped");
 	OK(t->cold.mem_map(bk, mem, &address));
@@ -481,23 +481,23 @@ static void memory(void **state)
 	REFUSED(t->cold.mem_free(bk, mem), "buffer 0 is mapped");
 	OK(t->cold.mem_unmap(bk, mem));
 	OK(t->cold.mem_alloc(bk, part, 8, &first, 0, &other));
-	REFUSED(t->cold.mem_swap(bk, part, mem), "a buffer belongs");
-	REFUSED(t->cold.mem_swap(bk, mem, mem),
+	REFUSED(t->extra.mem_swap(bk, part, mem), "a buffer belongs");
+	REFUSED(t->extra.mem_swap(bk, mem, mem),
 		"mem_swap: cannot swap buffer 0 (256 bytes,");
-	REFUSED(t->cold.mem_swap(bk, mem, other_mem),
+	REFUSED(t->extra.mem_swap(bk, mem, other_mem),
 		"buffer 1 (256 bytes, partition 1)");
-	REFUSED(t->cold.mem_swap(bk, mem, other), "(8 bytes, partition 0)");
+	REFUSED(t->extra.mem_swap(bk, mem, other), "(8 bytes, partition 0)");
 	OK(t->cold.mem_free(bk, other));
 	OK(t->cold.mem_alloc(bk, part, 256, &first, 0, &other));
 	OK(t->cold.mem_map(bk, other, &address));
-	REFUSED(t->cold.mem_swap(bk, mem, other), "is mapped");
+	REFUSED(t->extra.mem_swap(bk, mem, other), "is mapped");
 	OK(t->cold.mem_unmap(bk, other));
-	assert_int_equal(t->cold.mem_swap(bk, mem, other), -ENOTSUP);
+	assert_int_equal(t->extra.mem_swap(bk, mem, other), -ENOTSUP);
 	OK(t->cold.mem_free(bk, other));
 	REFUSED(t->cold.mem_alloc(bk, part, 8, &first, HAL_BUFFER_BIMODAL, &m),
 		"bimodal buffer, but partition 0 has one placement");
 	OK(t->cold.mem_map(bk, mem, &address));
-	REFUSED(t->cold.mem_out(bk, mem), "mem_out: buffer 0 is mapped");
+	REFUSED(t->extra.mem_out(bk, mem), "mem_out: buffer 0 is mapped");
 	OK(t->cold.mem_unmap(bk, mem));
 	REFUSED(t->cold.mem_alloc(bk, part, 8, &first,
 				  HAL_BK_MEM_HOST | HAL_BUFFER_MAPPABLE, &m),
@@ -508,18 +508,18 @@ static void memory(void **state)
 	OK(t->cold.mem_map(bk, other, &address));
 	REFUSED(t->cold.mem_unmap(bk, other), "is host memory");
 	REFUSED(t->cold.mem_write(bk, other, 0, byte, 8), "is host memory");
-	REFUSED(t->cold.mem_out(bk, other), "is host memory");
+	REFUSED(t->extra.mem_out(bk, other), "is host memory");
 	OK(t->cold.mem_free(bk, other));
-	REFUSED(t->cold.mem_out(bk, part), "a buffer belongs");
-	REFUSED(t->cold.mem_in(bk, mem, &first), "mem_in: buffer 0 is not evicted");
-	assert_int_equal(t->cold.mem_out(bk, mem), -ENOTSUP);
-	REFUSED(t->cold.partition_widen(bk, mem, 1), "a partition belongs");
-	REFUSED(t->cold.partition_widen(bk, part, 1),
+	REFUSED(t->extra.mem_out(bk, part), "a buffer belongs");
+	REFUSED(t->extra.mem_in(bk, mem, &first), "mem_in: buffer 0 is not evicted");
+	assert_int_equal(t->extra.mem_out(bk, mem), -ENOTSUP);
+	REFUSED(t->extra.partition_widen(bk, mem, 1), "a partition belongs");
+	REFUSED(t->extra.partition_widen(bk, part, 1),
 		"partition_widen: partition 0 has one placement");
-	REFUSED(t->hot.limit(bk, mem, 64, 1000), "a partition belongs");
-	REFUSED(t->hot.limit(bk, part, 64, 0),
+	REFUSED(t->extra.limit(bk, mem, 64, 1000), "a partition belongs");
+	REFUSED(t->extra.limit(bk, part, 64, 0),
 		"limit: 64 bytes for partition 0 in a window of 0 ns");
-	assert_int_equal(t->hot.limit(bk, part, 0, 0), -ENOTSUP);
+	assert_int_equal(t->extra.limit(bk, part, 0, 0), -ENOTSUP);
 	REFUSED(t->cold.program_load(bk, NULL, 4, &m),
 		"image is NULL or empty (4 bytes)");
 	REFUSED(t->cold.program_load(bk, "x", 0, &m), "image is NULL or empty (0 bytes)");
@@ -742,7 +742,7 @@ static void lost(void **state)
 		"suspend: the device is");
 	REFUSED(t->hot.resume(dev->bk, q), "resume: the device is lost");
 	REFUSED(t->hot.resize(dev->bk, p, &d, 1), "resize: the device is lost");
-	REFUSED(t->hot.limit(dev->bk, p, 0, 0), "limit: the device is lost");
+	REFUSED(t->extra.limit(dev->bk, p, 0, 0), "limit: the device is lost");
 	OK(t->cold.queue_destroy(dev->bk, q));
 	OK(t->cold.mem_free(dev->bk, m));
 	OK(t->cold.partition_destroy(dev->bk, p));

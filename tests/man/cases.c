@@ -132,6 +132,17 @@ NEGATIVE(hal_partitions_move, ENOMEM, at_all, NO_MEMORY)
 
 static void *host_at;
 
+NEGATIVE(hal_buffer_create_weighted, ENOMEM, at_all, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(
+		hal_buffer_create_weighted(w->part, &w->buffer_desc, NULL, &w->buf2));
+}
+
+NEGATIVE(hal_buffer_import, ENOMEM, at_all, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(hal_buffer_import(w->part, 0, &w->buffer_desc, &w->buf2));
+}
+
 NEGATIVE(hal_host_alloc, ENOMEM, at_all, NO_MEMORY)
 {
 	return WITHOUT_MEMORY(hal_host_alloc(w->part, 64, &w->buf2, &host_at));

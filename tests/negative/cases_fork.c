@@ -76,6 +76,7 @@ static struct hal_policy_info policy_info = HAL_INIT(hal_policy_info);
 static struct hal_completion end;
 static uint32_t word;
 static void *address;
+static int descriptor;
 
 FORKED(hal_scan_destroy, hal_scan_destroy(scan))
 FORKED(hal_scan_get_backend, hal_scan_get_backend(scan, 0, &backend_info))
@@ -99,6 +100,10 @@ FORKED(hal_partition_get_memory_info,
 FORKED(hal_partition_get_info, hal_partition_get_info(w->part, &part_info))
 FORKED(hal_partition_get_stats, hal_partition_get_stats(w->part, &w->stats))
 FORKED(hal_buffer_create, hal_buffer_create(w->part, &w->buffer_desc, &w->buf2))
+FORKED(hal_buffer_create_weighted,
+       hal_buffer_create_weighted(w->part, &w->buffer_desc, NULL, &w->buf2))
+FORKED(hal_buffer_export, hal_buffer_export(w->buf, &descriptor))
+FORKED(hal_buffer_import, hal_buffer_import(w->part, 0, &w->buffer_desc, &w->buf2))
 FORKED(hal_buffer_destroy, hal_buffer_destroy(w->buf))
 FORKED(hal_host_alloc, hal_host_alloc(w->part, 64, &w->buf2, &address))
 FORKED(hal_host_register, hal_host_register(w->part, &word, 4, &w->buf2))

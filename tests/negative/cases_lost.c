@@ -33,6 +33,9 @@ LOST(hal_partition_create_named, hal_partition_create_named(w->dev2, "a", &part)
 LOST(hal_partition_resize, hal_partition_resize(w->part2, &w->part_desc, NULL))
 LOST(hal_partitions_move, hal_partitions_move(&w->part2, &w->part_desc, 1, NULL))
 LOST(hal_buffer_create, hal_buffer_create(w->part2, &w->buffer_desc, &buf))
+LOST(hal_buffer_create_weighted,
+     hal_buffer_create_weighted(w->part2, &w->buffer_desc, NULL, &buf))
+LOST(hal_buffer_import, hal_buffer_import(w->part2, 0, &w->buffer_desc, &buf))
 LOST(hal_host_alloc, hal_host_alloc(w->part2, 64, &buf, &address))
 LOST(hal_host_register, hal_host_register(w->part2, &word, 4, &buf))
 LOST(hal_buffer_write, hal_buffer_write(w->buf2, 0, &word, 4))
@@ -46,3 +49,12 @@ LOST(hal_queue_resume, hal_queue_resume(w->queue2))
 LOST(hal_submit, hal_submit(w->queue2, &w->submit, NULL))
 LOST(hal_sequence_create, hal_sequence_create(w->part2, &w->submit, &seq))
 LOST(hal_sequence_submit, hal_sequence_submit(w->queue2, w->seq, NULL, NULL))
+
+NEGATIVE(hal_buffer_export, ENODEV, lost, "is lost")
+{
+	int fd;
+
+	w->buffer_desc.flags = HAL_BUFFER_EXPORTABLE;
+	NEG_OK(neg_lose(w));
+	return hal_buffer_export(w->buf2, &fd);
+}

@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <hal/ext/memory.h>
 
@@ -952,16 +954,171 @@ NEGATIVE(hal_partition_resize, ENOTSUP, bimodal, "cannot make a partition bimoda
 
 static const uint8_t no_parts[64];
 
-NEGATIVE(hal_buffer_create, EINVAL, no_parts, "color_weights")
+NEGATIVE(hal_buffer_create_weighted, EINVAL, no_parts, "weights")
 {
-	w->buffer_desc.color_weights = no_parts;
-	return buffer(w);
+	return hal_buffer_create_weighted(w->part, &w->buffer_desc, no_parts, &w->buf2);
 }
 
-NEGATIVE_ON("ref", hal_buffer_create, ENOTSUP, no_colors, "color_weights")
+NEGATIVE_ON("ref", hal_buffer_create_weighted, ENOTSUP, no_colors, "weights")
 {
-	w->buffer_desc.color_weights = no_parts;
-	return buffer(w);
+	return hal_buffer_create_weighted(w->part, &w->buffer_desc, no_parts, &w->buf2);
+}
+
+/* ---- export and import ------------------------------------------------------------- */
+
+NEGATIVE(hal_buffer_export, EINVAL, fd_null, "fd is NULL")
+{
+	return hal_buffer_export(w->buf, NULL);
+}
+
+NEGATIVE(hal_buffer_export, EINVAL, buf_null, "buffer")
+{
+	int fd;
+
+	(void)w;
+	return hal_buffer_export(NULL, &fd);
+}
+
+NEGATIVE(hal_buffer_export, EINVAL, not_exportable, "without HAL_BUFFER_EXPORTABLE")
+{
+	int fd;
+
+	return hal_buffer_export(w->buf, &fd);
+}
+
+/* Import what is at hand. */
+static int import(struct neg *w, int fd)
+{
+	return hal_buffer_import(w->part, fd, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE_ON("ref", hal_buffer_import, EBADF, no_descriptor,
+	    "-1 is no open file descriptor")
+{
+	return import(w, -1);
+}
+
+NEGATIVE_ON("ref", hal_buffer_import, EINVAL, standard_input,
+	    "descriptor 0 is not memory")
+{
+	return import(w, 0);
+}
+
+NEGATIVE_ON("ref", hal_buffer_import, EINVAL, flags, "only HAL_BUFFER_MAPPABLE")
+{
+	w->buffer_desc.flags = HAL_BUFFER_EXPORTABLE;
+	return import(w, 0);
+}
+
+NEGATIVE(hal_buffer_import, EINVAL, part_null, "partition|part")
+{
+	return hal_buffer_import(NULL, 0, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_import, EINVAL, buf_null, "hal_buffer_import: buf is NULL")
+{
+	return hal_buffer_import(w->part, 0, &w->buffer_desc, NULL);
+}
+
+NEGATIVE(hal_buffer_import, EINVAL, desc_null, "hal_buffer_desc")
+{
+	return hal_buffer_import(w->part, 0, NULL, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_import, E2BIG, longer_tail, "hal_buffer_desc")
+{
+	struct {
+		struct hal_buffer_desc d;
+		uint64_t more;
+	} longer = {w->buffer_desc, 1};
+
+	longer.d.size = (uint32_t)sizeof(longer);
+	return hal_buffer_import(w->part, 0, &longer.d, &w->buf2);
+}
+
+/* Import into part what another buffer of the device has exported. */
+static int import_exported(struct neg *w, struct hal_partition *part)
+{
+	struct hal_buffer_desc d = w->buffer_desc;
+	int fd = -1, err;
+
+	d.flags = HAL_BUFFER_EXPORTABLE;
+	NEG_OK(hal_buffer_create(w->part, &d, &w->buf2));
+	NEG_OK(hal_buffer_export(w->buf2, &fd));
+	NEG_OK(hal_buffer_destroy(w->buf2));
+	w->buf2 = NULL;
+	err = hal_buffer_import(part, fd, &w->buffer_desc, &w->buf2);
+	(void)close(fd);
+	return err;
+}
+
+NEGATIVE_ON("ref", hal_buffer_import, ENOSPC, quota, "8192 are left of the quota")
+{
+	w->buffer_desc.bytes = 8193;
+	w->part_desc.memory_bytes = 8192;
+	NEG_OK(create(w));
+	return import_exported(w, w->part2);
+}
+
+NEGATIVE_ON("ref?map=no", hal_buffer_import, ENOTSUP, mappable, "map")
+{
+	w->buffer_desc.flags = HAL_BUFFER_MAPPABLE;
+	return import(w, 0);
+}
+
+NEGATIVE_ON("ref", hal_buffer_import, EIO, of_the_device, "injected")
+{
+	/* The first allocation is that of the exporter. */
+	NEG_OK(neg_inject(w, HAL_REF_OP_MEM_ALLOC, 2, EIO));
+	return import_exported(w, w->part);
+}
+
+NEGATIVE_ON("ref", hal_buffer_export, EIO, of_the_device, "injected")
+{
+	int fd;
+
+	w->buffer_desc.flags = HAL_BUFFER_EXPORTABLE;
+	NEG_OK(buffer(w));
+	NEG_OK(neg_inject(w, HAL_REF_OP_MEM_EXPORT, 1, EIO));
+	return hal_buffer_export(w->buf2, &fd);
+}
+
+NEGATIVE_ON("ref", hal_buffer_export, EMFILE, no_fd, "files")
+{
+	struct rlimit old, none;
+	int fd, err;
+
+	w->buffer_desc.flags = HAL_BUFFER_EXPORTABLE;
+	NEG_OK(buffer(w));
+	NEG_OK(getrlimit(RLIMIT_NOFILE, &old));
+	none = old;
+	none.rlim_cur = 0;
+	NEG_OK(setrlimit(RLIMIT_NOFILE, &none));
+	err = hal_buffer_export(w->buf2, &fd);
+	NEG_OK(setrlimit(RLIMIT_NOFILE, &old));
+	return err;
+}
+
+NEGATIVE(hal_buffer_create_weighted, ENOSPC, memory, "left")
+{
+	w->buffer_desc.bytes = UINT64_C(1) << 40;
+	return hal_buffer_create_weighted(w->part, &w->buffer_desc, NULL, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_create_weighted, EINVAL, desc_null, "desc")
+{
+	return hal_buffer_create_weighted(w->part, NULL, NULL, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_create_weighted, E2BIG, longer_tail, "hal_buffer_desc")
+{
+	struct {
+		struct hal_buffer_desc d;
+		uint64_t more;
+	} longer = {w->buffer_desc, 1};
+
+	longer.d.size = (uint32_t)sizeof(longer);
+	return hal_buffer_create_weighted(w->part, &longer.d, NULL, &w->buf2);
 }
 
 NEGATIVE(hal_buffer_destroy, EINVAL, destroyed, "buffer")
@@ -1077,7 +1234,7 @@ NEGATIVE(hal_buffer_recolor, EINVAL, color_of_others, "0x10")
 	return hal_buffer_recolor(w->buf, w->queue, 0x10, NULL, NULL);
 }
 
-NEGATIVE(hal_buffer_recolor, EINVAL, no_parts, "color_weights")
+NEGATIVE(hal_buffer_recolor, EINVAL, no_parts, "weights")
 {
 	return hal_buffer_recolor(w->buf, w->queue, 0, no_parts, NULL);
 }

@@ -316,13 +316,28 @@ class Functions:
         put(out, things[part].stats)
 
     @staticmethod
-    def buffer_create(part, desc, out):
+    def buffer_create_weighted(part, desc, weights, out):
         raw = whole(desc)
-        given = {"weights": raw.color_weights[:64]} if raw.color_weights else {}
+        given = {"weights": weights[:64]} if weights else {}
         give(out, things[part].buffer(raw.bytes, colors=raw.color_mask, **given,
                                       bimodal=bool(raw.flags & hal.BUFFER_BIMODAL),
                                       scratch=bool(raw.flags & hal.BUFFER_SCRATCH),
-                                      mappable=bool(raw.flags & hal.BUFFER_MAPPABLE)))
+                                      mappable=bool(raw.flags & hal.BUFFER_MAPPABLE),
+                                      exportable=bool(raw.flags & hal.BUFFER_EXPORTABLE)))
+
+    @classmethod
+    def buffer_create(cls, part, desc, out):
+        cls.buffer_create_weighted(part, desc, None, out)
+
+    @staticmethod
+    def buffer_export(buf, out):
+        out[0] = things[buf].export()
+
+    @staticmethod
+    def buffer_import(part, fd, desc, out):
+        raw = whole(desc)
+        give(out, things[part].import_buffer(fd, raw.bytes,
+                                             mappable=bool(raw.flags & hal.BUFFER_MAPPABLE)))
 
     @staticmethod
     def buffer_recolor(buf, queue, mask, weights, done):

@@ -72,13 +72,13 @@ static int dev_suspend(void *dev, void *queue, uint32_t mode, uint64_t cookie)
 
 static int dev_mem_out(void *dev, void *mem)
 {
-	return plant == PLANT_KEEPS ? 0 : ref.cold.mem_out(dev, mem);
+	return plant == PLANT_KEEPS ? 0 : ref.extra.mem_out(dev, mem);
 }
 
 static int dev_mem_in(void *dev, void *mem, const struct hal_bk_colors *colors)
 {
 	came = ++comes % EVERY == 0 ? mem : NULL;
-	return plant == PLANT_KEEPS ? 0 : ref.cold.mem_in(dev, mem, colors);
+	return plant == PLANT_KEEPS ? 0 : ref.extra.mem_in(dev, mem, colors);
 }
 
 static int dev_mem_write(void *dev, void *mem, uint64_t offset, const void *data,
@@ -182,8 +182,8 @@ const struct hal_backend *hal_backend_entry(const struct hal_host *host)
 	planted.option_count = ref.option_count + 1;
 	planted.cold.open = dev_open;
 	planted.cold.get_info = dev_get_info;
-	planted.cold.mem_out = dev_mem_out;
-	planted.cold.mem_in = dev_mem_in;
+	planted.extra.mem_out = dev_mem_out;
+	planted.extra.mem_in = dev_mem_in;
 	planted.cold.mem_write = dev_mem_write;
 	planted.hot.suspend = dev_suspend;
 	planted.hot.submit = dev_submit;

@@ -132,8 +132,7 @@ static void in_a_ratio(void **state)
 	for (uint32_t i = 0; i < 4; i++)
 		OK(ref->color_free(native, i, &all[i]));
 	d.bytes = 64 * 4096;
-	d.color_weights = three_to_one;
-	OK(hal_buffer_create(r.part, &d, &b));
+	OK(hal_buffer_create_weighted(r.part, &d, three_to_one, &b));
 	for (uint32_t i = 0; i < 4; i++) {
 		OK(ref->color_free(native, i, &left[i]));
 		assert_int_equal(all[i] - left[i], three_to_one[i] * UINT64_C(16) * 4096);

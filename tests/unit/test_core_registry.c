@@ -47,6 +47,7 @@ static void empty_table(void **state)
 	const struct backend *b;
 	const struct hal_bk_cold *cold;
 	const struct hal_bk_hot *hot;
+	const struct hal_bk_extra *extra;
 	struct hal_bk_event ev;
 	struct hal_device *dev;
 	uint64_t bytes = 1;
@@ -58,6 +59,7 @@ static void empty_table(void **state)
 	assert_string_equal(b->section, "backend.odd");
 	cold = &b->table.cold;
 	hot = &b->table.hot;
+	extra = &b->table.extra;
 	FAILS(cold->probe(NULL, NULL, 0), -ENODEV, "cannot search for devices");
 	LACKS(cold->open(NULL, 0, NULL));
 	cold->close(NULL);
@@ -79,9 +81,9 @@ static void empty_table(void **state)
 	OK(cold->program_bind(NULL, NULL, NULL, &bytes));
 	assert_int_equal(bytes, 0);
 	OK(cold->program_unbind(NULL, NULL, NULL));
-	LACKS(cold->mem_swap(NULL, NULL, NULL));
-	LACKS(cold->mem_out(NULL, NULL));
-	LACKS(cold->mem_in(NULL, NULL, NULL));
+	LACKS(cold->mem_register(NULL, NULL, NULL, 1, NULL));
+	LACKS(cold->mem_export(NULL, NULL, NULL));
+	LACKS(cold->mem_import(NULL, NULL, 0, 1, 0, NULL));
 	LACKS(cold->colors_set(NULL, NULL));
 	assert_null(cold->extension(NULL, "odd"));
 	assert_null(cold->isolation);
@@ -95,7 +97,12 @@ static void empty_table(void **state)
 	assert_int_equal(hot->event_fd(NULL), -ENOTSUP);
 	assert_null(hot->next);
 	assert_null(hot->doorbell);
-	LACKS(hot->limit(NULL, NULL, 0, 0));
+	LACKS(extra->mem_swap(NULL, NULL, NULL));
+	LACKS(extra->mem_out(NULL, NULL));
+	LACKS(extra->mem_in(NULL, NULL, NULL));
+	LACKS(extra->partition_widen(NULL, NULL, 1));
+	assert_null(extra->counters);
+	LACKS(extra->limit(NULL, NULL, 0, 0));
 	LACKS(hal_open("odd", NULL, &dev));
 }
 

@@ -13,6 +13,7 @@ VERSION_MINOR = 3
 VERSION_PATCH = 0
 SUSPEND_FINAL = 256
 BUFFER_MAPPABLE = 1
+BUFFER_EXPORTABLE = 8
 ARGS_MAX = 16
 CMD_REPLAYABLE = 1
 COMMANDS_MAX = 4096
@@ -47,6 +48,8 @@ class Cap(IntFlag):
     EVICT = 0x4000
     HOST_COPY = 0x8000
     HOST_REGISTER = 0x10000
+    EXPORT = 0x20000
+    IMPORT = 0x40000
 
 
 class Preempt(IntEnum):
@@ -235,7 +238,6 @@ class hal_buffer_desc(Structure):
         ("flags", c_uint32),
         ("bytes", c_uint64),
         ("color_mask", c_uint64),
-        ("color_weights", POINTER(c_uint8)),
         ("name", c_char * 32),
     ]
 
@@ -516,6 +518,8 @@ FUNCTIONS = {
     "hal_buffer_read": (c_int, [c_void_p, c_uint64, c_void_p, c_uint64]),
     "hal_buffer_map": (c_int, [c_void_p, POINTER(c_void_p)]),
     "hal_buffer_unmap": (c_int, [c_void_p]),
+    "hal_buffer_export": (c_int, [c_void_p, POINTER(c_int)]),
+    "hal_buffer_import": (c_int, [c_void_p, c_int, POINTER(hal_buffer_desc), POINTER(c_void_p)]),
     "hal_host_alloc": (c_int, [c_void_p, c_uint64, POINTER(c_void_p), POINTER(c_void_p)]),
     "hal_host_register": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(c_void_p)]),
     "hal_program_load": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_void_p)]),
@@ -557,6 +561,7 @@ FUNCTIONS = {
     "hal_cmd_barrier": (hal_cmd, []),
     "hal_cmd_timestamp": (hal_cmd, [c_void_p, c_uint64]),
     "hal_partition_get_memory_info": (c_int, [c_void_p, POINTER(hal_partition_memory_info)]),
+    "hal_buffer_create_weighted": (c_int, [c_void_p, POINTER(hal_buffer_desc), POINTER(c_uint8), POINTER(c_void_p)]),
     "hal_buffer_recolor": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(c_uint8), POINTER(hal_point)]),
     "hal_scan_get_option": (c_int, [c_void_p, c_uint32, POINTER(hal_option_info)]),
     "hal_replay": (c_int, [c_char_p, POINTER(hal_replay_info)]),
@@ -611,7 +616,6 @@ DOCS = {
     },
     "hal_buffer_desc": {
         "flags": 'HAL_BUFFER_*, also those of <hal/ext/memory.h>',
-        "color_mask": "a subset of the partition's; 0: all of the partition's",
         "name": 'for error texts and halctl; may be empty',
     },
     "hal_queue_desc": {
@@ -702,6 +706,7 @@ DOCS = {
 __all__ = [
     "ARGS_MAX",
     "BUFFER_BIMODAL",
+    "BUFFER_EXPORTABLE",
     "BUFFER_MAPPABLE",
     "BUFFER_SCRATCH",
     "CMD_REPLAYABLE",

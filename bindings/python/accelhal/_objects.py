@@ -540,6 +540,13 @@ class Buffer(Object):
         with Pinned(target, writable=True) as (address, count):
             check(lib.hal_buffer_read(self.handle, fits(offset, "offset"), address, count))
 
+    def export(self):
+        """A new file descriptor of its memory, for partition.import_buffer() of any process;
+        the caller closes it (os.close).  EINVAL unless it was made exportable."""
+        fd = ctypes.c_int()
+        check(lib.hal_buffer_export(self.handle, ctypes.byref(fd)))
+        return fd.value
+
     def recolor(self, queue, colors=0, weights=None):
         """Moves it to other memory channels of its partition while work goes on; colors and
         weights are as of partition.buffer().  The copy is a submission of queue, a Point of
@@ -742,22 +749,34 @@ class Partition(Object):
         check(lib.hal_partition_resize(self.handle, ctypes.byref(desc), ctypes.byref(done)))
         return Point(_line(self, done.timeline), done.value)
 
-    def buffer(self, bytes, *, mappable=False, colors=0, weights=None, bimodal=False,
-               scratch=False, name=""):
-        """A Buffer of so many bytes.  mappable: map() must work, else ENOTSUP; colors: a
-        bit a memory channel, 0 the partition's; weights: so many parts on channel 0, 1 ...
+    def buffer(self, bytes, *, mappable=False, exportable=False, colors=0, weights=None,
+               bimodal=False, scratch=False, name=""):
+        """A Buffer of so many bytes.  mappable: map() must work, else ENOTSUP;
+        exportable: so must export(); colors: a bit a memory channel, 0 the partition's; weights: so many parts on channel 0, 1 ...
         of the device, None is evenly; bimodal: on more channels while the partition, which
         is bimodal, is alone: only the host writes to it, or, with scratch, work does that
         needs it until the end of its submission; name: at most 31 bytes, for error texts.
         ENOSPC when there is no room."""
         flags = _abi.BUFFER_MAPPABLE if mappable else 0
+        flags |= _abi.BUFFER_EXPORTABLE if exportable else 0
         flags |= _abi.BUFFER_BIMODAL if bimodal else 0
         flags |= _abi.BUFFER_SCRATCH if scratch else 0
         desc = fill(_abi.hal_buffer_desc, flags=flags, bytes=bytes, color_mask=colors)
         desc.name = text(name, "the name", 32)
+        create, shares = lib.hal_buffer_create, ()
         if weights is not None:
-            desc.color_weights = _weights(weights)
-        return Buffer(self, _created(lib.hal_buffer_create, self.handle, ctypes.byref(desc)))
+            create, shares = lib.hal_buffer_create_weighted, (_weights(weights),)
+        return Buffer(self, _created(create, self.handle, ctypes.byref(desc), *shares))
+
+    def import_buffer(self, fd, bytes, *, mappable=False, name=""):
+        """A Buffer of memory that another device or process has exported (buffer.export());
+        bytes: at most its size.  fd stays the caller's, who may close it.  EINVAL when it is
+        no such memory, ENOTSUP without Cap.IMPORT."""
+        desc = fill(_abi.hal_buffer_desc, bytes=bytes,
+                    flags=_abi.BUFFER_MAPPABLE if mappable else 0)
+        desc.name = text(name, "the name", 32)
+        return Buffer(self, _created(lib.hal_buffer_import, self.handle, fits(fd, "fd", 32, signed=True),
+                                     ctypes.byref(desc)))
 
     def host_memory(self, memory):
         """HostMemory: so many bytes, new and zero, or, if memory is no int, the bytes of a
