@@ -318,7 +318,9 @@ static void not_here(void **state)
 
 static bool has_children(void)
 {
-	return waitid(P_ALL, 0, NULL, WEXITED | WNOHANG | WNOWAIT) == 0;
+	siginfo_t one;
+
+	return waitid(P_ALL, 0, &one, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 /* A helper in an uninterruptible wait (state D) does not end when it is killed: hal_open
