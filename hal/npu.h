@@ -39,6 +39,8 @@ struct hal_npu_place {
 #define HAL_NPU_D_UINT8  (1u << 2)
 #define HAL_NPU_A_REPEAT (1u << 3) /* a is one row, used for each row of d */
 #define HAL_NPU_B_REPEAT (1u << 4)
+#define HAL_NPU_B_BLOCKED                                                                \
+	(1u << 5) /* b of hal_npu_gemm is in blocks, as hal_npu_gemm_pack makes them */
 
 /* How int32 sums become outputs: TensorFlow Lite's way with mult and shift, or ONNX's
  * with scale: d = clamp(round half even((float)sum * scale) + zero_point). */
@@ -53,7 +55,10 @@ struct hal_npu_requant {
 };
 
 /* d[m][n] = requant(sum_k (a[m][k] - a_zero) * (b[k][n] - b_zero) + bias[n]).
- * b is [k][n], an argument or a constant.  Strides in bytes, 0: dense. */
+ * b is [k][n], an argument or a constant.  Strides in bytes, 0: dense.  The machine reads
+ * blocks of 16 columns fastest: a constant b becomes blocks when the program is built, an
+ * argument has to be in blocks already (HAL_NPU_B_BLOCKED; b_stride is 0 then).  Rows of
+ * an argument of more than 1 MiB cost several times the cycles. */
 struct hal_npu_gemm {
 	uint32_t size;
 	uint32_t m, n, k;
@@ -61,7 +66,7 @@ struct hal_npu_gemm {
 	uint32_t a_stride, b_stride, d_stride;
 	int32_t a_zero, b_zero;
 	struct hal_npu_requant out;
-	uint32_t flags; /* HAL_NPU_x_UINT8 */
+	uint32_t flags; /* HAL_NPU_x_UINT8, HAL_NPU_B_BLOCKED */
 };
 
 /* NHWC, one image.  weights is host memory in TensorFlow Lite's OHWI order
@@ -177,6 +182,13 @@ HAL_API int hal_npu_scratch(struct hal_npu_builder *b, uint64_t bytes, uint32_t 
  * the scratchpad, k > 33025 ...), -ERANGE a place too small for what is read or
  * written. */
 HAL_API int hal_npu_gemm(struct hal_npu_builder *b, const struct hal_npu_gemm *op);
+/* Copies b of a GEMM, [k][n] with rows of stride bytes (0: n), to blocks of 16 columns
+ * for HAL_NPU_B_BLOCKED: element (k, n) at (n / 16) * 16 * k_count + k * 16 + n % 16,
+ * zeros beyond the last column.  Host memory; size bytes of blocks, at least k times n
+ * rounded up to a multiple of 16.  -EINVAL: a pointer is NULL, a count is 0, stride is
+ * less than n, or size is too small. */
+HAL_API int hal_npu_gemm_pack(void *blocks, uint64_t size, const void *b, uint32_t n,
+			      uint32_t k, uint64_t stride);
 HAL_API int hal_npu_conv(struct hal_npu_builder *b, const struct hal_npu_conv *op);
 HAL_API int hal_npu_add(struct hal_npu_builder *b, const struct hal_npu_add *op);
 HAL_API int hal_npu_relu(struct hal_npu_builder *b, const struct hal_npu_relu *op);

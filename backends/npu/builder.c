@@ -46,12 +46,20 @@ struct place {
 	uint32_t kind;   /* enum npu_place_kind */
 	uint32_t kernel; /* of an argument */
 	uint32_t arg;    /* its number */
+	bool packed;     /* constant: there is a copy of it in blocks */
+	bool used;       /* by an operation */
 	uint64_t at;     /* constant, scratch: where in the block */
 	uint64_t bytes;
 };
 
+/* A constant that is there in blocks, too. */
+struct pack {
+	struct npu_matrix from;
+	uint32_t blocks; /* id of that place */
+};
+
 struct hal_npu_builder {
-	struct vec places, kernels, args, relocs, descs, data;
+	struct vec places, kernels, args, relocs, descs, data, packs;
 	uint64_t scratch;
 };
 
@@ -99,6 +107,7 @@ HAL_API int hal_npu_builder_destroy(struct hal_npu_builder *b)
 	free(b->relocs.data);
 	free(b->descs.data);
 	free(b->data.data);
+	free(b->packs.data);
 	free(b);
 	return 0;
 }
@@ -207,6 +216,66 @@ HAL_API int hal_npu_const(struct hal_npu_builder *b, const void *data, uint64_t 
 	return rc;
 }
 
+HAL_API int hal_npu_gemm_pack(void *blocks, uint64_t size, const void *b, uint32_t n,
+			      uint32_t k, uint64_t stride)
+{
+	const uint8_t *from = b;
+	uint8_t *to = blocks;
+
+	if (stride == 0)
+		stride = n;
+	if (!blocks || !b || !n || !k || stride < n)
+		return npu_fail(EINVAL,
+				"hal_npu_gemm_pack: blocks or b is NULL, n or k is 0, or "
+				"stride is less than n");
+	if (size < npu_blocks_bytes(n, k))
+		return npu_fail(EINVAL,
+				"hal_npu_gemm_pack: blocks has %llu bytes; %u columns of "
+				"%u rows take %llu",
+				(unsigned long long)size, n, k,
+				(unsigned long long)npu_blocks_bytes(n, k));
+	for (uint32_t n0 = 0; n0 < n; n0 += 16) {
+		uint32_t columns = n - n0 < 16 ? n - n0 : 16;
+
+		for (uint32_t row = 0; row < k; row++, to += 16) {
+			memcpy(to, from + row * stride + n0, columns);
+			memset(to + columns, 0, 16 - columns);
+		}
+	}
+	return 0;
+}
+
+int npu_pack_const(struct npu_op *g, const struct npu_matrix *m,
+		   struct hal_npu_place *blocks)
+{
+	struct hal_npu_builder *b = g->b;
+	const struct pack *known = (const struct pack *)(const void *)b->packs.data;
+	uint64_t bytes = npu_blocks_bytes(m->n, m->k), from;
+	struct pack *new;
+	uint8_t *at;
+	uint32_t id;
+	int rc;
+
+	if (place_at(b, m->at.id - 1)->kind != NPU_PLACE_CONST)
+		return 0;
+	for (uint32_t i = 0; i < COUNT(b->packs, *known); i++)
+		if (!memcmp(&known[i].from, m, sizeof(*m))) {
+			*blocks = (struct hal_npu_place){.id = known[i].blocks};
+			return 0;
+		}
+	rc = npu_add_const(b, bytes, &id, &at);
+	if (rc)
+		return rc;
+	new = vec_add(&b->packs, sizeof(*new));
+	if (!new)
+		return -ENOMEM;
+	*new = (struct pack){.from = *m, .blocks = id};
+	from = place_at(b, m->at.id - 1)->at + m->at.offset;
+	place_at(b, m->at.id - 1)->packed = true;
+	*blocks = (struct hal_npu_place){.id = id};
+	return hal_npu_gemm_pack(at, bytes, b->data.data + from, m->n, m->k, m->stride);
+}
+
 HAL_API int hal_npu_scratch(struct hal_npu_builder *b, uint64_t bytes, uint32_t *id)
 {
 	struct place p = {.kind = NPU_PLACE_SCRATCH, .bytes = bytes};
@@ -264,6 +333,7 @@ int npu_op_start(struct npu_op *g, struct hal_npu_builder *b, const char *op,
 	g->reloc_count = g->k->reloc_count;
 	g->data = b->data.used;
 	g->places = COUNT(b->places, struct place);
+	g->packs = COUNT(b->packs, struct pack);
 	return 0;
 }
 
@@ -279,6 +349,7 @@ int npu_op_end(struct npu_op *g, int rc)
 			    sizeof(struct npu_image_reloc);
 	g->b->data.used = g->data;
 	g->b->places.used = g->places * sizeof(struct place);
+	g->b->packs.used = g->packs * sizeof(struct pack);
 	return rc;
 }
 
@@ -350,11 +421,12 @@ int npu_add_desc(struct npu_op *g, uint32_t **d)
 
 int npu_relocate(struct npu_op *g, uint32_t word, struct hal_npu_place at, uint64_t more)
 {
-	const struct place *p = place_at(g->b, at.id - 1);
+	struct place *p = place_at(g->b, at.id - 1);
 	struct npu_image_reloc *r = vec_add(&g->b->relocs, sizeof(*r));
 
 	if (!r)
 		return -ENOMEM;
+	p->used = true;
 	r->desc = g->k->desc_count - 1;
 	r->word = (uint8_t)word;
 	r->kind = (uint8_t)p->kind;
@@ -429,32 +501,113 @@ static void put(uint8_t **at, const struct vec *v)
 	*at += v->used;
 }
 
-HAL_API int hal_npu_build(struct hal_npu_builder *b, void **image, size_t *size)
+/* Whether the image goes without a constant: operations have it in blocks alone. */
+static bool is_dropped(const struct place *p)
+{
+	return p->kind == NPU_PLACE_CONST && p->packed && !p->used;
+}
+
+/* Constants that the image has, and where: in the order of places. */
+struct consts {
+	struct kept {
+		uint64_t from, to, bytes; /* in .data; in the image */
+	} * kept;
+	uint32_t count;
+	uint64_t bytes;
+};
+
+static int choose_consts(struct hal_npu_builder *b, struct consts *c)
+{
+	uint32_t places = COUNT(b->places, struct place);
+
+	c->kept = calloc(places ? places : 1, sizeof(*c->kept));
+	if (!c->kept)
+		return npu_fail(ENOMEM, "no memory for %u constants", places);
+	for (uint32_t i = 0; i < places; i++) {
+		const struct place *p = place_at(b, i);
+
+		if (p->kind != NPU_PLACE_CONST || is_dropped(p))
+			continue;
+		c->bytes = (c->bytes + NPU_IMAGE_CONST_ALIGN - 1) &
+			   ~(uint64_t)(NPU_IMAGE_CONST_ALIGN - 1);
+		c->kept[c->count++] = (struct kept){p->at, c->bytes, p->bytes};
+		c->bytes += p->bytes;
+	}
+	return 0;
+}
+
+/* Where byte at of .data is in the image: in the last constant that begins at or before
+ * it. */
+static uint32_t moved(const struct consts *c, uint32_t at)
+{
+	uint32_t low = 0, high = c->count;
+
+	while (high - low > 1) {
+		uint32_t middle = (low + high) / 2;
+
+		if (c->kept[middle].from <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	return (uint32_t)(at - c->kept[low].from + c->kept[low].to);
+}
+
+static void put_relocs(uint8_t **at, const struct vec *relocs, const struct consts *c)
+{
+	const struct npu_image_reloc *r =
+		(const struct npu_image_reloc *)(const void *)relocs->data;
+
+	for (uint32_t i = 0; i < COUNT(*relocs, *r); i++, *at += sizeof(*r)) {
+		struct npu_image_reloc to = r[i];
+
+		if (to.kind == NPU_PLACE_CONST)
+			to.offset = moved(c, to.offset);
+		memcpy(*at, &to, sizeof(to));
+	}
+}
+
+static void put_consts(uint8_t *at, const uint8_t *data, const struct consts *c)
+{
+	memset(at, 0, c->bytes);
+	for (uint32_t i = 0; i < c->count; i++)
+		memcpy(at + c->kept[i].to, data + c->kept[i].from, c->kept[i].bytes);
+}
+
+/* Fill in h and return the size of the image; 0 after npu_fail. */
+static uint64_t plan_image(const struct hal_npu_builder *b, const struct consts *c,
+			   struct npu_image_header *h)
+{
+	uint64_t bytes = sizeof(*h) + b->kernels.used + b->args.used + b->relocs.used +
+			 b->descs.used + c->bytes;
+
+	if (bytes > NPU_IMAGE_DATA_MAX || b->scratch > NPU_IMAGE_DATA_MAX - bytes) {
+		(void)npu_fail(ENOTSUP,
+			       "hal_npu_build: an image of %llu bytes and %llu bytes of "
+			       "scratch; together they may have 2^31",
+			       (unsigned long long)bytes, (unsigned long long)b->scratch);
+		return 0;
+	}
+	h->bytes = (uint32_t)bytes;
+	h->kernels = COUNT(b->kernels, struct npu_image_kernel);
+	h->args = COUNT(b->args, struct npu_image_arg);
+	h->relocs = COUNT(b->relocs, struct npu_image_reloc);
+	h->descs = (uint32_t)(b->descs.used / 64);
+	h->const_bytes = c->bytes;
+	h->scratch_bytes = b->scratch;
+	return bytes;
+}
+
+static int write_image(struct hal_npu_builder *b, const struct consts *c, void **image,
+		       size_t *size)
 {
 	struct npu_image_header h = {.magic = NPU_IMAGE_MAGIC,
 				     .version = NPU_IMAGE_VERSION};
+	uint64_t bytes = plan_image(b, c, &h);
 	uint8_t *out, *at;
-	uint64_t bytes;
 
-	if (!b || !image || !size)
-		return npu_fail(EINVAL, "hal_npu_build: builder, image or size is NULL");
-	if (!b->kernels.used)
-		return npu_fail(EINVAL, "hal_npu_build: the program has no kernel");
-	bytes = sizeof(h) + b->kernels.used + b->args.used + b->relocs.used +
-		b->descs.used + b->data.used;
-	if (bytes > NPU_IMAGE_DATA_MAX || b->scratch > NPU_IMAGE_DATA_MAX - bytes)
-		return npu_fail(ENOTSUP,
-				"hal_npu_build: an image of %llu bytes and %llu bytes of "
-				"scratch; together they may have 2^31",
-				(unsigned long long)bytes,
-				(unsigned long long)b->scratch);
-	h.bytes = (uint32_t)bytes;
-	h.kernels = COUNT(b->kernels, struct npu_image_kernel);
-	h.args = COUNT(b->args, struct npu_image_arg);
-	h.relocs = COUNT(b->relocs, struct npu_image_reloc);
-	h.descs = (uint32_t)(b->descs.used / 64);
-	h.const_bytes = b->data.used;
-	h.scratch_bytes = b->scratch;
+	if (!bytes)
+		return -ENOTSUP;
 	out = malloc(bytes);
 	if (!out)
 		return npu_fail(ENOMEM, "no memory for an image of %llu bytes",
@@ -463,14 +616,30 @@ HAL_API int hal_npu_build(struct hal_npu_builder *b, void **image, size_t *size)
 	at = out + sizeof(h);
 	put(&at, &b->kernels);
 	put(&at, &b->args);
-	put(&at, &b->relocs);
+	put_relocs(&at, &b->relocs, c);
 	put(&at, &b->descs);
-	put(&at, &b->data);
+	put_consts(at, b->data.data, c);
 	h.checksum = npu_image_crc(out, bytes);
 	memcpy(out, &h, sizeof(h));
 	*image = out;
 	*size = bytes;
 	return 0;
+}
+
+HAL_API int hal_npu_build(struct hal_npu_builder *b, void **image, size_t *size)
+{
+	struct consts c = {0};
+	int rc;
+
+	if (!b || !image || !size)
+		return npu_fail(EINVAL, "hal_npu_build: builder, image or size is NULL");
+	if (!b->kernels.used)
+		return npu_fail(EINVAL, "hal_npu_build: the program has no kernel");
+	rc = choose_consts(b, &c);
+	if (!rc)
+		rc = write_image(b, &c, image, size);
+	free(c.kept);
+	return rc;
 }
 
 HAL_API void hal_npu_image_free(void *image)

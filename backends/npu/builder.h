@@ -13,6 +13,7 @@
 #include <hal/npu.h>
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "fail.h"
@@ -35,7 +36,7 @@ struct npu_op {
 	const char *op;
 	uint32_t desc_count, reloc_count; /* when it began: where an error goes back to */
 	size_t data;
-	uint32_t places;
+	uint32_t places, packs;
 };
 
 int npu_op_start(struct npu_op *g, struct hal_npu_builder *b, const char *op,
@@ -58,6 +59,24 @@ int npu_op_end(struct npu_op *g, int rc);
 /* A place in the constant block; *at is where its bytes are to be written, until the next
  * constant is added. */
 int npu_add_const(struct hal_npu_builder *b, uint64_t bytes, uint32_t *id, uint8_t **at);
+
+/* B of a GEMM: n columns of k rows that are stride bytes apart. */
+struct npu_matrix {
+	struct hal_npu_place at;
+	uint32_t n, k;
+	uint64_t stride;
+};
+
+/* Bytes of a matrix in blocks of 16 columns (F_BLOCK). */
+static inline uint64_t npu_blocks_bytes(uint32_t n, uint32_t k)
+{
+	return ((uint64_t)n + 15) / 16 * 16 * k;
+}
+
+/* If m is a constant, make a copy of it in blocks, or find the one that is there already,
+ * and set *blocks to its place; else leave *blocks as it is. */
+int npu_pack_const(struct npu_op *g, const struct npu_matrix *m,
+		   struct hal_npu_place *blocks);
 
 /* The next descriptor, all 0; it stays valid until the next is added. */
 int npu_add_desc(struct npu_op *g, uint32_t **d);

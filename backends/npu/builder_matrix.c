@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define K_MAX 33025u /* int32 sums of 9-bit operands cannot wrap below it */
+#define K_MAX        33025u /* int32 sums of 9-bit operands cannot wrap below it */
+#define BLOCKS_N_MAX (NPU_U16_MAX - 15u) /* the last block's last column has 16 bits */
 
 /* ---- requantization --------------------------------------------------------------- */
 
@@ -175,9 +176,15 @@ static struct npu_panel gemm_panel(const struct hal_npu_gemm *op, const struct o
 	return npu_panel_gemm(&p);
 }
 
+/* B as the machine reads it. */
+struct weights {
+	struct hal_npu_place at;
+	uint64_t stride; /* of rows; 0: blocks of 16 columns (F_BLOCK) */
+};
+
 static int gemm_part(struct npu_op *g, const struct hal_npu_gemm *op, const struct out *o,
 		     struct npu_panel panel, uint32_t m0, uint32_t m, uint64_t lda,
-		     uint64_t ldb, uint64_t ldd)
+		     const struct weights *b, uint64_t ldd)
 {
 	uint32_t *d;
 	int rc = npu_add_desc(g, &d);
@@ -197,7 +204,8 @@ static int gemm_part(struct npu_op *g, const struct hal_npu_gemm *op, const stru
 	NPU_SET(d, PANEL, panel.rows);
 	NPU_SET(d, KCUT, panel.kcut);
 	NPU_SET(d, LDA, lda);
-	NPU_SET(d, LDB, ldb);
+	NPU_SET(d, F_BLOCK, b->stride == 0);
+	NPU_SET(d, LDB, b->stride);
 	NPU_SET(d, LDD, ldd);
 	NPU_SET(d, ZPA, op->a_zero);
 	NPU_SET(d, ZPB, op->b_zero);
@@ -206,22 +214,61 @@ static int gemm_part(struct npu_op *g, const struct hal_npu_gemm *op, const stru
 	if (!rc)
 		rc = NPU_RELOCATE(g, ADDR_A, op->a, (uint64_t)m0 * lda);
 	if (!rc)
-		rc = NPU_RELOCATE(g, ADDR_B, op->b, 0);
+		rc = NPU_RELOCATE(g, ADDR_B, b->at, 0);
 	if (!rc)
 		rc = NPU_RELOCATE(g, ADDR_D, op->d, (uint64_t)m0 * ldd);
 	return rc;
 }
 
-static int check_zeros(struct npu_op *g, uint32_t flags, int32_t a_zero, int32_t b_zero)
+/* More is to be accepted beside the types: known. */
+static int check_zeros(struct npu_op *g, uint32_t flags, uint32_t known, int32_t a_zero,
+		       int32_t b_zero)
 {
 	uint32_t a = flags & HAL_NPU_A_UINT8, b = flags & HAL_NPU_B_UINT8;
 	const struct npu_range ranges[] = {
 		{"a_zero", a_zero, npu_byte_min(a), npu_byte_max(a)},
 		{"b_zero", b_zero, npu_byte_min(b), npu_byte_max(b)},
 	};
-	int rc = npu_check_flags(g, flags, NPU_TYPES);
+	int rc = npu_check_flags(g, flags, NPU_TYPES | known);
 
 	return rc ? rc : npu_check_ranges(g, ranges, 2);
+}
+
+static int check_b(struct npu_op *g, const struct hal_npu_gemm *op, uint64_t ldb)
+{
+	int rc;
+
+	if (!(op->flags & HAL_NPU_B_BLOCKED)) {
+		rc = npu_check_stride(g, "b_stride", ldb, op->n);
+		return rc ? rc
+			  : npu_check_place(g, "b", op->b, (op->k - 1) * ldb + op->n);
+	}
+	if (op->n > BLOCKS_N_MAX)
+		return npu_fail(ENOTSUP, "%s: .n is %u; blocks have at most %u columns",
+				g->op, op->n, BLOCKS_N_MAX);
+	if (op->b_stride)
+		return npu_fail(
+			EINVAL,
+			"%s: .b_stride is %u with HAL_NPU_B_BLOCKED; it must be 0", g->op,
+			op->b_stride);
+	rc = npu_check_place(g, "b", op->b, npu_blocks_bytes(op->n, op->k));
+	return rc ? rc : npu_need_align(g, "b", op->b, 16);
+}
+
+/* Where B is in blocks, if it is or can be. */
+static int place_b(struct npu_op *g, const struct hal_npu_gemm *op, uint64_t ldb,
+		   struct weights *b)
+{
+	const struct npu_matrix m = {.at = op->b, .n = op->n, .k = op->k, .stride = ldb};
+	int rc;
+
+	*b = (struct weights){op->b, op->flags & HAL_NPU_B_BLOCKED ? 0 : ldb};
+	if (!b->stride || op->n > BLOCKS_N_MAX)
+		return 0;
+	rc = npu_pack_const(g, &m, &b->at);
+	if (b->at.id != op->b.id)
+		b->stride = 0;
+	return rc;
 }
 
 static int check_gemm(struct npu_op *g, const struct hal_npu_gemm *op, uint64_t lda,
@@ -235,17 +282,15 @@ static int check_gemm(struct npu_op *g, const struct hal_npu_gemm *op, uint64_t 
 	int rc = npu_check_limits(g, limits, sizeof(limits) / sizeof(limits[0]));
 
 	if (!rc)
-		rc = check_zeros(g, op->flags, op->a_zero, op->b_zero);
+		rc = check_zeros(g, op->flags, HAL_NPU_B_BLOCKED, op->a_zero, op->b_zero);
 	if (!rc)
 		rc = npu_check_stride(g, "a_stride", lda, op->k);
 	if (!rc)
-		rc = npu_check_stride(g, "b_stride", ldb, op->n);
+		rc = check_b(g, op, ldb);
 	if (!rc)
 		rc = npu_check_stride(g, "d_stride", ldd, (uint64_t)op->n * size);
 	if (!rc)
 		rc = npu_check_place(g, "a", op->a, (op->m - 1) * lda + op->k);
-	if (!rc)
-		rc = npu_check_place(g, "b", op->b, (op->k - 1) * ldb + op->n);
 	if (!rc)
 		rc = npu_check_out(g, "d", op->d,
 				   (op->m - 1) * ldd + (uint64_t)op->n * size);
@@ -262,6 +307,7 @@ HAL_API int hal_npu_gemm(struct hal_npu_builder *b, const struct hal_npu_gemm *o
 {
 	uint64_t lda, ldb, ldd;
 	uint32_t size;
+	struct weights w = {0};
 	struct npu_op g;
 	struct out o;
 	int rc = npu_op_begin(&g, b, "hal_npu_gemm", op, op ? op->size : 0, sizeof(*op));
@@ -275,6 +321,8 @@ HAL_API int hal_npu_gemm(struct hal_npu_builder *b, const struct hal_npu_gemm *o
 	rc = check_gemm(&g, op, lda, ldb, ldd, size);
 	if (!rc)
 		rc = make_out(&g, &op->out, op->flags, op->n, (struct groups){0}, &o);
+	if (!rc)
+		rc = place_b(&g, op, ldb, &w);
 	for (uint64_t m0 = 0, m; !rc && m0 < op->m; m0 += m) {
 		struct npu_panel panel;
 
@@ -282,7 +330,7 @@ HAL_API int hal_npu_gemm(struct hal_npu_builder *b, const struct hal_npu_gemm *o
 		panel = gemm_panel(op, &o, (uint32_t)m, lda);
 		if (panel.kcut && panel.rows < m)
 			m = panel.rows;
-		rc = gemm_part(&g, op, &o, panel, (uint32_t)m0, (uint32_t)m, lda, ldb,
+		rc = gemm_part(&g, op, &o, panel, (uint32_t)m0, (uint32_t)m, lda, &w,
 			       ldd);
 	}
 	if (!rc)
@@ -537,8 +585,8 @@ static int check_conv(struct npu_op *g, struct conv *c)
 	int rc = npu_check_window(g, &c->v);
 
 	if (!rc)
-		rc = npu_check_limits(
-			g, &(struct npu_limit){"n", op->n, NPU_U16_MAX - 15}, 1);
+		rc = npu_check_limits(g, &(struct npu_limit){"n", op->n, BLOCKS_N_MAX},
+				      1);
 	if (rc)
 		return rc;
 	if (!op->groups || op->c % op->groups || op->n % op->groups)
@@ -556,7 +604,7 @@ static int check_conv(struct npu_op *g, struct conv *c)
 				g->op, (unsigned long long)k, K_MAX);
 	c->k = (uint32_t)k;
 	c->ldd = op->d_stride ? op->d_stride : (uint64_t)op->n * size;
-	rc = check_zeros(g, op->flags, op->a_zero, op->b_zero);
+	rc = check_zeros(g, op->flags, 0, op->a_zero, op->b_zero);
 	if (!rc)
 		rc = npu_check_stride(g, "d_stride", c->ldd, (uint64_t)op->n * size);
 	if (!rc)

@@ -309,6 +309,14 @@ NPU(hal_npu_gemm, EINVAL, m_zero, ".m")
 	return hal_npu_gemm(n->b, &n->gemm);
 }
 
+NPU(hal_npu_gemm_pack, EINVAL, too_small, "blocks has 15 bytes")
+{
+	static uint8_t blocks[16];
+
+	(void)n;
+	return hal_npu_gemm_pack(blocks, 15, "b", 1, 1, 0);
+}
+
 NPU(hal_npu_gemm, EINVAL, stride_short, "a_stride")
 {
 	n->gemm.a_stride = 7;

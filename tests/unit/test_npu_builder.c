@@ -893,6 +893,199 @@ static void not_an_image(void **state)
 	expect(npu_image_load(zeros, 0, &im), -EINVAL, "truncated");
 }
 
+/* ---- B of a GEMM in blocks ------------------------------------------------------------ */
+
+enum { COLUMNS = 40, DEPTH = 24, STRIDE = 50, FIRST = 3, BLOCKS = 48 * DEPTH };
+
+/* Element (k, n) is where blocks of 16 columns have it, and nothing is beyond COLUMNS. */
+static void check_blocks(const uint8_t *blocks, const uint8_t *rows)
+{
+	for (uint32_t n = 0; n < 48; n++)
+		for (uint32_t k = 0; k < DEPTH; k++)
+			assert_int_equal(blocks[n / 16 * 16 * DEPTH + k * 16 + n % 16],
+					 n < COLUMNS ? rows[k * STRIDE + n] : 0);
+}
+
+/* A GEMM of COLUMNS columns of a new constant; rows are its bytes. */
+static struct hal_npu_gemm packed_op(const struct world *w, uint8_t *rows)
+{
+	struct hal_npu_gemm op = gemm_op(w);
+	uint32_t seed = 7;
+
+	for (uint32_t i = 0; i < STRIDE * DEPTH; i++)
+		rows[i] = (uint8_t)lcg(&seed);
+	assert_int_equal(hal_npu_const(w->b, rows, STRIDE * DEPTH, &op.b.id), 0);
+	op.b.offset = FIRST;
+	op.n = COLUMNS;
+	op.k = DEPTH;
+	op.b_stride = STRIDE;
+	return op;
+}
+
+static void build_image(struct world *w, struct npu_image *im, void **image)
+{
+	size_t size;
+
+	assert_int_equal(hal_npu_build(w->b, image, &size), 0);
+	assert_int_equal(npu_image_load(*image, size, im), 0);
+}
+
+static uint32_t b_offset(const struct npu_image *im, uint32_t desc)
+{
+	for (uint32_t i = 0; i < im->header.relocs; i++)
+		if (im->relocs[i].desc == desc &&
+		    im->relocs[i].word == NPU_DESC_ADDR_B_WORD) {
+			assert_int_equal(im->relocs[i].kind, NPU_PLACE_CONST);
+			return im->relocs[i].offset;
+		}
+	fail_msg("descriptor %u has no B", desc);
+	return 0;
+}
+
+/* A constant becomes blocks, once; its rows leave the image if nothing else reads them.
+ */
+static void constants_in_blocks(void **state)
+{
+	struct world *w = *state;
+	uint8_t rows[STRIDE * DEPTH + FIRST] = {0};
+	struct hal_npu_gemm op = packed_op(w, rows), other = gemm_op(w);
+	struct npu_image im;
+	uint64_t bytes;
+	void *image;
+
+	assert_int_equal(hal_npu_gemm(w->b, &op), 0);
+	op.m = 5;
+	assert_int_equal(hal_npu_gemm(w->b, &op), 0);
+	build_image(w, &im, &image);
+	assert_int_equal(im.header.descs, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		check_desc(im.descs[i]);
+		assert_int_equal(NPU_GET(im.descs[i], F_BLOCK), 1);
+		check_blocks(im.constants + b_offset(&im, i), rows + FIRST);
+	}
+	assert_int_equal(b_offset(&im, 0), b_offset(&im, 1));
+	bytes = im.header.const_bytes;
+	assert_true(bytes >= 4096 + BLOCKS && bytes < 4096 + BLOCKS + STRIDE * DEPTH);
+	npu_image_unload(&im);
+	hal_npu_image_free(image);
+	/* Other columns of it are other blocks, and the constant of the setup, which a
+	 * GEMM reads at two places, too. */
+	op.b.offset = 0;
+	assert_int_equal(hal_npu_gemm(w->b, &op), 0);
+	assert_int_equal(hal_npu_gemm(w->b, &other), 0);
+	build_image(w, &im, &image);
+	check_blocks(im.constants + b_offset(&im, 2), rows);
+	check_blocks(im.constants + b_offset(&im, 0), rows + FIRST);
+	assert_int_equal(im.constants[b_offset(&im, 3)], 1);
+	npu_image_unload(&im);
+	hal_npu_image_free(image);
+}
+
+/* What an operation reads as it is stays in the image. */
+static void rows_that_are_read_stay(void **state)
+{
+	struct world *w = *state;
+	uint8_t rows[STRIDE * DEPTH + FIRST] = {0};
+	struct hal_npu_gemm op = packed_op(w, rows);
+	struct hal_npu_copy copy = HAL_INIT(hal_npu_copy);
+	struct npu_image im;
+	void *image;
+	bool found = false;
+
+	assert_int_equal(hal_npu_gemm(w->b, &op), 0);
+	copy.rows = 1;
+	copy.bytes = STRIDE * DEPTH;
+	copy.a = (struct hal_npu_place){.id = op.b.id};
+	copy.d = w->out;
+	assert_int_equal(hal_npu_copy(w->b, &copy), 0);
+	build_image(w, &im, &image);
+	for (uint32_t i = 0; i < im.header.relocs; i++)
+		if (im.relocs[i].desc != 0 && im.relocs[i].kind == NPU_PLACE_CONST) {
+			assert_memory_equal(im.constants + im.relocs[i].offset, rows,
+					    copy.bytes);
+			found = true;
+		}
+	assert_true(found);
+	npu_image_unload(&im);
+	hal_npu_image_free(image);
+}
+
+/* What a refused GEMM has packed is gone. */
+static void refused_packs_nothing(void **state)
+{
+	struct world *w = *state;
+	uint8_t rows[STRIDE * DEPTH + FIRST] = {0};
+	struct hal_npu_gemm op = packed_op(w, rows), deep = op;
+	struct npu_image im;
+	void *image;
+
+	deep.m = 2;
+	deep.flags = 1u << 9;
+	expect(hal_npu_gemm(w->b, &deep), -EINVAL, "flags");
+	assert_int_equal(hal_npu_gemm(w->b, &op), 0);
+	build_image(w, &im, &image);
+	check_blocks(im.constants + b_offset(&im, 0), rows + FIRST);
+	npu_image_unload(&im);
+	hal_npu_image_free(image);
+}
+
+static void arguments_in_blocks(void **state)
+{
+	struct world *w = *state;
+	struct hal_npu_gemm op = gemm_op(w);
+	struct npu_image im;
+	void *image;
+
+	op.b = w->in;
+	assert_int_equal(hal_npu_gemm(w->b, &op), 0);
+	op.flags = HAL_NPU_B_BLOCKED;
+	op.n = COLUMNS;
+	op.k = DEPTH;
+	op.b = w->more;
+	expect(hal_npu_gemm(w->b, &op), -ERANGE, "1152 bytes at offset 0 exceed");
+	op.b = w->in;
+	op.b.offset = 8;
+	expect(hal_npu_gemm(w->b, &op), -EINVAL, "offset 8 is not a multiple of 16");
+	op.b.offset = 16;
+	op.b_stride = COLUMNS;
+	expect(hal_npu_gemm(w->b, &op), -EINVAL, "it must be 0");
+	op.b_stride = 0;
+	op.n = 65521;
+	expect(hal_npu_gemm(w->b, &op), -ENOTSUP, "at most 65520 columns");
+	op.n = COLUMNS;
+	assert_int_equal(hal_npu_gemm(w->b, &op), 0);
+	build_image(w, &im, &image);
+	assert_int_equal(NPU_GET(im.descs[0], F_BLOCK), 0);
+	assert_int_equal(NPU_GET(im.descs[0], LDB), 32);
+	assert_int_equal(NPU_GET(im.descs[1], F_BLOCK), 1);
+	assert_int_equal(im.args[0].align, 16);
+	npu_image_unload(&im);
+	hal_npu_image_free(image);
+}
+
+static void pack_refused(void **state)
+{
+	static uint8_t rows[STRIDE * DEPTH], blocks[BLOCKS + 1];
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(rows); i++)
+		rows[i] = (uint8_t)(i * 7 + 1);
+	blocks[BLOCKS] = 99;
+	assert_int_equal(hal_npu_gemm_pack(blocks, BLOCKS, rows, COLUMNS, DEPTH, STRIDE),
+			 0);
+	check_blocks(blocks, rows);
+	assert_int_equal(blocks[BLOCKS], 99);
+	expect(hal_npu_gemm_pack(NULL, BLOCKS, rows, COLUMNS, DEPTH, 0), -EINVAL, "NULL");
+	expect(hal_npu_gemm_pack(blocks, BLOCKS, NULL, COLUMNS, DEPTH, 0), -EINVAL,
+	       "NULL");
+	expect(hal_npu_gemm_pack(blocks, BLOCKS, rows, 0, DEPTH, 0), -EINVAL, "n or k");
+	expect(hal_npu_gemm_pack(blocks, BLOCKS, rows, COLUMNS, 0, 0), -EINVAL, "n or k");
+	expect(hal_npu_gemm_pack(blocks, BLOCKS, rows, COLUMNS, DEPTH, COLUMNS - 1),
+	       -EINVAL, "stride");
+	expect(hal_npu_gemm_pack(blocks, BLOCKS - 1, rows, COLUMNS, DEPTH, 0), -EINVAL,
+	       "1151 bytes");
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -911,6 +1104,11 @@ int main(int argc, char **argv)
 		TEST(groups_in_one),
 		TEST(rows_cut),
 		TEST(too_large),
+		TEST(constants_in_blocks),
+		TEST(rows_that_are_read_stay),
+		TEST(refused_packs_nothing),
+		TEST(arguments_in_blocks),
+		TEST(pack_refused),
 		TEST(loads),
 		TEST(truncated),
 		TEST(every_bit_counts),
