@@ -137,10 +137,11 @@ struct hal_host {
 			     const struct hal_bk_colors *colors, uint64_t count,
 			     uint32_t *out);
 	/* Take count consecutive granules, all of colours in mask, at the lowest possible
-	 * number.  *first: number of the first one.  Takes time proportional to the
-	 * device's memory.  -ENOSPC: *first is the length of the longest free run. */
+	 * number that is a multiple of align (1: any).  *first: number of the first one.
+	 * Takes time proportional to the device's memory.  -ENOSPC: *first is the length
+	 * of the longest free run that begins at such a number. */
 	int (*granules_take_run)(struct hal_bk_granules *g, uint64_t mask, uint64_t count,
-				 uint32_t *first);
+				 uint32_t align, uint32_t *first);
 	/* Give granules back. */
 	void (*granules_give)(struct hal_bk_granules *g, const uint32_t *granules,
 			      uint64_t count);

@@ -245,7 +245,7 @@ static int take_run(struct cu_device *dev, struct cu_range *range, uint32_t coun
 	int err;
 
 	pthread_mutex_lock(&dev->range_lock);
-	err = cu_host->granules_take_run(range->free, 1, count, first);
+	err = cu_host->granules_take_run(range->free, 1, count, 1, first);
 	pthread_mutex_unlock(&dev->range_lock);
 	return err;
 }
@@ -317,7 +317,7 @@ static int make_chunk(struct cu_device *dev, struct cu_range *range,
 static bool take_from(struct cu_device *dev, struct cu_chunk *c, struct cu_place *p)
 {
 	if (cu_host->granules_left(c->free, 1) < p->count ||
-	    cu_host->granules_take_run(c->free, 1, p->count, &p->first))
+	    cu_host->granules_take_run(c->free, 1, p->count, 1, &p->first))
 		return false;
 	p->chunk = c;
 	c->places++;

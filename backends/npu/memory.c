@@ -206,12 +206,12 @@ int npu_space_open(struct npu_partition *part)
 	pages = pages < max ? pages : max;
 	part->table_count = (uint32_t)((pages + per - 1) / per);
 	granules = (part->table_count + per - 1) / per;
-	rc = npu_host->granules_take_run(dev->free, colors_of(part).mask, granules,
+	rc = npu_host->granules_take_run(dev->free, colors_of(part).mask, granules, 1,
 					 &part->root);
 	if (rc == -ENOSPC && part->root) { /* the longest there is */
 		granules = part->root;
 		rc = npu_host->granules_take_run(dev->free, colors_of(part).mask,
-						 granules, &part->root);
+						 granules, 1, &part->root);
 	}
 	if (rc) {
 		part->table_count = 0;
@@ -392,7 +392,7 @@ static int choose_granules(struct npu_device *dev, const struct hal_bk_colors *c
 	if (!contiguous)
 		return npu_host->granules_take(dev->free, colors, mem->pages,
 					       mem->granules);
-	rc = npu_host->granules_take_run(dev->free, colors->mask, mem->pages, &first);
+	rc = npu_host->granules_take_run(dev->free, colors->mask, mem->pages, 1, &first);
 	if (rc == -ENOSPC)
 		return npu_fail(ENOTSUP,
 				"npu: a mappable buffer needs %u consecutive granules on "

@@ -345,8 +345,21 @@ int granules_take(struct hal_bk_granules *g, const struct hal_bk_colors *colors,
 	return 0;
 }
 
+/* Fail because no run of count granules is free. */
+static COLD int no_run(uint64_t mask, uint64_t count, uint32_t align, uint64_t longest)
+{
+	char aligned[48] = "";
+
+	if (align > 1)
+		format_text(aligned, sizeof(aligned), " from a multiple of %u on", align);
+	return fail(ENOSPC,
+		    "no %llu contiguous granules%s are free on colours 0x%llx; the "
+		    "longest free run has %llu",
+		    U64(count), aligned, U64(mask), U64(longest));
+}
+
 int granules_take_run(struct hal_bk_granules *g, uint64_t mask, uint64_t count,
-		      uint32_t *first)
+		      uint32_t align, uint32_t *first)
 {
 	uint64_t run = 0, longest = 0;
 
@@ -359,7 +372,10 @@ int granules_take_run(struct hal_bk_granules *g, uint64_t mask, uint64_t count,
 			continue;
 		}
 		for (; i < g->granules && run < count; i++) {
-			run = (here >> i % WORD & 1) != 0 ? run + 1 : 0;
+			if ((here >> i % WORD & 1) == 0)
+				run = 0;
+			else if (run > 0 || i % align == 0)
+				run++;
 			longest = run > longest ? run : longest;
 			if (run == count)
 				*first = (uint32_t)(i + 1 - count);
@@ -369,10 +385,7 @@ int granules_take_run(struct hal_bk_granules *g, uint64_t mask, uint64_t count,
 	}
 	if (run < count) {
 		*first = (uint32_t)longest;
-		return fail(ENOSPC,
-			    "no %llu contiguous granules are free on colours 0x%llx; the "
-			    "longest free run has %llu",
-			    U64(count), U64(mask), U64(longest));
+		return no_run(mask, count, align, longest);
 	}
 	for (uint64_t i = *first; i < *first + count; i++)
 		set_taken(g, g->color[i], i);

@@ -35,12 +35,12 @@ void granules_free(struct hal_bk_granules *g);
  * with a text that names the colours that are short, and nothing allocated. */
 int granules_take(struct hal_bk_granules *g, const struct hal_bk_colors *colors,
 		  uint64_t count, uint32_t *out);
-/* Allocate count contiguous granules of these colours, at the lowest possible address,
- * and write the first one's number to *first.  Return 0, or -ENOSPC with *first set to
- * the length of the longest free run.  Takes time proportional to the size of the
- * device's memory. */
+/* Allocate count contiguous granules of these colours, at the lowest number that is a
+ * multiple of align (at least 1), and write that number to *first.  Return 0, or -ENOSPC
+ * with *first set to the length of the longest free run that begins at such a number.
+ * Takes time proportional to the size of the device's memory. */
 int granules_take_run(struct hal_bk_granules *g, uint64_t mask, uint64_t count,
-		      uint32_t *first);
+		      uint32_t align, uint32_t *first);
 /* Free the granules with these `count` numbers. */
 void granules_give(struct hal_bk_granules *g, const uint32_t *granules, uint64_t count);
 

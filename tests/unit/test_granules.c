@@ -173,7 +173,7 @@ static void not_enough(void **state)
 	assert_int_equal(take(g, 3, NULL, 504, got), -ENOSPC);
 	assert_non_null(strstr(hal_last_error(), "colours 0x3 have 503 of 504"));
 	assert_int_equal(granules_left(g, 3), 503);
-	assert_int_equal(granules_take_run(g, 3, 600, &first), -ENOSPC);
+	assert_int_equal(granules_take_run(g, 3, 600, 1, &first), -ENOSPC);
 	assert_int_equal(granules_left(g, 3), 503);
 	granules_free(g);
 }
@@ -187,15 +187,51 @@ static void rows(void **state)
 	(void)state;
 	assert_int_equal(take(g, 7, NULL, 100, got), 0);
 	granules_give(g, got + 10, 20); /* 10 .. 29 */
-	assert_int_equal(granules_take_run(g, 7, 20, &first), 0);
+	assert_int_equal(granules_take_run(g, 7, 20, 1, &first), 0);
 	assert_int_equal(first, 10);
-	assert_int_equal(granules_take_run(g, 7, 130, &first), 0); /* over words */
+	assert_int_equal(granules_take_run(g, 7, 130, 1, &first), 0); /* over words */
 	assert_int_equal(first, 100);
-	assert_int_equal(granules_take_run(g, 7, 800, &longest), -ENOSPC);
+	assert_int_equal(granules_take_run(g, 7, 800, 1, &longest), -ENOSPC);
 	assert_int_equal(longest, 770);
 	assert_non_null(strstr(hal_last_error(), "the longest free run has 770"));
-	assert_int_equal(granules_take_run(g, 7, 770, &first), 0);
+	assert_int_equal(granules_take_run(g, 7, 770, 1, &first), 0);
 	assert_int_equal(first, 230);
+	granules_free(g);
+}
+
+/* A run begins at a multiple of the alignment, which need be no power of two, though a
+ * lower place fits. */
+static void aligned_rows(void **state)
+{
+	static uint32_t got[MANY];
+	struct hal_bk_granules *g = open_map(3, 1000);
+	const uint32_t one[] = {193};
+	uint32_t first = 0, longest = 0;
+
+	(void)state;
+	assert_int_equal(take(g, 7, NULL, 200, got), 0);
+	granules_give(g, got + 61, 9); /* 61 .. 69: from 64 on 6 */
+	assert_int_equal(granules_take_run(g, 7, 7, 4, &first), 0);
+	assert_int_equal(first, 200);
+	assert_int_equal(granules_take_run(g, 7, 6, 4, &first), 0);
+	assert_int_equal(first, 64);
+	assert_int_equal(granules_take_run(g, 7, 3, 1, &first), 0);
+	assert_int_equal(first, 61);
+	/* 207 is free, 208 the next that fits; then multiples of 63, over words. */
+	assert_int_equal(granules_take_run(g, 7, 130, 16, &first), 0);
+	assert_int_equal(first, 208);
+	assert_int_equal(granules_take_run(g, 7, 63, 63, &first), 0);
+	assert_int_equal(first, 378);
+	/* 193 alone is free, and from 441 on all; and 207, 338 .. 377. */
+	granules_give(g, one, 1);
+	assert_int_equal(granules_take_run(g, 7, 560, 4, &longest), -ENOSPC);
+	assert_int_equal(longest, 556);
+	assert_non_null(strstr(hal_last_error(), "no 560 contiguous granules from a "
+						 "multiple of 4 on are free"));
+	assert_int_equal(granules_take_run(g, 7, 1, 1024, &longest), -ENOSPC);
+	assert_int_equal(longest, 0);
+	assert_int_equal(granules_take_run(g, 7, 2, 193, &longest), 0);
+	assert_int_equal(longest, 579);
 	granules_free(g);
 }
 
@@ -228,7 +264,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lowest_first), cmocka_unit_test(in_order_of_addresses),
 		cmocka_unit_test(shares),       cmocka_unit_test(not_enough),
-		cmocka_unit_test(rows),         cmocka_unit_test(unknown),
+		cmocka_unit_test(rows),         cmocka_unit_test(aligned_rows),
+		cmocka_unit_test(unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,7 +80,7 @@ static int take(struct hal_bk_granules *g, const struct hal_bk_colors *colors,
 
 	if (!in_a_row)
 		return granules_take(g, colors, l->count, l->at);
-	if (granules_take_run(g, colors->mask, l->count, &first) != 0)
+	if (granules_take_run(g, colors->mask, l->count, 1, &first) != 0)
 		return -1;
 	for (i = 0; i < l->count; i++)
 		l->at[i] = first + i;
