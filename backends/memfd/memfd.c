@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define U64(n) ((unsigned long long)(n))
@@ -42,13 +44,22 @@ int memfd_check(const struct hal_host *host, const char *backend, int fd, uint64
 {
 	const int write_seals = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
 	int seals = fcntl(fd, F_GET_SEALS);
+	struct statfs fs;
 	struct stat st;
 
-	if (seals < 0 || fstat(fd, &st) != 0)
+	if (seals < 0 || fstat(fd, &st) != 0 || fstatfs(fd, &fs) != 0)
 		return host->fail(
 			EINVAL,
 			"%s: descriptor %d is not memory that this device can "
 			"import: hal_buffer_export of ref or npu, or memfd_create",
+			backend, fd);
+	/* mmap rounds the length of a mapping of huge pages up to one.  With MAP_FIXED it
+	 * would replace what lies behind the range. */
+	if ((uint32_t)fs.f_type == HUGETLBFS_MAGIC)
+		return host->fail(
+			EINVAL,
+			"%s: the memory file of descriptor %d has huge pages: make it "
+			"without MFD_HUGETLB",
 			backend, fd);
 	if ((seals & F_SEAL_SHRINK) == 0)
 		return host->fail(

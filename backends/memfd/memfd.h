@@ -20,8 +20,9 @@ uint64_t memfd_size(uint64_t bytes);
  * backend: its name, for error texts.  Return 0 or -errno. */
 int memfd_make(const struct hal_host *host, const char *backend, uint64_t bytes, int *fd);
 
-/* Check a descriptor that a stranger has passed: a memory file of at least bytes that can
- * neither shrink nor is write-protected.  Return 0 or -EINVAL. */
+/* Check a descriptor that a stranger has passed: a memory file of at least bytes, of
+ * ordinary pages, that can neither shrink nor is write-protected.  Return 0 or -EINVAL.
+ */
 int memfd_check(const struct hal_host *host, const char *backend, int fd, uint64_t bytes);
 
 /* Return a copy of fd, O_CLOEXEC, or -errno. */
