@@ -287,7 +287,8 @@ static void describe(const struct npu_options *o, struct hal_device_info *info)
 	info->caps = HAL_CAP_GRID | HAL_CAP_MAP | HAL_CAP_TIMESTAMP |
 		     HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE | HAL_CAP_FAULT_CONTAINED |
 		     HAL_CAP_SIMULATED | HAL_CAP_PRIVATE | HAL_CAP_EVICT |
-		     HAL_CAP_HOST_COPY | HAL_CAP_HOST_REGISTER;
+		     HAL_CAP_HOST_COPY | HAL_CAP_HOST_REGISTER | HAL_CAP_EXPORT |
+		     HAL_CAP_IMPORT;
 	if (!o->real)
 		info->caps |= HAL_CAP_VIRTUAL_CLOCK;
 	info->unit_rows = o->rows;
@@ -823,6 +824,8 @@ static const struct hal_backend backend = {
 			.program_unbind = npu_program_unbind,
 			.extension = npu_extension,
 			.mem_register = npu_mem_register,
+			.mem_export = npu_mem_export,
+			.mem_import = npu_mem_import,
 		},
 	.hot =
 		{

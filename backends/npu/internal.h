@@ -95,6 +95,10 @@ struct npu_mem {
 	bool writable; /* by the machine */
 	bool contiguous;
 	bool out; /* it has no granules */
+	/* share.c: its bytes are those of a memory file.  .fd: the file, if it is
+	 * the buffer's own, else -1. */
+	bool shared;
+	int fd;
 	/* Host memory: where the program has it, else NULL.  The machine's pages are the
 	 * same bytes, or, if they bounce, others: copied to and from by the backend. */
 	uint8_t *host;
@@ -104,7 +108,8 @@ struct npu_mem {
 	 * 1; 0: the same in both.  NULL: it has one. */
 	uint32_t *twins;
 	struct npu_mem *next_bimodal; /* of .part */
-	uint32_t granules[];          /* physical granule of each page */
+	uint32_t taken;      /* granules in .granules: .pages, or more if .shared */
+	uint32_t granules[]; /* physical granule of each page */
 };
 
 struct npu_binding {
@@ -342,6 +347,9 @@ int npu_mem_alloc(void *device, void *partition, uint64_t bytes,
 		  const struct hal_bk_colors *colors, uint32_t flags, void **out);
 int npu_mem_register(void *device, void *partition, void *address, uint64_t bytes,
 		     void **out);
+int npu_mem_export(void *device, void *mem, int *fd);
+int npu_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
+		   void **out);
 int npu_mem_free(void *device, void *mem);
 int npu_mem_write(void *device, void *mem, uint64_t offset, const void *data,
 		  uint64_t bytes);

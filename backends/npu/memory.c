@@ -17,6 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+#include "backends/memfd/memfd.h"
+#include "share.h"
 
 #define PTE_BYTES 4u
 
@@ -506,10 +510,49 @@ uint64_t npu_mem_charge(const struct npu_mem *mem)
 			   : 0);
 }
 
-int npu_alloc(struct npu_partition *part, uint64_t bytes,
-	      const struct hal_bk_colors *colors, uint32_t flags, struct npu_mem **out)
+/* Make a buffer that has no granules and addresses yet, and takes so many at most. */
+static struct npu_mem *make(struct npu_partition *part, uint64_t bytes, uint64_t pages,
+			    uint64_t granules)
 {
-	const struct hal_bk_colors all = colors_of(part);
+	struct npu_mem *mem = malloc(sizeof(*mem) + granules * sizeof(mem->granules[0]));
+
+	if (!mem) {
+		(void)npu_fail(ENOMEM, "npu: no host memory for a buffer of %llu bytes",
+			       (unsigned long long)bytes);
+		return NULL;
+	}
+	mem->part = part;
+	mem->bytes = bytes;
+	mem->pages = mem->taken = (uint32_t)pages;
+	mem->twins = NULL;
+	mem->out = mem->shared = false;
+	mem->fd = -1;
+	mem->host = NULL;
+	mem->bounces = mem->foreign = false;
+	return mem;
+}
+
+/* Take the granules of mem; fd: the file that its bytes are, or -1. */
+static int choose(struct npu_mem *mem, const struct hal_bk_colors *colors, uint32_t flags,
+		  int fd)
+{
+	const struct hal_bk_colors all = colors_of(mem->part);
+	struct npu_device *dev = mem->part->dev;
+
+	if (!colors)
+		colors = &all;
+	if (fd >= 0)
+		return npu_share_place(dev, colors->mask, fd, mem);
+	if (flags & NPU_MEM_BIMODAL)
+		return choose_twins(dev, colors, mem->part->desc.wide_mask, mem);
+	return choose_granules(dev, colors, flags & NPU_MEM_CONTIGUOUS, mem);
+}
+
+/* fd: a file that the bytes of the buffer shall be, or -1. */
+static int alloc(struct npu_partition *part, uint64_t bytes,
+		 const struct hal_bk_colors *colors, uint32_t flags, int fd,
+		 struct npu_mem **out)
+{
 	struct npu_device *dev = part->dev;
 	uint64_t pages = (bytes + granule_bytes(dev) - 1) >> dev->opt.gran;
 	struct npu_mem *mem;
@@ -521,17 +564,9 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes,
 			bytes ? ENOSPC : EINVAL,
 			"npu: %llu bytes of device memory requested; the device has %llu",
 			(unsigned long long)bytes, (unsigned long long)dev->opt.memory);
-	mem = malloc(sizeof(*mem) + pages * sizeof(mem->granules[0]));
+	mem = make(part, bytes, pages, fd < 0 ? pages : npu_share_granules(dev, pages));
 	if (!mem)
-		return npu_fail(ENOMEM, "npu: no host memory for a buffer of %llu bytes",
-				(unsigned long long)bytes);
-	mem->part = part;
-	mem->bytes = bytes;
-	mem->pages = (uint32_t)pages;
-	mem->twins = NULL;
-	mem->out = false;
-	mem->host = NULL;
-	mem->bounces = mem->foreign = false;
+		return -ENOMEM;
 	first = find_pages(part, mem->pages);
 	rc = first ? need_tables(part, first, mem->pages)
 		   : npu_fail(ENOSPC,
@@ -539,11 +574,8 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes,
 			      "address space of %u pages; a larger granule= makes it "
 			      "larger",
 			      mem->pages, part->slot, part->pages);
-	if (!rc && (flags & NPU_MEM_BIMODAL))
-		rc = choose_twins(dev, colors ? colors : &all, part->desc.wide_mask, mem);
-	else if (!rc)
-		rc = choose_granules(dev, colors ? colors : &all,
-				     flags & NPU_MEM_CONTIGUOUS, mem);
+	if (!rc)
+		rc = choose(mem, colors, flags, fd);
 	if (rc) {
 		if (first)
 			drop_empty_tables(part, first, mem->pages);
@@ -555,7 +587,8 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes,
 	mem->va = first << dev->opt.gran;
 	mem->writable = !(flags & NPU_MEM_READ_ONLY);
 	for (uint32_t i = 0; i < mem->pages; i++) {
-		clear(dev, mem->granules[i]);
+		if (!mem->shared)
+			clear(dev, mem->granules[i]);
 		part->page_used[first + i] = 1;
 	}
 	map_pages(mem);
@@ -563,6 +596,12 @@ int npu_alloc(struct npu_partition *part, uint64_t bytes,
 		enlist(mem);
 	*out = mem;
 	return 0;
+}
+
+int npu_alloc(struct npu_partition *part, uint64_t bytes,
+	      const struct hal_bk_colors *colors, uint32_t flags, struct npu_mem **out)
+{
+	return alloc(part, bytes, colors, flags, -1, out);
 }
 
 void npu_free(struct npu_mem *mem)
@@ -580,8 +619,12 @@ void npu_free(struct npu_mem *mem)
 	}
 	drop_empty_tables(part, first, mem->pages);
 	flush(part);
-	if (!mem->out)
+	if (mem->shared)
+		npu_share_remove(mem);
+	else if (!mem->out)
 		npu_host->granules_give(part->dev->free, mem->granules, mem->pages);
+	if (mem->fd >= 0)
+		(void)close(mem->fd);
 	if (mem->twins) {
 		delist(mem);
 		for (uint32_t i = 0; i < mem->pages; i++)
@@ -674,6 +717,47 @@ int npu_mem_register(void *device, void *partition, void *address, uint64_t byte
 	return 0;
 }
 
+/* ---- shared memory ---------------------------------------------------------------- */
+
+static int alloc_exportable(struct npu_partition *part, uint64_t bytes,
+			    const struct hal_bk_colors *colors, struct npu_mem **out)
+{
+	int fd, rc = memfd_make(npu_host, "npu", bytes, &fd);
+
+	if (rc)
+		return rc;
+	rc = alloc(part, bytes, colors, 0, fd, out);
+	if (rc)
+		(void)close(fd);
+	else
+		(*out)->fd = fd;
+	return rc;
+}
+
+int npu_mem_export(void *device, void *memory, int *fd)
+{
+	const struct npu_mem *mem = memory;
+
+	(void)device;
+	*fd = memfd_copy(npu_host, "npu", mem->fd);
+	return *fd < 0 ? *fd : 0;
+}
+
+int npu_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
+		   void **out)
+{
+	struct npu_mem *mem;
+	int rc = memfd_check(npu_host, "npu", fd, bytes);
+
+	(void)device;
+	(void)flags; /* a run of granules can be mapped */
+	if (!rc)
+		rc = alloc(partition, bytes, NULL, 0, fd, &mem);
+	if (!rc)
+		*out = mem;
+	return rc;
+}
+
 /* ---- backend.h -------------------------------------------------------------------- */
 
 int npu_mem_alloc(void *device, void *partition, uint64_t bytes,
@@ -682,12 +766,16 @@ int npu_mem_alloc(void *device, void *partition, uint64_t bytes,
 	bool constant =
 		(flags & (HAL_BUFFER_BIMODAL | HAL_BUFFER_SCRATCH)) == HAL_BUFFER_BIMODAL;
 	struct npu_mem *mem;
-	int rc = flags & HAL_BK_MEM_HOST
-			 ? alloc_host(partition, bytes, &mem)
-			 : npu_alloc(partition, bytes, colors,
-				     flags | (constant ? NPU_MEM_READ_ONLY : 0), &mem);
+	int rc;
 
 	(void)device;
+	if (flags & HAL_BK_MEM_HOST)
+		rc = alloc_host(partition, bytes, &mem);
+	else if (flags & HAL_BUFFER_EXPORTABLE)
+		rc = alloc_exportable(partition, bytes, colors, &mem);
+	else
+		rc = npu_alloc(partition, bytes, colors,
+			       flags | (constant ? NPU_MEM_READ_ONLY : 0), &mem);
 	if (rc)
 		return rc;
 	if (flags & HAL_BK_MEM_HOST)

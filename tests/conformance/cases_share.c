@@ -55,8 +55,8 @@ static int halves(struct conf *c, struct scene *s)
 	STEP(has(c, HAL_CAP_EXPORT | HAL_CAP_IMPORT));
 	if (conf_units(c) < 2)
 		return conf_unsupported(c, "one unit");
-	STEP(conf_share(c, 0, 2, &s->p));
-	return conf_share(c, 1, 2, &s->other);
+	STEP(conf_beside(c, 0, 2, &s->p));
+	return conf_beside(c, 1, 2, &s->other);
 }
 
 static int begin_with(struct conf *c, struct scene *s, uint32_t flags)
@@ -269,7 +269,7 @@ static int quota(struct conf *c)
 	STEP(has(c, HAL_CAP_EXPORT | HAL_CAP_IMPORT));
 	if (conf_units(c) < 2)
 		return conf_unsupported(c, "one unit");
-	STEP(conf_share(c, 0, 2, &p));
+	STEP(conf_beside(c, 0, 2, &p));
 	d.units_floor = 1;
 	d.memory_bytes = BYTES + CONF_COPY_BYTES;
 	STEP(conf_part(c, &d, &small));

@@ -161,6 +161,8 @@ int conf_whole(struct conf *c, struct hal_partition **part);
 /* The i-th of n equal parts of the device, side by side along its columns, each with
  * memory channels of its own where there are enough. */
 int conf_share(struct conf *c, uint32_t i, uint32_t n, struct hal_partition **part);
+/* The same with all memory channels, which memory of both may need. */
+int conf_beside(struct conf *c, uint32_t i, uint32_t n, struct hal_partition **part);
 int conf_part(struct conf *c, const struct hal_partition_desc *desc,
 	      struct hal_partition **part);
 /* Destroys it now. */

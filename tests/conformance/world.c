@@ -102,7 +102,9 @@ int conf_part(struct conf *c, const struct hal_partition_desc *desc,
 	return 0;
 }
 
-int conf_share(struct conf *c, uint32_t i, uint32_t n, struct hal_partition **part)
+/* The i-th of n equal parts, with memory channels of its own or with all. */
+static int equal_part(struct conf *c, uint32_t i, uint32_t n, bool own_channels,
+		      struct hal_partition **part)
 {
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
 	uint32_t each = c->info.unit_cols / n;
@@ -119,12 +121,23 @@ int conf_share(struct conf *c, uint32_t i, uint32_t n, struct hal_partition **pa
 	d.memory_bytes = c->info.memory_bytes / n / 8192 * 4096;
 	/* Channels of its own as well, where there are enough: then nobody waits for
 	 * anybody. */
-	if (n > 1 && (c->info.caps & HAL_CAP_COLORED_MEMORY) && c->info.colors >= n) {
+	if (own_channels && n > 1 && (c->info.caps & HAL_CAP_COLORED_MEMORY) &&
+	    c->info.colors >= n) {
 		uint32_t own = c->info.colors / n;
 
 		d.color_mask = ((UINT64_C(1) << own) - 1) << i * own;
 	}
 	return conf_part(c, &d, part);
+}
+
+int conf_share(struct conf *c, uint32_t i, uint32_t n, struct hal_partition **part)
+{
+	return equal_part(c, i, n, true, part);
+}
+
+int conf_beside(struct conf *c, uint32_t i, uint32_t n, struct hal_partition **part)
+{
+	return equal_part(c, i, n, false, part);
 }
 
 int conf_whole(struct conf *c, struct hal_partition **part)
