@@ -28,11 +28,11 @@ int memfd_make(const struct hal_host *host, const char *backend, uint64_t bytes,
 
 	if (fd < 0)
 		return host->fail(errno, "%s: memfd_create: %s", backend,
-				  strerror(errno));
+				  strerrordesc_np(errno));
 	if (ftruncate(fd, (off_t)memfd_size(bytes)) != 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
 		err = host->fail(errno, "%s: a memory file of %llu bytes: %s", backend,
-				 U64(bytes), strerror(errno));
+				 U64(bytes), strerrordesc_np(errno));
 		(void)close(fd);
 		return err;
 	}
@@ -87,5 +87,5 @@ int memfd_copy(const struct hal_host *host, const char *backend, int fd)
 		return copy;
 	err = errno == EINVAL ? EMFILE : errno; /* EINVAL: a limit of 0 */
 	return host->fail(err, "%s: the descriptor cannot be copied: %s", backend,
-			  strerror(err));
+			  strerrordesc_np(err));
 }

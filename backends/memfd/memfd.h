@@ -17,8 +17,9 @@
 uint64_t memfd_size(uint64_t bytes);
 
 /* Make a file of at least bytes, filled with zeros, of a size that nobody can change.
- * backend: its name, for error texts.  Return 0 or -errno. */
-int memfd_make(const struct hal_host *host, const char *backend, uint64_t bytes, int *fd);
+ * backend: its name, for error texts.  *out: its descriptor.  Return 0 or -errno. */
+int memfd_make(const struct hal_host *host, const char *backend, uint64_t bytes,
+	       int *out);
 
 /* Check a descriptor that a stranger has passed: a memory file of at least bytes, of
  * ordinary pages, that can neither shrink nor is write-protected.  Return 0 or -EINVAL.

@@ -87,7 +87,7 @@ int npu_share_place(struct npu_device *dev, uint64_t mask, int fd, struct npu_me
 		return 0;
 	}
 	rc = npu_fail(errno, "npu: mmap of a memory file of %llu bytes: %s",
-		      (unsigned long long)mem->bytes, strerror(errno));
+		      (unsigned long long)mem->bytes, strerrordesc_np(errno));
 	give(dev, mem); /* a failed mmap may have unmapped what was there */
 	return rc;
 }

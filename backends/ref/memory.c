@@ -163,7 +163,8 @@ static int map_file(struct ref_mem *mem, int fd)
 
 	if (data == MAP_FAILED)
 		return ref_host->fail(errno, "ref: mmap of %llu bytes: %s",
-				      (unsigned long long)mem->bytes, strerror(errno));
+				      (unsigned long long)mem->bytes,
+				      strerrordesc_np(errno));
 	mem->data = data;
 	mem->shared = true;
 	return 0;
