@@ -262,6 +262,8 @@ static int read_shape(void *driver, void *root, uint32_t units, struct lz_shape 
 	if (!err)
 		err = find_import(s);
 	if (!err)
+		err = lz_share_read(s);
+	if (!err)
 		err = read_memory(s);
 	if (!err)
 		err = read_tiles(s);
@@ -387,6 +389,8 @@ static void describe(const struct lz_options *o, const struct lz_shape *s, uint3
 	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP | HAL_CAP_HOST_COPY;
 	if (s->import)
 		info->caps |= HAL_CAP_HOST_REGISTER;
+	info->caps |=
+		(s->export_as ? HAL_CAP_EXPORT : 0) | (s->import_as ? HAL_CAP_IMPORT : 0);
 	if (s->stand_in)
 		info->caps |= HAL_CAP_STAND_IN;
 	if (o->virtual_clock)
@@ -659,7 +663,8 @@ static bool destroy(struct lz_device *dev, const struct lz_trash *t, uint32_t *r
 		return !*r;
 	}
 	if (t->kind == LZ_KIND_MEMORY) {
-		*r = lz.zeMemFree(dev->context, t->handle);
+		*r = t->fd < 0 ? lz.zeMemFree(dev->context, t->handle)
+			       : lz_share_free(dev, t->handle, t->fd);
 		return !*r;
 	}
 	pthread_mutex_lock(&births.lock);
@@ -753,11 +758,24 @@ static void keep(struct lz_device *dev, const struct lz_trash *t)
 void lz_keep(struct lz_device *dev, enum lz_kind kind, void *handle,
 	     struct lz_group group)
 {
-	const struct lz_trash t = {kind, handle, group};
+	const struct lz_trash t = {kind, handle, group, -1};
 
 	pthread_mutex_lock(&dev->trash_lock);
 	keep(dev, &t);
 	pthread_mutex_unlock(&dev->trash_lock);
+}
+
+static uint32_t discard(struct lz_device *dev, const struct lz_trash *t)
+{
+	uint32_t r = LZ_SUCCESS;
+
+	pthread_mutex_lock(&dev->trash_lock);
+	if (dev->trash_count)
+		empty_trash(dev);
+	if (held_up(dev, t, dev->trash_count) || !destroy(dev, t, &r))
+		keep(dev, t);
+	pthread_mutex_unlock(&dev->trash_lock);
+	return r;
 }
 
 /* Destroys it; what will not go is kept, and with it what comes after it in its group, as
@@ -765,16 +783,9 @@ void lz_keep(struct lz_device *dev, enum lz_kind kind, void *handle,
 uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle,
 		    struct lz_group group)
 {
-	const struct lz_trash t = {kind, handle, group};
-	uint32_t r = LZ_SUCCESS;
+	const struct lz_trash t = {kind, handle, group, -1};
 
-	pthread_mutex_lock(&dev->trash_lock);
-	if (dev->trash_count)
-		empty_trash(dev);
-	if (held_up(dev, &t, dev->trash_count) || !destroy(dev, &t, &r))
-		keep(dev, &t);
-	pthread_mutex_unlock(&dev->trash_lock);
-	return r;
+	return discard(dev, &t);
 }
 
 /* The same for a handle that may be NULL; the first error counts and has the text. */
@@ -785,6 +796,16 @@ void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle,
 
 	if (r && !*err)
 		*err = lz_failed(r, destroyers[kind].name);
+}
+
+void lz_drop_memory(struct lz_device *dev, void *p, int fd, struct lz_group group,
+		    int *err)
+{
+	const struct lz_trash t = {LZ_KIND_MEMORY, p, group, fd};
+	const uint32_t r = discard(dev, &t);
+
+	if (r && !*err)
+		*err = lz_failed(r, destroyers[LZ_KIND_MEMORY].name);
 }
 
 /* Until nothing is made any more of what is left, by other devices; not for ever. */
@@ -955,6 +976,8 @@ static const struct hal_backend backend = {
 			.mem_read = lz_mem_read,
 			.mem_clear = lz_mem_clear,
 			.mem_register = lz_mem_register,
+			.mem_export = lz_mem_export,
+			.mem_import = lz_mem_import,
 			.mem_map = lz_mem_map,
 			.mem_unmap = lz_mem_unmap,
 			.program_load = lz_program_load,

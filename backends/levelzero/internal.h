@@ -10,7 +10,8 @@
  * have a lock each; counts of bytes and of a partition's buffers, which are atomic.  A
  * program is its loader's alone until program_load returns; from then on the engine's,
  * but for .count and each kernel's .info, which do not change any more.  A buffer does
- * not change.  now is any thread's under the real clock.
+ * not change but for .fd, which the lock of the list of buffers guards.  now is any
+ * thread's under the real clock.
  */
 #ifndef BACKENDS_LEVELZERO_INTERNAL_H
 #define BACKENDS_LEVELZERO_INTERNAL_H
@@ -90,6 +91,8 @@ struct lz_shape {
 	bool stand_in, can_drive, cache, pci, ipc, shared;
 	bool relaxed;  /* allocations above props.max_mem_alloc_size can be asked for */
 	bool in_order; /* immediate lists can be */
+	/* LZ_EXTERNAL_*: kind of descriptor by which buffers are shared; 0: cannot. */
+	uint32_t export_as, import_as;
 	/* Extension functions by which a driver registers the application's memory, with
 	 * its own handle, not the loader's; NULL: import_result says why not. */
 	uint32_t (*import)(void *driver, void *p, size_t bytes);
@@ -127,6 +130,7 @@ struct lz_trash {
 	enum lz_kind kind;
 	void *handle;
 	struct lz_group group;
+	int fd; /* of memory: the driver's descriptor (share.c), or -1 */
 };
 
 struct lz_partition {
@@ -144,7 +148,9 @@ struct lz_mem {
 	void *p;
 	uint64_t bytes, id;
 	uint32_t placement;
-	bool copied;                  /* host memory that only copies use */
+	bool external; /* it can be exported, or was imported */
+	int fd;        /* exported: the driver's descriptor (share.c); else -1 */
+	bool copied;   /* host memory that only copies use */
 	struct stream_region *region; /* of registered memory; else NULL */
 };
 
@@ -276,6 +282,9 @@ uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle,
 		    struct lz_group group);
 void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle,
 	     struct lz_group group, int *err);
+/* The same for memory, and the driver's descriptor of it, which may be -1. */
+void lz_drop_memory(struct lz_device *dev, void *p, int fd, struct lz_group group,
+		    int *err);
 void lz_catch_up(struct lz_device *dev);
 /* Destroy what the driver would not destroy before; return whether something went. */
 bool lz_empty_trash(struct lz_device *dev);
@@ -307,6 +316,19 @@ int lz_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_
 int lz_mem_clear(void *device, void *memory);
 int lz_mem_map(void *device, void *memory, void **address);
 int lz_mem_unmap(void *device, void *memory);
+
+int lz_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
+		  void **out);
+
+/* share.c */
+/* Find out how the device's buffers can be shared: .export_as, .import_as. */
+int lz_share_read(struct lz_shape *s);
+int lz_mem_export(void *device, void *memory, int *fd);
+/* Return -EINVAL if the descriptor is known to have fewer bytes. */
+int lz_share_check(int fd, uint64_t bytes);
+/* Free memory that has been exported.  fd: the driver's descriptor.  Return the driver's
+ * result. */
+uint32_t lz_share_free(struct lz_device *dev, void *p, int fd);
 
 /* image.c */
 int lz_image_parse(const void *image, size_t size, struct lz_program *prog);

@@ -25,13 +25,23 @@ static uint32_t placement_of(const struct lz_device *dev, uint32_t flags)
 	return dev->shape.shared ? LZ_MEM_SHARED : LZ_MEM_HOST;
 }
 
-static int allocate(const struct lz_device *dev, const struct lz_mem *mem, void **p)
+/* Where device memory goes.  What is shared has one descriptor, so it is in one piece,
+ * on the partition's first tile. */
+static void *home_of(const struct lz_device *dev, const struct lz_mem *mem)
+{
+	return mem->external ? dev->shape.tiles[mem->part->tile] : mem->part->home;
+}
+
+/* more: further structures for the driver, or NULL. */
+static int allocate(const struct lz_device *dev, const struct lz_mem *mem,
+		    const void *more, void **p)
 {
 	const struct ze_relaxed_allocation_limits_exp_desc relaxed = {
 		.stype = LZ_STYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC,
+		.next = more,
 		.flags = LZ_RELAXED_MAX_SIZE};
 	const bool large = mem->bytes > dev->shape.props.max_mem_alloc_size;
-	const void *next = large && dev->shape.relaxed ? &relaxed : NULL;
+	const void *next = large && dev->shape.relaxed ? &relaxed : more;
 	const struct ze_device_mem_alloc_desc d = {
 		.stype = LZ_STYPE_DEVICE_MEM_ALLOC_DESC, .next = next};
 	const struct ze_host_mem_alloc_desc h = {.stype = LZ_STYPE_HOST_MEM_ALLOC_DESC,
@@ -45,7 +55,7 @@ static int allocate(const struct lz_device *dev, const struct lz_mem *mem, void 
 		return LZ(zeMemAllocHost, dev->context, &h, mem->bytes, ALIGNMENT, p);
 	default:
 		return LZ(zeMemAllocDevice, dev->context, &d, mem->bytes, ALIGNMENT,
-			  mem->part->home, p);
+			  home_of(dev, mem), p);
 	}
 }
 
@@ -95,27 +105,23 @@ static void leave(struct lz_device *dev, struct lz_mem *mem)
 	atomic_fetch_sub(&mem->part->base.buffers, 1);
 }
 
-int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
-		 const struct hal_bk_colors *colors, uint32_t flags, void **out)
+/* Make a buffer as described by like, and enter it; more: as in allocate. */
+static int make(struct lz_device *dev, const struct lz_mem *like, const void *more,
+		void **out)
 {
-	struct lz_device *dev = device;
-	struct lz_mem *mem;
+	struct lz_mem *mem = malloc(sizeof(*mem));
 	int err;
 
-	(void)colors; /* it has none */
-	mem = calloc(1, sizeof(*mem));
 	if (!mem)
 		return lz_host->fail(ENOMEM, "levelzero: no memory for a buffer");
-	mem->part = partition;
-	mem->bytes = bytes ? bytes : 1;
-	mem->placement = placement_of(dev, flags);
-	mem->copied = flags & HAL_BK_MEM_HOST;
+	*mem = *like;
+	mem->fd = -1;
 	err = charge(dev, mem);
 	if (!err) {
-		err = allocate(dev, mem, &mem->p);
+		err = allocate(dev, mem, more, &mem->p);
 		/* Buffers whose last command ended late may be free by now. */
 		if ((err == -ENOSPC || err == -ENOMEM) && lz_empty_trash(dev))
-			err = allocate(dev, mem, &mem->p);
+			err = allocate(dev, mem, more, &mem->p);
 		if (err)
 			discharge(dev, mem);
 	}
@@ -128,6 +134,65 @@ int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
 	enter(dev, mem);
 	*out = mem;
 	return 0;
+}
+
+static int external_is_not_mapped(void)
+{
+	return lz_host->fail(ENOTSUP,
+			     "levelzero: a buffer that is exported or imported is device "
+			     "memory, which the host cannot map: leave out "
+			     "HAL_BUFFER_MAPPABLE");
+}
+
+int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
+		 const struct hal_bk_colors *colors, uint32_t flags, void **out)
+{
+	struct lz_device *dev = device;
+	const struct ze_external_memory_export_desc export = {
+		.stype = LZ_STYPE_EXTERNAL_MEMORY_EXPORT_DESC,
+		.flags = dev->shape.export_as};
+	struct lz_mem like = {
+		.part = partition,
+		.bytes = bytes ? bytes : 1,
+		.placement = placement_of(dev, flags),
+		.external = flags & HAL_BUFFER_EXPORTABLE,
+		.copied = flags & HAL_BK_MEM_HOST,
+	};
+
+	(void)colors; /* it has none */
+	if (like.external && (flags & HAL_BUFFER_MAPPABLE))
+		return external_is_not_mapped();
+	if (like.external)
+		like.placement = LZ_MEM_DEVICE;
+	return make(dev, &like, like.external ? &export : NULL, out);
+}
+
+int lz_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
+		  void **out)
+{
+	struct lz_device *dev = device;
+	const struct ze_external_memory_fd import = {
+		.stype = LZ_STYPE_EXTERNAL_MEMORY_IMPORT_FD,
+		.flags = dev->shape.import_as,
+		.fd = fd};
+	const struct lz_mem like = {.part = partition,
+				    .bytes = bytes,
+				    .placement = LZ_MEM_DEVICE,
+				    .external = true};
+	int err;
+
+	if (flags & HAL_BUFFER_MAPPABLE)
+		return external_is_not_mapped();
+	err = lz_share_check(fd, bytes);
+	if (err)
+		return err;
+	err = make(dev, &like, &import, out);
+	if (err != -EINVAL)
+		return err;
+	return lz_host->fail(EINVAL,
+			     "levelzero: zeMemAllocDevice: descriptor %d is no memory "
+			     "that %s can import: pass one of hal_buffer_export",
+			     fd, dev->shape.props.name);
 }
 
 /* ---- the application's memory -------------------------------------------------------- */
@@ -194,6 +259,7 @@ int lz_mem_register(void *device, void *partition, void *address, uint64_t bytes
 	mem->bytes = bytes;
 	mem->placement = LZ_MEM_HOST;
 	mem->copied = true;
+	mem->fd = -1;
 	enter(dev, mem);
 	*out = mem;
 	return 0;
@@ -208,7 +274,7 @@ int lz_mem_free(void *device, void *memory)
 
 	leave(dev, mem);
 	if (!mem->region)
-		lz_drop(dev, LZ_KIND_MEMORY, mem->p, g, &err);
+		lz_drop_memory(dev, mem->p, mem->fd, g, &err);
 	else if (stream_region_drop(&dev->regions, mem->region))
 		lz_drop(dev, LZ_KIND_REGION, mem->region, g, &err);
 	discharge(dev, mem);

@@ -69,6 +69,7 @@ enum lz_result {
 	X(COMMAND_QUEUE_GROUP_PROPERTIES, 0x6)                                           \
 	X(DEVICE_MEMORY_PROPERTIES, 0x7)                                                 \
 	X(DEVICE_MEMORY_ACCESS_PROPERTIES, 0x8)                                          \
+	X(DEVICE_EXTERNAL_MEMORY_PROPERTIES, 0xc)                                        \
 	X(CONTEXT_DESC, 0xd)                                                             \
 	X(COMMAND_QUEUE_DESC, 0xe)                                                       \
 	X(COMMAND_LIST_DESC, 0xf)                                                        \
@@ -77,6 +78,10 @@ enum lz_result {
 	X(FENCE_DESC, 0x12)                                                              \
 	X(DEVICE_MEM_ALLOC_DESC, 0x15)                                                   \
 	X(HOST_MEM_ALLOC_DESC, 0x16)                                                     \
+	X(MEMORY_ALLOCATION_PROPERTIES, 0x17)                                            \
+	X(EXTERNAL_MEMORY_EXPORT_DESC, 0x18)                                             \
+	X(EXTERNAL_MEMORY_IMPORT_FD, 0x19)                                               \
+	X(EXTERNAL_MEMORY_EXPORT_FD, 0x1a)                                               \
 	X(MODULE_DESC, 0x1b)                                                             \
 	X(KERNEL_DESC, 0x1d)                                                             \
 	X(KERNEL_PROPERTIES, 0x1e)                                                       \
@@ -112,6 +117,8 @@ enum lz_device_type {
 #define LZ_GROUP_COPY                (1u << 1)
 #define LZ_ACCESS_RW                 (1u << 0)
 #define LZ_IPC_MEMORY                (1u << 0)
+#define LZ_EXTERNAL_OPAQUE_FD        (1u << 0)
+#define LZ_EXTERNAL_DMA_BUF          (1u << 1)
 #define LZ_POOL_HOST_VISIBLE         (1u << 0)
 #define LZ_POOL_KERNEL_TIMESTAMP     (1u << 2)
 #define LZ_QUEUE_IN_ORDER            (1u << 1) /* immediate lists, from 1.9 on */
@@ -124,6 +131,12 @@ enum lz_device_type {
 #define LZS_ENGINE_COMPUTE           (1u << 1)
 
 enum lz_queue_mode { LZ_MODE_DEFAULT, LZ_MODE_SYNCHRONOUS, LZ_MODE_ASYNCHRONOUS };
+enum lz_memory_type {
+	LZ_MEMORY_UNKNOWN,
+	LZ_MEMORY_HOST,
+	LZ_MEMORY_DEVICE,
+	LZ_MEMORY_SHARED
+};
 enum lz_queue_priority { LZ_PRIORITY_NORMAL, LZ_PRIORITY_LOW, LZ_PRIORITY_HIGH };
 enum lz_module_format { LZ_FORMAT_SPIRV, LZ_FORMAT_NATIVE };
 enum lz_sched_mode { LZ_SCHED_TIMEOUT, LZ_SCHED_TIMESLICE, LZ_SCHED_EXCLUSIVE };
@@ -210,6 +223,15 @@ struct ze_device_memory_access_properties {
 	uint32_t shared_system_alloc;
 };
 
+struct ze_device_external_memory_properties {
+	uint32_t stype;
+	void *next;
+	uint32_t memory_import_types;
+	uint32_t memory_export_types;
+	uint32_t image_import_types;
+	uint32_t image_export_types;
+};
+
 struct ze_pci_ext_properties {
 	uint32_t stype;
 	void *next;
@@ -284,6 +306,28 @@ struct ze_relaxed_allocation_limits_exp_desc {
 	uint32_t stype;
 	const void *next;
 	uint32_t flags;
+};
+
+struct ze_memory_allocation_properties {
+	uint32_t stype;
+	void *next;
+	uint32_t type; /* enum lz_memory_type */
+	uint64_t id;
+	uint64_t page_size;
+};
+
+struct ze_external_memory_export_desc {
+	uint32_t stype;
+	const void *next;
+	uint32_t flags;
+};
+
+/* Import and export; .fd is the answer of an export. */
+struct ze_external_memory_fd {
+	uint32_t stype;
+	const void *next;
+	uint32_t flags;
+	int fd;
 };
 
 struct ze_module_desc {

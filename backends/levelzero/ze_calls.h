@@ -39,6 +39,8 @@ X(zeGetDevice, 6, 1, zeDeviceGetMemoryProperties, \
 	(device, count, p)) \
 X(zeGetDevice, 7, 1, zeDeviceGetMemoryAccessProperties, \
 	(void *device, struct ze_device_memory_access_properties *p), (device, p)) \
+X(zeGetDevice, 10, 0, zeDeviceGetExternalMemoryProperties, \
+	(void *device, struct ze_device_external_memory_properties *p), (device, p)) \
 X(zeGetDevice, 13, 1, zeDeviceGetStatus, (void *device), (device)) \
 X(zeGetDevice, 14, 1, zeDeviceGetGlobalTimestamps, \
 	(void *device, uint64_t *host, uint64_t *ticks), (device, host, ticks)) \
@@ -114,6 +116,9 @@ X(zeGetMem, 2, 1, zeMemAllocHost, (void *context, \
 	const struct ze_host_mem_alloc_desc *desc, size_t bytes, size_t align, \
 	void **p), (context, desc, bytes, align, p)) \
 X(zeGetMem, 3, 1, zeMemFree, (void *context, void *p), (context, p)) \
+X(zeGetMem, 4, 0, zeMemGetAllocProperties, (void *context, const void *p, \
+	struct ze_memory_allocation_properties *properties, void **device), \
+	(context, p, properties, device)) \
 X(zeGetMem, 6, 0, zeMemGetIpcHandle, (void *context, const void *p, \
 	struct ze_ipc_mem_handle *handle), (context, p, handle)) \
 X(zeGetMem, 7, 0, zeMemOpenIpcHandle, (void *context, void *device, \

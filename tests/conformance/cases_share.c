@@ -23,10 +23,14 @@ static int exportable(struct conf *c, struct hal_partition *p, uint32_t flags,
 		      uint64_t bytes, struct hal_buffer **out)
 {
 	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+	int made;
 
 	d.bytes = bytes;
 	d.flags = HAL_BUFFER_EXPORTABLE | flags;
-	OK(hal_buffer_create(p, &d, out));
+	made = hal_buffer_create(p, &d, out);
+	if (made == -ENOTSUP && (flags & HAL_BUFFER_MAPPABLE))
+		return conf_unsupported(c, "what can be exported cannot be mapped");
+	OK(made);
 	c->buffers[c->buffer_count++] = *out;
 	return 0;
 }
@@ -185,6 +189,12 @@ static int mapped(struct conf *c)
 	return 0;
 }
 
+/* A place beside that of another opening, which may be on the same device. */
+static int place(struct conf *c, uint32_t i, struct hal_partition **p)
+{
+	return conf_units(c) < 2 ? conf_whole(c, p) : conf_share(c, i, 2, p);
+}
+
 /* Another opening of the same target: on a model a device of its own. */
 static int other_device(struct conf *c)
 {
@@ -196,12 +206,12 @@ static int other_device(struct conf *c)
 	int fd, made;
 
 	STEP(has(c, HAL_CAP_EXPORT | HAL_CAP_IMPORT));
-	STEP(conf_whole(c, &p));
+	STEP(place(c, 0, &p));
 	STEP(exportable(c, p, 0, BYTES, &from));
 	OK(hal_buffer_export(from, &fd));
 	made = conf_open(&second);
 	if (!made)
-		made = conf_whole(&second, &there);
+		made = place(&second, 1, &there);
 	if (!made)
 		made = import(&second, there, fd, 0, BYTES, &to);
 	(void)close(fd);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <hal/levelzero.h>
 
@@ -50,6 +51,26 @@ static bool load(struct faults_world *w)
 	return faults_refused(w, copy, sizeof(junk), texts);
 }
 
+/* A buffer that is exported and imported. */
+static bool share(struct faults_world *w)
+{
+	const struct hal_bk_cold *cold = &w->b->cold;
+	void *from = NULL, *to = NULL;
+	int fd = -1;
+	bool ok = faults_step(w, cold->mem_alloc(w->dev, w->part, 4096, NULL,
+						 HAL_BUFFER_EXPORTABLE, &from)) &&
+		  faults_step(w, cold->mem_export(w->dev, from, &fd)) &&
+		  faults_step(w, cold->mem_import(w->dev, w->part, fd, 4096, 0, &to));
+
+	if (fd >= 0)
+		close(fd);
+	if (to)
+		ok = faults_step(w, cold->mem_free(w->dev, to)) && ok;
+	if (from)
+		ok = faults_step(w, cold->mem_free(w->dev, from)) && ok;
+	return ok;
+}
+
 static bool extras(struct faults_world *w)
 {
 	const struct hal_levelzero_extension *x =
@@ -60,6 +81,8 @@ static bool extras(struct faults_world *w)
 	uint32_t mode;
 
 	assert_non_null(x);
+	if (!share(w))
+		return false;
 	for (mode = HAL_LEVELZERO_TIMEOUT; mode <= HAL_LEVELZERO_EXCLUSIVE; mode++) {
 		if (!faults_step(w, x->scheduler_set(w->dev, mode)) ||
 		    !faults_step(w, x->scheduler_get(w->dev, &s)))
@@ -96,6 +119,8 @@ static const char *const silent[] = {
 	"zeDevicePciGetPropertiesExt",
 	/* A device that is only listed is as good without registered memory. */
 	"zeDriverGetExtensionFunctionAddress",
+	/* ... and without buffers that are shared. */
+	"zeDeviceGetExternalMemoryProperties",
 	/* Without memory the driver cannot say how a tile is: it is asked again. */
 	"zeDeviceGetStatus", NULL};
 

@@ -770,6 +770,116 @@ static void m_context(void)
 	(void)lz.zeContextDestroy(ctx);
 }
 
+/* ---- external memory --------------------------------------------------------------- */
+
+static void *exportable(void *device)
+{
+	const struct ze_external_memory_export_desc e = {
+		.stype = LZ_STYPE_EXTERNAL_MEMORY_EXPORT_DESC,
+		.flags = LZ_EXTERNAL_DMA_BUF};
+	const struct ze_device_mem_alloc_desc d = {
+		.stype = LZ_STYPE_DEVICE_MEM_ALLOC_DESC, .next = &e};
+	void *p = NULL;
+
+	(void)lz.zeMemAllocDevice(ctx, &d, 4096, 4096, device, &p);
+	return p;
+}
+
+static uint32_t export(const void *p, uint32_t flags, int *fd)
+{
+	struct ze_external_memory_fd e = {
+		.stype = LZ_STYPE_EXTERNAL_MEMORY_EXPORT_FD, .flags = flags, .fd = -1};
+	struct ze_memory_allocation_properties d = {
+		.stype = LZ_STYPE_MEMORY_ALLOCATION_PROPERTIES, .next = &e};
+	const uint32_t r = lz.zeMemGetAllocProperties(ctx, p, &d, NULL);
+
+	*fd = e.fd;
+	return r;
+}
+
+static uint32_t import(void *device, int fd, uint32_t flags, size_t bytes, void **p)
+{
+	const struct ze_external_memory_fd i = {
+		.stype = LZ_STYPE_EXTERNAL_MEMORY_IMPORT_FD, .flags = flags, .fd = fd};
+	const struct ze_device_mem_alloc_desc d = {
+		.stype = LZ_STYPE_DEVICE_MEM_ALLOC_DESC, .next = &i};
+
+	return lz.zeMemAllocDevice(ctx, &d, bytes, 4096, device, p);
+}
+
+static void external(void)
+{
+	struct ze_device_external_memory_properties types = {
+		.stype = LZ_STYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES};
+	int fd, again, pair[2];
+	void *p, *q;
+
+	OK(lz.zeDeviceGetExternalMemoryProperties(roots[3], &types));
+	CHECK(types.memory_import_types == LZ_EXTERNAL_DMA_BUF);
+	CHECK(types.memory_export_types == LZ_EXTERNAL_DMA_BUF);
+	p = exportable(roots[3]);
+	CHECK(p);
+	CHECK(export(p, LZ_EXTERNAL_OPAQUE_FD, &fd) == LZ_ERROR_UNSUPPORTED_ENUMERATION);
+	OK(export(p, LZ_EXTERNAL_DMA_BUF, &fd));
+	OK(export(p, LZ_EXTERNAL_DMA_BUF, &again));
+	CHECK(fd == again);
+	CHECK(import(roots[3], fd, LZ_EXTERNAL_OPAQUE_FD, 4096, &q) ==
+	      LZ_ERROR_UNSUPPORTED_ENUMERATION);
+	CHECK(import(roots[2], fd, LZ_EXTERNAL_DMA_BUF, 4096, &q) ==
+	      LZ_ERROR_INVALID_ARGUMENT);
+	CHECK(pipe(pair) == 0);
+	CHECK(import(roots[3], pair[0], LZ_EXTERNAL_DMA_BUF, 4096, &q) ==
+	      LZ_ERROR_INVALID_ARGUMENT);
+	OK(import(roots[3], fd, LZ_EXTERNAL_DMA_BUF, 4096, &q));
+	CHECK(p != q);
+	OK(lz.zeMemFree(ctx, p));
+	CHECK(fcntl(fd, F_GETFD) < 0);
+	OK(lz.zeMemFree(ctx, q));
+	stand_in()->external(LZ_EXTERNAL_DMA_BUF, LZ_EXTERNAL_DMA_BUF, 1);
+	p = exportable(roots[3]);
+	OK(export(p, LZ_EXTERNAL_DMA_BUF, &fd));
+	OK(export(p, LZ_EXTERNAL_DMA_BUF, &again));
+	CHECK(fd != again);
+	OK(lz.zeMemFree(ctx, p));
+	CHECK(fcntl(fd, F_GETFD) >= 0 && fcntl(again, F_GETFD) >= 0);
+}
+
+static void m_descriptor(void)
+{
+	void *p = exportable(roots[3]);
+	int fd;
+
+	OK(export(p, LZ_EXTERNAL_DMA_BUF, &fd));
+	CHECK(close(fd) == 0);
+	OK(lz.zeMemFree(ctx, p));
+}
+
+static void m_long_import(void)
+{
+	void *p = exportable(roots[3]), *q;
+	int fd;
+
+	OK(export(p, LZ_EXTERNAL_DMA_BUF, &fd));
+	CHECK(import(roots[3], fd, LZ_EXTERNAL_DMA_BUF, 8192, &q) ==
+	      LZ_ERROR_INVALID_SIZE);
+}
+
+static void m_tiles(void)
+{
+	CHECK(!exportable(roots[0]));
+}
+
+static void m_plain_export(void)
+{
+	const struct ze_device_mem_alloc_desc d = {
+		.stype = LZ_STYPE_DEVICE_MEM_ALLOC_DESC};
+	void *p;
+	int fd;
+
+	OK(lz.zeMemAllocDevice(ctx, &d, 4096, 4096, roots[3], &p));
+	CHECK(export(p, LZ_EXTERNAL_DMA_BUF, &fd) == LZ_ERROR_INVALID_ARGUMENT);
+}
+
 static const struct {
 	void (*fn)(void);
 	const char *says;
@@ -778,6 +888,10 @@ static const struct {
 	{m_copied_from, "memory was freed while a command uses it"},
 	{m_argument, "memory was freed while a command uses it"},
 	{m_exported, "memory was freed while its IPC handle is open"},
+	{m_descriptor, "a descriptor was closed that zeMemFree closes"},
+	{m_long_import, "more bytes are imported than the descriptor has"},
+	{m_tiles, "memory of several tiles cannot be behind one descriptor"},
+	{m_plain_export, "memory was exported that was not allocated for it"},
 	{m_list, "a queue was destroyed with commands in it"},
 	{m_record, "a list was reset or destroyed while in flight"},
 	{m_queue, "a queue was destroyed with commands in it"},
@@ -906,6 +1020,7 @@ static const struct {
 	{"pools_are_of_devices", pools_are_of_devices, "COMPOSITE"},
 	{"pool_of_another_tile", pool_of_another_tile, "COMPOSITE"},
 	{"hangs_are_the_tiles", hangs_are_the_tiles, "COMPOSITE"},
+	{"external", external, "COMPOSITE"},
 	{"composite", composite, "COMPOSITE"},
 	{"flat", flat, "FLAT"},
 	{"combined", combined, "COMBINED"},

@@ -359,23 +359,41 @@ uint32_t do_zeContextDestroy(void *context)
 
 static bool relaxed(const struct ze_relaxed_allocation_limits_exp_desc *more)
 {
-	return more && more->stype == LZ_STYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC &&
-	       (more->flags & LZ_RELAXED_MAX_SIZE);
+	while (more && more->stype != LZ_STYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC)
+		more = more->next;
+	return more && (more->flags & LZ_RELAXED_MAX_SIZE);
+}
+
+static void drop_backing(struct allocation *a, size_t bytes)
+{
+	if (a->mapped)
+		share_free(a, bytes);
+	else
+		free(a->backing);
 }
 
 /* What the host must not touch has an address, and its bytes elsewhere. */
-static bool back(struct allocation *a, size_t bytes, bool hidden)
+static uint32_t back(struct allocation *a, const struct device *dev, size_t bytes,
+		     const void *more, bool hidden)
 {
-	a->backing = aligned_alloc(4096, bytes);
+	uint32_t r = OK;
+
+	if (is_external(more))
+		r = hidden ? share_back(a, dev, bytes, more)
+			   : LZ_ERROR_UNSUPPORTED_FEATURE;
+	else
+		a->backing = aligned_alloc(4096, bytes);
 	a->p = a->backing;
-	if (a->backing && hidden) {
+	if (r || !a->backing)
+		return r ? r : LZ_ERROR_OUT_OF_HOST_MEMORY;
+	if (hidden) {
 		a->p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (a->p == MAP_FAILED) {
-			free(a->backing);
-			return false;
+			drop_backing(a, bytes);
+			return LZ_ERROR_OUT_OF_HOST_MEMORY;
 		}
 	}
-	return a->backing != NULL;
+	return OK;
 }
 
 static uint32_t allocate(struct context *ctx, struct device *dev, size_t bytes,
@@ -384,6 +402,7 @@ static uint32_t allocate(struct context *ctx, struct device *dev, size_t bytes,
 	struct allocation *a;
 	size_t rounded = (bytes + 4095) / 4096 * 4096;
 	uint64_t limit;
+	uint32_t r;
 
 	if (!bytes)
 		return LZ_ERROR_INVALID_SIZE;
@@ -401,12 +420,15 @@ static uint32_t allocate(struct context *ctx, struct device *dev, size_t bytes,
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return LZ_ERROR_OUT_OF_HOST_MEMORY;
-	if (!back(a, rounded, hidden)) {
+	a->file = a->given = -1;
+	r = back(a, dev, rounded, more, hidden);
+	if (r) {
 		free(a);
-		return LZ_ERROR_OUT_OF_HOST_MEMORY;
+		return r;
 	}
 	/* Like memory that somebody else has used. */
-	memset(a->backing, 0xd5, bytes);
+	if (!a->mapped || a->file >= 0)
+		memset(a->backing, 0xd5, bytes);
 	a->bytes = bytes;
 	if (dev) {
 		a->dev = dev->root;
@@ -456,7 +478,7 @@ uint32_t do_zeMemAllocHost(void *context, const struct ze_host_mem_alloc_desc *d
 	return allocate(ctx, NULL, bytes, align, desc->next, false, p);
 }
 
-static struct allocation **find_allocation(const void *p)
+struct allocation **find_allocation(const void *p)
 {
 	struct allocation **at = &world.allocations;
 
@@ -537,7 +559,7 @@ uint32_t do_zeMemFree(void *context, void *p)
 		misuse("memory was freed while its IPC handle is open");
 	if (a->p != a->backing)
 		munmap(a->p, (a->bytes + 4095) / 4096 * 4096);
-	free(a->backing);
+	drop_backing(a, (a->bytes + 4095) / 4096 * 4096);
 	free(a);
 	return OK;
 }

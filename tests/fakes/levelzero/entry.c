@@ -319,6 +319,15 @@ static void control_share_memory(int yes)
 	pthread_mutex_unlock(&lock);
 }
 
+static void control_external(uint32_t exports, uint32_t imports, int leaves)
+{
+	pthread_mutex_lock(&lock);
+	world.export_types = exports;
+	world.import_types = imports;
+	world.leaves_exports = leaves != 0;
+	pthread_mutex_unlock(&lock);
+}
+
 static void control_slow_copies(uint64_t ns)
 {
 	pthread_mutex_lock(&lock);
@@ -360,6 +369,7 @@ static void control_reset(void)
 	atomic_store(&module_ns, 0);
 	world.copy_ns = 0;
 	world.shares_nothing = false;
+	share_reset();
 	world.misused = 0;
 	world.misuse = NULL;
 	world.kept_count = 0;
@@ -386,6 +396,7 @@ const struct lz_stand_in hal_stand_in_ze = {
 	.hold_modules = control_hold_modules,
 	.slow_copies = control_slow_copies,
 	.share_memory = control_share_memory,
+	.external = control_external,
 	.now = control_now,
 	.set_now = control_set_now,
 	.jobs = control_jobs,

@@ -218,6 +218,10 @@ struct allocation {
 	size_t bytes;
 	uint32_t opened; /* IPC */
 	bool imported;   /* the program's own: pages that it lies in are taken */
+	/* Memory that can be exported: its file, else -1; and the descriptor that a query
+	 * has given, which is the same from then on, else -1. */
+	int file, given;
+	bool mapped; /* backing is of a file, its own or that of an import */
 };
 
 struct world {
@@ -238,6 +242,8 @@ struct world {
 	bool permit;
 	uint64_t memory_left;
 	bool shares_nothing; /* with other processes */
+	uint32_t export_types, import_types;
+	bool leaves_exports; /* zeMemFree does not close what was exported */
 	uint64_t copy_ns;    /* on top of each copy between host and device */
 	struct allocation *allocations;
 	struct lz_stand_in_job kept[JOBS_KEPT];
@@ -284,7 +290,19 @@ uint32_t clock_advance(uint64_t until_ns, uint64_t *now_ns, uint32_t *idle);
 uint32_t driver_import(void *driver, void *p, size_t bytes);
 uint32_t driver_release(void *driver, void *p);
 
+/* share.c: memory with a descriptor */
+/* The types of descriptors, and who closes them, as after a reset. */
+void share_reset(void);
+/* Make or find the bytes of a: what is behind a descriptor asks for it. */
+uint32_t share_back(struct allocation *a, const struct device *dev, size_t bytes,
+		    const void *more);
+/* Is there a structure of external memory in the chain? */
+bool is_external(const void *more);
+void share_free(struct allocation *a, size_t bytes);
+
 /* calls.c: what each entry point does */
+/* Where the list has the allocation that begins there, or NULL. */
+struct allocation **find_allocation(const void *p);
 uint32_t do_import(void *driver, void *p, size_t bytes);
 uint32_t do_release(void *driver, void *p);
 #define STAND_IN_DECLARE(table, slot, need, name, params, args) uint32_t do_##name params;

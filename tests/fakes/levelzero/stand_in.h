@@ -67,6 +67,11 @@ struct lz_stand_in {
 	void (*slow_copies)(uint64_t ns);
 	/* Does it say that it shares memory with other processes? */
 	void (*share_memory)(int yes);
+	/* Types of descriptors (LZ_EXTERNAL_*) that memory can be exported and imported
+	 * as; after a reset dma-bufs alone.  leaves: a query for a descriptor makes a new
+	 * one each time, and zeMemFree closes none; else it is one for each allocation,
+	 * which zeMemFree closes. */
+	void (*external)(uint32_t exports, uint32_t imports, int leaves);
 	uint64_t (*now)(void);
 	/* Virtual time jumps to ns, later than now; nothing may be running. */
 	void (*set_now)(uint64_t ns);

@@ -7,7 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-struct world world = {.permit = true, .memory_left = UINT64_MAX};
+struct world world = {.permit = true,
+		      .memory_left = UINT64_MAX,
+		      .export_types = LZ_EXTERNAL_DMA_BUF,
+		      .import_types = LZ_EXTERNAL_DMA_BUF};
 
 static const struct device_spec specs[DEVICES] = {
 	{.name = "HAL stand-in GPU, 4 tiles",
