@@ -114,7 +114,7 @@ static void say_name(char to[64], bool stand_in, bool emulated, const char *plat
  * A slot is hardware of its own.  A kernel reaches all of the banks that it is connected
  * to, whoever's buffers are in them.
  */
-static void describe(const struct fp_options *o, const struct fp_xclbin *x,
+static void describe(const struct fp_options *o, const struct fp_xclbin *x, bool emulated,
 		     struct hal_device_info *info)
 {
 	uint32_t i;
@@ -138,6 +138,7 @@ static void describe(const struct fp_options *o, const struct fp_xclbin *x,
 	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_FAULT_CONTAINED | HAL_CAP_HOST_COPY |
 		     HAL_CAP_HOST_REGISTER;
 	info->caps |= info->colors ? HAL_CAP_COLORED_MEMORY | HAL_CAP_RECOLOR : 0;
+	info->caps |= fp_can_share(emulated) ? HAL_CAP_EXPORT | HAL_CAP_IMPORT : 0;
 	info->caps |= xrt.drive ? HAL_CAP_STAND_IN : 0;
 	info->caps |= o->virtual_clock ? HAL_CAP_VIRTUAL_CLOCK | HAL_CAP_SIMULATED : 0;
 }
@@ -147,7 +148,7 @@ static int fp_get_info(void *device, struct hal_device_info *info)
 	const struct fp_device *dev = device;
 	uint32_t i;
 
-	describe(&dev->opt, &dev->base->x, info);
+	describe(&dev->opt, &dev->base->x, dev->emulated, info);
 	snprintf(info->name, sizeof(info->name), "%.63s", dev->name);
 	snprintf(info->bus_id, sizeof(info->bus_id), "%.31s", dev->bus_id);
 	for (i = 0; i < dev->base->x.bank_count; i++)
@@ -170,7 +171,7 @@ static int fp_probe(const struct hal_bk_config *cfg, struct hal_device_info *out
 	int i, count = count_cards(&o, &emulated, ids);
 
 	for (i = 0; i < count && (uint32_t)i < max; i++) {
-		describe(&o, NULL, &out[i]);
+		describe(&o, NULL, emulated, &out[i]);
 		say_name(out[i].name, xrt.drive != NULL, emulated,
 			 "slots and banks are the xclbin's");
 		memcpy(out[i].bus_id, ids[i], sizeof(ids[i]));
@@ -339,6 +340,7 @@ static void fp_close(void *device)
 	pthread_cond_destroy(&dev->mover_done);
 	pthread_cond_destroy(&dev->mover_wake);
 	pthread_mutex_destroy(&dev->mover_lock);
+	pthread_mutex_destroy(&dev->export_lock);
 	free(dev);
 }
 
@@ -366,6 +368,7 @@ static int fp_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	dev->stand_in = xrt.drive != NULL;
 	dev->emulated = emulated;
 	memcpy(dev->bus_id, ids[index], sizeof(dev->bus_id));
+	(void)pthread_mutex_init(&dev->export_lock, NULL);
 	(void)pthread_mutex_init(&dev->mover_lock, NULL);
 	(void)pthread_cond_init(&dev->mover_wake, NULL);
 	(void)pthread_cond_init(&dev->mover_done, NULL);
@@ -418,6 +421,8 @@ static const struct hal_backend table = {
 		 .mem_map = fp_mem_map,
 		 .mem_unmap = fp_mem_unmap,
 		 .mem_register = fp_mem_register,
+		 .mem_export = fp_mem_export,
+		 .mem_import = fp_mem_import,
 		 .program_load = fp_program_load,
 		 .program_unload = fp_program_unload,
 		 .kernel_get = fp_kernel_get},

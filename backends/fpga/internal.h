@@ -3,8 +3,9 @@
  * The FPGA backend's own structures: the engine's, but for what other threads touch.
  *
  * mem_alloc, mem_free, mem_write and mem_read are the callers': they touch their buffer,
- * whose members do not change, XRT, which takes calls of any thread, .lost, .bank_used
- * and a partition's .buffers, which are atomic, and the counter of the clock.  What waits
+ * whose members do not change, XRT, which takes calls of any thread (but xrtBOExport,
+ * which has a lock), .lost, .bank_used and a partition's .buffers, which are atomic, and
+ * the counter of the clock.  What waits
  * inside XRT - copies, fills, units that are closed and opened, a configuration that is
  * loaded - is done by a thread of the device, the mover (mover.c): a chore is the mover's
  * from fp_move until its .done is set.  The units of a slot are the mover's while
@@ -40,6 +41,7 @@ struct fp_symbols {
 #define FP_SYMBOL_OPEN(name, result, params)  result(*name) params;
 	XRT_CALLS(FP_SYMBOL)
 	XRT_CALLS_OPEN(FP_SYMBOL_OPEN)
+	XRT_CALLS_SHARE(FP_SYMBOL) /* any of them may be NULL */
 #undef FP_SYMBOL
 #undef FP_SYMBOL_OPEN
 	/* NOLINTEND(bugprone-macro-parentheses) */
@@ -206,6 +208,7 @@ struct fp_device {
 	uint64_t zero_ns;
 	atomic_ullong last_ns;
 	atomic_bool lost;
+	pthread_mutex_t export_lock; /* held in xrtBOExport */
 	bool mover_runs, mover_ends;
 	pthread_t mover;
 	pthread_mutex_t mover_lock;
@@ -290,6 +293,10 @@ int fp_partition_destroy(void *device, void *partition);
 /* Count bytes of the bank as used.  Return false if fewer are left.  Any thread. */
 bool fp_bank_take(struct fp_device *dev, uint32_t bank, uint64_t bytes);
 void fp_bank_give(struct fp_device *dev, uint32_t bank, uint64_t bytes);
+/* Return -ENOTSUP: the host cannot map the card's memory. */
+int fp_not_mapped(void);
+/* Return -ENOSPC with a text that says how much the banks of the mask have left. */
+int fp_no_room(const struct fp_device *dev, uint64_t bytes, uint64_t mask);
 int fp_mem_alloc(void *device, void *partition, uint64_t bytes,
 		 const struct hal_bk_colors *colors, uint32_t flags, void **out);
 int fp_mem_register(void *device, void *partition, void *address, uint64_t bytes,
@@ -302,6 +309,13 @@ int fp_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		 uint64_t bytes);
 int fp_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes);
 int fp_mem_clear(void *device, void *memory);
+
+/* share.c */
+/* Can this XRT export and import buffers? */
+bool fp_can_share(bool emulated);
+int fp_mem_export(void *device, void *memory, int *fd);
+int fp_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
+		  void **out);
 
 /* program.c */
 int fp_program_load(void *device, const void *image, size_t size, void **out);

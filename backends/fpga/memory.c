@@ -38,7 +38,7 @@ void fp_bank_give(struct fp_device *dev, uint32_t bank, uint64_t bytes)
 	atomic_fetch_sub(&dev->bank_used[bank], bytes);
 }
 
-static int no_room(const struct fp_device *dev, uint64_t bytes, uint64_t mask)
+int fp_no_room(const struct fp_device *dev, uint64_t bytes, uint64_t mask)
 {
 	char text[256] = "";
 	size_t at = 0;
@@ -81,17 +81,17 @@ static int choose_bank(struct fp_device *dev, uint64_t bytes, uint64_t mask,
 	do
 		*bank = best_bank(dev, bytes, mask);
 	while (*bank < FP_BANKS_MAX && !fp_bank_take(dev, *bank, bytes));
-	return *bank < FP_BANKS_MAX ? 0 : no_room(dev, bytes, mask);
+	return *bank < FP_BANKS_MAX ? 0 : fp_no_room(dev, bytes, mask);
 }
 
-static int place(struct fp_device *dev, struct fp_mem *mem)
+static int place(struct fp_device *dev, struct fp_mem *mem, uint64_t flags)
 {
 	char what[96];
 	int err;
 
 	snprintf(what, sizeof(what), "%" PRIu64 " bytes in bank %s", mem->bytes,
 		 dev->base->x.banks[mem->bank].tag);
-	mem->bo = XRT(xrtBOAlloc, dev->handle, mem->bytes, XRT_FLAGS_NONE, mem->bank);
+	mem->bo = XRT(xrtBOAlloc, dev->handle, mem->bytes, flags, mem->bank);
 	if (!mem->bo)
 		return fp_failed(dev, "xrtBOAlloc", what);
 	mem->host = XRT(xrtBOMap, mem->bo);
@@ -158,10 +158,18 @@ static int alloc_host(struct fp_partition *part, uint64_t bytes, void **out)
 	return err; /* NOLINT(clang-analyzer-unix.Malloc): *out has it */
 }
 
+int fp_not_mapped(void)
+{
+	return fp_host->fail(ENOTSUP, "fpga: buffers cannot be mapped: the host cannot "
+				      "access the card's memory");
+}
+
 int fp_mem_alloc(void *device, void *partition, uint64_t bytes,
 		 const struct hal_bk_colors *colors, uint32_t flags, void **out)
 {
 	struct fp_device *dev = device;
+	const uint64_t kind =
+		flags & HAL_BUFFER_EXPORTABLE ? XRT_FLAGS_CACHEABLE : XRT_FLAGS_NONE;
 	struct fp_mem *mem;
 	uint64_t mask;
 	int err;
@@ -172,10 +180,9 @@ int fp_mem_alloc(void *device, void *partition, uint64_t bytes,
 	if (err)
 		return err;
 	if (flags & HAL_BUFFER_MAPPABLE)
-		return fp_host->fail(ENOTSUP, "fpga: buffers cannot be mapped: the host "
-					      "cannot access the card's memory");
+		return fp_not_mapped();
 	if (bytes > UINT64_MAX - FP_PAGE)
-		return no_room(dev, bytes, mask);
+		return fp_no_room(dev, bytes, mask);
 	mem = calloc(1, sizeof(*mem));
 	if (!mem)
 		return fp_host->fail(ENOMEM, "fpga: no memory for a buffer");
@@ -184,7 +191,7 @@ int fp_mem_alloc(void *device, void *partition, uint64_t bytes,
 	mem->bytes = (bytes + !bytes + FP_PAGE - 1) / FP_PAGE * FP_PAGE;
 	err = choose_bank(dev, mem->bytes, mask, &mem->bank);
 	if (!err) {
-		err = place(dev, mem);
+		err = place(dev, mem, kind);
 		if (err)
 			fp_bank_give(dev, mem->bank, mem->bytes);
 	}
@@ -222,8 +229,7 @@ int fp_mem_map(void *device, void *memory, void **address)
 
 	(void)device;
 	if (mem->bo)
-		return fp_host->fail(ENOTSUP, "fpga: buffers cannot be mapped: the host "
-					      "cannot access the card's memory");
+		return fp_not_mapped();
 	*address = mem->host;
 	return 0;
 }

@@ -38,7 +38,7 @@ static const struct {
 	size_t offset;
 } rows[] = {
 #define ROW(name, ...) {#name, offsetof(struct fp_symbols, name)},
-	XRT_CALLS(ROW) XRT_CALLS_OPEN(ROW)
+	XRT_CALLS(ROW) XRT_CALLS_OPEN(ROW) XRT_CALLS_SHARE(ROW)
 #undef ROW
 		{"halStandInXrtCards", offsetof(struct fp_symbols, cards)},
 	{"halStandInXrtDrive", offsetof(struct fp_symbols, drive)},
@@ -118,7 +118,7 @@ static int open_library(const char *library)
 		return fp_host->fail(ENODEV, "fpga: no XRT: %s", dlerror());
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		p = dlsym(handle, rows[i].name);
-		if (!p && i < XRT_CALL_COUNT)
+		if (!p && i < XRT_CALLS_NEEDED)
 			return fp_host->fail(ENODEV,
 					     "fpga: %s has no %s: XRT 2.13 (2022.1) or "
 					     "later is needed",

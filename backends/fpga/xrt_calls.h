@@ -11,7 +11,9 @@
 #include <stdint.h>
 
 enum { XRT_TO_DEVICE, XRT_FROM_DEVICE };
-enum { XRT_FLAGS_NONE };
+/* CACHEABLE: the kernel's driver allocates the host memory of a buffer, so that an
+ * importer can map it, too; else it is memory of the process. */
+enum { XRT_FLAGS_NONE, XRT_FLAGS_CACHEABLE = 1 << 24 };
 
 /* What a run is in. */
 #define XRT_STATES(X)                                                                    \
@@ -63,13 +65,22 @@ X(xrtBOCopy, int, (void *to, void *from, size_t bytes, size_t to_offset, \
 /* A buffer's handle, or a number as C passes it where no parameter is declared. */
 #define XRT_CALLS_OPEN(X) \
 X(xrtRunSetArg, int, (void *run, int index, ...))
+/* Calls without which buffers are not shared.  The number of an export is a file
+ * descriptor, negative if it failed; sizes and addresses are all ones then. */
+#define XRT_CALLS_SHARE(X) \
+X(xrtBOExport, int, (void *bo), (bo)) \
+X(xrtBOImport, void *, (void *device, int fd), (device, fd)) \
+X(xrtBOSize, size_t, (void *bo), (bo)) \
+X(xrtBOAddress, uint64_t, (void *bo), (bo))
 /* clang-format on */
 
 enum xrt_call {
 #define XRT_NUMBER(name, ...) XRT_CALL_##name,
-	XRT_CALLS(XRT_NUMBER) XRT_CALLS_OPEN(XRT_NUMBER)
+	XRT_CALLS(XRT_NUMBER) XRT_CALLS_OPEN(XRT_NUMBER) XRT_CALLS_SHARE(XRT_NUMBER)
 #undef XRT_NUMBER
 		XRT_CALL_COUNT
 };
+/* Those up to here are always needed. */
+#define XRT_CALLS_NEEDED XRT_CALL_xrtBOExport
 
 #endif

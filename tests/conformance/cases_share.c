@@ -189,12 +189,6 @@ static int mapped(struct conf *c)
 	return 0;
 }
 
-/* A place beside that of another opening, which may be on the same device. */
-static int place(struct conf *c, uint32_t i, struct hal_partition **p)
-{
-	return conf_units(c) < 2 ? conf_whole(c, p) : conf_share(c, i, 2, p);
-}
-
 /* Another opening of the same target: on a model a device of its own. */
 static int other_device(struct conf *c)
 {
@@ -206,12 +200,12 @@ static int other_device(struct conf *c)
 	int fd, made;
 
 	STEP(has(c, HAL_CAP_EXPORT | HAL_CAP_IMPORT));
-	STEP(place(c, 0, &p));
+	STEP(conf_whole(c, &p));
 	STEP(exportable(c, p, 0, BYTES, &from));
 	OK(hal_buffer_export(from, &fd));
 	made = conf_open(&second);
 	if (!made)
-		made = place(&second, 1, &there);
+		made = conf_whole(&second, &there);
 	if (!made)
 		made = import(&second, there, fd, 0, BYTES, &to);
 	(void)close(fd);

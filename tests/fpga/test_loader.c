@@ -154,6 +154,10 @@ static int finds(const char *const *ids, int count)
 		    info[i].kind != HAL_KIND_FPGA ||
 		    (info[i].caps & HAL_CAP_STAND_IN) != 0)
 			return 2;
+	/* That library has no calls for it. */
+	for (i = 0; i < count && i < 3; i++)
+		if ((info[i].caps & (HAL_CAP_EXPORT | HAL_CAP_IMPORT)) != 0)
+			return 8;
 	/* Also where there is room for fewer. */
 	if (b->cold.probe(&cfg, info, 1) != count)
 		return 3;

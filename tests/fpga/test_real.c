@@ -19,6 +19,8 @@
 #include <cmocka.h>
 #include <hal/fpga.h>
 
+#include "backends/fpga/internal.h"
+
 #define DELAY_NS INT64_C(100000000) /* of xrt.ini: from start to completed */
 
 #define BANKS                                                                            \
@@ -197,6 +199,40 @@ static void memory(void **state)
 }
 
 /* Two runs on two slots: neither waits for the other, and nothing waits for either. */
+/* XRT's calls that share buffers, above a driver that has none: what fails says so. */
+static void shares_nothing(void **state)
+{
+	struct hal_device_info info = {.size = sizeof(info)};
+	const struct fp_mem *mem;
+	void *copy;
+	int fd;
+
+	(void)state;
+	begin();
+	sure(b->cold.get_info(dev, &info));
+	assert_int_equal(info.caps & (HAL_CAP_EXPORT | HAL_CAP_IMPORT), 0);
+	mem = buffer(0, 4096, 2);
+	assert_int_equal(xrt.xrtBOSize(mem->bo), 4096);
+	assert_int_equal(xrt.xrtBOSize(&info), SIZE_MAX);
+	assert_int_equal(xrt.xrtBOAddress(&info), UINT64_MAX);
+	assert_int_equal(xrt.xrtBOExport(mem->bo), -1);
+	assert_int_equal(b->cold.mem_export(dev, (void *)(uintptr_t)mem, &fd), -EIO);
+	assert_non_null(strstr(host_text, "xrtBOExport: no reason given: a descriptor"));
+	assert_int_equal(b->cold.mem_import(dev, part[0], 0, 64, 0, &copy), -EINVAL);
+	assert_non_null(strstr(host_text, "xrtBOImport: no reason given: descriptor 0"));
+	sure(b->cold.mem_free(dev, (void *)(uintptr_t)mem));
+	/* One that is made for it is a buffer like any. */
+	{
+		const struct hal_bk_colors colors = {.mask = 2};
+
+		sure(b->cold.mem_alloc(dev, part[0], 5000, &colors, HAL_BUFFER_EXPORTABLE,
+				       &copy));
+	}
+	sure(b->cold.mem_clear(dev, copy));
+	sure(b->cold.mem_free(dev, copy));
+	end();
+}
+
 static void completion(void **state)
 {
 	void *mem, *kernel;
@@ -276,9 +312,8 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(xrt_reads_it),
-		cmocka_unit_test(memory),
-		cmocka_unit_test(completion),
+		cmocka_unit_test(xrt_reads_it),   cmocka_unit_test(memory),
+		cmocka_unit_test(shares_nothing), cmocka_unit_test(completion),
 		cmocka_unit_test(configurations),
 	};
 

@@ -4,10 +4,14 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define LOAD_NS         1000000u
 #define LOAD_BYTES_A_US 400u /* of the file */
@@ -458,36 +462,118 @@ static uint64_t find_place(struct card *c, uint32_t bank, uint64_t bytes, struct
 	}
 }
 
+/* A buffer that has no place and no bytes on the card. */
+static struct bo *make_bo(struct object *device, size_t bytes, uint32_t bank)
+{
+	struct bo *b = make_handle(sizeof(*b), OBJECT_BO, device->card, device);
+
+	if (!b)
+		return NULL;
+	b->host = calloc(1, bytes);
+	if (!b->host)
+		abort();
+	b->file = b->given = -1;
+	b->bank = bank;
+	b->bytes = bytes;
+	return b;
+}
+
+/* The same, at a place of the bank. */
+static struct bo *place_bo(struct object *device, size_t bytes, uint32_t bank)
+{
+	struct bo **at = NULL, *b;
+	const uint64_t address = find_place(device->card, bank, bytes, &at);
+
+	if (address == NEVER)
+		return refuse(ENOMEM);
+	b = make_bo(device, bytes, bank);
+	if (!b)
+		return NULL;
+	b->address = address;
+	b->lower = *at;
+	b->listed = true;
+	*at = b;
+	return b;
+}
+
+/* Another handle of the same memory on the card, or NULL. */
+static struct bo *same_memory(const struct card *c, uint64_t inode, const struct bo *but)
+{
+	struct object *o;
+
+	for (o = world.objects; o; o = o->next) {
+		struct bo *b = (struct bo *)o;
+
+		if (o->kind == OBJECT_BO && !o->gone && o->card == c && b != but &&
+		    b->mapped && !b->parent && b->inode == inode)
+			return b;
+	}
+	return NULL;
+}
+
+/* A dma-buf is a memory file here, whose name says of which card and bank it is. */
+#define FILE_NAME "hal_stand_in_xrt.%u.%u"
+
+static void *map_file(struct bo *b, int fd)
+{
+	void *p = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	b->mapped = p != MAP_FAILED;
+	return b->mapped ? p : NULL;
+}
+
+static void *make_file(struct bo *b)
+{
+	struct stat st;
+	char name[64];
+
+	snprintf(name, sizeof(name), FILE_NAME, b->object.card->index, b->bank);
+	b->file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (b->file < 0 || ftruncate(b->file, (off_t)b->bytes) != 0 ||
+	    fcntl(b->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0 ||
+	    fstat(b->file, &st) != 0)
+		return NULL;
+	b->inode = st.st_ino;
+	return map_file(b, b->file);
+}
+
+void bo_drop(struct bo *b)
+{
+	free(b->host);
+	if (b->mapped)
+		munmap(b->memory, b->bytes);
+	else
+		free(b->memory);
+	if (b->file >= 0)
+		close(b->file);
+	if (b->given >= 0 && close(b->given) != 0)
+		misuse("xrtBOFree: the descriptor of the buffer has been closed");
+	b->host = b->memory = NULL;
+}
+
 void *do_xrtBOAlloc(void *device, size_t bytes, uint64_t flags, uint32_t bank)
 {
 	struct object *o = handle_of(device, OBJECT_DEVICE, "xrtBOAlloc");
-	struct bo **at = NULL, *b;
-	uint64_t address;
+	struct bo *b;
 
 	if (!o)
 		return NULL;
 	if (!bytes || bytes % PAGE)
 		misuse("xrtBOAlloc: %zu bytes are no whole pages", bytes);
-	if (!o->card->loaded || flags || bank >= o->card->x.bank_count ||
-	    !o->card->x.banks[bank].bytes)
+	if (!o->card->loaded || (flags & ~(uint64_t)XRT_FLAGS_CACHEABLE) ||
+	    bank >= o->card->x.bank_count || !o->card->x.banks[bank].bytes)
 		return refuse(EINVAL);
-	address = find_place(o->card, bank, bytes, &at);
-	if (address == NEVER)
-		return refuse(ENOMEM);
-	b = make_handle(sizeof(*b), OBJECT_BO, o->card, o);
+	b = place_bo(o, bytes, bank);
 	if (!b)
 		return NULL;
-	b->host = calloc(1, bytes);
-	b->memory = calloc(1, bytes);
-	if (!b->host || !b->memory)
+	if (flags)
+		b->memory = make_file(b);
+	else
+		b->memory = calloc(1, bytes);
+	if (!b->memory)
 		abort();
 	/* What was there before is nobody's business, nor zero. */
 	memset(b->memory, 0xa5, bytes < DIRTY_MOST ? bytes : DIRTY_MOST);
-	b->bank = bank;
-	b->bytes = bytes;
-	b->address = address;
-	b->lower = *at;
-	*at = b;
 	return b;
 }
 
@@ -517,11 +603,12 @@ void *do_xrtBOSubAlloc(void *parent, size_t bytes, size_t offset)
 
 int do_xrtBOFree(void *bo)
 {
-	struct bo *b = (struct bo *)last_of(bo, OBJECT_BO, "xrtBOFree"), **at;
+	struct bo *b = (struct bo *)last_of(bo, OBJECT_BO, "xrtBOFree"), *other, **at;
 
 	if (!b)
 		return -1;
-	if (bo_busy(b))
+	other = b->mapped ? same_memory(b->object.card, b->inode, b) : NULL;
+	if (bo_busy(b) && !other)
 		misuse("xrtBOFree: a run uses the buffer");
 	if (b->parts)
 		misuse("xrtBOFree: a part of the buffer is still there");
@@ -530,13 +617,98 @@ int do_xrtBOFree(void *bo)
 		b->parent->parts--;
 		return 0;
 	}
-	for (at = &b->object.card->bos; *at != b; at = &(*at)->lower)
-		;
-	*at = b->lower;
-	free(b->host);
-	free(b->memory);
-	b->host = b->memory = NULL;
+	if (b->listed) {
+		for (at = &b->object.card->bos; *at != b; at = &(*at)->lower)
+			;
+		*at = other ? other : b->lower;
+		if (other) {
+			other->lower = b->lower;
+			other->listed = true;
+		}
+	}
+	bo_drop(b);
 	return 0;
+}
+
+/* The same one each time. */
+int do_xrtBOExport(void *bo)
+{
+	struct bo *b = (struct bo *)handle_of(bo, OBJECT_BO, "xrtBOExport");
+
+	if (!b)
+		return -1;
+	if (b->file < 0) {
+		misuse("xrtBOExport: of host memory that no other process could map");
+		return refuse_int(EINVAL);
+	}
+	if (b->given < 0)
+		b->given = fcntl(b->file, F_DUPFD_CLOEXEC, 0);
+	return b->given;
+}
+
+/* What an export is of. */
+struct exported {
+	uint32_t card, bank;
+	size_t bytes;
+	uint64_t inode;
+};
+
+/* False: it is no export. */
+static bool look_at(int fd, struct exported *e)
+{
+	char path[64], name[128] = "";
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, name, sizeof(name) - 1) < 0 || fstat(fd, &st) != 0 ||
+	    sscanf(name, "/memfd:" FILE_NAME, &e->card, &e->bank) != 2)
+		return false;
+	e->bytes = (size_t)st.st_size;
+	e->inode = st.st_ino;
+	return true;
+}
+
+/* On its own card it is where it is; one of another process has a place of its own here.
+ * On another card it is host memory, at no address of the card. */
+void *do_xrtBOImport(void *device, int fd)
+{
+	struct object *o = handle_of(device, OBJECT_DEVICE, "xrtBOImport");
+	const struct bo *same;
+	struct exported e;
+	struct bo *b;
+
+	if (!o)
+		return NULL;
+	/* XRT 2.13 says no reason. */
+	if (!o->card->loaded || !look_at(fd, &e) ||
+	    (e.card == o->card->index && e.bank >= o->card->x.bank_count))
+		return refuse(0);
+	same = same_memory(o->card, e.inode, NULL);
+	b = e.card != o->card->index || same ? make_bo(o, e.bytes, e.bank)
+					     : place_bo(o, e.bytes, e.bank);
+	if (!b)
+		return NULL;
+	b->apart = e.card != o->card->index;
+	b->address = b->apart ? NEVER : same ? same->address : b->address;
+	b->inode = e.inode;
+	b->memory = map_file(b, fd);
+	if (!b->memory)
+		abort();
+	return b;
+}
+
+size_t do_xrtBOSize(void *bo)
+{
+	const struct bo *b = (struct bo *)handle_of(bo, OBJECT_BO, "xrtBOSize");
+
+	return b ? b->bytes : SIZE_MAX;
+}
+
+uint64_t do_xrtBOAddress(void *bo)
+{
+	const struct bo *b = (struct bo *)handle_of(bo, OBJECT_BO, "xrtBOAddress");
+
+	return b && !b->apart ? b->address : UINT64_MAX;
 }
 
 void *do_xrtBOMap(void *bo)

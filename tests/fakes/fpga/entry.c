@@ -24,7 +24,7 @@ static bool begun;
 
 static const char *const call_names[XRT_CALL_COUNT] = {
 #define NAME(name, ...) #name,
-	XRT_CALLS(NAME) XRT_CALLS_OPEN(NAME)
+	XRT_CALLS(NAME) XRT_CALLS_OPEN(NAME) XRT_CALLS_SHARE(NAME)
 #undef NAME
 };
 
@@ -135,7 +135,12 @@ static void leave(void)
 }
 
 /* What a call answers that fails. */
-#define FAILED(result) _Generic((result)0, void * : NULL, int : -1, uint32_t : XRT_ABORT)
+#define FAILED(result)                                                                   \
+	_Generic((result)0,                                                              \
+		 void * : NULL,                                                          \
+		 int : -1,                                                               \
+		 uint32_t : XRT_ABORT,                                                   \
+		 default : UINT64_MAX)
 
 #define ENTRY(name, result, params, args)                                                \
 	EXPORT result name params;                                                       \
@@ -149,6 +154,7 @@ static void leave(void)
 		return r;                                                                \
 	}
 XRT_CALLS(ENTRY)
+XRT_CALLS_SHARE(ENTRY)
 
 EXPORT int xrtRunSetArg(void *run, int index, ...);
 EXPORT int xrtRunSetArg(void *run, int index, ...)
@@ -324,10 +330,8 @@ static void forget(struct object *o)
 {
 	struct bo *b = (struct bo *)o;
 
-	if (o->kind == OBJECT_BO && !b->parent) {
-		free(b->host);
-		free(b->memory);
-	}
+	if (o->kind == OBJECT_BO && !b->parent && !o->gone)
+		bo_drop(b);
 	free(o);
 }
 

@@ -38,6 +38,16 @@ struct bo {
 	uint32_t bank, parts;
 	uint64_t address, bytes;
 	uint8_t *host, *memory;
+	/* Of one whose host memory is the kernel's: the file that .memory is; else -1.
+	 * given: the descriptor that an export has answered, which the buffer closes; or
+	 * -1. */
+	int file, given;
+	bool mapped; /* .memory is of a file, its own or an import's */
+	bool apart;  /* imported from another card: it has no address on this one */
+	/* Number of that file.  Of several handles of its memory on a card one is in the
+	 * card's list; they have one address. */
+	uint64_t inode;
+	bool listed;
 };
 
 struct call {
@@ -159,7 +169,10 @@ void spend(const char *call, uint64_t ns);
 /* calls.c: what each entry point does */
 #define STAND_IN_DECLARE(name, result, params, args) result do_##name params;
 XRT_CALLS(STAND_IN_DECLARE)
+XRT_CALLS_SHARE(STAND_IN_DECLARE)
 int do_xrtRunSetArg(void *run, int index, va_list ap);
+/* Give back what the buffer has of the host's, but for its handle. */
+void bo_drop(struct bo *b);
 /* The card of a handle, also of one that is gone; NULL: none has it. */
 struct object *object_find(const void *handle);
 
