@@ -14,7 +14,8 @@
  * Errors:  the comment above each function lists its errnos.  Four words there mean:
  *            handle  EINVAL: an object is NULL or no live one of its kind (destroying
  *                    NULL is no error); EPERM: it was made before a fork of the process
- *            lost    ENODEV: the device is lost; its objects can only be destroyed
+ *            lost    ENODEV: the device is lost; its objects can only be destroyed,
+ *                    or described by hal_..._get_...
  *            memory  ENOMEM: no host memory is left
  *            desc    E2BIG: the struct is longer than this library knows, and has
  *                    something set there; EINVAL: .size is too small, or a reserved
@@ -29,9 +30,11 @@
  *          queue.  Points of that submission and of later ones of the queue fail with
  *          its error, and so does hal_submit.  Timelines that the failed submission was
  *          to signal fail with that error, those of later ones with -ECANCELED.  Later
- *          commands are dropped; a queue that waits for a failed point fails with
- *          -ECANCELED.  Destroy a failed queue and create another.  A lost device fails
- *          all its queues.
+ *          commands are dropped: their completions say -ECANCELED.  A queue that waits
+ *          for a failed point fails with -ECANCELED.  Destroy a failed queue once all
+ *          its submissions have ended (before that: -EBUSY), and create another.  A lost
+ *          device fails all its queues: hal_submit and completions say -ENODEV, points
+ *          -EIO.  Destroy all its objects, close it and open it again.
  * Objects: a queue takes buffers and sequences of its own partition (a guest has its
  *          own), kernels of any program of its device, a ring of completions of its
  *          device, and points of any device (struct hal_point).
@@ -45,14 +48,14 @@
  *          Commands see what the host wrote before hal_submit, or before
  *          hal_timeline_signal of a point that they wait for.  The host sees what they
  *          wrote once hal_wait, hal_completions_read or hal_timeline_get_value has
- * reported them complete, or in a later host callback of the queue.  In between, bytes
- *          that one side writes are undefined for the other.
+ *          reported them complete, or in a later host callback of the queue.  In
+ *          between, bytes that one side writes are undefined for the other.
  * Threads: any thread may call anything, but hal_submit and hal_sequence_submit to one
  *          queue, all calls with one sequence, and hal_completions_read of one ring: one
  *          thread at a time.  No call blocks the engine or another call, however long it
  *          takes.  hal_wait is a cancellation point, nothing else is.  Destroy an object
  *          only while no other call uses it.  hal_wait alone may: then destroying returns
- *          -EBUSY, or hal_wait -EINVAL.
+ *          -EBUSY, or hal_wait -EINVAL.  Threads of the library block all signals.
  * Fork:    objects belong to the process that made them: in a child all calls with them
  *          return -EPERM.  A child may open devices for itself.
  * Owner:   the program destroys what it creates, children first: a parent with live
@@ -63,7 +66,9 @@
  *          fields are 0.
  * Time:    device time in ns unless a name says cycles.  A deadline says how long after
  *          its submission work shall have ended; until_ns, to which moment a call waits:
- *          absolute CLOCK_MONOTONIC.  A simulated device runs one cycle a nanosecond.
+ *          absolute CLOCK_MONOTONIC.  A simulated device runs one cycle a nanosecond.  It
+ *          has a virtual clock, which stands still unless a call waits or polls; a target
+ *          with ?clock=real has a real one, as a program that sleeps in poll(2) needs.
  * Options: target and options of hal_open > environment HAL_SECTION_KEY > files >
  *          default.  Files, later ones over earlier ones: /etc/accelhal/hal.conf; each
  *          .conf in /etc/accelhal/conf.d; $XDG_CONFIG_HOME/accelhal/hal.conf;
@@ -189,8 +194,8 @@ struct hal_device_info {
 	uint64_t memory_free;
 	uint64_t caps;      /* HAL_CAP_* */
 	uint64_t verified;  /* those of .caps a self-test at open has confirmed */
-	uint32_t unit_rows; /* grid devices; 1 where units form a line */
-	uint32_t unit_cols;
+	uint32_t unit_rows; /* 1 where units form a line */
+	uint32_t unit_cols; /* the device has .unit_rows * .unit_cols units */
 	uint32_t partitions_max;
 	uint32_t colors;            /* memory channels that can be owned; 0: none known */
 	uint32_t granule_bytes;     /* colour grain; 0: none known */
@@ -325,8 +330,8 @@ enum hal_class {
 	HAL_CLASS_NORMAL, /* or what [partition "name"] says */
 	/* Latency-critical: before all others; best effort that runs makes way for it. */
 	HAL_CLASS_LATENCY,
-	/* Behind all others, and stopped for latency-critical work; it has no deadlines.
-	 */
+	/* Behind all others, and stopped for latency-critical work.  A deadline of such
+	 * a queue or its submissions is refused with -EINVAL. */
 	HAL_CLASS_BEST_EFFORT,
 };
 
@@ -478,8 +483,9 @@ struct hal_completion {
 	struct hal_queue *queue;
 	uint64_t value; /* on its timeline */
 	uint64_t tag;
-	/* 0; -EIO: a command of it failed, -ENODEV: the device is lost; -ECANCELED: it
-	 * was dropped.  Then hal_queue_get_fault says what and why. */
+	/* 0; -EIO: a command of it failed; -ENODEV: the device is lost; -ECANCELED: it
+	 * was dropped, as an earlier submission of the queue failed, or waited for a
+	 * point that failed.  hal_queue_get_fault says which, and why. */
 	int32_t status;
 	uint32_t reserved;
 	uint64_t submit_ns, end_ns; /* device time */
@@ -543,6 +549,8 @@ struct hal_stats {
 	uint64_t stop_max_ns[4];
 };
 
+/* The first value of a struct with a .size: all other fields are 0, the default.
+ *   struct hal_queue_desc desc = HAL_INIT(hal_queue_desc); */
 #ifdef __cplusplus
 extern "C++" {
 template <class T> inline T hal_init_()
@@ -560,7 +568,9 @@ template <class T> inline T hal_init_()
 		.size = (uint32_t)sizeof(struct type)                                    \
 	}
 #endif
-/* hal_scan_create, what: backends and their devices. */
+
+/* hal_scan_create, what: backends and their devices.  HAL_SCAN_OPTIONS is in
+ * <hal/ext/options.h>. */
 #define HAL_SCAN_DEVICES (UINT32_C(1) << 0)
 
 #define HAL_FOREVER      INT64_MAX
@@ -592,7 +602,7 @@ HAL_API const char *hal_last_error(void);
  * level: enum hal_log_level; fn: NULL or HAL_LOG_OFF: no function gets them.  user: for
  * fn.
  * The environment HAL_LOG=LEVEL[:FILE] has the same lines written to FILE, else to
- * stderr.
+ * stderr, whether fn is set or not.  LEVEL: error, warning, info or debug.
  * Errors: memory; EINVAL: level is no such level.
  * Threads: any, also fn.  fn runs on any thread, on several at once, also on the engine,
  * which waits for it.  It may call hal_log_set, hal_last_error, hal_strerror and
@@ -643,7 +653,7 @@ HAL_API int hal_scan_get_device(const struct hal_scan *scan, uint32_t index,
 /* ---- device ----------------------------------------------------------------------- */
 
 /* Open a device, as configured; see "Options" at the top of this file.
- * target: "npu:0", "npu:0?rows=8&cols=8", "ref"; NULL: by hal.device, else the best one.
+ * target: "npu:0?clock=real", "npu:0?rows=8&cols=8"; NULL: hal.device, else the best one.
  * options: NULL, or a NULL-ended array of "section.key=value"; hal.config names a file.
  * Errors: memory; EACCES: a configuration file found by default is unsafe or unreadable.
  * EBUSY: another device or program writes the file of hal.trace or hal.journal.  EINVAL:
@@ -1015,8 +1025,8 @@ HAL_API int hal_queue_create(struct hal_partition *part,
 
 /* Destroy a queue that has no work left, or a suspended one with its work, which is
  * dropped.
- * Points of dropped submissions fail with ECANCELED.  A queue that has failed only waits
- * for the commands that the device has begun.
+ * Points of dropped submissions fail with ECANCELED.  A queue that has failed has work
+ * until the device ends the commands that it has begun: its last completion tells.
  * Errors: handle; EBUSY: queue has work and is not suspended, its suspend is not quiet
  * yet, or other work or a thread waits for its points.
  * Threads: any, while no other call but hal_wait uses queue.
@@ -1067,14 +1077,14 @@ HAL_API int hal_queue_get_fault(const struct hal_queue *queue,
 HAL_API struct hal_timeline *hal_queue_get_timeline(struct hal_queue *queue);
 
 /* Put commands into a queue, all or none, without waiting for the device.
- * desc: see struct hal_submit_desc.  done: may be NULL; reached when all of it has
- * completed.
- * Errors: handle; lost; memory; desc; EAGAIN: queue or its ring of completions is full.
- * ECANCELED: queue waited for a point that failed, or is suspended for good.  EINVAL:
- * desc is NULL, or a field, command or point is wrong; the text names it.  EIO: an
- * earlier command failed on the device.  ENOSPC: the quota has too little left for a
- * program's constants.  ENOTSUP: a point is of another device, or no HAL_CAP_TIMESTAMP.
- * EPERM: a buffer is of another partition.  Others: of pthread_create(3).
+ * desc: see struct hal_submit_desc.  done: may be NULL; reached when all of it has ended.
+ * Errors: handle; lost; memory; desc; EAGAIN: queue (hal.queue_depth) or its ring of
+ * completions is full: try again when work has ended.  ECANCELED: queue waited for a
+ * point that failed, or is suspended for good.  EINVAL: desc is NULL, or a field, command
+ * or point is wrong; the text names it.  EIO: an earlier command failed on the device.
+ * ENOSPC: the quota has too little left for a program's constants.  ENOTSUP: a point is
+ * of another device, or no HAL_CAP_TIMESTAMP.  EPERM: a buffer is of another partition.
+ * Others: of pthread_create(3).
  * Threads: one thread at a time for each queue; several queues at the same time.
  * Memory: desc and arrays in it are read during the call.  Buffers and programs may be
  * destroyed right after, timelines only after the work. */
