@@ -16,6 +16,7 @@ struct scene {
 	struct hal_point done;
 	uint64_t ns; /* that it takes */
 	uint32_t mode;
+	uint32_t group_size, shared_bytes; /* of the launch; 0: the kernel's own */
 };
 
 static int submit_spin(struct conf *c, struct scene *s, struct hal_point *done)
@@ -25,10 +26,13 @@ static int submit_spin(struct conf *c, struct scene *s, struct hal_point *done)
 
 	if (c->pack->spin_groups != 0)
 		cmd.launch.groups[0] = c->pack->spin_groups;
+	cmd.launch.group_size[0] = s->group_size;
+	cmd.launch.shared_bytes = s->shared_bytes;
 	return conf_submit(c, s->q, &cmd, 1, done);
 }
 
-static int begin(struct conf *c, struct scene *s, uint32_t mode)
+/* Start a launch with the group size and shared memory of s. */
+static int begin_shaped(struct conf *c, struct scene *s, uint32_t mode)
 {
 	static const uint8_t zero[CONF_SPIN_BYTES];
 	struct hal_stats t = HAL_INIT(hal_stats);
@@ -49,6 +53,12 @@ static int begin(struct conf *c, struct scene *s, uint32_t mode)
 	OK(hal_buffer_write(s->b, 0, zero, sizeof(zero)));
 	STEP(submit_spin(c, s, &s->done));
 	return conf_let_start(c);
+}
+
+static int begin(struct conf *c, struct scene *s, uint32_t mode)
+{
+	s->group_size = s->shared_bytes = 0;
+	return begin_shaped(c, s, mode);
 }
 
 static int stop(struct conf *c, struct hal_queue *q, uint32_t mode)
@@ -274,6 +284,38 @@ static int bounded(struct conf *c, uint32_t mode)
 	return spun(c, &t);
 }
 
+/* A launch with a shape of its own goes on with it, and its kernel keeps its own. */
+static int shaped(struct conf *c)
+{
+	struct hal_kernel_info info = HAL_INIT(hal_kernel_info);
+	struct hal_stats s = HAL_INIT(hal_stats);
+	struct hal_kernel *spin;
+	struct scene t;
+
+	STEP(conf_kernel(c, "spin", &spin));
+	OK(hal_kernel_get_info(spin, &info));
+	if (info.group_size_max == 0)
+		return conf_unsupported(c, "the group size of a kernel is fixed");
+	t.group_size = 32;
+	t.shared_bytes = info.shared_max / 2;
+	STEP(begin_shaped(c, &t, HAL_SUSPEND_FOLD));
+	for (uint32_t i = 0; i < 3; i++) {
+		STEP(stop_inside(c, &t, t.ns / 8));
+		OK(hal_queue_resume(t.q));
+		STEP(conf_let_start(c));
+	}
+	STEP(conf_wait(c, t.done));
+	STEP(spun(c, &t));
+	t.group_size = t.shared_bytes = 0;
+	STEP(submit_spin(c, &t, &t.done));
+	STEP(conf_wait(c, t.done));
+	OK(hal_queue_get_stats(t.q, &s));
+	EQ(s.completed, 3);
+	EQ(s.suspends, 3);
+	EQ(s.replayed + s.dropped + s.failed, 0);
+	return spun(c, &t);
+}
+
 #define BY_BOTH(name)                                                                    \
 	static int fold_##name(struct conf *c)                                           \
 	{                                                                                \
@@ -292,19 +334,12 @@ BY_BOTH(moved)
 BY_BOTH(bounded)
 
 const struct conf_case conf_fold_cases[] = {
-	{"fold.goes_on", fold_goes_on},
-	{"fold.others_run", fold_others_run},
-	{"fold.many_times", fold_many_times},
-	{"fold.destroyed", fold_destroyed},
-	{"fold.final", fold_final},
-	{"fold.moved", fold_moved},
-	{"fold.bounded", fold_bounded},
-	{"save.goes_on", save_goes_on},
-	{"save.others_run", save_others_run},
-	{"save.many_times", save_many_times},
-	{"save.destroyed", save_destroyed},
-	{"save.final", save_final},
-	{"save.moved", save_moved},
-	{"save.bounded", save_bounded},
-	{NULL, NULL},
+	{"fold.goes_on", fold_goes_on},       {"fold.others_run", fold_others_run},
+	{"fold.many_times", fold_many_times}, {"fold.destroyed", fold_destroyed},
+	{"fold.final", fold_final},           {"fold.moved", fold_moved},
+	{"fold.bounded", fold_bounded},       {"fold.shaped", shaped},
+	{"save.goes_on", save_goes_on},       {"save.others_run", save_others_run},
+	{"save.many_times", save_many_times}, {"save.destroyed", save_destroyed},
+	{"save.final", save_final},           {"save.moved", save_moved},
+	{"save.bounded", save_bounded},       {NULL, NULL},
 };

@@ -268,6 +268,139 @@ static int arguments(struct conf *c)
 	return 0;
 }
 
+/* ---- launches with a group size and shared memory of their own --------------------- */
+
+struct shaped {
+	struct hal_partition *p;
+	struct hal_queue *q;
+	struct hal_buffer *dst, *src;
+	struct hal_kernel_info info;
+	struct hal_arg args[2];
+	struct hal_cmd cmd;
+	uint8_t noise[CONF_COPY_BYTES];
+};
+
+/* A launch of copy, to be given a shape. */
+static int make_shaped(struct conf *c, struct shaped *s)
+{
+	struct hal_kernel *k;
+
+	STEP(conf_whole(c, &s->p));
+	STEP(conf_queue(c, s->p, &s->q));
+	STEP(conf_buffer(c, s->p, CONF_COPY_BYTES, &s->dst));
+	STEP(conf_buffer(c, s->p, CONF_COPY_BYTES, &s->src));
+	STEP(conf_kernel(c, "copy", &k));
+	s->info = (struct hal_kernel_info)HAL_INIT(hal_kernel_info);
+	OK(hal_kernel_get_info(k, &s->info));
+	conf_noise(s->noise, sizeof(s->noise), 8);
+	OK(hal_buffer_write(s->src, 0, s->noise, sizeof(s->noise)));
+	s->args[0] = (struct hal_arg){.buffer = s->dst};
+	s->args[1] = (struct hal_arg){.buffer = s->src};
+	s->cmd = hal_cmd_launch(k, s->args, 2);
+	return 0;
+}
+
+static int run_shaped(struct conf *c, struct shaped *s)
+{
+	static const uint8_t zero[CONF_COPY_BYTES];
+	struct hal_point done;
+
+	OK(hal_buffer_write(s->dst, 0, zero, sizeof(zero)));
+	STEP(conf_submit(c, s->q, &s->cmd, 1, &done));
+	STEP(conf_wait(c, done));
+	return conf_same(c, s->dst, 0, s->noise, sizeof(s->noise));
+}
+
+/* The size that the kernel has by itself may be given, also where no other may. */
+static int shape_own(struct conf *c)
+{
+	struct shaped s;
+
+	STEP(make_shaped(c, &s));
+	if (s.info.group_size[0] == 0)
+		return conf_unsupported(c, "kernels have no group size");
+	memcpy(s.cmd.launch.group_size, s.info.group_size, sizeof(s.info.group_size));
+	return run_shaped(c, &s);
+}
+
+/* Groups of other sizes, a size of 0 counts as 1, and the most shared memory. */
+static int shape_other(struct conf *c)
+{
+	static const uint32_t sizes[][3] = {{32, 0, 0}, {8, 4, 2}, {1, 0, 3}};
+	struct shaped s;
+
+	STEP(make_shaped(c, &s));
+	if (s.info.group_size_max == 0)
+		return conf_unsupported(c, "the group size of a kernel is fixed");
+	CHECK(s.info.group_size_max >= 64);
+	for (uint32_t i = 0; i < 3; i++) {
+		memcpy(s.cmd.launch.group_size, sizes[i], sizeof(sizes[i]));
+		s.cmd.launch.shared_bytes = i != 0 ? s.info.shared_max / i : 0;
+		STEP(run_shaped(c, &s));
+	}
+	return 0;
+}
+
+/* A device without shapes answers ENOTSUP; nothing of the submission takes effect. */
+static int shape_refused(struct conf *c)
+{
+	static const uint8_t zero[CONF_COPY_BYTES];
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct shaped s;
+	uint32_t *size = s.cmd.launch.group_size;
+
+	STEP(make_shaped(c, &s));
+	d.cmds = &s.cmd;
+	d.cmd_count = 1;
+	size[0] = s.info.group_size_max + 1;
+	ERR(hal_submit(s.q, &d, NULL), s.info.group_size_max != 0 ? -EINVAL : -ENOTSUP);
+	CHECK(strstr(hal_last_error(), "copy") && strstr(hal_last_error(), "group_size"));
+	size[0] = size[1] = size[2] = UINT32_MAX;
+	ERR(hal_submit(s.q, &d, NULL), s.info.group_size_max != 0 ? -EINVAL : -ENOTSUP);
+	size[0] = size[1] = size[2] = 0;
+	s.cmd.launch.shared_bytes = s.info.shared_max + 1;
+	ERR(hal_submit(s.q, &d, NULL), s.info.shared_max != 0 ? -EINVAL : -ENOTSUP);
+	CHECK(strstr(hal_last_error(), "copy") &&
+	      strstr(hal_last_error(), "shared_bytes"));
+	return conf_same(c, s.dst, 0, zero, sizeof(zero));
+}
+
+/* A recorded launch keeps its shape. */
+static int shape_recorded(struct conf *c)
+{
+	struct hal_cmd cmds[3];
+	struct hal_sequence *seq;
+	struct hal_point done;
+	struct shaped s;
+
+	STEP(make_shaped(c, &s));
+	if (s.info.group_size_max == 0)
+		return conf_unsupported(c, "the group size of a kernel is fixed");
+	s.cmd.launch.group_size[0] = 32;
+	s.cmd.launch.shared_bytes = s.info.shared_max;
+	cmds[0] = hal_cmd_fill(s.dst, 0, CONF_COPY_BYTES, 0);
+	cmds[1] = s.cmd;
+	cmds[2] = hal_cmd_fill(s.src, 0, 64, 0x01020304);
+	STEP(conf_sequence(c, s.p, cmds, 3, &seq));
+	for (int i = 0; i < 3; i++) {
+		OK(hal_buffer_write(s.src, 0, s.noise, sizeof(s.noise)));
+		OK(hal_sequence_submit(s.q, seq, NULL, &done));
+		STEP(conf_wait(c, done));
+		STEP(conf_same(c, s.dst, 0, s.noise, sizeof(s.noise)));
+		STEP(conf_filled(c, s.src, 0, 64, 0x01020304));
+	}
+	cmds[1].launch.group_size[0] = s.info.group_size_max + 1;
+	{
+		struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+
+		d.cmds = cmds;
+		d.cmd_count = 3;
+		ERR(hal_sequence_create(s.p, &d, &seq), -EINVAL);
+		CHECK(strstr(hal_last_error(), "group_size"));
+	}
+	return 0;
+}
+
 const struct conf_case conf_program_cases[] = {
 	{"program.load_unload", load_unload},
 	{"program.kernels", kernels},
@@ -280,5 +413,9 @@ const struct conf_case conf_program_cases[] = {
 	{"program.pack", pack},
 	{"program.close_busy", close_busy},
 	{"program.arguments", arguments},
+	{"program.shape_own", shape_own},
+	{"program.shape_other", shape_other},
+	{"program.shape_refused", shape_refused},
+	{"program.shape_recorded", shape_recorded},
 	{NULL, NULL},
 };

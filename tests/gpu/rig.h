@@ -177,6 +177,7 @@ void stop_info(void **state);
 void stop_inside(void **state);
 void stop_any_time(void **state);
 void stop_in_order(void **state);
+void stop_shaped(void **state);
 void stop_others_wait(void **state);
 void stop_hung(void **state);
 void stop_hung_in_fold(void **state);
@@ -185,8 +186,8 @@ void stop_each_fails(void **state);
 #define STOP_CASES                                                                       \
 	cmocka_unit_test(stop_info), cmocka_unit_test(stop_inside),                      \
 		cmocka_unit_test(stop_any_time), cmocka_unit_test(stop_in_order),        \
-		cmocka_unit_test(stop_others_wait), cmocka_unit_test(stop_ends),         \
-		cmocka_unit_test(stop_each_fails), cmocka_unit_test(stop_hung),          \
-		cmocka_unit_test(stop_hung_in_fold)
+		cmocka_unit_test(stop_shaped), cmocka_unit_test(stop_others_wait),       \
+		cmocka_unit_test(stop_ends), cmocka_unit_test(stop_each_fails),          \
+		cmocka_unit_test(stop_hung), cmocka_unit_test(stop_hung_in_fold)
 
 #endif

@@ -135,6 +135,46 @@ void stop_in_order(void **state)
 	rig_end(&r);
 }
 
+/* What is left of a launch has the group size that the launch asked for. */
+void stop_shaped(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct {
+		struct hal_bk_arg args[2];
+		struct hal_bk_shape shape;
+	} a = {.shape = {{2, 1, 1}, 1024}};
+	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH, .flags = HAL_BK_CMD_SHAPED};
+	uint32_t after, done, i, stops = 0;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r, RIG_PLAIN);
+	a.args[0] = (struct hal_bk_arg){.mem = r.mem, .bytes = 8 * RIG_BLOCKS};
+	a.args[1] = (struct hal_bk_arg){.value = 1000};
+	cmd.launch.kernel = r.iota;
+	cmd.launch.args = a.args;
+	cmd.launch.arg_count = 2;
+	cmd.launch.groups[0] = RIG_BLOCKS;
+	cmd.launch.groups[1] = cmd.launch.groups[2] = 1;
+	for (after = 0; after < 30000; after += 1300) {
+		rig_zero(&r);
+		assert_int_equal(b->hot.submit(r.dev, r.queue, &cmd), 0);
+		done = rig_run_for(&r, after);
+		for (i = 0; i < 4; i++) {
+			done += rig_stop(&r, NULL);
+			stops += done == 0 && rig_word(&r, 0) == 1000;
+			assert_int_equal(b->hot.resume(r.dev, r.queue), 0);
+			done += rig_run_for(&r, 1000);
+		}
+		done += rig_finish(&r);
+		assert_int_equal(done, 1);
+		for (i = 0; i < 2 * RIG_BLOCKS; i++)
+			assert_int_equal(rig_word(&r, i), 1000 + i);
+	}
+	assert_true(stops > 0); /* inside */
+	rig_end(&r);
+}
+
 /* A copy, a fill, a launch that is too large or cannot be stopped wait for their turn. */
 void stop_others_wait(void **state)
 {
