@@ -41,10 +41,16 @@ NOINLINE int queue_announce(struct hal_queue *q)
 
 NOINLINE int queue_full(const struct hal_queue *q, uint32_t slots)
 {
+	_Static_assert(sizeof(q->name) == LAZY_NAME, "it is copied whole");
+	if (q->name[0] == '\0')
+		return fail_lazily(EAGAIN,
+				   "queue %llu is full: fewer than %llu of its %llu "
+				   "slots are free",
+				   q->obj.id, slots, q->slot_count, NULL);
 	return fail_lazily(EAGAIN,
-			   "queue %llu is full: fewer than %llu of its %llu slots are "
-			   "free",
-			   q->obj.id, slots, q->slot_count);
+			   "queue %1$llu \"%4$s\" is full: fewer than %2$llu of its "
+			   "%3$llu slots are free",
+			   q->obj.id, slots, q->slot_count, q->name);
 }
 
 NOINLINE int completions_full(const struct hal_completions *c)
@@ -52,7 +58,7 @@ NOINLINE int completions_full(const struct hal_completions *c)
 	return fail_lazily(EAGAIN,
 			   "the ring of completions is full: all of its %llu entries are "
 			   "unread or reserved for in-flight submissions",
-			   c->size, 0, 0);
+			   c->size, 0, 0, NULL);
 }
 
 /* ---- submissions of any shape ------------------------------------------------------ */

@@ -16,6 +16,7 @@ static _Thread_local char last_error[512];
 static _Thread_local struct {
 	const char *fmt; /* NULL: the message is in last_error */
 	uint64_t a, b, c;
+	char name[LAZY_NAME];
 } lazy;
 
 static int fail_va(int err, const char *fmt, va_list ap)
@@ -40,12 +41,15 @@ int fail(int err, const char *fmt, ...)
 	return err;
 }
 
-int fail_lazily(int err, const char *fmt, uint64_t a, uint64_t b, uint64_t c)
+int fail_lazily(int err, const char *fmt, uint64_t a, uint64_t b, uint64_t c,
+		const char *name)
 {
 	lazy.fmt = fmt;
 	lazy.a = a;
 	lazy.b = b;
 	lazy.c = c;
+	if (name != NULL)
+		memcpy(lazy.name, name, sizeof(lazy.name));
 	return err > 0 ? -err : err;
 }
 
@@ -65,6 +69,7 @@ void error_keep(struct error_message *m)
 	m->a = lazy.a;
 	m->b = lazy.b;
 	m->c = lazy.c;
+	memcpy(m->name, lazy.name, sizeof(m->name));
 }
 
 void error_restore(const struct error_message *m)
@@ -75,6 +80,7 @@ void error_restore(const struct error_message *m)
 	lazy.a = m->a;
 	lazy.b = m->b;
 	lazy.c = m->c;
+	memcpy(lazy.name, m->name, sizeof(lazy.name));
 }
 
 void format_text(char *dst, size_t size, const char *fmt, ...)
@@ -110,7 +116,7 @@ const char *hal_last_error(void)
 		lazy.fmt = NULL;
 		(void)snprintf(last_error, sizeof(last_error), fmt,
 			       (unsigned long long)lazy.a, (unsigned long long)lazy.b,
-			       (unsigned long long)lazy.c);
+			       (unsigned long long)lazy.c, lazy.name);
 	}
 	return last_error;
 }

@@ -10,9 +10,14 @@
  * negative number, whatever its sign. */
 int fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
+/* The name of an object in a message of fail_lazily. */
+#define LAZY_NAME 32
+
 /* Do as fail, for frequent errors such as EAGAIN.  The message is formatted only if
- * hal_last_error is called.  fmt must be constant, with at most three %llu. */
-int fail_lazily(int err, const char *fmt, uint64_t a, uint64_t b, uint64_t c);
+ * hal_last_error is called.  fmt must be constant, with at most three %llu and, as the
+ * last argument, a %s for name: an array of LAZY_NAME bytes, which is copied, or NULL. */
+int fail_lazily(int err, const char *fmt, uint64_t a, uint64_t b, uint64_t c,
+		const char *name);
 
 /* Return err, the result of a public call that may have failed in one way and then
  * succeeded in another.  If err is 0, clear the message that the failed attempt has left.
@@ -22,8 +27,9 @@ int tried(int err);
 /* Copy this thread's error message, and set it to the copy again. */
 struct error_message {
 	char text[512];
-	const char *lazy; /* format of fail_lazily, with .a, .b, .c; NULL: .text */
+	const char *lazy; /* format of fail_lazily, with .a, .b, .c, .name; NULL: .text */
 	uint64_t a, b, c;
+	char name[LAZY_NAME];
 };
 void error_keep(struct error_message *m);
 void error_restore(const struct error_message *m);

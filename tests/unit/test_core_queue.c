@@ -38,6 +38,35 @@ static void at_most_inflight(void **state)
 	world_close(&w);
 }
 
+/* The text names the queue, also when it is asked for after the queue has gone. */
+static void full_by_name(void **state)
+{
+	static const char name[] = "thirty-one letters are the most"; /* they are */
+	struct hal_queue_desc desc = HAL_INIT(hal_queue_desc);
+	struct world w;
+	struct hal_queue *q;
+	struct hal_point p, quiet;
+	uint32_t n = 0;
+
+	(void)state;
+	_Static_assert(sizeof(name) == sizeof(desc.name), "the longest name");
+	world_open(&w, "mock");
+	world_fill(&w);
+	memcpy(desc.name, name, sizeof(name));
+	OK(hal_queue_create(w.part, &desc, &q));
+	while (submit_cmd(q, numbered(&w, n), &p) == 0)
+		n++;
+	assert_int_equal(n, 32);
+	assert_int_equal(submit_cmd(q, numbered(&w, 0), &p), -EAGAIN);
+	OK(hal_queue_suspend(q, HAL_SUSPEND_DRAIN, &quiet));
+	OK(hal_wait(&quiet, 1, 0, HAL_FOREVER));
+	OK(hal_queue_destroy(q));
+	assert_string_equal(hal_last_error(),
+			    "queue 0 \"thirty-one letters are the most\" is full: fewer "
+			    "than 1 of its 32 slots are free");
+	world_close(&w);
+}
+
 static void full(void **state)
 {
 	struct world w;
@@ -53,7 +82,7 @@ static void full(void **state)
 	while ((err = submit_cmd(q, numbered(&w, n), &p)) == 0)
 		n++;
 	assert_int_equal(n, 32);
-	FAILS(submit_cmd(q, numbered(&w, 0), &p), -EAGAIN, "full", "32");
+	FAILS(submit_cmd(q, numbered(&w, 0), &p), -EAGAIN, "queue 0 is full", "32");
 	/* What it asks for takes one more. */
 	for (uint32_t asks = 0; asks < 2; asks++) {
 		const struct hal_cmd nops[2] = {hal_cmd_of(HAL_OP_NOP, 0),
@@ -661,6 +690,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(at_most_inflight),
 		cmocka_unit_test(full),
+		cmocka_unit_test(full_by_name),
 		cmocka_unit_test(sizes_and_wrap),
 		cmocka_unit_test(all_or_nothing),
 		cmocka_unit_test(device_full),
