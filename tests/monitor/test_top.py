@@ -72,6 +72,13 @@ def check_once(f, p):
     check(all("25" in r.split() or "50" in r.split() or "75" in r.split() or "100" in r.split()
               for r in rows), "ended", rows)
     check("1.0 ms" in rows[0] and "1.0 us" in rows[2], "deadlines", rows)
+    # Columns are below their heads.  In the last one the first queue has a name, the others none.
+    (head,) = [line for line in lines if " QUEUE " in line]
+    column = head.index("NAME")
+    check([r[column:] for r in rows] == ["decode", "", "", ""], "names", head, rows)
+    for title in ("P50", "P99", "DEADLINE", "MISSED", "STOPPED"):
+        end = head.index(title) + len(title)
+        check(all(r[end - 1] != " " and r.ljust(end + 1)[end] == " " for r in rows), title, head, rows)
     check(re.search(r"A video +0,0 +\S+ +8 ", text) or re.search(r"A video .* 8 +8-8 ", text), "video")
     check(re.search(r"B batch .* 2 +2-8 ", text), "batch", text)
     check("is next: its key" in text, "no decision")

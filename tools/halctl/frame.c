@@ -306,10 +306,10 @@ static void queue(const struct frame *f, uint32_t row, const struct json *q)
 		  use_text(f, q, was(f, "queues", "id", q)).text,
 		  count_text(live_number(q, "completed")).text,
 		  time_text(live_number(q, "p50_ns")).text);
-	sheet_put(f->sheet, row, 51, late ? SHEET_WARN : SHEET_PLAIN, "%7s %8s %7s",
+	sheet_put(f->sheet, row, 53, late ? SHEET_WARN : SHEET_PLAIN, "%7s %8s %7s",
 		  time_text(p99).text, deadline != 0 ? time_text(deadline).text : "-",
 		  count_text(live_number(q, "deadline_misses")).text);
-	sheet_put(f->sheet, row, 76, SHEET_PLAIN, "%8s  %s",
+	sheet_put(f->sheet, row, 79, SHEET_PLAIN, "%8s  %s",
 		  count_text(live_number(q, "suspends")).text,
 		  live_text(q, "name", name, sizeof(name)));
 }
