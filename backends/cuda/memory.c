@@ -141,9 +141,10 @@ int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
 /* ---- the application's memory -------------------------------------------------------- */
 
 /* Have the driver register r, so that copies of it need no other memory between. */
-static int register_region(struct cu_device *dev, struct stream_region *r,
-			   const void *address, uint64_t bytes)
+static int register_region(void *device, struct stream_region *r, const void *address,
+			   uint64_t bytes)
 {
+	struct cu_device *dev = device;
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): whole pages of the application's */
 	void *base = (void *)(uintptr_t)r->base;
 	uint32_t result = cu.cuMemHostRegister_v2(base, r->bytes,
@@ -170,25 +171,33 @@ int cu_region_end(struct cu_device *dev, struct stream_region *region)
 	return err;
 }
 
-/* Find or register a region that the memory lies in.  What is being unregistered is
- * waited for once. */
-static int take_region(struct cu_device *dev, const void *address, uint64_t bytes,
-		       struct stream_region **region)
+static void give_region_back(void *device, struct stream_region *r, int *err)
 {
-	const uint64_t mark = cu_room_mark(dev);
-	bool fresh;
-	int err = stream_region_take(&dev->regions, address, bytes, region, &fresh);
-
-	if (err == -EAGAIN && cu_make_room(dev, mark))
-		err = stream_region_take(&dev->regions, address, bytes, region, &fresh);
-	if (err == -EAGAIN)
-		return stream_region_refuse(&dev->regions, address, bytes);
-	if (err || !fresh)
-		return err;
-	err = register_region(dev, *region, address, bytes);
-	stream_region_made(&dev->regions, *region, err);
-	return err;
+	cu_give_back(device, CU_KIND_REGION, r, err);
 }
+
+static bool make_room(void *device, uint64_t mark)
+{
+	return cu_make_room(device, mark);
+}
+
+static void settle(void *device, uint64_t mark)
+{
+	struct cu_device *dev = device;
+	uint32_t mode;
+
+	if (cu_entered == dev->id || atomic_load(&dev->base.lost) || cu_push(dev, &mode))
+		return;
+	(void)cu_make_room(dev, mark);
+	cu_pop(mode);
+}
+
+static const struct stream_region_ops region_ops = {
+	.enroll = register_region,
+	.give_back = give_region_back,
+	.make_room = make_room,
+	.settle = settle,
+};
 
 int cu_mem_register(void *device, void *partition, void *address, uint64_t bytes,
 		    void **out)
@@ -208,7 +217,8 @@ int cu_mem_register(void *device, void *partition, void *address, uint64_t bytes
 		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");
 	err = cu_push(dev, &mode);
 	if (!err) {
-		err = take_region(dev, address, bytes, &mem->region);
+		err = stream_region_find(&dev->regions, &region_ops, &dev->later, address,
+					 bytes, &mem->region);
 		cu_pop(mode);
 	}
 	if (err) {
@@ -224,23 +234,6 @@ int cu_mem_register(void *device, void *partition, void *address, uint64_t bytes
 	return 0;
 }
 
-/* Give back a buffer's region.  On the application's thread it is unregistered before
- * this returns, unless work hangs: the application may unmap the memory next. */
-static void leave_region(struct cu_device *dev, struct stream_region *region, int *err)
-{
-	const uint64_t mark = cu_room_mark(dev);
-	uint32_t mode;
-
-	if (!stream_region_drop(&dev->regions, region))
-		return;
-	cu_give_back(dev, CU_KIND_REGION, region, err);
-	if (dev->opt.virtual_clock || cu_entered == dev->id ||
-	    atomic_load(&dev->base.lost) || cu_push(dev, &mode))
-		return;
-	(void)cu_make_room(dev, mark);
-	cu_pop(mode);
-}
-
 int cu_mem_free(void *device, void *memory)
 {
 	struct cu_device *dev = device;
@@ -251,7 +244,8 @@ int cu_mem_free(void *device, void *memory)
 	if (dev->opt.virtual_clock && !atomic_load(&dev->base.lost))
 		err = cu_enter(dev);
 	if (mem->region)
-		leave_region(dev, mem->region, &err);
+		stream_region_leave(&dev->regions, &region_ops, &dev->later, mem->region,
+				    &err);
 	else if (mem->host)
 		cu_give_back(dev, CU_KIND_HOST, mem->host, &err);
 	else if (mem->place.range)

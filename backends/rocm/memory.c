@@ -146,9 +146,10 @@ static uint32_t look_for(uint64_t address)
 }
 
 /* Have HIP register r, so that copies of it need no other memory between. */
-static int register_region(struct rocm_device *dev, struct stream_region *r,
-			   const void *address, uint64_t bytes)
+static int register_region(void *device, struct stream_region *r, const void *address,
+			   uint64_t bytes)
 {
+	struct rocm_device *dev = device;
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): whole pages of the application's */
 	void *base = (void *)(uintptr_t)r->base, *found = NULL;
 	const char *call = "hipHostGetDevicePointer";
@@ -183,25 +184,33 @@ int rocm_region_end(struct rocm_device *dev, struct stream_region *region)
 	return err;
 }
 
-/* Find or register a region that the memory lies in.  What is being unregistered is
- * waited for once. */
-static int take_region(struct rocm_device *dev, const void *address, uint64_t bytes,
-		       struct stream_region **region)
+static void give_region_back(void *device, struct stream_region *r, int *err)
 {
-	const uint64_t mark = rocm_room_mark(dev);
-	bool fresh;
-	int err = stream_region_take(&dev->regions, address, bytes, region, &fresh);
-
-	if (err == -EAGAIN && rocm_make_room(dev, mark))
-		err = stream_region_take(&dev->regions, address, bytes, region, &fresh);
-	if (err == -EAGAIN)
-		return stream_region_refuse(&dev->regions, address, bytes);
-	if (err || !fresh)
-		return err;
-	err = register_region(dev, *region, address, bytes);
-	stream_region_made(&dev->regions, *region, err);
-	return err;
+	rocm_give_back(device, ROCM_KIND_REGION, r, err);
 }
+
+static bool make_room(void *device, uint64_t mark)
+{
+	return rocm_make_room(device, mark);
+}
+
+static void settle(void *device, uint64_t mark)
+{
+	struct rocm_device *dev = device;
+	struct rocm_caller was;
+
+	if (rocm_entered(dev) || atomic_load(&dev->base.lost) || rocm_push(dev, &was))
+		return;
+	(void)rocm_make_room(dev, mark);
+	rocm_pop(dev, was);
+}
+
+static const struct stream_region_ops region_ops = {
+	.enroll = register_region,
+	.give_back = give_region_back,
+	.make_room = make_room,
+	.settle = settle,
+};
 
 int rocm_mem_register(void *device, void *partition, void *address, uint64_t bytes,
 		      void **out)
@@ -221,7 +230,8 @@ int rocm_mem_register(void *device, void *partition, void *address, uint64_t byt
 		return rocm_host->fail(ENOMEM, "rocm: no memory for a buffer");
 	err = rocm_push(dev, &was);
 	if (!err) {
-		err = take_region(dev, address, bytes, &mem->region);
+		err = stream_region_find(&dev->regions, &region_ops, &dev->later, address,
+					 bytes, &mem->region);
 		rocm_pop(dev, was);
 	}
 	if (err) {
@@ -239,23 +249,6 @@ int rocm_mem_register(void *device, void *partition, void *address, uint64_t byt
 	return 0;
 }
 
-/* Give back a buffer's region.  On the application's thread it is unregistered before
- * this returns, unless work hangs: the application may unmap the memory next. */
-static void leave_region(struct rocm_device *dev, struct stream_region *region, int *err)
-{
-	const uint64_t mark = rocm_room_mark(dev);
-	struct rocm_caller was;
-
-	if (!stream_region_drop(&dev->regions, region))
-		return;
-	rocm_give_back(dev, ROCM_KIND_REGION, region, err);
-	if (dev->opt.virtual_clock || rocm_entered(dev) || atomic_load(&dev->base.lost) ||
-	    rocm_push(dev, &was))
-		return;
-	(void)rocm_make_room(dev, mark);
-	rocm_pop(dev, was);
-}
-
 int rocm_mem_free(void *device, void *memory)
 {
 	struct rocm_device *dev = device;
@@ -266,7 +259,8 @@ int rocm_mem_free(void *device, void *memory)
 	if (dev->opt.virtual_clock && !atomic_load(&dev->base.lost))
 		err = rocm_enter(dev);
 	if (mem->region)
-		leave_region(dev, mem->region, &err);
+		stream_region_leave(&dev->regions, &region_ops, &dev->later, mem->region,
+				    &err);
 	else if (mem->host)
 		rocm_give_back(dev, ROCM_KIND_HOST, mem->host, &err);
 	else if (!mem->foreign)

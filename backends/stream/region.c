@@ -191,3 +191,37 @@ void stream_region_gone(struct stream_regions *l, struct stream_region *r)
 	take_out(l, r);
 	pthread_mutex_unlock(&l->lock);
 }
+
+/* ---- drivers that may wait for the device -------------------------------------------- */
+
+int stream_region_find(struct stream_regions *l, const struct stream_region_ops *ops,
+		       struct stream_later *later, const void *address, uint64_t bytes,
+		       struct stream_region **out)
+{
+	const uint64_t mark = stream_later_mark(later);
+	bool fresh;
+	int err = stream_region_take(l, address, bytes, out, &fresh);
+
+	if (err == -EAGAIN && ops->make_room(later->device, mark))
+		err = stream_region_take(l, address, bytes, out, &fresh);
+	if (err == -EAGAIN)
+		return stream_region_refuse(l, address, bytes);
+	if (err || !fresh)
+		return err;
+	err = ops->enroll(later->device, *out, address, bytes);
+	stream_region_made(l, *out, err);
+	return err;
+}
+
+/* The application may unmap the memory next, so its thread waits. */
+void stream_region_leave(struct stream_regions *l, const struct stream_region_ops *ops,
+			 struct stream_later *later, struct stream_region *r, int *err)
+{
+	const uint64_t mark = stream_later_mark(later);
+
+	if (!stream_region_drop(l, r))
+		return;
+	ops->give_back(later->device, r, err);
+	if (later->threaded)
+		ops->settle(later->device, mark);
+}

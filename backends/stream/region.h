@@ -15,6 +15,8 @@
 
 #include <hal/backend.h>
 
+#include "later.h"
+
 struct stream_region {
 	struct stream_region *next;
 	uint64_t base, bytes; /* whole pages */
@@ -27,6 +29,21 @@ struct stream_region {
  * out; else -EFAULT with a text that begins with the names of backend and device. */
 int stream_memory_check(const struct hal_host *host, const char *backend, uint32_t device,
 			const void *address, uint64_t bytes);
+
+/* What a driver that may wait for the device does for the regions of a device. */
+struct stream_region_ops {
+	/* Have the driver register r for the memory, and set r->address. */
+	int (*enroll)(void *device, struct stream_region *r, const void *address,
+		      uint64_t bytes);
+	/* Give r back to the driver, now or later. */
+	void (*give_back)(void *device, struct stream_region *r, int *err);
+	/* Wait until all that has been given back is free.  Return false if there has
+	 * been none since the mark.  The calling thread has entered the device. */
+	bool (*make_room)(void *device, uint64_t mark);
+	/* The same of a thread that has not entered the device.  Do nothing on the
+	 * engine's thread or if the device is lost. */
+	void (*settle)(void *device, uint64_t mark);
+};
 
 /* All regions of a device. */
 struct stream_regions {
@@ -66,6 +83,16 @@ static inline uint64_t stream_region_at(const struct stream_region *r,
 {
 	return r->address + ((uintptr_t)address - r->base);
 }
+
+/* Find or register a region that the memory lies in, with the device entered.  Wait once
+ * for what is being unregistered.  Errors: of stream_region_take and of ops->enroll. */
+int stream_region_find(struct stream_regions *l, const struct stream_region_ops *ops,
+		       struct stream_later *later, const void *address, uint64_t bytes,
+		       struct stream_region **out);
+/* Count a user of r less.  Without users r is given back, and on the application's thread
+ * it is unregistered on return, unless work hangs. */
+void stream_region_leave(struct stream_regions *l, const struct stream_region_ops *ops,
+			 struct stream_later *later, struct stream_region *r, int *err);
 
 /* Set the text for memory that someone else has registered; -EBUSY. */
 int stream_region_refuse(const struct stream_regions *l, const void *address,
