@@ -12,7 +12,7 @@
 enum { BYTES = 3 * CONF_COPY_BYTES };
 
 /* A buffer that can be exported, in one half of the device, and an import of it in the
- * other. */
+ * other; of one unit both are in the same partition. */
 struct scene {
 	struct hal_partition *p, *other;
 	struct hal_buffer *from, *to;
@@ -32,6 +32,23 @@ static int exportable(struct conf *c, struct hal_partition *p, uint32_t flags,
 		return conf_unsupported(c, "what can be exported cannot be mapped");
 	OK(made);
 	c->buffers[c->buffer_count++] = *out;
+	return 0;
+}
+
+/* Some devices export memory that they cannot map. */
+static int can_map(struct conf *c, struct hal_partition *p)
+{
+	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
+	struct hal_buffer *b;
+	int made;
+
+	d.bytes = BYTES;
+	d.flags = HAL_BUFFER_EXPORTABLE | HAL_BUFFER_MAPPABLE;
+	made = hal_buffer_create(p, &d, &b);
+	if (made == -ENOTSUP)
+		return conf_unsupported(c, "memory that is exported cannot be mapped");
+	CHECK(made == 0);
+	OK(hal_buffer_destroy(b));
 	return 0;
 }
 
@@ -57,8 +74,11 @@ static int has(struct conf *c, uint64_t caps)
 static int halves(struct conf *c, struct scene *s)
 {
 	STEP(has(c, HAL_CAP_EXPORT | HAL_CAP_IMPORT));
-	if (conf_units(c) < 2)
-		return conf_unsupported(c, "one unit");
+	if (conf_units(c) < 2) {
+		STEP(conf_whole(c, &s->p));
+		s->other = s->p;
+		return 0;
+	}
 	STEP(conf_beside(c, 0, 2, &s->p));
 	return conf_beside(c, 1, 2, &s->other);
 }
@@ -68,6 +88,8 @@ static int begin_with(struct conf *c, struct scene *s, uint32_t flags)
 	int made;
 
 	STEP(halves(c, s));
+	if (flags & HAL_BUFFER_MAPPABLE)
+		STEP(can_map(c, s->p));
 	STEP(exportable(c, s->p, flags, BYTES, &s->from));
 	STEP(conf_filled(c, s->from, 0, BYTES, 0));
 	OK(hal_buffer_export(s->from, &s->fd));
@@ -272,7 +294,7 @@ static int quota(struct conf *c)
 
 	STEP(has(c, HAL_CAP_EXPORT | HAL_CAP_IMPORT));
 	if (conf_units(c) < 2)
-		return conf_unsupported(c, "one unit");
+		return conf_unsupported(c, "one partition");
 	STEP(conf_beside(c, 0, 2, &p));
 	d.units_floor = 1;
 	d.memory_bytes = BYTES + CONF_COPY_BYTES;
