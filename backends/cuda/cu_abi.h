@@ -126,7 +126,8 @@ enum cu_device_attribute {
 	CUA_MINOR = 76,
 	CUA_MAX_SHARED_OPTIN = 97,
 	CUA_VMM = 102,
-	CUA_MPS = 133, /* contexts are shared by MPS; since CUDA 12.2 */
+	CUA_EXPORT_FD = 103, /* memory that was made for it, as a file descriptor */
+	CUA_MPS = 133,       /* contexts are shared by MPS; since CUDA 12.2 */
 };
 
 enum cu_function_attribute {
@@ -221,6 +222,7 @@ struct cu_memory_ops_node {
 #define CU_MEMORY_PINNED       1u
 #define CU_ACCESS_READ_WRITE   3u
 #define CU_GRANULARITY_MINIMUM 0u
+#define CU_HANDLE_FD           1u /* what memory is exported as */
 
 struct cu_location {
 	uint32_t type;

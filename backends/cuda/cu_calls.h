@@ -144,6 +144,16 @@ X(cuMemSetAccess, (uint64_t address, size_t bytes, const struct cu_access *desc,
 	size_t count), (address, bytes, desc, count))
 /* clang-format on */
 
+/* What other processes have of such memory, since CUDA 10.2 and 11.0. */
+/* clang-format off */
+#define CU_SHARE_CALLS(X) \
+X(cuMemRetainAllocationHandle, (uint64_t *memory, void *address), (memory, address)) \
+X(cuMemExportToShareableHandle, (void *fd, uint64_t memory, uint32_t type, \
+	unsigned long long flags), (fd, memory, type, flags)) \
+X(cuMemImportFromShareableHandle, (uint64_t *memory, void *fd, uint32_t type), \
+	(memory, fd, type))
+/* clang-format on */
+
 /* Memory of the application that copy engines reach. */
 /* clang-format off */
 #define CU_REGISTER_CALLS(X) \
@@ -155,6 +165,7 @@ X(cuMemHostUnregister, (void *p), (p))
 	CU_MORE_CALLS(X)                                                                 \
 	CU_GRAPH_CALLS(X)                                                                \
 	CU_VMM_CALLS(X)                                                                  \
+	CU_SHARE_CALLS(X)                                                                \
 	CU_REGISTER_CALLS(X)
 
 enum cu_call {
@@ -166,6 +177,7 @@ enum cu_call {
 	CU_MORE_CALLS(CU_NUMBER)
 	CU_GRAPH_CALLS(CU_NUMBER)
 	CU_VMM_CALLS(CU_NUMBER)
+	CU_SHARE_CALLS(CU_NUMBER)
 	CU_REGISTER_CALLS(CU_NUMBER)
 	CU_ALL_CALL_COUNT,
 /* clang-format on */

@@ -99,6 +99,8 @@ static int read_numbers(struct cu_shape *s)
 		{CUA_MAX_GRID_X + 2, &s->max_grid[2]},
 		{CUA_MAX_SHARED, &s->max_shared},
 		{CUA_MAX_SHARED_OPTIN, &s->max_shared_optin},
+		{CUA_VMM, &s->vmm},
+		{CUA_EXPORT_FD, &s->export_fd},
 	};
 	size_t i;
 	int err = 0;
@@ -180,6 +182,7 @@ static void describe(const struct cu_options *o, const struct cu_shape *s,
 	info->caps |= cu.cuMemHostRegister_v2 && cu.cuMemHostUnregister
 			      ? HAL_CAP_HOST_REGISTER
 			      : 0;
+	info->caps |= cu_shares(o, s) ? HAL_CAP_EXPORT | HAL_CAP_IMPORT : 0;
 	info->caps |= way == CU_WAY_MASK || way == CU_WAY_STREAM
 			      ? HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE
 			      : 0;
@@ -420,7 +423,7 @@ static int start(struct cu_device *dev)
 	err = fill_in(dev);
 	if (!err && dev->opt.bounds)
 		err = cu_fence_open(dev);
-	if (!err && dev->opt.vmm)
+	if (!err && (dev->opt.vmm || cu_shares(&dev->opt, &dev->shape)))
 		err = cu_range_open(dev);
 	if (!err)
 		err = open_way(dev);
@@ -509,6 +512,8 @@ static const struct hal_backend backend = {
 		 .mem_read = cu_mem_read,
 		 .mem_clear = cu_mem_clear,
 		 .mem_register = cu_mem_register,
+		 .mem_export = cu_mem_export,
+		 .mem_import = cu_mem_import,
 		 .mem_map = cu_mem_map,
 		 .mem_unmap = cu_mem_unmap,
 		 .program_load = cu_program_load,

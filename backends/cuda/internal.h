@@ -89,6 +89,7 @@ struct cu_shape {
 	uint64_t memory_bytes;
 	int major, minor, multiprocessors;
 	int max_threads, max_block[3], max_grid[3], max_shared, max_shared_optin;
+	int vmm, export_fd; /* memory has addresses of one's own; it can be exported */
 	bool stand_in;
 };
 
@@ -175,6 +176,9 @@ struct cu_mem {
 	struct stream_region *region; /* of registered memory; else NULL */
 	bool foreign;                 /* the program's own */
 	struct cu_place place;
+	/* Of memory that is exported or imported, without memory=vmm: of .place, and of
+	 * this buffer alone; else NULL. */
+	struct cu_range *range;
 };
 
 static inline uint64_t vendor_address(const void *mem)
@@ -301,7 +305,7 @@ struct cu_device {
 	char said[HAL_CUDA_SAID];   /* how it came to these */
 	bool unmasked;              /* a launch was not kept off what it should be */
 	struct stream_bytes memory; /* of what was free at open */
-	uint32_t granule;           /* in which memory is mapped; 0: it is not */
+	uint32_t granule;           /* in which memory is mapped; 0: it cannot be */
 	pthread_mutex_t range_lock; /* of ranges and what is in them */
 	struct cu_range *ranges;    /* of all partitions, of those that went, too */
 	struct stream_later later;
@@ -476,6 +480,8 @@ int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
 		 const struct hal_bk_colors *colors, uint32_t flags, void **out);
 int cu_mem_register(void *device, void *partition, void *address, uint64_t bytes,
 		    void **out);
+int cu_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
+		  void **out);
 int cu_mem_free(void *device, void *memory);
 int cu_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		 uint64_t bytes);
@@ -492,8 +498,11 @@ int cu_region_end(struct cu_device *dev, struct stream_region *region);
 int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address);
 
 /* range.c */
+/* Return true if memory can be exported and imported, with these options. */
+bool cu_shares(const struct cu_options *o, const struct cu_shape *s);
 int cu_range_open(struct cu_device *dev);
-int cu_range_make(struct cu_device *dev, struct cu_range **out);
+/* The calling thread has the context current. */
+int cu_range_make(struct cu_device *dev, uint64_t bytes, struct cu_range **out);
 /* Its addresses, as far as something is mapped. */
 struct ptx_range cu_range_of(const struct cu_range *range);
 /* Something of it is still to be given back: it cannot go yet. */
@@ -501,12 +510,25 @@ bool cu_range_mapped(const struct cu_range *range);
 int cu_range_end(struct cu_device *dev, struct cu_range *range);
 /* What of them is not the driver's. */
 void cu_ranges_free(struct cu_device *dev);
-/* Memory at an address of the range. */
+/* Make memory without an address. */
+int cu_memory_create(struct cu_device *dev, uint64_t bytes, bool exported,
+		     uint64_t *memory);
+/* Memory at an address of the range: made for it, or whole granules of memory, whose
+ * handle stays the caller's, unless that is 0. */
 int cu_place_take(struct cu_device *dev, struct cu_range *range, uint64_t bytes,
-		  struct cu_place *p, uint64_t *address);
+		  uint64_t memory, struct cu_place *p, uint64_t *address);
 /* It is nobody's any more, and is given back when that waits for nothing. */
 void cu_place_leave(struct cu_device *dev, const struct cu_place *p, int *err);
 int cu_place_end(struct cu_device *dev, const struct cu_place *p);
+
+/* share.c */
+/* Allocate memory that can be exported; import it.  The calling thread has the context
+ * current. */
+int cu_share_make(struct cu_device *dev, struct cu_mem *mem);
+int cu_share_import(struct cu_device *dev, struct cu_mem *mem, int fd);
+/* Give the memory of such a buffer back. */
+void cu_share_leave(struct cu_device *dev, const struct cu_mem *mem, int *err);
+int cu_mem_export(void *device, void *memory, int *fd);
 
 /* import.c */
 int cu_offer_memory(void *native, uint64_t address, uint64_t bytes);

@@ -64,7 +64,7 @@ static int allocate(struct cu_device *dev, struct cu_mem *mem, bool host)
 	int err;
 
 	if (mem->part->range && !host)
-		return cu_place_take(dev, mem->part->range, mem->bytes, &mem->place,
+		return cu_place_take(dev, mem->part->range, mem->bytes, 0, &mem->place,
 				     &mem->address);
 	if (host)
 		return cu_pin(dev, mem->bytes, &mem->host, &mem->address);
@@ -94,23 +94,35 @@ static int adopt(struct cu_device *dev, struct cu_partition *part, uint64_t addr
 	return 0;
 }
 
+static int refuse_mapped(void)
+{
+	return cu_host->fail(ENOTSUP,
+			     "cuda: the host cannot access device memory, which exported "
+			     "and imported buffers are: create or import the buffer "
+			     "without HAL_BUFFER_MAPPABLE");
+}
+
 /* Do as cu_mem_alloc.  The calling thread has the context current. */
 static int make(struct cu_device *dev, void *partition, uint64_t bytes, uint32_t flags,
 		void **out)
 {
 	const bool pinned = flags & (HAL_BUFFER_MAPPABLE | HAL_BK_MEM_HOST);
+	const bool exported = flags & HAL_BUFFER_EXPORTABLE;
 	struct cu_mem *mem;
 	uint64_t foreign;
 	int err;
 
-	if (!pinned && stream_offered_memory(&dev->offers, bytes, &foreign))
+	if (exported && pinned)
+		return refuse_mapped();
+	if (!pinned && !exported && stream_offered_memory(&dev->offers, bytes, &foreign))
 		return adopt(dev, partition, foreign, bytes, out);
 	mem = calloc(1, sizeof(*mem));
 	if (!mem)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");
 	mem->part = partition;
 	mem->bytes = bytes ? bytes : 1;
-	err = allocate(dev, mem, dev->opt.host_memory || pinned);
+	err = exported ? cu_share_make(dev, mem)
+		       : allocate(dev, mem, dev->opt.host_memory || pinned);
 	if (err) {
 		free(mem);
 		return err;
@@ -136,6 +148,35 @@ int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
 	err = make(dev, partition, bytes, flags, out);
 	cu_pop(mode);
 	return err;
+}
+
+int cu_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
+		  void **out)
+{
+	struct cu_device *dev = device;
+	struct cu_mem *mem;
+	uint32_t mode;
+	int err;
+
+	if (flags & HAL_BUFFER_MAPPABLE)
+		return refuse_mapped();
+	mem = calloc(1, sizeof(*mem));
+	if (!mem)
+		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");
+	mem->part = partition;
+	mem->bytes = bytes;
+	err = cu_push(dev, &mode);
+	if (!err) {
+		err = cu_share_import(dev, mem, fd);
+		cu_pop(mode);
+	}
+	if (err) {
+		free(mem);
+		return err;
+	}
+	atomic_fetch_add(&mem->part->base.buffers, 1);
+	*out = mem;
+	return 0;
 }
 
 /* ---- the application's memory -------------------------------------------------------- */
@@ -249,7 +290,7 @@ int cu_mem_free(void *device, void *memory)
 	else if (mem->host)
 		cu_give_back(dev, CU_KIND_HOST, mem->host, &err);
 	else if (mem->place.range)
-		cu_place_leave(dev, &mem->place, &err);
+		cu_share_leave(dev, mem, &err);
 	else if (!mem->foreign)
 		cu_give_own(dev, mem->address, mem->bytes, &err);
 	atomic_fetch_sub(&mem->part->base.buffers, 1);

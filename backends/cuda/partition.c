@@ -32,6 +32,15 @@ static int check_units(const struct cu_device *dev,
 	return 0;
 }
 
+/* Reserve the addresses of a partition's buffers. */
+static int make_range(struct cu_device *dev, struct cu_range **out)
+{
+	const uint64_t bytes = dev->opt.range ? dev->opt.range : dev->shape.memory_bytes;
+	const int err = cu_enter(dev);
+
+	return err ? err : cu_range_make(dev, bytes, out);
+}
+
 int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 			void **out)
 {
@@ -45,8 +54,8 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	if (!part)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a partition");
 	part->base.desc = *desc;
-	if (dev->granule)
-		err = cu_range_make(dev, &part->range);
+	if (dev->opt.vmm)
+		err = make_range(dev, &part->range);
 	if (err) {
 		free(part);
 		return err;

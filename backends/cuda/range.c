@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * memory=vmm: each partition has a range of addresses of its own, and all of its buffers
- * that are the device's lie there.  Addresses cost nothing: memory is made and mapped for
- * a buffer, in granules as large as the driver wants them, and unmapped as it was mapped.
- * Buffers of at most half a granule share granules, in pieces.
+ * that are the device's lie there.  Without it only a buffer that is exported or imported
+ * (share.c) has a range, of its own.  Addresses cost nothing: memory is made and mapped
+ * for a buffer, in granules as large as the driver wants them, and unmapped as it was
+ * mapped. Buffers of at most half a granule share granules, in pieces.
  *
  * Unmapping may wait for the device: see stream/later.h.  Until it is done no other
  * buffer has the place: a launch that was given up may still write there.
@@ -45,30 +46,42 @@ struct cu_range {
 };
 
 /* What memory is made as. */
-static struct cu_memory_prop prop_of(const struct cu_device *dev)
+static struct cu_memory_prop prop_of(const struct cu_device *dev, bool exported)
 {
 	return (struct cu_memory_prop){
 		.type = CU_MEMORY_PINNED,
+		.handles = exported ? CU_HANDLE_FD : 0,
 		.location = {CU_LOCATION_DEVICE, dev->shape.device}};
 }
 
+static bool has_calls(void)
+{
+	return cu.cuMemGetAllocationGranularity && cu.cuMemAddressReserve &&
+	       cu.cuMemAddressFree && cu.cuMemCreate && cu.cuMemRelease && cu.cuMemMap &&
+	       cu.cuMemUnmap && cu.cuMemSetAccess;
+}
+
+bool cu_shares(const struct cu_options *o, const struct cu_shape *s)
+{
+	return !o->host_memory && has_calls() && cu.cuMemRetainAllocationHandle &&
+	       cu.cuMemExportToShareableHandle && cu.cuMemImportFromShareableHandle &&
+	       s->vmm && s->export_fd;
+}
+
+/* Memory that can be exported may come in larger granules: all is mapped in those. */
 int cu_range_open(struct cu_device *dev)
 {
-	const struct cu_memory_prop prop = prop_of(dev);
+	const struct cu_memory_prop prop =
+		prop_of(dev, cu_shares(&dev->opt, &dev->shape));
 	size_t granule = 0;
-	int has = 0, err;
+	int err;
 
-	if (!cu.cuMemGetAllocationGranularity || !cu.cuMemAddressReserve ||
-	    !cu.cuMemAddressFree || !cu.cuMemCreate || !cu.cuMemRelease || !cu.cuMemMap ||
-	    !cu.cuMemUnmap || !cu.cuMemSetAccess)
+	if (!has_calls())
 		return cu_host->fail(ENOTSUP,
 				     "cuda:%u: memory=vmm: the driver lacks the virtual "
 				     "memory calls (cuMemMap)",
 				     dev->index);
-	err = CU(dev, cuDeviceGetAttribute, &has, CUA_VMM, dev->shape.device);
-	if (err)
-		return err;
-	if (!has)
+	if (!dev->shape.vmm)
 		return cu_host->fail(ENOTSUP,
 				     "cuda:%u: memory=vmm: the device does not support "
 				     "virtual memory management",
@@ -80,8 +93,8 @@ int cu_range_open(struct cu_device *dev)
 	if (granule < (size_t)2 * PIECE || granule > UINT32_MAX ||
 	    (granule & (granule - 1)))
 		return cu_host->fail(ENOTSUP,
-				     "cuda:%u: memory=vmm: cannot use the driver's "
-				     "mapping granularity of %zu bytes",
+				     "cuda:%u: cannot use the driver's mapping "
+				     "granularity of %zu bytes",
 				     dev->index, granule);
 	dev->granule = (uint32_t)granule;
 	return 0;
@@ -128,10 +141,9 @@ void cu_ranges_free(struct cu_device *dev)
 	}
 }
 
-int cu_range_make(struct cu_device *dev, struct cu_range **out)
+int cu_range_make(struct cu_device *dev, uint64_t bytes, struct cu_range **out)
 {
-	const uint64_t wanted = dev->opt.range ? dev->opt.range : dev->shape.memory_bytes;
-	const uint64_t count = (wanted + dev->granule - 1) / dev->granule;
+	const uint64_t count = (bytes + dev->granule - 1) / dev->granule;
 	struct cu_range *range = calloc(1, sizeof(*range) + count);
 	int err;
 
@@ -140,8 +152,6 @@ int cu_range_make(struct cu_device *dev, struct cu_range **out)
 	range->granule = dev->granule;
 	range->bytes = count * dev->granule;
 	err = open_free(count, &range->free);
-	if (!err)
-		err = cu_enter(dev);
 	if (!err)
 		err = CU(dev, cuMemAddressReserve, &range->base, range->bytes,
 			 dev->granule, 0, 0);
@@ -205,9 +215,10 @@ int cu_range_end(struct cu_device *dev, struct cu_range *range)
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-static int create(struct cu_device *dev, uint64_t bytes, uint64_t *memory)
+int cu_memory_create(struct cu_device *dev, uint64_t bytes, bool exported,
+		     uint64_t *memory)
 {
-	const struct cu_memory_prop prop = prop_of(dev);
+	const struct cu_memory_prop prop = prop_of(dev, exported);
 	const uint64_t mark = cu_room_mark(dev);
 	uint32_t r = cu.cuMemCreate(memory, bytes, &prop, 0);
 
@@ -216,26 +227,34 @@ static int create(struct cu_device *dev, uint64_t bytes, uint64_t *memory)
 	return cu_check(dev, r, "cuMemCreate");
 }
 
-/* The memory is its mapping's alone: unmapping gives it back.  *left: it is mapped
- * although this has failed. */
-static int map(struct cu_device *dev, uint64_t at, uint64_t bytes, bool *left)
+/* *left: it is mapped although this has failed. */
+static int map(struct cu_device *dev, uint64_t at, uint64_t bytes, uint64_t memory,
+	       bool *left)
 {
 	const struct cu_access access = {{CU_LOCATION_DEVICE, dev->shape.device},
 					 CU_ACCESS_READ_WRITE};
-	uint64_t memory;
-	int err = create(dev, bytes, &memory), unseen = 0;
+	int err = CU(dev, cuMemMap, at, bytes, 0, memory, 0);
 
-	*left = false;
-	if (err)
-		return err;
-	err = CU(dev, cuMemMap, at, bytes, 0, memory, 0);
 	*left = !err;
-	cu_give_back_address(dev, CU_KIND_PHYSICAL, memory, &unseen);
 	if (!err)
 		err = CU(dev, cuMemSetAccess, at, bytes, &access, 1);
 	if (!err || !*left)
 		return err;
 	*left = cu.cuMemUnmap(at, bytes) != CUR_SUCCESS;
+	return err;
+}
+
+/* The memory is its mapping's alone: unmapping gives it back. */
+static int map_new(struct cu_device *dev, uint64_t at, uint64_t bytes, bool *left)
+{
+	uint64_t memory;
+	int err = cu_memory_create(dev, bytes, false, &memory), unseen = 0;
+
+	*left = false;
+	if (err)
+		return err;
+	err = map(dev, at, bytes, memory, left);
+	cu_give_back_address(dev, CU_KIND_PHYSICAL, memory, &unseen);
 	return err;
 }
 
@@ -250,11 +269,12 @@ static int take_run(struct cu_device *dev, struct cu_range *range, uint32_t coun
 	return err;
 }
 
-/* A row of granules that are mapped. */
+/* A row of granules that are mapped: of memory, or of new memory if that is 0. */
 static int take_granules(struct cu_device *dev, struct cu_range *range, uint32_t count,
-			 uint32_t *first)
+			 uint64_t memory, uint32_t *first)
 {
 	const uint64_t bytes = (uint64_t)count * range->granule, mark = cu_room_mark(dev);
+	uint64_t at;
 	bool left;
 	int unseen = 0, err;
 
@@ -271,7 +291,9 @@ static int take_granules(struct cu_device *dev, struct cu_range *range, uint32_t
 			(uint64_t)*first * range->granule);
 	if (err)
 		return err;
-	err = map(dev, range->base + (uint64_t)*first * range->granule, bytes, &left);
+	at = range->base + (uint64_t)*first * range->granule;
+	err = memory ? map(dev, at, bytes, memory, &left)
+		     : map_new(dev, at, bytes, &left);
 	pthread_mutex_lock(&dev->range_lock);
 	if (!err || left)
 		range->mapped++;
@@ -305,7 +327,7 @@ static int make_chunk(struct cu_device *dev, struct cu_range *range,
 		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");
 	err = open_free(range->granule / PIECE, &c->free);
 	if (!err)
-		err = take_granules(dev, range, 1, &c->granule);
+		err = take_granules(dev, range, 1, 0, &c->granule);
 	if (err)
 		drop_chunk(c);
 	else
@@ -351,9 +373,9 @@ static int take_pieces(struct cu_device *dev, struct cu_place *p)
 }
 
 int cu_place_take(struct cu_device *dev, struct cu_range *range, uint64_t bytes,
-		  struct cu_place *p, uint64_t *address)
+		  uint64_t memory, struct cu_place *p, uint64_t *address)
 {
-	const bool small = bytes <= range->granule / 2;
+	const bool small = !memory && bytes <= range->granule / 2;
 	const uint32_t unit = small ? PIECE : range->granule;
 	const uint64_t count = (bytes + unit - 1) / unit;
 	uint64_t left = stream_bytes_left(&dev->memory);
@@ -372,7 +394,7 @@ int cu_place_take(struct cu_device *dev, struct cu_range *range, uint64_t bytes,
 		return cu_host->fail(
 			ENOSPC, "cuda: %" PRIu64 " bytes requested, %" PRIu64 " are free",
 			bytes, left);
-	err = take_granules(dev, range, p->count, &p->first);
+	err = take_granules(dev, range, p->count, memory, &p->first);
 	if (err) {
 		stream_bytes_give(&dev->memory, count * unit);
 		return err;

@@ -86,6 +86,7 @@ static const char *find_all(void *handle, struct cu_symbols *s)
 	CU_MORE_CALLS(CU_FIND)
 	CU_GRAPH_CALLS(CU_FIND)
 	CU_VMM_CALLS(CU_FIND)
+	CU_SHARE_CALLS(CU_FIND)
 	CU_REGISTER_CALLS(CU_FIND)
 #undef CU_FIND
 	find(handle, "halStandInCudaDrive", &s->drive);

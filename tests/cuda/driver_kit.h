@@ -24,6 +24,7 @@
 static struct {
 	CU_CALLS(SYMBOL)
 	CU_VMM_CALLS(SYMBOL)
+	CU_SHARE_CALLS(SYMBOL)
 	CU_REGISTER_CALLS(SYMBOL)
 } cu;
 static void (*drive)(uint32_t on);
@@ -67,6 +68,7 @@ static void *load_driver(void)
 #define FIND(name, params, args) *(void **)&cu.name = dlsym(handle, #name);
 	CU_CALLS(FIND)
 	CU_VMM_CALLS(FIND)
+	CU_SHARE_CALLS(FIND)
 	CU_REGISTER_CALLS(FIND)
 #undef FIND
 	*(void **)&drive = dlsym(handle, "halStandInCudaDrive");

@@ -15,7 +15,7 @@
 
 static const char *const call_names[] = {
 #define NAME(name, params, args) #name,
-	CU_CALLS(NAME) CU_VMM_CALLS(NAME) CU_REGISTER_CALLS(NAME)
+	CU_CALLS(NAME) CU_VMM_CALLS(NAME) CU_SHARE_CALLS(NAME) CU_REGISTER_CALLS(NAME)
 #undef NAME
 };
 
@@ -70,6 +70,9 @@ static const char *const retried[] = {"cuDevicePrimaryCtxRelease_v2",
 				      "cuCtxPushCurrent_v2",
 				      NULL};
 
+/* The descriptor may be anything. */
+static const char *const strange[] = {"cuMemImportFromShareableHandle", NULL};
+
 /* See test_loader.c. */
 static const char *const once[] = {"cuInit", "cuDriverGetVersion", NULL};
 
@@ -107,6 +110,7 @@ const struct faults_vendor faults_vendor = {
 	.silent = silent,
 	.silent_in_close = retried,
 	.once = once,
+	.strange = strange,
 	.elsewhere = elsewhere,
 	.ways = ways,
 	.way_count = sizeof(ways) / sizeof(ways[0]),

@@ -78,7 +78,8 @@ static const char *lacks(const char *library)
 {
 	static const char *const calls[] = {
 #define NAME(name, params, args) #name,
-		CU_CALLS(NAME) CU_VMM_CALLS(NAME) CU_REGISTER_CALLS(NAME)
+		CU_CALLS(NAME) CU_VMM_CALLS(NAME) CU_SHARE_CALLS(NAME)
+			CU_REGISTER_CALLS(NAME)
 #undef NAME
 	};
 	static const uint8_t uuid[16] = {0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,

@@ -3,6 +3,9 @@
 #define _GNU_SOURCE
 #include "driver_kit.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #define MIB UINT64_C(1048576)
 #define G   (2 * MIB)
 
@@ -303,6 +306,167 @@ static void no_room(void **state)
 	IS(0, cuMemCreate, &more, G, &prop, 0);
 }
 
+/* ---- memory that is exported --------------------------------------------------------- */
+
+static const struct cu_memory_prop shared_prop = {.type = CU_MEMORY_PINNED,
+						  .handles = CU_HANDLE_FD,
+						  .location = {CU_LOCATION_DEVICE, 0}};
+
+static void *of_fd(int fd)
+{
+	return (void *)(uintptr_t)fd;
+}
+
+/* A granule of the memory at addresses of its own. */
+static uint64_t mapped(uint64_t memory, bool access)
+{
+	uint64_t at;
+
+	IS(0, cuMemAddressReserve, &at, G, 0, 0, 0);
+	IS(0, cuMemMap, at, G, 0, memory, 0);
+	if (access)
+		IS(0, cuMemSetAccess, at, G, &both, 1);
+	return at;
+}
+
+static uint32_t read_word(uint64_t at, uint32_t *pinned)
+{
+	IS(0, cuMemcpyAsync, (uintptr_t)pinned, at, 4, stream);
+	run(1000000);
+	return *pinned;
+}
+
+/* The same bytes at two addresses, as long as any of them or a descriptor is there; it
+ * counts once. */
+static void shared_bytes(void **state)
+{
+	uint64_t memory, import, at, there;
+	size_t before, left, all;
+	uint32_t *pinned;
+	int fd;
+
+	(void)state;
+	IS(0, cuMemHostAlloc, (void **)&pinned, 64, 3);
+	IS(0, cuMemGetInfo_v2, &before, &all);
+	IS(0, cuMemCreate, &memory, G, &shared_prop, 0);
+	at = mapped(memory, true);
+	assert_int_equal(read_word(at, pinned), 0xa5a5a5a5);
+	IS(0, cuMemExportToShareableHandle, &fd, memory, CU_HANDLE_FD, 0);
+	IS(0, cuMemRelease, memory);
+	IS(0, cuMemImportFromShareableHandle, &import, of_fd(fd), CU_HANDLE_FD);
+	there = mapped(import, true);
+	IS(0, cuMemRelease, import);
+	IS(0, cuMemsetD32Async, at, 7, 1, stream);
+	run(1000000);
+	assert_int_equal(read_word(there, pinned), 7);
+	IS(0, cuMemGetInfo_v2, &left, &all);
+	assert_int_equal(before - left, G);
+	IS(0, cuMemUnmap, at, G);
+	IS(0, cuMemGetInfo_v2, &left, &all);
+	assert_int_equal(before - left, G);
+	IS(0, cuMemUnmap, there, G);
+	IS(0, cuMemGetInfo_v2, &left, &all);
+	assert_int_equal(left, before);
+	IS(0, cuMemImportFromShareableHandle, &import, of_fd(fd), CU_HANDLE_FD);
+	close(fd);
+	assert_int_equal(read_word(mapped(import, true), pinned), 7);
+	assert_int_equal(s->misuse(NULL), 0);
+}
+
+static void shared_no_access(void **state)
+{
+	uint64_t memory, at;
+
+	(void)state;
+	IS(0, cuMemCreate, &memory, G, &shared_prop, 0);
+	at = mapped(memory, false);
+	IS(CUR_INVALID_VALUE, cuMemsetD32Async, at, 7, 1, stream);
+	launch(at, 1000);
+	run(1000000);
+	IS(CUR_ILLEGAL_ADDRESS, cuStreamQuery, stream);
+}
+
+static void export_refused(void **state)
+{
+	struct cu_memory_prop wrong = shared_prop;
+	uint64_t memory, plain, import;
+	int fd, other;
+
+	(void)state;
+	wrong.handles = 2; /* of another system */
+	IS(CUR_INVALID_VALUE, cuMemCreate, &memory, G, &wrong, 0);
+	IS(0, cuMemCreate, &plain, G, &prop, 0);
+	IS(CUR_INVALID_VALUE, cuMemExportToShareableHandle, &fd, plain, CU_HANDLE_FD, 0);
+	IS(0, cuMemCreate, &memory, G, &shared_prop, 0);
+	IS(CUR_INVALID_VALUE, cuMemExportToShareableHandle, &fd, memory, CU_HANDLE_FD, 1);
+	IS(CUR_INVALID_VALUE, cuMemExportToShareableHandle, &fd, memory, 2, 0);
+	IS(0, cuMemExportToShareableHandle, &fd, memory, CU_HANDLE_FD, 0);
+	IS(CUR_INVALID_VALUE, cuMemImportFromShareableHandle, &import, of_fd(fd), 2);
+	IS(CUR_INVALID_VALUE, cuMemImportFromShareableHandle, &import, &fd, CU_HANDLE_FD);
+	IS(0, cuMemImportFromShareableHandle, &import, of_fd(fd), CU_HANDLE_FD);
+	/* What is imported is not exported again. */
+	IS(CUR_INVALID_VALUE, cuMemExportToShareableHandle, &other, import, CU_HANDLE_FD,
+	   0);
+	close(fd);
+	fd = memfd_create("of another", MFD_CLOEXEC);
+	IS(CUR_INVALID_VALUE, cuMemImportFromShareableHandle, &import, of_fd(fd),
+	   CU_HANDLE_FD);
+	close(fd);
+	IS(CUR_INVALID_VALUE, cuMemImportFromShareableHandle, &import, of_fd(fd),
+	   CU_HANDLE_FD);
+	assert_int_equal(s->misuse(NULL), 0);
+}
+
+static void export_after_release(void **state)
+{
+	uint64_t memory;
+	int fd;
+
+	(void)state;
+	IS(0, cuMemCreate, &memory, G, &shared_prop, 0);
+	IS(0, cuMemRelease, memory);
+	IS(CUR_INVALID_VALUE, cuMemExportToShareableHandle, &fd, memory, CU_HANDLE_FD, 0);
+	rules_misused("used after its end");
+}
+
+/* A handle that is retained is released once more. */
+static void retained(void **state)
+{
+	const uint64_t at = four(true);
+	const uint32_t before = s->live();
+	uint64_t memory, again;
+
+	(void)state;
+	IS(CUR_INVALID_VALUE, cuMemRetainAllocationHandle, &memory,
+	   (void *)(uintptr_t)(at + 2 * G));
+	IS(0, cuMemRetainAllocationHandle, &memory, (void *)(uintptr_t)(at + 4096));
+	IS(0, cuMemRetainAllocationHandle, &again, (void *)(uintptr_t)at);
+	assert_int_equal(again, memory);
+	assert_int_equal(s->live() - before, 1);
+	IS(0, cuMemRelease, memory);
+	IS(0, cuMemRelease, memory);
+	assert_int_equal(s->live(), before);
+	assert_int_equal(s->misuse(NULL), 0);
+	IS(CUR_INVALID_VALUE, cuMemRelease, memory);
+	rules_misused("used after its end");
+}
+
+static void shared_larger(void **state)
+{
+	uint64_t memory, import, at;
+	int fd;
+
+	(void)state;
+	IS(0, cuMemCreate, &memory, G, &shared_prop, 0);
+	IS(0, cuMemExportToShareableHandle, &fd, memory, CU_HANDLE_FD, 0);
+	IS(0, cuMemImportFromShareableHandle, &import, of_fd(fd), CU_HANDLE_FD);
+	close(fd);
+	IS(0, cuMemAddressReserve, &at, 2 * G, 0, 0, 0);
+	IS(CUR_INVALID_VALUE, cuMemMap, at, 2 * G, 0, import, 0);
+	IS(0, cuMemMap, at, G, 0, import, 0);
+	assert_int_equal(s->misuse(NULL), 0);
+}
+
 static void address_is_the_device_s(void **state)
 {
 	(void)state;
@@ -329,6 +493,12 @@ int main(void)
 		CASE(freed_otherwise),
 		CASE(left_over),
 		CASE(no_room),
+		CASE(shared_bytes),
+		CASE(shared_no_access),
+		CASE(export_refused),
+		CASE(export_after_release),
+		CASE(retained),
+		CASE(shared_larger),
 		CASE(address_is_the_device_s),
 	};
 

@@ -41,6 +41,10 @@ struct rig_face {
 	const char *free;       /* call that frees device memory */
 	const char *enter;      /* call by which a thread chooses the device */
 	const char *copy, *fill, *wait; /* calls of host copies */
+	/* Memory that is exported: the call that imports it, the one that frees it, and
+	 * how it is rounded. */
+	const char *import, *unmap;
+	uint64_t granule;
 	/* Calls that register memory of the program's, find its address, and undo it. */
 	const char *registers, *points, *unregisters;
 	const struct gpu_stand_in *(*stand_in)(void);
@@ -171,6 +175,24 @@ void host_register_threads(void **state);
 		cmocka_unit_test(host_register_again),                                   \
 		cmocka_unit_test(host_unregistered_real),                                \
 		cmocka_unit_test(host_register_threads), cmocka_unit_test(host_lost)
+
+/* share_cases.c: memory that is exported and imported */
+void share_reaches(void **state);
+void share_counts(void **state);
+void share_refused(void **state);
+void share_strange(void **state);
+void share_of_host(void **state);
+void share_no_room(void **state);
+void share_while_it_runs(void **state);
+void share_real(void **state);
+void share_other_device(void **state);
+void share_lost(void **state);
+#define SHARE_CASES                                                                      \
+	cmocka_unit_test(share_reaches), cmocka_unit_test(share_counts),                 \
+		cmocka_unit_test(share_refused), cmocka_unit_test(share_strange),        \
+		cmocka_unit_test(share_of_host), cmocka_unit_test(share_no_room),        \
+		cmocka_unit_test(share_while_it_runs), cmocka_unit_test(share_real),     \
+		cmocka_unit_test(share_other_device), cmocka_unit_test(share_lost)
 
 /* stop_cases.c: preempt=block */
 void stop_info(void **state);

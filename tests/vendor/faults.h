@@ -30,8 +30,9 @@ struct faults_outcome {
 struct faults_world {
 	const struct hal_backend *b;
 	void *dev, *part, *queue, *prog, *kernel, *mem[3];
-	void *host[2]; /* host memory: allocated, registered */
-	void *other;   /* a second program, or NULL */
+	void *host[2];   /* host memory: allocated, registered */
+	void *shared[2]; /* exported, imported */
+	void *other;     /* a second program, or NULL */
 	uint32_t inflight;
 	bool lost;
 	struct faults_outcome first;
@@ -99,6 +100,9 @@ struct faults_vendor {
 	const char *const *once, *const *elsewhere;
 	/* The same for calls that depend on the environment, or NULL. */
 	bool (*silent_here)(const char *call), (*elsewhere_here)(const char *call);
+	/* Calls that are told what a stranger may have made: all of their errors may be
+	 * EINVAL. */
+	const char *const *strange;
 	const struct faults_way *ways;
 	uint32_t way_count;
 	const struct CMUnitTest *cases; /* of the vendor's own, or NULL */

@@ -195,6 +195,8 @@ uint32_t do_cuDeviceGetAttribute(int *value, uint32_t attribute, int device)
 		*value = setting("MPS") && *setting("MPS") == '1';
 	else if (attribute == CUA_VMM)
 		*value = !ignores("HAL_STAND_IN_CUDA_VMM");
+	else if (attribute == CUA_EXPORT_FD)
+		*value = !ignores("HAL_STAND_IN_CUDA_EXPORT");
 	else
 		return CUR_INVALID_VALUE;
 	return CUR_SUCCESS;

@@ -85,6 +85,7 @@ const struct face face = {
 	.environment = "HAL_STAND_IN_CUDA_",
 	.calls = call_names,
 	.count = CU_STAND_IN_CALL_COUNT,
+	.vmm_granule = UINT64_C(2) << 20,
 	.state = state,
 	.sticky = sticky,
 	.disturbs = disturbs,

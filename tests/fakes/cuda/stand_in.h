@@ -10,8 +10,9 @@
  * the device); QMD=0x24 (version of launch descriptors, major << 4 | minor); MASK, GREEN=
  * ignored|crash|hang (what comes of the first mask, the first stream of a green context);
  * MPS=1 (contexts are shared by MPS); SMS=64 (multiprocessors that are shown);
- * VMM=ignored (memory has no addresses of one's own); RUN=ptx (kernels do what their PTX
- * says, in an interpreter, in place of C functions of their names).
+ * VMM=ignored (memory has no addresses of one's own); EXPORT=ignored (it cannot be
+ * exported); RUN=ptx (kernels do what their PTX says, in an interpreter, in place of C
+ * functions of their names).
  */
 #ifndef TESTS_FAKES_CUDA_STAND_IN_H
 #define TESTS_FAKES_CUDA_STAND_IN_H

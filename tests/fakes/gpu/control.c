@@ -566,10 +566,8 @@ static uint32_t jobs(struct gpu_stand_in_job *out, uint32_t max)
 
 static void forget(struct object *o)
 {
-	const struct physical *p = (const struct physical *)o;
-
-	if (o->kind == OBJECT_PHYSICAL && p->users)
-		o->dev->used -= p->bytes;
+	if (o->kind == OBJECT_PHYSICAL)
+		vmm_forget((struct physical *)o);
 	if (o->kind == OBJECT_MODULE && face.end_code)
 		face.end_code((struct module *)o);
 	free(o);

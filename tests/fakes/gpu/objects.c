@@ -343,14 +343,15 @@ static const char *const kind_names[] = {
 	"executable",       "memory"};
 
 /* What is gone, and has nothing left to run, is out of the way of all that looks for
- * work; it is kept, so that who uses it is told. */
+ * work; it is kept, so that who uses it is told.  Memory that is mapped can come back. */
 static void put_gone_away(void)
 {
 	struct object **at = &world.objects, *o;
 
 	while ((o = *at)) {
 		if (!o->gone ||
-		    (o->kind == OBJECT_STREAM && ((struct stream *)o)->first)) {
+		    (o->kind == OBJECT_STREAM && ((struct stream *)o)->first) ||
+		    (o->kind == OBJECT_PHYSICAL && ((struct physical *)o)->users)) {
 			at = &o->next;
 			continue;
 		}

@@ -687,6 +687,13 @@ is_zero(const void *from, uint64_t pages)
 	return !any;
 }
 
+/* Whole pages become zeros that are none of the host's: of a file, or else of memory. */
+static bool drop_pages(void *p, uint64_t bytes)
+{
+	return madvise(p, bytes, MADV_REMOVE) == 0 ||
+	       madvise(p, bytes, MADV_DONTNEED) == 0;
+}
+
 /* Of a large allocation, which is mapped, pages of zeros are none of the host's.
  * Sanitizers see the source read in its first bytes. */
 static void copy_bytes(const struct job *j, void *to, const void *from)
@@ -698,7 +705,7 @@ static void copy_bytes(const struct job *j, void *to, const void *from)
 	    (uintptr_t)to % PAGE == 0 && j->bytes % PAGE == 0 &&
 	    (uintptr_t)from % sizeof(uint64_t) == 0 &&
 	    memcmp(from, zero, sizeof(zero)) == 0 && is_zero(from, j->bytes / PAGE) &&
-	    madvise(to, j->bytes, MADV_DONTNEED) == 0)
+	    drop_pages(to, j->bytes))
 		return;
 	memmove(to, from, j->bytes);
 }
@@ -712,7 +719,7 @@ static void fill_words(const struct job *j, uint32_t *to, uint64_t words)
 	uint64_t i = 0;
 
 	if (a && a->dev && a->bytes > POISON_MOST && !j->value && whole &&
-	    (uintptr_t)to % PAGE == 0 && madvise(to, whole, MADV_DONTNEED) == 0)
+	    (uintptr_t)to % PAGE == 0 && drop_pages(to, whole))
 		i = whole / 4;
 	for (; i < words; i++)
 		to[i] = j->value;

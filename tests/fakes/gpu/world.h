@@ -33,6 +33,7 @@ enum {
 	GPU_SUCCESS = 0,
 	GPU_INVALID_VALUE = 1,
 	GPU_OUT_OF_MEMORY = 2,
+	GPU_OPERATING_SYSTEM = 304,
 	GPU_INVALID_HANDLE = 400,
 	GPU_NOT_READY = 600,
 	GPU_ILLEGAL_ADDRESS = 700,
@@ -193,10 +194,14 @@ struct stream {
 };
 
 /* Memory without an address, and where it has one. */
+struct store; /* vmm.c */
 struct physical {
 	struct object object; /* gone: its handle is */
 	uint64_t bytes;
-	uint32_t users; /* its handle, its mapping */
+	uint32_t users;      /* its handles, its mappings */
+	uint32_t handles;    /* as it was made or imported, and retained */
+	struct store *store; /* NULL: it cannot be exported */
+	bool imported;
 };
 
 struct mapping {
@@ -254,6 +259,7 @@ struct world {
 	struct object *gone; /* put away */
 	uint32_t made, streams;
 	struct allocation *allocations;
+	struct store *stores;
 	uint64_t now_ns, orders, seed;
 	uint64_t spun_ns; /* of the host's, by who waits */
 	uint32_t drivers; /* who drives the clock; 0: paced */
@@ -378,6 +384,27 @@ uint32_t take_parameters(struct call *c, void **params);
 void end_module(struct module *m);
 uint32_t unload_module(void *module, const char *call);
 
+/* vmm.c: memory at addresses of one's own; call: the entry point's name.  exported: it
+ * can be. */
+uint32_t vmm_reserve(uint64_t *address, size_t bytes, size_t alignment,
+		     unsigned long long flags);
+uint32_t vmm_free(uint64_t address, size_t bytes, const char *call);
+uint32_t vmm_create(uint64_t *memory, size_t bytes, struct device *d, bool exported,
+		    unsigned long long flags, const char *call);
+uint32_t vmm_release(uint64_t memory);
+uint32_t vmm_map(uint64_t address, size_t bytes, size_t offset, uint64_t memory,
+		 unsigned long long flags, const char *call);
+/* d: whose kernels have access from now on, or no more; NULL: no such device. */
+uint32_t vmm_access(uint64_t address, size_t bytes, const struct device *d, bool on,
+		    const char *call);
+uint32_t vmm_unmap(uint64_t address, size_t bytes, const char *call);
+uint32_t vmm_retain(uint64_t *memory, uint64_t address);
+uint32_t vmm_export(int *fd, uint64_t memory, unsigned long long flags);
+/* devices: how many there are. */
+uint32_t vmm_import(uint64_t *memory, int fd, uint32_t devices);
+/* A new process: neither a handle nor a mapping is left. */
+void vmm_forget(struct physical *p);
+
 /* control.c */
 /* Lets others in, and time go by, within a call. */
 bool breathe(void);
@@ -405,6 +432,7 @@ struct face {
 	const char *environment; /* "HAL_STAND_IN_CUDA_" */
 	const char *const *calls;
 	uint32_t count;
+	uint64_t vmm_granule;             /* of memory at addresses of one's own */
 	uint32_t (*state)(uint32_t call); /* what it answers before it does anything */
 	bool (*sticky)(uint32_t result);
 	bool (*disturbs)(uint32_t call); /* captures of others */
