@@ -99,6 +99,8 @@ static int end(void *device, const void *item)
 		return rocm_region_end(dev, l->handle);
 	case ROCM_KIND_DEVICE:
 		return HIP(dev, hipFree, l->handle);
+	case ROCM_KIND_MAPPING:
+		return rocm_mapping_end(dev, l->handle);
 	}
 	return 0;
 }

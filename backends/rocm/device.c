@@ -115,6 +115,18 @@ static int read_memory(struct rocm_shape *s)
 	return err;
 }
 
+/* Releases before 6.0 know no such attribute. */
+static int read_sharing(struct rocm_shape *s)
+{
+	int err = 0;
+
+	if (hip.hipRuntimeGetVersion)
+		err = HIP(NULL, hipRuntimeGetVersion, &s->version);
+	if (!err && rocm_share_calls(s))
+		err = HIP(NULL, hipDeviceGetAttribute, &s->vmm, HIPA_VMM, s->device);
+	return err;
+}
+
 static int read_shape(uint32_t index, struct rocm_shape *s)
 {
 	size_t i;
@@ -130,6 +142,8 @@ static int read_shape(uint32_t index, struct rocm_shape *s)
 		err = read_limits(s);
 	if (!err)
 		err = read_memory(s);
+	if (!err)
+		err = read_sharing(s);
 	s->bus_id[sizeof(s->bus_id) - 1] = 0;
 	for (i = 0; s->bus_id[i]; i++)
 		s->bus_id[i] = (char)tolower((unsigned char)s->bus_id[i]);
@@ -184,7 +198,8 @@ static int count_devices(const struct rocm_options *o)
  * the releases that abort, and takes the device along with the others.
  */
 static void describe(const struct rocm_options *o, const struct rocm_shape *s,
-		     const struct rocm_units *u, struct hal_device_info *info)
+		     const struct rocm_units *u, bool shares,
+		     struct hal_device_info *info)
 {
 	const bool split = u->count > 0;
 
@@ -207,6 +222,8 @@ static void describe(const struct rocm_options *o, const struct rocm_shape *s,
 	info->caps = HAL_CAP_TIMESTAMP | HAL_CAP_MAP | HAL_CAP_HOST_COPY;
 	if (hip.hipHostRegister && hip.hipHostUnregister)
 		info->caps |= HAL_CAP_HOST_REGISTER;
+	if (shares)
+		info->caps |= HAL_CAP_EXPORT | HAL_CAP_IMPORT;
 	if (split)
 		info->caps |= HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE;
 	if (s->stand_in)
@@ -232,7 +249,7 @@ static int rocm_probe(const struct hal_bk_config *cfg, struct hal_device_info *o
 		if (!err)
 			err = rocm_find_units(&o, &s, &u);
 		if (!err)
-			describe(&o, &s, &u, &out[i]);
+			describe(&o, &s, &u, s.vmm && !o.host_memory, &out[i]);
 		else
 			snprintf(out[i].name, sizeof(out[i].name), "unusable: %s",
 				 strerrorname_np(-err));
@@ -244,7 +261,7 @@ static int rocm_get_info(void *device, struct hal_device_info *info)
 {
 	const struct rocm_device *dev = device;
 
-	describe(&dev->opt, &dev->shape, &dev->units, info);
+	describe(&dev->opt, &dev->shape, &dev->units, dev->share.granule != 0, info);
 	info->memory_free = stream_bytes_left(&dev->memory);
 	/* Whatever it runs, HSA ends a queue. */
 	if (dev->hsa.on)
@@ -350,6 +367,7 @@ static void rocm_close(void *device)
 	stream_offers_fini(&dev->offers);
 	stream_regions_fini(&dev->regions);
 	rocm_forget_later(dev);
+	rocm_share_close(dev);
 	free(dev);
 }
 
@@ -377,6 +395,8 @@ static int fill_in(struct rocm_device *dev)
 	if (!err)
 		err = HIP(dev, hipMemGetInfo, &left, &total);
 	dev->memory.all = left;
+	if (!err)
+		err = rocm_share_open(dev);
 	if (!err)
 		err = rocm_lane_make(dev);
 	if (!err && dev->units.count)
@@ -429,6 +449,7 @@ static int rocm_open(const struct hal_bk_config *cfg, uint32_t index, void **out
 	rocm_lane_init(dev);
 	rocm_later_init(dev);
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
+	(void)pthread_mutex_init(&dev->share.lock, NULL);
 	(void)pthread_mutex_init(&dev->base.queues_lock, NULL);
 	stream_offers_init(&dev->offers, rocm_host, "rocm", index);
 	stream_regions_init(&dev->regions, rocm_host, "rocm", index);
@@ -468,6 +489,8 @@ static const struct hal_backend backend = {
 		 .mem_read = rocm_mem_read,
 		 .mem_clear = rocm_mem_clear,
 		 .mem_register = rocm_mem_register,
+		 .mem_export = rocm_mem_export,
+		 .mem_import = rocm_mem_import,
 		 .mem_map = rocm_mem_map,
 		 .mem_unmap = rocm_mem_unmap,
 		 .program_load = rocm_program_load,

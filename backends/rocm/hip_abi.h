@@ -60,6 +60,7 @@ enum hip_attribute {
 	HIPA_MAX_THREADS_PER_BLOCK = 56,
 	HIPA_MULTIPROCESSORS = 63, /* CUs; where waves run on pairs (RDNA), pairs */
 	HIPA_MAX_SHARED = 74,      /* of a block */
+	HIPA_VMM = 89, /* memory has addresses of one's own; 6.0 and later know it */
 };
 
 #define HIP_COPY_DEFAULT         4u /* where memory lies is known by its address */
@@ -75,6 +76,33 @@ enum hip_attribute {
 #define HIP_HOST_PORTABLE        1u
 #define HIP_HOST_MAPPED          2u
 #define HIP_HOST_COHERENT        0x40000000u
+
+/* Memory that is placed at addresses of one's own. */
+#define HIP_LOCATION_DEVICE     1u
+#define HIP_MEMORY_PINNED       1u
+#define HIP_ACCESS_READ_WRITE   3u
+#define HIP_GRANULARITY_MINIMUM 0u
+#define HIP_HANDLE_FD           1u /* what memory is exported as */
+
+struct hip_location {
+	uint32_t type;
+	int id; /* the device */
+};
+
+struct hip_memory_prop {
+	uint32_t type, handle;
+	struct hip_location location;
+	void *metadata;
+	unsigned char compression, rdma;
+	uint16_t usage;
+};
+
+struct hip_access {
+	struct hip_location location;
+	uint32_t flags;
+};
+
+#define HIP_VERSION_OF(major, minor) ((major)*10000000 + (minor)*100000)
 
 /* As hipGetDeviceProperties fills it: what is used, in more room than any has. */
 struct hip_properties {

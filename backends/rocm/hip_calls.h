@@ -76,7 +76,31 @@ X(hiprtcGetCodeSize, (void *program, size_t *bytes), (program, bytes)) \
 X(hiprtcGetCode, (void *program, char *code), (program, code)) \
 X(hiprtcDestroyProgram, (void **program), (program))
 /* clang-format on */
-#define HIP_ALL_CALLS(X) HIP_CALLS(X) HIP_MORE_CALLS(X)
+
+/* Memory that other processes have, too.  All are in 5.2.3, which does not do it and has
+ * other structures for it. */
+/* clang-format off */
+#define HIP_SHARE_CALLS(X) \
+X(hipRuntimeGetVersion, (int *version), (version)) \
+X(hipMemGetAllocationGranularity, (size_t *bytes, const struct hip_memory_prop *prop, \
+	uint32_t option), (bytes, prop, option)) \
+X(hipMemCreate, (void **memory, size_t bytes, const struct hip_memory_prop *prop, \
+	unsigned long long flags), (memory, bytes, prop, flags)) \
+X(hipMemRelease, (void *memory), (memory)) \
+X(hipMemExportToShareableHandle, (void *fd, void *memory, uint32_t type, \
+	unsigned long long flags), (fd, memory, type, flags)) \
+X(hipMemImportFromShareableHandle, (void **memory, void *fd, uint32_t type), \
+	(memory, fd, type)) \
+X(hipMemAddressReserve, (void **address, size_t bytes, size_t alignment, void *hint, \
+	unsigned long long flags), (address, bytes, alignment, hint, flags)) \
+X(hipMemAddressFree, (void *address, size_t bytes), (address, bytes)) \
+X(hipMemMap, (void *address, size_t bytes, size_t offset, void *memory, \
+	unsigned long long flags), (address, bytes, offset, memory, flags)) \
+X(hipMemUnmap, (void *address, size_t bytes), (address, bytes)) \
+X(hipMemSetAccess, (void *address, size_t bytes, const struct hip_access *desc, \
+	size_t count), (address, bytes, desc, count))
+/* clang-format on */
+#define HIP_ALL_CALLS(X) HIP_CALLS(X) HIP_MORE_CALLS(X) HIP_SHARE_CALLS(X)
 
 enum hip_call {
 #define HIP_NUMBER(name, params, args) HIP_CALL_##name,
@@ -85,6 +109,7 @@ enum hip_call {
 	HIP_CALL_COUNT, /* of those that are needed */
 	HIP_CALL_LAST = HIP_CALL_COUNT - 1,
 	HIP_MORE_CALLS(HIP_NUMBER)
+	HIP_SHARE_CALLS(HIP_NUMBER)
 	HIP_ALL_CALL_COUNT
 /* clang-format on */
 #undef HIP_NUMBER

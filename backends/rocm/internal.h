@@ -85,6 +85,8 @@ struct rocm_shape {
 	char arch[ROCM_ARCH_BYTES]; /* "gfx90a:sramecc+:xnack-" */
 	uint64_t memory_bytes;
 	int multiprocessors, max_threads, max_block[3], max_grid[3], max_shared;
+	int version; /* of HIP; 0: it need not be known */
+	int vmm;     /* memory has addresses of one's own */
 	bool stand_in;
 };
 
@@ -100,6 +102,7 @@ enum rocm_kind {
 	ROCM_KIND_HOST,
 	ROCM_KIND_REGION, /* of the application's memory */
 	ROCM_KIND_DEVICE,
+	ROCM_KIND_MAPPING, /* a struct rocm_mapping */
 };
 
 struct rocm_later {
@@ -118,6 +121,14 @@ struct rocm_partition {
 	uint32_t mask[ROCM_MASK_WORDS]; /* where the device is partitioned */
 };
 
+/* Addresses of a buffer that is exported or imported. */
+struct rocm_mapping {
+	struct rocm_mapping *older; /* of the device */
+	void *address;
+	uint64_t bytes;
+	bool mapped; /* memory is there */
+};
+
 struct rocm_mem {
 	struct rocm_partition *part;
 	char *address; /* the device's */
@@ -126,6 +137,8 @@ struct rocm_mem {
 	bool foreign;                 /* the program's own */
 	bool copied;                  /* host memory that only copies use */
 	struct stream_region *region; /* of registered memory; else NULL */
+	struct rocm_mapping *mapping; /* of memory that is exported or imported; NULL */
+	int fd;                       /* of memory that is exported; else -1 */
 };
 
 static inline uint64_t vendor_address(const void *mem)
@@ -284,6 +297,14 @@ struct rocm_device {
 	struct rocm_program *programs;
 	struct stream_offers offers; /* of the application's own memory and streams */
 	struct stream_regions regions;
+	struct {
+		uint64_t granule; /* in which memory is mapped; 0: none is shared */
+		/* The call that refused to, and what it answered; NULL. */
+		const char *call;
+		uint32_t result;
+		pthread_mutex_t lock; /* of the rest */
+		struct rocm_mapping *mappings;
+	} share;
 };
 
 extern struct hip_symbols hip;
@@ -466,6 +487,8 @@ int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 		   const struct hal_bk_colors *colors, uint32_t flags, void **out);
 int rocm_mem_register(void *device, void *partition, void *address, uint64_t bytes,
 		      void **out);
+int rocm_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
+		    void **out);
 /* Unregister the application's memory. */
 int rocm_region_end(struct rocm_device *dev, struct stream_region *region);
 int rocm_mem_free(void *device, void *memory);
@@ -481,6 +504,22 @@ int rocm_pin(struct rocm_device *dev, uint64_t bytes, void **p, void **address);
 /* Device memory of a queue's own, which counts as used. */
 int rocm_take_own(struct rocm_device *dev, uint64_t bytes, void **p);
 void rocm_give_own(struct rocm_device *dev, void *p, uint64_t bytes, int *err);
+
+/* share.c */
+/* Return true if HIP has the calls, and is of a release in which they may work. */
+bool rocm_share_calls(const struct rocm_shape *s);
+/* Find out whether memory can be exported, unless the options say that none is. */
+int rocm_share_open(struct rocm_device *dev);
+/* What of mappings is not the library's. */
+void rocm_share_close(struct rocm_device *dev);
+/* Allocate memory that can be exported; import it.  The calling thread means the device.
+ */
+int rocm_share_make(struct rocm_device *dev, struct rocm_mem *mem);
+int rocm_share_import(struct rocm_device *dev, struct rocm_mem *mem, int fd);
+/* Give the memory of such a buffer back. */
+void rocm_share_leave(struct rocm_device *dev, const struct rocm_mem *mem, int *err);
+int rocm_mapping_end(struct rocm_device *dev, struct rocm_mapping *m);
+int rocm_mem_export(void *device, void *memory, int *fd);
 
 /* import.c */
 int rocm_offer_memory(void *native, uint64_t address, uint64_t bytes);

@@ -76,27 +76,41 @@ static int place(struct rocm_device *dev, struct rocm_mem *mem, bool host)
 	return err;
 }
 
+static int refuse_mapped(void)
+{
+	return rocm_host->fail(
+		ENOTSUP, "rocm: the host cannot access device memory, which exported and "
+			 "imported buffers are: create or import the buffer without "
+			 "HAL_BUFFER_MAPPABLE");
+}
+
 /* Do as rocm_mem_alloc.  The calling thread means this device. */
 static int make(struct rocm_device *dev, void *partition, uint64_t bytes, uint32_t flags,
 		void **out)
 {
 	const bool pinned = flags & (HAL_BUFFER_MAPPABLE | HAL_BK_MEM_HOST);
+	const bool exported = flags & HAL_BUFFER_EXPORTABLE;
 	struct rocm_mem *mem;
 	uint64_t foreign = 0;
 	int err = 0;
 
+	if (exported && pinned)
+		return refuse_mapped();
 	mem = calloc(1, sizeof(*mem));
 	if (!mem)
 		return rocm_host->fail(ENOMEM, "rocm: no memory for a buffer");
+	mem->fd = -1;
 	mem->bytes = bytes ? bytes : 1;
 	mem->part = partition;
 	mem->copied = flags & HAL_BK_MEM_HOST;
-	mem->foreign = !pinned && stream_offered_memory(&dev->offers, bytes, &foreign);
+	mem->foreign = !pinned && !exported &&
+		       stream_offered_memory(&dev->offers, bytes, &foreign);
 	if (mem->foreign)
 		/* NOLINTNEXTLINE(performance-no-int-to-ptr): as it was offered */
 		mem->address = (char *)(uintptr_t)foreign;
 	else
-		err = place(dev, mem, dev->opt.host_memory || pinned);
+		err = exported ? rocm_share_make(dev, mem)
+			       : place(dev, mem, dev->opt.host_memory || pinned);
 	if (!err && mem->copied)
 		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): pinned */
 		memset(mem->host, 0, mem->bytes);
@@ -124,6 +138,36 @@ int rocm_mem_alloc(void *device, void *partition, uint64_t bytes,
 	err = make(dev, partition, bytes, flags, out);
 	rocm_pop(dev, was);
 	return err;
+}
+
+int rocm_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
+		    void **out)
+{
+	struct rocm_device *dev = device;
+	struct rocm_caller was;
+	struct rocm_mem *mem;
+	int err;
+
+	if (flags & HAL_BUFFER_MAPPABLE)
+		return refuse_mapped();
+	mem = calloc(1, sizeof(*mem));
+	if (!mem)
+		return rocm_host->fail(ENOMEM, "rocm: no memory for a buffer");
+	mem->part = partition;
+	mem->bytes = bytes;
+	mem->fd = -1;
+	err = rocm_push(dev, &was);
+	if (!err) {
+		err = rocm_share_import(dev, mem, fd);
+		rocm_pop(dev, was);
+	}
+	if (err) {
+		free(mem);
+		return err;
+	}
+	atomic_fetch_add(&mem->part->base.buffers, 1);
+	*out = mem;
+	return 0;
 }
 
 /* ---- the application's memory -------------------------------------------------------- */
@@ -261,6 +305,8 @@ int rocm_mem_free(void *device, void *memory)
 	if (mem->region)
 		stream_region_leave(&dev->regions, &region_ops, &dev->later, mem->region,
 				    &err);
+	else if (mem->mapping)
+		rocm_share_leave(dev, mem, &err);
 	else if (mem->host)
 		rocm_give_back(dev, ROCM_KIND_HOST, mem->host, &err);
 	else if (!mem->foreign)

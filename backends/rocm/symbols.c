@@ -44,7 +44,7 @@ static const char *look_up(void *library, struct hip_symbols *s)
 		HIP_CALLS(SYMBOL)
 #undef SYMBOL
 #define SYMBOL(name, params, args) {#name, offsetof(struct hip_symbols, name), false},
-			HIP_MORE_CALLS(SYMBOL)
+			HIP_MORE_CALLS(SYMBOL) HIP_SHARE_CALLS(SYMBOL)
 #undef SYMBOL
 				{"halStandInHipDrive",
 				 offsetof(struct hip_symbols, drive), false},

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "rig.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -90,6 +91,18 @@ static uint32_t word(const struct rig *r, void *mem, uint64_t at)
 	return v;
 }
 
+static uint32_t descriptors(void)
+{
+	DIR *all = opendir("/proc/self/fd");
+	uint32_t n = 0;
+
+	assert_non_null(all);
+	while (readdir(all))
+		n++;
+	(void)closedir(all);
+	return n;
+}
+
 /* Kernels, copies and the host reach the same bytes by both, and by an import of what has
  * been exported again; the last of them keeps them. */
 void share_reaches(void **state)
@@ -101,9 +114,11 @@ void share_reaches(void **state)
 	void *from, *to, *again;
 	struct rig r;
 	int fd, other;
+	uint32_t before;
 
 	(void)state;
 	rig_begin(&r, RIG_BETWEEN);
+	before = descriptors();
 	from = exported(&r, BYTES, &fd);
 	to = imported(&r, fd, BYTES);
 	(void)close(fd);
@@ -127,6 +142,7 @@ void share_reaches(void **state)
 	(void)close(other);
 	assert_int_equal(word(&r, again, 0), 42);
 	release(&r, again);
+	assert_int_equal(descriptors(), before);
 	rig_end(&r);
 }
 

@@ -27,6 +27,30 @@ static const struct abi_row values[] = {
 	ABI_VALUE(HIP_HOST_COHERENT, hipHostMallocCoherent),
 };
 
+/* Memory that other processes have: releases before 6 lack some of it. */
+static const struct abi_row memory[] = {
+#if HIP_VERSION >= 60000000
+	ABI_VALUE(HIPA_VMM, hipDeviceAttributeVirtualMemoryManagementSupported),
+#endif
+	ABI_VALUE(HIP_LOCATION_DEVICE, hipMemLocationTypeDevice),
+	ABI_VALUE(HIP_MEMORY_PINNED, hipMemAllocationTypePinned),
+	ABI_VALUE(HIP_ACCESS_READ_WRITE, hipMemAccessFlagsProtReadWrite),
+	ABI_VALUE(HIP_GRANULARITY_MINIMUM, hipMemAllocationGranularityMinimum),
+	ABI_VALUE(HIP_HANDLE_FD, hipMemHandleTypePosixFileDescriptor),
+	ABI_SIZE(struct hip_location, hipMemLocation),
+	ABI_AT(struct hip_location, id, hipMemLocation, id),
+	ABI_SIZE(struct hip_access, hipMemAccessDesc),
+	ABI_AT(struct hip_access, flags, hipMemAccessDesc, flags),
+#if HIP_VERSION >= 60000000
+	ABI_SIZE(struct hip_memory_prop, hipMemAllocationProp),
+	ABI_AT(struct hip_memory_prop, handle, hipMemAllocationProp, requestedHandleType),
+	ABI_AT(struct hip_memory_prop, location, hipMemAllocationProp, location),
+	ABI_AT(struct hip_memory_prop, metadata, hipMemAllocationProp,
+	       win32HandleMetaData),
+#endif
+	ABI_SIZE(void *, hipMemGenericAllocationHandle_t),
+};
+
 static const struct abi_row sizes[] = {
 	ABI_AT(struct hip_properties, arch, hipDeviceProp_t, gcnArchName),
 	ABI_ROW("free space of hipDeviceProp_t", 1,
@@ -66,6 +90,6 @@ static const struct abi_row types[] = {
 };
 
 static const struct abi_group groups[] = {
-	ABI_GROUP(values), ABI_GROUP(sizes), ABI_GROUP(types), {0}};
+	ABI_GROUP(values), ABI_GROUP(memory), ABI_GROUP(sizes), ABI_GROUP(types), {0}};
 
 const struct abi_vendor abi_vendor = {.groups = groups};

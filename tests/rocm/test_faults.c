@@ -52,13 +52,22 @@ static const char *const silent[] = {
 	/* Made again at once, where a caller gets its device back; a stream that was left
 	 * is tried again later. */
 	"hipSetDevice", "hipStreamDestroy", "hipThreadExchangeStreamCaptureMode",
+	"hipMemRelease",
 	/* Where kernels run is not known then. */
 	"hiprtcCreateProgram", "hiprtcCompileProgram", "hiprtcGetCodeSize",
 	"hiprtcGetCode", "hiprtcDestroyProgram", NULL};
 
 static const char *const retried[] = {
-	"hipStreamDestroy", "hipEventDestroy", "hipFree", "hipHostFree",
+	"hipStreamDestroy", "hipEventDestroy", "hipFree",
+	"hipHostFree",      "hipMemUnmap",     "hipMemAddressFree",
 	"hipModuleUnload",  "hipGetDevice",    NULL};
+
+/* Memory is not exported then. */
+static const char *const tried[] = {"hipMemGetAllocationGranularity", "hipMemCreate",
+				    "hipMemExportToShareableHandle", NULL};
+
+/* The descriptor may be anything. */
+static const char *const strange[] = {"hipMemImportFromShareableHandle", NULL};
 
 /* See test_loader.c. */
 static const char *const once[] = {"hipInit", NULL};
@@ -94,7 +103,9 @@ const struct faults_vendor faults_vendor = {
 	.result_count = sizeof(results) / sizeof(results[0]),
 	.silent = silent,
 	.silent_in_close = retried,
+	.silent_first = tried,
 	.once = once,
+	.strange = strange,
 	.elsewhere = elsewhere,
 	.ways = ways,
 	.way_count = sizeof(ways) / sizeof(ways[0]),

@@ -526,6 +526,126 @@ static void sticky(void **state)
 	IS(0, hipStreamCreateWithPriority, &k.stream, HIP_STREAM_NON_BLOCKING, 0);
 }
 
+/* ---- memory that is exported --------------------------------------------------------- */
+
+static const struct hip_memory_prop shared_prop = {.type = HIP_MEMORY_PINNED,
+						   .handle = HIP_HANDLE_FD,
+						   .location = {HIP_LOCATION_DEVICE, 0}};
+static const struct hip_access shared_access = {{HIP_LOCATION_DEVICE, 0},
+						HIP_ACCESS_READ_WRITE};
+
+static void release_of_hip(const char *version)
+{
+	if (version)
+		assert_int_equal(setenv("HAL_STAND_IN_HIP_VERSION", version, 1), 0);
+	else
+		assert_int_equal(unsetenv("HAL_STAND_IN_HIP_VERSION"), 0);
+}
+
+static int exported(void **memory)
+{
+	int fd;
+
+	IS(0, hipMemCreate, memory, 4096, &shared_prop, 0);
+	IS(0, hipMemExportToShareableHandle, &fd, *memory, HIP_HANDLE_FD, 0);
+	return fd;
+}
+
+/* The first releases have the calls and export nothing. */
+static void export_before_6_1(void **state)
+{
+	int value, fd = 0;
+	void *memory;
+
+	(void)state;
+	IS(HIPR_InvalidValue, hipDeviceGetAttribute, &value, HIPA_VMM, 0);
+	IS(HIPR_NotSupported, hipMemCreate, &memory, 4096, &shared_prop, 0);
+	release_of_hip("60000000");
+	IS(0, hipDeviceGetAttribute, &value, HIPA_VMM, 0);
+	assert_int_equal(value, 1);
+	IS(HIPR_NotSupported, hipMemCreate, &memory, 4096, &shared_prop, 0);
+	IS(HIPR_NotSupported, hipMemImportFromShareableHandle, &memory, &fd,
+	   HIP_HANDLE_FD);
+	release_of_hip(NULL);
+}
+
+static void export_twice(void **state)
+{
+	void *memory;
+	int fd;
+
+	(void)state;
+	release_of_hip("60300000");
+	close(exported(&memory));
+	IS(HIPR_InvalidValue, hipMemExportToShareableHandle, &fd, memory, HIP_HANDLE_FD,
+	   0);
+	release_of_hip(NULL);
+}
+
+/* Memory of another process's is mapped as one's own; not without access, and not in
+ * pieces of a granule. */
+static void shared_memory(void **state)
+{
+	void *memory, *import, *at, *stream;
+	int fd;
+
+	(void)state;
+	release_of_hip("60300000");
+	fd = exported(&memory);
+	IS(0, hipMemImportFromShareableHandle, &import, &fd, HIP_HANDLE_FD);
+	close(fd);
+	IS(0, hipMemRelease, memory);
+	IS(HIPR_InvalidValue, hipMemAddressReserve, &at, 1000, 0, NULL, 0);
+	IS(0, hipMemAddressReserve, &at, 8192, 0, NULL, 0);
+	IS(HIPR_InvalidValue, hipMemMap, at, 8192, 0, import, 0);
+	IS(0, hipMemMap, at, 4096, 0, import, 0);
+	IS(0, hipMemRelease, import);
+	IS(0, hipStreamCreateWithPriority, &stream, HIP_STREAM_NON_BLOCKING, 0);
+	IS(HIPR_InvalidValue, hipMemsetD32Async, at, 1, 1, stream);
+	IS(0, hipMemSetAccess, at, 4096, &shared_access, 1);
+	IS(0, hipMemsetD32Async, at, 1, 1, stream);
+	rules_run_for(1000000);
+	IS(0, hipMemUnmap, at, 4096);
+	IS(0, hipMemAddressFree, at, 8192);
+	assert_int_equal(s->misuse(NULL), 0);
+	IS(HIPR_InvalidValue, hipMemAddressFree, at, 8192);
+	rules_misused("is no reservation of");
+	release_of_hip(NULL);
+}
+
+static void import_at_address(void **state)
+{
+	void *memory, *import;
+	int fd;
+
+	(void)state;
+	release_of_hip("70100000");
+	fd = exported(&memory);
+	IS(0, hipMemImportFromShareableHandle, &import, (void *)(intptr_t)fd,
+	   HIP_HANDLE_FD);
+	assert_int_equal(s->misuse(NULL), 0);
+	IS(HIPR_InvalidValue, hipMemImportFromShareableHandle, &import, &fd,
+	   HIP_HANDLE_FD);
+	close(fd);
+	rules_misused("the descriptor is at an address");
+	release_of_hip(NULL);
+}
+
+static void import_by_value(void **state)
+{
+	void *memory, *import;
+	int fd;
+
+	(void)state;
+	release_of_hip("60300000");
+	fd = exported(&memory);
+	IS(HIPR_InvalidValue, hipMemImportFromShareableHandle, &import,
+	   (void *)(intptr_t)fd, HIP_HANDLE_FD);
+	close(fd);
+	rules_misused("the descriptor has no address");
+	release_of_hip(NULL);
+}
+
 static int load(void)
 {
 	void *library = load_hip();
@@ -560,6 +680,11 @@ int main(void)
 		RULE(sticky),
 		RULE(parameters),
 		RULE(compiler),
+		RULE(export_before_6_1),
+		RULE(export_twice),
+		RULE(shared_memory),
+		RULE(import_at_address),
+		RULE(import_by_value),
 		RULE_CASES(begin, end),
 	};
 

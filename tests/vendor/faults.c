@@ -406,6 +406,7 @@ static bool is_silent(const char *call, uint64_t nth, uint64_t times, uint64_t c
 {
 	return listed(call, v->silent) || (v->silent_here && v->silent_here(call)) ||
 	       (nth == times && listed(call, v->silent_last)) ||
+	       (nth == 1 && listed(call, v->silent_first)) ||
 	       (nth >= closing && listed(call, v->silent_in_close));
 }
 

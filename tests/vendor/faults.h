@@ -95,6 +95,9 @@ struct faults_vendor {
 	/* Lists of calls that end with NULL; a missing list is empty.  They may fail
 	 * unreported: always, at the last time, or when close makes them. */
 	const char *const *silent, *const *silent_last, *const *silent_in_close;
+	/* The same, when they are made first: the device is opened without what they are
+	 * tried for. */
+	const char *const *silent_first;
 	/* Calls made once in a process, which other tests make fail; calls that only
 	 * other tests make. */
 	const char *const *once, *const *elsewhere;

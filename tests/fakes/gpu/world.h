@@ -198,10 +198,10 @@ struct store; /* vmm.c */
 struct physical {
 	struct object object; /* gone: its handle is */
 	uint64_t bytes;
-	uint32_t users;      /* its handles, its mappings */
-	uint32_t handles;    /* as it was made or imported, and retained */
-	struct store *store; /* NULL: it cannot be exported */
-	bool imported;
+	uint32_t users;          /* its handles, its mappings */
+	uint32_t handles;        /* as it was made or imported, and retained */
+	struct store *store;     /* NULL: it cannot be exported */
+	bool imported, exported; /* exported: of HIP's, that it has been */
 };
 
 struct mapping {

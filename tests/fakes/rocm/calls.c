@@ -105,6 +105,8 @@ uint32_t do_hipDeviceGetAttribute(int *value, uint32_t attribute, int device)
 		*value = (int)(gpu_of(d)->pairs ? d->units / 2 : d->units);
 	else if (attribute == HIPA_MAX_SHARED)
 		*value = SHARED_MOST;
+	else if (attribute == HIPA_VMM && hip_version() >= 60000000)
+		*value = hip_has_vmm();
 	else if (attribute == HIPA_MAJOR)
 		*value = (int)gpu_of(d)->target / 10000;
 	else

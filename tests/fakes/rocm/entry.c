@@ -62,7 +62,8 @@ static bool disturbs(uint32_t call)
 	       call == HIP_CALL_hipHostMalloc || call == HIP_CALL_hipHostFree ||
 	       call == HIP_CALL_hipHostRegister || call == HIP_CALL_hipHostUnregister ||
 	       call == HIP_CALL_hipStreamQuery || call == HIP_CALL_hipStreamSynchronize ||
-	       call == HIP_CALL_hipEventSynchronize ||
+	       call == HIP_CALL_hipEventSynchronize || call == HIP_CALL_hipMemMap ||
+	       call == HIP_CALL_hipMemUnmap || call == HIP_CALL_hipMemSetAccess ||
 	       call == HIP_CALL_hipModuleLoadData || call == HIP_CALL_hipModuleUnload;
 }
 
@@ -90,6 +91,7 @@ const struct face face = {
 	.environment = "HAL_STAND_IN_HIP_",
 	.calls = call_names,
 	.count = STAND_IN_CALL_COUNT,
+	.vmm_granule = 4096,
 	.state = state,
 	.sticky = sticky,
 	.disturbs = disturbs,

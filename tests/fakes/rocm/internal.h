@@ -54,6 +54,8 @@ uint32_t set_up(void);
 /* calls.c */
 int hip_version(void);
 int hip_device_count(void);
+/* vmm.c: the device has memory at addresses of one's own. */
+bool hip_has_vmm(void);
 
 /* hsa.c: a handle is where the object is */
 #define HSA_JUNK UINT64_C(0x6a756e6b)
