@@ -37,7 +37,8 @@
  *          -EIO.  Destroy all its objects, close it and open it again.
  * Objects: a queue takes buffers and sequences of its own partition (a guest has its
  *          own), kernels of any program of its device, a ring of completions of its
- *          device, and points of any device (struct hal_point).
+ *          device, and points of any device (struct hal_point); points of another
+ *          process by an imported timeline.
  * Order:   commands of a queue take effect in the order of submission: each one sees
  *          what earlier ones wrote.  Points alone order commands of different queues, or
  *          commands and the host.  HAL_OP_BARRIER adds no order: it completes after
@@ -110,8 +111,11 @@ struct hal_partition_limits; /* <hal/ext/memory.h> */
  * hal_device_poll runs one device; hal_wait runs those of its points, one after the
  * other, and when they have no work left, those whose points their work waits for.  It
  * answers -EDEADLK when no device that it may run can reach the points, as in a cycle,
- * and sleeps for a point of a real clock.  A real clock's work that waits for a virtual
- * clock waits for a thread that runs that device.  -ENOTSUP with hal.journal. */
+ * and sleeps for a point of a real clock, and for one that another process may signal.  A
+ * real clock's work that waits for a virtual clock waits for a thread that runs that
+ * device.  -ENOTSUP with hal.journal.
+ * Other processes take part by hal_timeline_export and hal_timeline_import: an import is
+ * a timeline of its device like any other. */
 struct hal_point {
 	struct hal_timeline *timeline;
 	uint64_t value;
@@ -1202,7 +1206,8 @@ HAL_API uint64_t hal_timeline_get_value(const struct hal_timeline *timeline, int
 /* Raise the counter of a timeline to value, from the host.
  * value: above the counter; numbers may be skipped.
  * Errors: handle; ECANCELED: timeline has failed: work that was to signal it was dropped.
- * EINVAL: the counter is at value or above, or timeline belongs to a queue or partition.
+ * EINVAL: the counter is at value or above, or timeline belongs to a queue or partition,
+ * or was imported without HAL_TIMELINE_SIGNAL.
  * EIO: timeline has failed: work that was to signal it failed on the device.
  * Threads: any; of two that signal, one may come too late and get EINVAL.
  * Memory: nothing is kept. */
@@ -1212,12 +1217,12 @@ HAL_API int hal_timeline_signal(struct hal_timeline *timeline, uint64_t value);
  * flags: HAL_WAIT_ANY, HAL_WAIT_DEVICE_TIME.  until_ns: absolute; 0: do not wait;
  * HAL_FOREVER.  Points are checked in order; one that was reached before its timeline
  * failed counts as reached.  Under a virtual clock this call runs the devices.
- * Errors: memory; ECANCELED: work of a point was dropped.  EDEADLK: virtual clock: no
- * work is left that could reach them; or the call would wait in a host callback of such a
- * device.  EINVAL: points is NULL, count is 0 or above INT32_MAX, flags has an unknown
- * bit, until_ns is negative, or a timeline is not alive.  EIO: a command failed or its
- * device is lost.  EPERM: a timeline was made before a fork.  ETIMEDOUT: until_ns has
- * passed.  Others: of backends.
+ * Errors: memory; ECANCELED: work of a point was dropped, or its exporter is gone.
+ * EDEADLK: virtual clock: nothing is left that could reach them; or the call would wait
+ * in a host callback of such a device.  EINVAL: points is NULL, count is 0 or above
+ * INT32_MAX, flags has an unknown bit, until_ns is negative, or a timeline is not alive.
+ * EIO: a command failed or its device is lost.  EPERM: a timeline was made before a fork.
+ * ETIMEDOUT: until_ns has passed.  Others: of backends.
  * Threads: any number, a cancellation point; in a host callback for other devices only.
  * Memory: points is read during the call; a timeline cannot be destroyed meanwhile. */
 HAL_API int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
@@ -1233,6 +1238,35 @@ HAL_API int hal_wait(const struct hal_point *points, uint32_t count, uint32_t fl
  * Memory: point is read during the call.  The caller closes the descriptor, which may
  * outlive the timeline. */
 HAL_API int hal_point_open_fd(const struct hal_point *point);
+
+/* hal_timeline_export: what an import may do. */
+#define HAL_TIMELINE_WAIT   (UINT32_C(1) << 0) /* follow the timeline; always set it */
+#define HAL_TIMELINE_SIGNAL (UINT32_C(1) << 1) /* raise it, and make it fail */
+
+/* Open a file descriptor of a timeline, for one hal_timeline_import of any process.
+ * rights: HAL_TIMELINE_WAIT; HAL_TIMELINE_SIGNAL beside it lets the import raise the
+ * timeline, and work that fails on the importer's side make it fail.
+ * Errors: handle; memory; EINVAL: fd is NULL, rights lacks HAL_TIMELINE_WAIT or has an
+ * unknown bit, or has HAL_TIMELINE_SIGNAL and only the library or another process raises
+ * timeline.  EMFILE: the process has too many open files.  ENOTSUP: hal.journal is set.
+ * Others: of memfd_create(2), socketpair(2) and pthread_create(3).
+ * Threads: any.
+ * Memory: the caller closes the descriptor, before or after its import.  The export lasts
+ * until timeline or the import is destroyed, or a process ends. */
+HAL_API int hal_timeline_export(struct hal_timeline *timeline, uint32_t rights, int *fd);
+
+/* Make a timeline of dev that follows an exported one, later by the time of a message.
+ * It fails with the exported one's error; with ECANCELED once that is destroyed, or its
+ * process has ended.  Points that were reached stay reached.
+ * Errors: handle; memory; EBADF: fd is not open.  EBUSY: fd has been imported.  EINVAL:
+ * timeline is NULL, or fd is not of hal_timeline_export.  EMFILE: the process has too
+ * many open files.  ENOTSUP: hal.journal is set.  EPROTO: the exporter uses another
+ * version of the library.  Others: of mmap(2) and pthread_create(3).
+ * Threads: any.
+ * Memory: fd is used during the call.  timeline lasts until hal_timeline_destroy, and dev
+ * longer. */
+HAL_API int hal_timeline_import(struct hal_device *dev, int fd,
+				struct hal_timeline **timeline);
 
 /* ---- command builders ------------------------------------------------------------- */
 

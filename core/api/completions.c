@@ -16,6 +16,7 @@
 
 #include "api/handle.h"
 #include "command/callback.h"
+#include "command/courier.h"
 #include "command/flow.h"
 #include "loop/engine.h"
 #include "util/fd.h"
@@ -225,6 +226,18 @@ static bool run_engine(struct hal_completions *c, int64_t until_ns)
 	}
 }
 
+/* Sleep until the device of c may have new messages.  Its work waits for a timeline that
+ * another process may raise. */
+static void sleep_for_process(struct hal_completions *c)
+{
+	struct hal_device *dev = c->dev;
+	unsigned int seen;
+
+	if (engine_message_watch(dev, &seen) && empty(c))
+		engine_message_sleep(dev, seen);
+	engine_message_over(dev);
+}
+
 /* clock=virtual: be the engine until c has an unread entry.  Return 0 or -errno. */
 static int read_virtual(struct hal_completions *c, int64_t until_ns)
 {
@@ -232,6 +245,9 @@ static int read_virtual(struct hal_completions *c, int64_t until_ns)
 	bool busy;
 
 	while (empty(c) && !completions_over(c)) {
+		/* What another process raises meanwhile may make work runnable. */
+		const unsigned int delivered = courier_deliveries();
+
 		engine_enter(dev);
 		busy = empty(c) && run_engine(c, until_ns);
 		engine_leave(dev);
@@ -241,9 +257,13 @@ static int read_virtual(struct hal_completions *c, int64_t until_ns)
 			return fail(ETIMEDOUT, "no submission has completed yet");
 		if (busy)
 			continue;
-		if (atomic_load(&dev->command.callbacks_begun) == 0)
+		if (atomic_load(&dev->command.callbacks_begun) != 0)
+			engine_callback_sleep(dev);
+		else if (atomic_load(&dev->share.outside) != 0 &&
+			 engine_call(dev, courier_awaited, NULL) != 0)
+			sleep_for_process(c);
+		else if (courier_deliveries() == delivered)
 			return fail(EDEADLK, "no work is left that could complete");
-		engine_callback_sleep(dev);
 	}
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "api/opened.h"
 #include "api/target.h"
 #include "command/callback.h"
+#include "command/courier.h"
 #include "command/flow.h"
 #include "config/options.h"
 #include "config/policy_section.h"
@@ -173,6 +174,7 @@ int device_free(struct hal_device *dev)
 	account_fini(&dev->observe.past);
 	pthread_mutex_destroy(&dev->space.room);
 	pthread_mutex_destroy(&dev->observe.trace_start);
+	pthread_mutex_destroy(&dev->share.lock);
 	pthread_rwlock_destroy(&dev->shape);
 	object_free(OBJECT_DEVICE, dev);
 	return err;
@@ -299,6 +301,7 @@ struct hal_device *device_make(void)
 	shape_init(&dev->shape);
 	(void)pthread_mutex_init(&dev->space.room, NULL);
 	(void)pthread_mutex_init(&dev->observe.trace_start, NULL);
+	(void)pthread_mutex_init(&dev->share.lock, NULL);
 	engine_init(dev);
 	callbacks_init(dev);
 	return dev;
@@ -417,6 +420,7 @@ int hal_close(struct hal_device *dev)
 	 * send their last message to this engine. */
 	while (atomic_load(&dev->command.foreign) != 0)
 		(void)sched_yield();
+	courier_stop(dev);
 	monitor_stop(dev);
 	callbacks_stop(dev);
 	engine_stop(dev);

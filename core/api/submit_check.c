@@ -25,6 +25,11 @@ COLD int submit_point_bad(const struct hal_queue *q, const struct hal_point *p,
 			    "%s[%u]: the timeline belongs to a queue or partition; only "
 			    "completed work advances it",
 			    what, i);
+	if (signals && t->raiser == NULL)
+		return fail(EINVAL,
+			    "%s[%u]: timeline %u was imported without "
+			    "HAL_TIMELINE_SIGNAL",
+			    what, i, t->obj.id);
 	if (t->dev != q->dev && (!signals || p->value != 0)) {
 		if (q->dev->replay.journal == NULL && t->dev->replay.journal == NULL)
 			return CROSSING;

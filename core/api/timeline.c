@@ -124,6 +124,10 @@ int hal_timeline_signal(struct hal_timeline *t, uint64_t value)
 	if (t->queue != NULL || t->partition != NULL)
 		return fail(EINVAL, "the timeline belongs to a queue or partition; only "
 				    "completed work advances it");
+	if (t->raiser == NULL)
+		return fail(EINVAL,
+			    "timeline %u was imported without HAL_TIMELINE_SIGNAL",
+			    t->obj.id);
 	atomic_fetch_add(&t->signallers, 1);
 	err = raise_to(t, value);
 	atomic_fetch_sub(&t->signallers, 1);

@@ -22,6 +22,7 @@
 
 #include "api/handle.h"
 #include "command/callback.h"
+#include "command/courier.h"
 #include "command/flow.h"
 #include "command/foreign.h"
 #include "loop/engine.h"
@@ -437,15 +438,15 @@ static int run_device(struct wait *w, struct hal_device *dev, int *out)
 
 /* ---- virtual clock: work that waits for points of other devices --------------------- */
 
-/* What the queues of a virtual device wait for on other devices (foreign.h).  Each
- * timeline is held. */
+/* What the queues of a virtual device wait for on other devices (foreign.h) and of other
+ * processes (courier.h).  Each timeline in .points is held. */
 struct needed {
 	struct hal_point points[16];
 	uint32_t count;
+	bool outside; /* a queue waits for a timeline that another process may raise */
 };
 
-/* Write the points of other devices for which queues of dev wait now to arg, a struct
- * needed.  Engine only. */
+/* Write what queues of dev wait for now to arg, a struct needed.  Engine only. */
 static int find_needed(struct hal_device *dev, void *arg)
 {
 	struct needed *n = arg;
@@ -459,6 +460,8 @@ static int find_needed(struct hal_device *dev, void *arg)
 				container_of(it, struct hal_queue, on_partition);
 			const struct record *r;
 
+			if (timeline_outside(&q->waiter))
+				n->outside = true;
 			if (!q->waiter.waiting || n->count == ARRAY_LENGTH(n->points))
 				continue;
 			/* Until the wait is over, its point's timeline exists. */
@@ -482,8 +485,14 @@ static void release_needed(void *arg)
 enum step {
 	STEP_NONE,  /* nothing can be done */
 	STEP_DONE,  /* a point is reached or has failed, or .until_ns has passed */
-	STEP_SLEEP, /* a point of a real device is missing */
+	STEP_SLEEP, /* a point of a real device or of another process is missing */
 };
+
+/* Return what can be done for p, of a virtual device, by the caller alone. */
+static enum step step_alone(const struct hal_point *p)
+{
+	return atomic_load(&p->timeline->outside) != 0 ? STEP_SLEEP : STEP_NONE;
+}
 
 /* Longest chain of devices that wait for each other. */
 #define CHAIN_MAX 16u
@@ -506,13 +515,13 @@ static enum step step_for(const struct wait *w, const struct hal_point *p, uint3
 
 	/* A device cannot run inside its own host function. */
 	if (depth > CHAIN_MAX || callback_inside(dev))
-		return STEP_NONE;
+		return step_alone(p);
 	while (step == STEP_DONE) {
 		if (run_device(&sub, dev, &out) != PENDING)
 			return STEP_DONE;
 		step = step_others(w, dev, depth + 1);
 	}
-	return step;
+	return step != STEP_NONE ? step : step_alone(p);
 }
 
 /* Run the devices whose points the queues of dev wait for, in the order of the queues,
@@ -522,9 +531,13 @@ static enum step step_others(const struct wait *w, struct hal_device *dev, uint3
 	struct needed needed = {.count = 0};
 	volatile enum step step = STEP_NONE; /* kept by the cleanup handler's longjmp */
 
-	if (atomic_load(&dev->command.foreign) == 0 || w->until_ns == 0)
+	if ((atomic_load(&dev->command.foreign) == 0 &&
+	     atomic_load(&dev->share.outside) == 0) ||
+	    w->until_ns == 0)
 		return STEP_NONE;
 	(void)engine_call(dev, find_needed, &needed);
+	if (needed.outside)
+		step = STEP_SLEEP;
 	pthread_cleanup_push(release_needed, &needed);
 	for (uint32_t i = 0; i < needed.count && step != STEP_DONE; i++) {
 		const struct hal_point *p = &needed.points[i];
@@ -609,6 +622,8 @@ static enum step step_all(const struct wait *w, struct hal_device **sleeper)
 		    timeline_test(p->timeline, p->value) != 0)
 			continue;
 		one = step_others(w, p->timeline->dev, 1);
+		if (one == STEP_NONE)
+			one = step_alone(p);
 		*sleeper = p->timeline->dev;
 		step = one != STEP_NONE ? one : step;
 	}
@@ -639,6 +654,7 @@ static int wait_virtual(struct wait *w, int *out, bool *has_real)
 
 	w->idle = w->device_time && single;
 	for (;;) {
+		const unsigned int delivered = courier_deliveries();
 		struct hal_device *dev = NULL;
 		enum step step;
 
@@ -651,9 +667,13 @@ static int wait_virtual(struct wait *w, int *out, bool *has_real)
 			*out = not_reached(w, ETIMEDOUT, "time is up");
 			return 0;
 		}
-		if (step == STEP_NONE && open >= before) {
+		/* What another process has raised meanwhile may have made work runnable.
+		 */
+		if (step == STEP_NONE && open >= before &&
+		    courier_deliveries() == delivered) {
 			if (w->idle || !w->device_time) {
-				*out = stuck(w);
+				if (test_points(w, out) == PENDING)
+					*out = stuck(w);
 				return 0;
 			}
 			w->idle = true;

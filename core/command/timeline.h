@@ -74,6 +74,9 @@ struct hal_timeline {
 	 * depend only on the order of messages, which a journal can record. */
 	uint64_t seen;
 	int seen_err;
+	/* Links through which another process may raise it or make it fail (courier.h).
+	 * Only the engine changes it. */
+	atomic_uint outside;
 	struct heap waiters;
 };
 
@@ -151,6 +154,12 @@ static inline int timeline_test(const struct hal_timeline *t, uint64_t value)
 /* Record that t was raised to value, or failed with err, from outside of its engine; call
  * the waiters.  Engine only. */
 void timeline_read(struct hal_timeline *t, uint64_t value, int err);
+
+/* Return whether w waits for a timeline that another process may raise. */
+static inline bool timeline_outside(const struct waiter *w)
+{
+	return w->waiting && atomic_load(&w->timeline->outside) != 0;
+}
 
 /* Return the error of t; 0 if it has not failed. */
 static inline int timeline_error(const struct hal_timeline *t)

@@ -32,6 +32,7 @@
 #include "util/pool.h"
 
 struct arrangement;
+struct courier;
 struct decisions;
 struct inflight;
 struct hal_queue;
@@ -306,6 +307,15 @@ struct hal_device {
 		/* Waits for points of other devices whose engines still know them. */
 		atomic_uint foreign;
 	} command;
+
+	/* Timelines of other processes (command/courier.h). */
+	struct {
+		/* Guards .courier and its links.  The engine never takes it. */
+		pthread_mutex_t lock;
+		struct courier *courier; /* NULL until the first export or import */
+		/* Links through which another process may raise a timeline. */
+		atomic_uint outside;
+	} share;
 
 	struct {
 		/* Times at which the scheduler must act; UINT64_MAX: never. */

@@ -178,6 +178,18 @@ NEGATIVE(hal_timeline_create, ENOMEM, at_all, NO_MEMORY)
 	return WITHOUT_MEMORY(hal_timeline_create(w->dev, &w->line2));
 }
 
+NEGATIVE(hal_timeline_export, ENOMEM, at_all, NO_MEMORY)
+{
+	static int fd;
+
+	return WITHOUT_MEMORY(hal_timeline_export(w->line, HAL_TIMELINE_WAIT, &fd));
+}
+
+NEGATIVE(hal_timeline_import, ENOMEM, at_all, NO_MEMORY)
+{
+	return WITHOUT_MEMORY(hal_timeline_import(w->dev, 0, &w->line2));
+}
+
 NEGATIVE(hal_point_open_fd, ENOMEM, at_all, NO_MEMORY)
 {
 	struct hal_point p = {w->line, 1};

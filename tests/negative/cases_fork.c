@@ -138,6 +138,8 @@ FORKED(hal_timeline_create, hal_timeline_create(w->dev, &w->line2))
 FORKED(hal_timeline_destroy, hal_timeline_destroy(w->line))
 FORKED(hal_timeline_signal, hal_timeline_signal(w->line, 1))
 FORKED(hal_timeline_get_value, value(w))
+FORKED(hal_timeline_export, hal_timeline_export(w->line, HAL_TIMELINE_WAIT, &descriptor))
+FORKED(hal_timeline_import, hal_timeline_import(w->dev, 0, &w->line2))
 FORKED(hal_point_open_fd, point_fd(w))
 
 NEGATIVE(hal_wait, EPERM, forked, "made before a fork")
