@@ -478,6 +478,17 @@ class Functions:
         give(out, things[dev].timeline())
 
     @staticmethod
+    def timeline_export(line, rights, out):
+        if rights & ~(abi.TIMELINE_WAIT | abi.TIMELINE_SIGNAL):
+            raise NotInPython("another right")
+        out[0] = things[line].export(wait=bool(rights & abi.TIMELINE_WAIT),
+                                     signal=bool(rights & abi.TIMELINE_SIGNAL))
+
+    @staticmethod
+    def timeline_import(dev, fd, out):
+        give(out, things[dev].import_timeline(fd))
+
+    @staticmethod
     def timeline_get_value(line, err):
         if err:
             err[0] = things[line].error

@@ -245,6 +245,37 @@ class Memory(Opened):
         self.buffer.close()
 
 
+class Shared(Opened):
+    """Timelines of another device."""
+
+    def test_both_ways(self):
+        """An import follows and signals; it fails once the exported one is closed."""
+        with hal.open("ref?clock=real") as other:
+            line = self.device.timeline()
+            fd = line.export(signal=True)
+            there = other.import_timeline(fd)
+            self.refused(errno.EBUSY, other.import_timeline, fd)
+            os.close(fd)
+            line.signal(1)
+            there.at(1).wait(60)
+            there.signal(5)
+            line.at(5).wait(60)
+            line.close()
+            self.assertIn("destroyed", self.refused(errno.ECANCELED, there.at(6).wait, 60))
+            there.close()
+
+    def test_rights(self):
+        """Without the right an import only follows."""
+        line = self.device.timeline()
+        self.refused(errno.EINVAL, line.export, wait=False)
+        self.refused(errno.EINVAL, self.queue.timeline.export, signal=True)
+        fd = line.export()
+        there = self.device.import_timeline(fd)
+        os.close(fd)
+        self.refused(errno.EINVAL, there.signal, 1)
+        self.refused(errno.EBADF, self.device.import_timeline, -1)
+
+
 class Numbers(Opened):
     """Nothing is cut to fit."""
 

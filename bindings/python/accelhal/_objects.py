@@ -169,6 +169,16 @@ class Timeline(Object):
         """Sets the counter from the host; EINVAL unless it grows."""
         check(lib.hal_timeline_signal(self.handle, fits(value, "value")))
 
+    def export(self, wait=True, signal=False):
+        """A new file descriptor of it, for one device.import_timeline() of any process; the
+        caller closes it (os.close).  signal: the import may raise it; EINVAL of a queue's own.
+        wait: every import follows it; EINVAL without."""
+        fd = ctypes.c_int()
+        rights = ((_abi.TIMELINE_WAIT if wait else 0)
+                  | (_abi.TIMELINE_SIGNAL if signal else 0))
+        check(lib.hal_timeline_export(self.handle, rights, ctypes.byref(fd)))
+        return fd.value
+
     def at(self, value):
         """The Point where the counter is at least value."""
         return Point(self, fits(value, "value"))
@@ -909,6 +919,13 @@ class Device(Object):
     def timeline(self):
         """A Timeline at 0."""
         return Timeline(self, _created(lib.hal_timeline_create, self.handle))
+
+    def import_timeline(self, fd):
+        """A Timeline that follows the one another device or process has exported
+        (timeline.export()).  fd stays the caller's, who may close it; EBUSY at a second
+        import.  It fails with the exported one, and with ECANCELED once that is gone."""
+        return Timeline(self, _created(lib.hal_timeline_import, self.handle,
+                                       fits(fd, "fd", 32, signed=True)))
 
     def completions(self, entries):
         """Completions with room for entries, a power of two up to 65536."""
