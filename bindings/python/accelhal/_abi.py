@@ -23,6 +23,8 @@ SCAN_DEVICES = 1
 FOREVER = 9223372036854775807
 WAIT_ANY = 1
 WAIT_DEVICE_TIME = 2
+TIMELINE_WAIT = 1
+TIMELINE_SIGNAL = 2
 PARTITION_BIMODAL = 1
 BUFFER_BIMODAL = 2
 BUFFER_SCRATCH = 4
@@ -551,6 +553,8 @@ FUNCTIONS = {
     "hal_timeline_signal": (c_int, [c_void_p, c_uint64]),
     "hal_wait": (c_int, [POINTER(hal_point), c_uint32, c_uint32, c_int64]),
     "hal_point_open_fd": (c_int, [POINTER(hal_point)]),
+    "hal_timeline_export": (c_int, [c_void_p, c_uint32, POINTER(c_int)]),
+    "hal_timeline_import": (c_int, [c_void_p, c_int, POINTER(c_void_p)]),
     "hal_cmd_of": (hal_cmd, [c_uint32, c_uint32]),
     "hal_cmd_copy": (hal_cmd, [c_void_p, c_uint64, c_void_p, c_uint64, c_uint64]),
     "hal_cmd_write": (hal_cmd, [c_void_p, c_uint64, c_void_p, c_uint64, c_uint64]),
@@ -729,6 +733,8 @@ __all__ = [
     "SUSPEND_FINAL",
     "Shape",
     "SuspendMode",
+    "TIMELINE_SIGNAL",
+    "TIMELINE_WAIT",
     "VERSION_MAJOR",
     "VERSION_MINOR",
     "VERSION_PATCH",
