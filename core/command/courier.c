@@ -37,20 +37,21 @@ struct link {
 
 	/* Only the engine uses these, until .over is set. */
 	struct waiter waiter;
-	uint64_t known;        /* last value that the other side has sent */
+	/* Last value that the other side has sent.  The courier reads it, between its
+	 * calls to the engine. */
+	uint64_t known;
 	struct wire_state out; /* why the timeline has failed or ended */
 	/* Written by the engine. */
 	_Atomic uint64_t value;
-	/* The timeline has failed, has ended or will not change.  The engine uses neither
-	 * the link nor the link the timeline any more. */
+	/* The timeline has failed, has been destroyed or is at its last value.  From here
+	 * on the engine does not use the link, nor the courier the timeline. */
 	atomic_bool over;
 
 	/* Guarded by dev->share.lock. */
 	struct list on_courier;
 	struct wire wire;
 	struct wire_state in;
-	uint64_t sent;
-	bool rung;       /* the other side has written its half */
+	uint64_t sent;   /* last value that the other side has got, or has sent itself */
 	const char *why; /* the other side is gone; NULL: it is not */
 };
 
@@ -207,6 +208,14 @@ static const char *why_gone(enum wire_heard heard, uint32_t end)
 	}
 }
 
+/* Read the other side's half of l. */
+static void read_half(struct link *l)
+{
+	wire_read(&l->wire, &l->in);
+	if (l->brings && l->in.value > l->sent)
+		l->sent = l->in.value;
+}
+
 /* Find out what has come from the other side of l. */
 static void listen_to(struct link *l)
 {
@@ -217,8 +226,7 @@ static void listen_to(struct link *l)
 	/* Who may not signal has nothing to say. */
 	if (heard == WIRE_RUNG && !l->brings)
 		heard = WIRE_BROKEN;
-	l->rung = true;
-	wire_read(&l->wire, &l->in);
+	read_half(l);
 	if (heard != WIRE_RUNG)
 		l->why = why_gone(heard, l->in.end);
 }
@@ -251,10 +259,8 @@ static void serve(struct link *l)
 {
 	bool over;
 
-	if (l->rung) {
-		l->rung = false;
+	if (l->why != NULL || l->in.err != 0 || l->in.value > l->known)
 		(void)engine_call(l->courier->dev, deliver, l);
-	}
 	over = atomic_load(&l->over);
 	publish(l, over);
 	if (over)
@@ -449,7 +455,7 @@ static int import_link(struct link *l, struct hal_timeline **timeline)
 	l->sends = (l->wire.rights & HAL_TIMELINE_SIGNAL) != 0;
 	if (l->sends)
 		t->raiser = dev;
-	wire_read(&l->wire, &l->in);
+	read_half(l);
 	err = link_begin(l);
 	if (err == 0) {
 		*timeline = t;

@@ -356,6 +356,9 @@ void wire_read(const struct wire *w, struct wire_state *s)
 		s->err = err < 0 && err >= -ERRNO_MAX ? (int)err : -ECANCELED;
 		memcpy(s->text, h->text, sizeof(s->text));
 		s->text[sizeof(s->text) - 1] = '\0';
+		for (char *c = s->text; *c != '\0'; c++)
+			if ((unsigned char)*c < ' ' || *c == 127)
+				*c = '?';
 	}
 	s->end = (uint32_t)atomic_load(&h->end);
 	s->value = atomic_load(&h->value);

@@ -78,7 +78,7 @@ void wire_close(struct wire *w);
 void wire_write(struct wire *w, const struct wire_state *s);
 /* Take the rings that have arrived, without waiting. */
 enum wire_heard wire_listen(const struct wire *w);
-/* Read the other side's half.  .end is any number. */
+/* Read the other side's half.  .text has no control characters; .end is any number. */
 void wire_read(const struct wire *w, struct wire_state *s);
 
 #endif

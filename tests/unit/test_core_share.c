@@ -423,7 +423,8 @@ static void never_or_later(void **state)
 	OK(hal_completions_create(p.b.dev, 8, &ring));
 	d.completions = ring;
 	OK(hal_queue_create(p.b.part, &d, &q));
-	FAILS(hal_completions_read(ring, &c, 1, in_ms(5)), -EDEADLK, "no work is left");
+	FAILS(hal_completions_read(ring, &c, 1, in_ms(NEVER_MS)), -EDEADLK,
+	      "no work is left");
 	OK(submit(q, p.import, NULL, 1, NULL));
 	FAILS(hal_completions_read(ring, &c, 1, in_ms(5)), -ETIMEDOUT, "yet");
 	OK(hal_timeline_signal(p.line, 1));
