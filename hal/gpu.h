@@ -51,10 +51,11 @@ struct hal_gpu_extension {
 	 * destroyed with that, with the device, or after a fault.  A fault of either's
 	 * work takes along all that the process has on the device.
 	 *
-	 * Memory: the next buffer of exactly so many bytes that is not mappable.  It
-	 * counts in its partition's quota.  -EINVAL: address is no multiple of
-	 * HAL_GPU_ALIGN, or fewer bytes of the device's memory are there.  -ENOTSUP: cuda
-	 * with bounds=yes, where buffers lie in a range of their partition's.
+	 * Memory: the next buffer of exactly so many bytes that is neither mappable nor
+	 * exportable.  It counts in its partition's quota.  -EINVAL: address is no
+	 * multiple of HAL_GPU_ALIGN, or fewer bytes of the device's memory are there.
+	 * -ENOTSUP: cuda with bounds=yes, where buffers lie in a range of their
+	 * partition's.
 	 */
 	int (*offer_memory)(void *native, uint64_t address, uint64_t bytes);
 	/*

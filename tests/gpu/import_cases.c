@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <hal/gpu.h>
@@ -101,6 +102,41 @@ void import_used(void **state)
 	/* They have not gone with the buffer and the queue. */
 	OWN(fill, r.dev, address, 9, stream);
 	OWN(destroy, r.dev, stream);
+	OWN(release, r.dev, address);
+	rig_end(&r);
+}
+
+/* A buffer that is to be exported is not made of what has been offered, which cannot be;
+ * the next one is. */
+void import_not_exported(void **state)
+{
+	const struct hal_backend *b = rig_face.backend;
+	struct hal_device_info info = {.size = sizeof(info)};
+	uint32_t put = 11;
+	void *shared, *mem;
+	uint64_t address;
+	struct rig r;
+	int fd, err;
+
+	(void)state;
+	rig_begin(&r, RIG_BETWEEN);
+	assert_int_equal(b->cold.get_info(r.dev, &info), 0);
+	OWN(allocate, r.dev, BYTES, &address);
+	assert_int_equal(extension(&r)->offer_memory(r.dev, address, BYTES), 0);
+	err = b->cold.mem_alloc(r.dev, r.part, BYTES, NULL, HAL_BUFFER_EXPORTABLE,
+				&shared);
+	assert_int_equal(err, info.caps & HAL_CAP_EXPORT ? 0 : -ENOTSUP);
+	if (!err) {
+		assert_int_equal(b->cold.mem_export(r.dev, shared, &fd), 0);
+		(void)close(fd);
+	}
+	assert_int_equal(b->cold.mem_alloc(r.dev, r.part, BYTES, NULL, 0, &mem), 0);
+	assert_int_equal(b->cold.mem_write(r.dev, mem, 0, &put, 4), 0);
+	if (!err) {
+		assert_int_not_equal(word_of(&r, shared, 0), put);
+		assert_int_equal(b->cold.mem_free(r.dev, shared), 0);
+	}
+	assert_int_equal(b->cold.mem_free(r.dev, mem), 0);
 	OWN(release, r.dev, address);
 	rig_end(&r);
 }

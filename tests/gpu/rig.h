@@ -108,6 +108,7 @@ uint32_t rig_finish(struct rig *r);
 
 /* import_cases.c: a program's own memory and streams */
 void import_used(void **state);
+void import_not_exported(void **state);
 void import_refused(void **state);
 void import_taken_back(void **state);
 void import_ways(void **state);
@@ -123,12 +124,12 @@ void import_captured_stamp(void **state);
 void import_captured_close(void **state);
 /* The last one leaves objects in the driver until the process ends. */
 #define IMPORT_CASES                                                                     \
-	cmocka_unit_test(import_used), cmocka_unit_test(import_refused),                 \
-		cmocka_unit_test(import_taken_back), cmocka_unit_test(import_ways),      \
-		cmocka_unit_test(import_fails), cmocka_unit_test(import_lost),           \
-		cmocka_unit_test(import_function), cmocka_unit_test(import_captured),    \
-		cmocka_unit_test(import_raced), cmocka_unit_test(import_kept),           \
-		cmocka_unit_test(import_threads),                                        \
+	cmocka_unit_test(import_used), cmocka_unit_test(import_not_exported),            \
+		cmocka_unit_test(import_refused), cmocka_unit_test(import_taken_back),   \
+		cmocka_unit_test(import_ways), cmocka_unit_test(import_fails),           \
+		cmocka_unit_test(import_lost), cmocka_unit_test(import_function),        \
+		cmocka_unit_test(import_captured), cmocka_unit_test(import_raced),       \
+		cmocka_unit_test(import_kept), cmocka_unit_test(import_threads),         \
 		cmocka_unit_test(import_captured_later),                                 \
 		cmocka_unit_test(import_captured_stamp),                                 \
 		cmocka_unit_test(import_captured_close)
