@@ -176,7 +176,7 @@ static int map(struct rocm_device *dev, struct rocm_mem *mem, uint64_t bytes,
 	struct rocm_mapping *m = NULL;
 	int err = reserve(dev, bytes, &m), unseen = 0;
 
-	if (err)
+	if (err || !m)
 		return err;
 	err = HIP(dev, hipMemMap, m->address, bytes, 0, memory, 0);
 	m->mapped = !err;
@@ -261,9 +261,10 @@ static int refuse(struct rocm_device *dev, uint32_t r, int fd)
 
 int rocm_share_import(struct rocm_device *dev, struct rocm_mem *mem, int fd)
 {
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the descriptor itself */
+	/* NOLINTBEGIN(performance-no-int-to-ptr): the descriptor itself */
 	void *handle =
 		dev->shape.version >= HIP_VERSION_OF(7, 1) ? (void *)(intptr_t)fd : &fd;
+	/* NOLINTEND(performance-no-int-to-ptr) */
 	uint64_t bytes;
 	void *memory;
 	uint32_t r;
