@@ -44,19 +44,21 @@ int fp_mem_export(void *device, void *memory, int *fd)
 	return 0;
 }
 
-/* Find the bank that has all of a buffer; FP_BANKS_MAX: none. */
-static uint32_t find_bank(const struct fp_xclbin *x, uint64_t address, uint64_t bytes)
+/* Find the bank that has all of a buffer; false: none. */
+static bool find_bank(const struct fp_xclbin *x, uint64_t address, uint64_t bytes,
+		      uint32_t *bank)
 {
 	uint32_t i;
 
 	for (i = 0; i < x->bank_count; i++) {
 		const struct fp_bank *b = &x->banks[i];
 
+		*bank = i;
 		if (address >= b->base && address - b->base < b->bytes &&
 		    bytes <= b->bytes - (address - b->base))
-			return i;
+			return true;
 	}
-	return FP_BANKS_MAX;
+	return false;
 }
 
 /* Find out how long the buffer is and where, and whether it may be there. */
@@ -78,8 +80,7 @@ static int inspect(struct fp_device *dev, int fd, uint64_t bytes, struct fp_mem 
 	address = XRT(xrtBOAddress, mem->bo);
 	if (address == UINT64_MAX && errno)
 		return fp_failed(dev, "xrtBOAddress", "an imported buffer");
-	mem->bank = find_bank(x, address, mem->bytes);
-	if (mem->bank == FP_BANKS_MAX)
+	if (!find_bank(x, address, mem->bytes, &mem->bank))
 		return fp_host->fail(
 			EINVAL,
 			"fpga: descriptor %d is of memory in no bank of card "

@@ -267,7 +267,7 @@ static void no_room(void **state)
 	sure(b->cold.mem_free(s.dev, import(&s, fd, BYTES)));
 	stand_in()->break_call("xrtBOImport", 1, ENOMEM);
 	refused(&s, fd, BYTES, 0, -ENOSPC, "xrtBOImport: ENOMEM: descriptor");
-	more[1] = exportable(&s, 2 * 4096, HIGH);
+	more[1] = exportable(&s, 8192, HIGH);
 	refused(&s, fd, BYTES, 0, -ENOSPC, "no bank has 8192 bytes free");
 	sure(b->cold.mem_free(s.dev, more[1]));
 	sure(b->cold.mem_free(s.dev, to));

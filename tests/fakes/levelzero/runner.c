@@ -206,19 +206,6 @@ DESTROY(zeKernelDestroy, KNOWN_KERNEL)
 DESTROY(zeCommandListDestroy, KNOWN_LIST)
 DESTROY(zeEventDestroy, KNOWN_SIGNAL)
 
-/* A shadow is no memory of the driver's, so nobody else could see what is written. */
-EXPORT uint32_t zeDeviceGetExternalMemoryProperties(
-	void *device, struct ze_device_external_memory_properties *p);
-uint32_t
-zeDeviceGetExternalMemoryProperties(void *device,
-				    struct ze_device_external_memory_properties *p)
-{
-	const uint32_t r = real()->zeDeviceGetExternalMemoryProperties(device, p);
-
-	p->memory_import_types = p->memory_export_types = 0;
-	return r;
-}
-
 EXPORT uint32_t zeMemFree(void *context, void *p);
 uint32_t zeMemFree(void *context, void *p)
 {
