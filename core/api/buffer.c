@@ -410,7 +410,7 @@ static int create_check(struct hal_partition *part, const struct hal_buffer_desc
 static int create(struct hal_partition *part, const struct hal_buffer_desc *desc,
 		  const uint8_t *weights, struct hal_buffer **out, const char *name)
 {
-	struct hal_buffer_desc d;
+	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
 	struct hal_buffer *buf;
 	int err = create_check(part, desc, weights, out, &d, name);
 
@@ -492,7 +492,7 @@ int hal_buffer_export(struct hal_buffer *buf, int *fd)
 int hal_buffer_import(struct hal_partition *part, int fd,
 		      const struct hal_buffer_desc *desc, struct hal_buffer **out)
 {
-	struct hal_buffer_desc d;
+	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
 	struct hal_buffer *buf;
 	int err = create_check(part, desc, NULL, out, &d, "hal_buffer_import");
 

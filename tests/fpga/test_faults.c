@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backends/fpga/xrt_calls.h"
 #include "host.h"
@@ -80,27 +79,6 @@ static bool stop(struct faults_world *w)
 	return !w->first.err;
 }
 
-/* A buffer that is exported and imported. */
-static bool share(struct faults_world *w)
-{
-	const struct hal_bk_cold *cold = &w->b->cold;
-	const struct hal_bk_colors colors = {.mask = 1};
-	void *from = NULL, *to = NULL;
-	int fd = -1;
-	bool ok = faults_step(w, cold->mem_alloc(w->dev, w->part, 4096, &colors,
-						 HAL_BUFFER_EXPORTABLE, &from)) &&
-		  faults_step(w, cold->mem_export(w->dev, from, &fd)) &&
-		  faults_step(w, cold->mem_import(w->dev, w->part, fd, 4096, 0, &to));
-
-	if (fd >= 0)
-		close(fd);
-	if (to)
-		ok = faults_step(w, cold->mem_free(w->dev, to)) && ok;
-	if (from)
-		ok = faults_step(w, cold->mem_free(w->dev, from)) && ok;
-	return ok;
-}
-
 static bool load(struct faults_world *w)
 {
 	void *image, *twice;
@@ -138,8 +116,8 @@ static const char *const silent[] = {"xrtRunClose",
 static struct hal_bk_config single = {.clock = 1, .inflight = 1};
 static struct hal_bk_config several = {.clock = 1, .inflight = 8, .hang_ms = 1000};
 static const struct faults_way ways[] = {
-	{"one_at_a_time", &single, share},
-	{"several", &several, share},
+	{"one_at_a_time", &single, NULL},
+	{"several", &several, NULL},
 };
 
 static bool prepare(struct faults_fake *fake)

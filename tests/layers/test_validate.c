@@ -468,7 +468,7 @@ static void memory(void **state)
 	REFUSED(t->cold.mem_alloc(bk, part, 8, &no_part, 0, &m),
 		"the weights of colours 0x1 are all 0");
 	REFUSED(t->cold.mem_alloc(bk, part, 8, NULL, 0, &m), "without colours");
-	REFUSED(t->cold.mem_alloc(bk, part, 8, &first, 8, &m), "unknown flags in 0x8");
+	REFUSED(t->cold.mem_alloc(bk, part, 8, &first, 16, &m), "unknown flags in 0x10");
 	REFUSED(t->cold.mem_write(bk, mem, 250, byte, 8),
 		"8 bytes at offset 250 exceed buffer 0");
 	REFUSED(t->cold.mem_read(bk, mem, UINT64_MAX, byte, 8), "exceed buffer 0 of 256");

@@ -206,6 +206,7 @@ static bool share(struct faults_world *w)
 	struct hal_device_info info = HAL_INIT(hal_device_info);
 	const struct hal_bk_cold *cold = &w->b->cold;
 	const uint64_t both = HAL_CAP_EXPORT | HAL_CAP_IMPORT;
+	const struct hal_bk_colors first = {.mask = 1}, *colors;
 	uint32_t put = 4711, got = 0;
 	int fd = -1;
 	bool ok;
@@ -214,7 +215,8 @@ static bool share(struct faults_world *w)
 		return false;
 	if ((info.caps & both) != both)
 		return true;
-	if (!faults_step(w, cold->mem_alloc(w->dev, w->part, 64, NULL,
+	colors = info.colors ? &first : NULL;
+	if (!faults_step(w, cold->mem_alloc(w->dev, w->part, 64, colors,
 					    HAL_BUFFER_EXPORTABLE, &w->shared[0])) ||
 	    !faults_step(w, cold->mem_write(w->dev, w->shared[0], 8, &put, 4)) ||
 	    !faults_step(w, cold->mem_export(w->dev, w->shared[0], &fd)))

@@ -344,6 +344,7 @@ int main(int argc, char **argv)
 	struct world w = {0};
 	int o, err, known = 1;
 
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
 	while ((o = getopt(argc, argv, "b:m:t:vs")) != -1) {
 		if (o == 't')
 			target = optarg;
