@@ -844,9 +844,9 @@ HAL_API int hal_partition_get_stats(struct hal_partition *part, struct hal_stats
  * desc: the fields of struct hal_buffer_desc say what is accepted; .bytes is at least 1.
  * Errors: handle; lost; memory; desc; EINVAL: desc or buf is NULL, .bytes is 0, .flags
  * has an unknown bit or a wrong combination, or part lacks a channel of .color_mask.
- * ENOSPC: the quota, the memory_limit, the device or a channel has too little left; the
- * text names it.  ENOTSUP: the device cannot map or export such a buffer, or knows no
- * channels.
+ * EMFILE: with HAL_BUFFER_EXPORTABLE, the process has too many open files.  ENOSPC: the
+ * quota, the memory_limit, the device or a channel has too little left; the text names
+ * it.  ENOTSUP: the device cannot map or export such a buffer, or knows no channels.
  * Threads: any.
  * Memory: desc is read during the call.  buf lasts until hal_buffer_destroy; part must
  * outlive it. */

@@ -94,12 +94,10 @@ HAL_API int hal_partition_get_memory_info(const struct hal_partition *part,
  * channel of .color_mask, as exactly as granules allow; other numbers are ignored.
  * Errors: handle; lost; memory; desc; EINVAL: desc or buf is NULL, .bytes is 0, .flags
  * has an unknown bit or a wrong combination, part lacks a channel of .color_mask, or no
- * weight is above 0.  ENOSPC: the quota, the memory_limit, the device or a channel has
- * too little left; the text names it.  ENOTSUP: the device cannot map or export such a
- * buffer, or knows no channels.
- * Threads: any.
- * Memory: desc and weights are read during the call.  buf lasts until hal_buffer_destroy;
- * part must outlive it. */
+ * weight is above 0.  EMFILE, ENOSPC: as in hal_buffer_create.  ENOTSUP: the device
+ * cannot map or export such a buffer, or knows no channels. Threads: any. Memory: desc
+ * and weights are read during the call.  buf lasts until hal_buffer_destroy; part must
+ * outlive it. */
 HAL_API int hal_buffer_create_weighted(struct hal_partition *part,
 				       const struct hal_buffer_desc *desc,
 				       const uint8_t *weights, struct hal_buffer **buf);

@@ -1083,20 +1083,41 @@ NEGATIVE_ON("ref", hal_buffer_export, EIO, of_the_device, "injected")
 	return hal_buffer_export(w->buf2, &fd);
 }
 
+/* Make that call while no file can be opened. */
+#define WITHOUT_FILES(call)                                                              \
+	__extension__({                                                                  \
+		struct rlimit old_, none_;                                               \
+		int rc_;                                                                 \
+                                                                                         \
+		NEG_OK(getrlimit(RLIMIT_NOFILE, &old_));                                 \
+		none_ = old_;                                                            \
+		none_.rlim_cur = 0;                                                      \
+		NEG_OK(setrlimit(RLIMIT_NOFILE, &none_));                                \
+		rc_ = (call);                                                            \
+		NEG_OK(setrlimit(RLIMIT_NOFILE, &old_));                                 \
+		rc_;                                                                     \
+	})
+
 NEGATIVE_ON("ref", hal_buffer_export, EMFILE, no_fd, "files")
 {
-	struct rlimit old, none;
-	int fd, err;
+	int fd;
 
 	w->buffer_desc.flags = HAL_BUFFER_EXPORTABLE;
 	NEG_OK(buffer(w));
-	NEG_OK(getrlimit(RLIMIT_NOFILE, &old));
-	none = old;
-	none.rlim_cur = 0;
-	NEG_OK(setrlimit(RLIMIT_NOFILE, &none));
-	err = hal_buffer_export(w->buf2, &fd);
-	NEG_OK(setrlimit(RLIMIT_NOFILE, &old));
-	return err;
+	return WITHOUT_FILES(hal_buffer_export(w->buf2, &fd));
+}
+
+NEGATIVE_ON("ref", hal_buffer_create, EMFILE, no_fd, "files")
+{
+	w->buffer_desc.flags = HAL_BUFFER_EXPORTABLE;
+	return WITHOUT_FILES(buffer(w));
+}
+
+NEGATIVE_ON("ref", hal_buffer_create_weighted, EMFILE, no_fd, "files")
+{
+	w->buffer_desc.flags = HAL_BUFFER_EXPORTABLE;
+	return WITHOUT_FILES(
+		hal_buffer_create_weighted(w->part, &w->buffer_desc, NULL, &w->buf2));
 }
 
 NEGATIVE(hal_buffer_create_weighted, ENOSPC, memory, "left")
