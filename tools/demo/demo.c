@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The main job: several tenants' networks side by side on one array, every answer
- * checked, then each alone on the same rectangle; a table, a trace and a picture. */
+ * checked, then each alone on the same rectangle; a table, a trace and a picture.  If the
+ * configuration selects the model in C (engine = fast), the first jobs are repeated on
+ * the RTL, side by side, and compared. */
 #include "tenant.h"
 
 #include <errno.h>
@@ -37,6 +39,9 @@ static const struct {
 };
 #define MODEL_JOBS  6u
 #define MODEL_ALONE 3u
+/* Jobs of each tenant on the RTL: some seconds of Verilator. */
+#define RTL_JOBS       12u
+#define MODEL_RTL_JOBS 1u
 
 struct options {
 	const char *config, *data, *out;
@@ -59,6 +64,8 @@ struct demo {
 	uint64_t bytes_told[TENANTS];    /* up to ... */
 	uint64_t bytes_told_at[TENANTS]; /* ... that time */
 	bool watched;                    /* .history is being written */
+	struct demo *rtl;   /* the first jobs again, on the RTL; NULL: they are not */
+	const char *engine; /* NULL: as the configuration says */
 	/* progress */
 	const char *phase;
 	double began, told;
@@ -363,10 +370,12 @@ static int load_work(struct demo *d)
 
 static int open_device(struct demo *d)
 {
-	char config[PATH_BYTES];
-	const char *options[] = {config, NULL};
+	char config[PATH_BYTES], engine[64];
+	const char *options[] = {config, d->engine ? engine : NULL, NULL};
 
 	snprintf(config, sizeof(config), "hal.config=%s", d->opt.config);
+	snprintf(engine, sizeof(engine), "backend.npu.engine=%s",
+		 d->engine ? d->engine : "");
 	if (hal_open(NULL, options, &d->dev))
 		return tool_fail("cannot open the device: %s", hal_last_error());
 	d->info.size = sizeof(d->info);
@@ -526,6 +535,36 @@ static int run_alone(struct demo *d)
 	return 0;
 }
 
+/* Each tenant's first jobs, all side by side, on the RTL in Verilator. */
+static int run_on_rtl(struct demo *d)
+{
+	struct demo *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r)
+		return tool_fail("out of memory for a second device");
+	d->rtl = r;
+	r->opt = d->opt;
+	r->engine = "rtl";
+	r->began = d->began;
+	r->told = d->told;
+	r->tty = d->tty;
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		uint64_t jobs = d->opt.models ? MODEL_RTL_JOBS : RTL_JOBS;
+
+		if (jobs > d->tenants[i].together.done)
+			jobs = d->tenants[i].together.done;
+		r->tenants[i] = (struct tenant){
+			.name = plan[i].partition, .work = &d->works[i], .jobs = jobs};
+	}
+	rc = close_device(d) || open_device(r)
+		     ? TOOL_FAILED
+		     : run(r, "on the RTL", r->tenants, TENANTS);
+	if (close_device(r))
+		rc = TOOL_FAILED;
+	return rc;
+}
+
 /* ---- report ----------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
@@ -674,17 +713,56 @@ static void print_comparison(const struct demo *d)
 		       jobs);
 }
 
+/* Which machine this was, and whether the RTL takes the same cycles. */
+static int print_engine(const struct demo *d)
+{
+	uint64_t jobs = 0, other = 0;
+
+	if (!d->rtl) {
+		printf("All of it ran on the RTL, in Verilator.\n");
+		return 0;
+	}
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		const struct tenant *t = &d->tenants[i], *r = &d->rtl->tenants[i];
+
+		for (uint64_t k = 0; k < r->jobs; k++)
+			other += r->together.cycles[k] != t->together.cycles[k];
+		jobs += r->jobs;
+	}
+	if (other)
+		return tool_fail("%" PRIu64 " of %" PRIu64
+				 " jobs took another number of cycles on the RTL",
+				 other, jobs);
+	printf("This ran on a model in C (engine=fast).  The RTL, in Verilator, took "
+	       "exactly "
+	       "the same number of cycles\nfor the first %" PRIu64
+	       " jobs, side by side.\n",
+	       jobs);
+	return 0;
+}
+
+static uint64_t wrong_bits(const struct demo *d)
+{
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		bits += d->tenants[i].mismatched_bits;
+		if (d->rtl)
+			bits += d->rtl->tenants[i].mismatched_bits;
+	}
+	return bits;
+}
+
 /* Bits that are wrong, and MACs that the device counted otherwise than M * N * K. */
 static int verdict(const struct demo *d)
 {
-	uint64_t bits = 0;
+	uint64_t bits = wrong_bits(d);
 	int rc = 0;
 
 	for (uint32_t i = 0; i < TENANTS; i++) {
 		const struct tenant *t = &d->tenants[i];
 		uint64_t macs = t->submitted_together * t->work->macs;
 
-		bits += t->mismatched_bits;
 		if (t->macs_counted != macs) {
 			rc = tool_fail(
 				"%s: the device counted %" PRIu64
@@ -704,17 +782,16 @@ static int verdict(const struct demo *d)
 static void print_figures(const struct demo *d)
 {
 	double accuracy = 0;
-	uint64_t bits = 0;
 
 	for (uint32_t i = 0; i < TENANTS; i++) {
 		const struct tenant *t = &d->tenants[i];
 
-		bits += t->mismatched_bits;
 		if (plan[i].network && strcmp(plan[i].network, "large") == 0)
 			accuracy = (double)t->right / (double)t->classified;
 	}
 	printf("figure digits.accuracy %.6f\n", accuracy);
-	printf("figure digits.mismatched_bits %" PRIu64 "\n", bits);
+	printf("figure digits.mismatched_bits %" PRIu64 "\n", wrong_bits(d));
+	printf("figure demo.seconds %.1f\n", wall() - d->began);
 }
 
 /* ---- main ------------------------------------------------------------------------- */
@@ -723,9 +800,12 @@ static void close_all(struct demo *d)
 {
 	close_device(d);
 	for (uint32_t i = 0; i < TENANTS; i++) {
+		if (d->rtl)
+			tenant_free(&d->rtl->tenants[i]);
 		tenant_free(&d->tenants[i]);
 		work_free(&d->works[i]);
 	}
+	free(d->rtl);
 	digits_images_free(&d->images);
 	free(d->busy);
 }
@@ -750,12 +830,16 @@ static int demo(struct demo *d)
 	rc = run_together(d, trace);
 	if (!rc)
 		rc = run_alone(d);
+	if (!rc && strstr(d->info.name, "engine fast"))
+		rc = run_on_rtl(d);
 	if (rc)
 		return rc;
 	putchar('\n');
 	print_table(d);
 	print_comparison(d);
-	rc = verdict(d);
+	rc = print_engine(d);
+	if (verdict(d))
+		rc = TOOL_FAILED;
 	if (draw(d, picture))
 		rc = TOOL_FAILED;
 	printf("trace    %s  (open it at https://ui.perfetto.dev)\n", trace);

@@ -67,10 +67,13 @@ mkdir "$dir/taken/demo-trace.json"
 refuses 1 "$dir/taken/demo-trace.json: Is a directory" --config "$config" --data "$data" \
 	--out "$dir/taken"
 
+# On the RTL, which takes long enough to be stopped.
+sed 's/^engine = fast/engine = rtl/' "$config" >"$dir/rtl.conf"
+
 # stopped_by SIGNAL STATUS: ends by the signal, and leaves a trace that is whole.
 stopped_by() {
 	local line pid status
-	exec {progress}< <(exec env --default-signal="$1" "$demo" --config "$config" --data "$data" \
+	exec {progress}< <(exec env --default-signal="$1" "$demo" --config "$dir/rtl.conf" --data "$data" \
 		--out "$dir/stopped" 2>&1 >/dev/null)
 	pid=$!
 	while read -r -u $progress line && [[ $line != "side by side: "* ]]; do :; done
@@ -101,7 +104,10 @@ for tenant in red green blue gold; do
 done
 grep -q "each took exactly the same number of cycles" "$dir/stdout" ||
 	bad "tenants that share nothing slow each other down"
+grep -q "^This ran on a model in C .* took exactly the same" "$dir/stdout" ||
+	bad "nothing was repeated on the RTL"
 grep -q "side by side: " "$dir/stderr" || bad "no progress"
+grep -q "on the RTL: " "$dir/stderr" || bad "no progress on the RTL"
 [ "$(head -c 4 "$dir/out/array.png" | tail -c 3)" = PNG ] || bad "array.png is no PNG"
 trace=$dir/out/demo-trace.json
 for name in "digits large: run" "digits small: run" "gemm 48x64x40: infer"; do
@@ -110,6 +116,13 @@ for name in "digits large: run" "digits small: run" "gemm 48x64x40: infer"; do
 done
 if command -v python3 >/dev/null; then
 	"$here/../../tests/trace/check_trace.py" "$trace" || bad "demo-trace.json"
+fi
+
+# The control: all of it on the RTL.
+if [ -z "$quick" ]; then
+	"$demo" --config "$dir/rtl.conf" --data "$data" --out "$dir/rtl" --images 4 --alone 2 \
+		>"$dir/stdout" 2>"$dir/stderr" || bad "the run on the RTL: $(cat "$dir/stderr")"
+	grep -q "^All of it ran on the RTL" "$dir/stdout" || bad "the RTL is not named"
 fi
 
 if [ -n "$models" ]; then
