@@ -3,8 +3,11 @@
 #include "device.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <hal/ext/options.h>
 
 /* Say why the device that was opened will not do, and what would. */
 static void no_npu(const char *target, const struct hal_device_info *i, char *why)
@@ -28,13 +31,42 @@ static void no_npu(const char *target, const struct hal_device_info *i, char *wh
 	(void)hal_close(npu);
 }
 
+/* Does a file or the environment say which engine or model of the NPU runs? */
+static bool engine_configured(void)
+{
+	struct hal_option_info o = HAL_INIT(hal_option_info);
+	struct hal_scan *scan;
+	bool given = false;
+
+	if (hal_scan_create(NULL, HAL_SCAN_OPTIONS, &scan) < 0)
+		return true; /* hal_open says what is wrong */
+	for (uint32_t i = 0; !given && hal_scan_get_option(scan, i, &o) == 0; i++)
+		given = strcmp(o.section, "backend.npu") == 0 &&
+			(strcmp(o.key, "engine") == 0 || strcmp(o.key, "model") == 0) &&
+			strcmp(o.source, "default") != 0;
+	(void)hal_scan_destroy(scan);
+	return given;
+}
+
+/* Where nobody has chosen an engine, take the model in C, if it is installed: it takes
+ * the cycles of the RTL in an 80th of the time. */
+static int open_device(const char *target, struct hal_device **dev)
+{
+	static const char *const fast[] = {"backend.npu.engine=fast", NULL};
+	bool given = target && (strstr(target, "engine=") || strstr(target, "model="));
+
+	if (!given && !engine_configured() && hal_open(target, fast, dev) >= 0)
+		return 0;
+	return hal_open(target, NULL, dev);
+}
+
 int device_open(const char *target, struct device *d, char why[NPUC_WHY])
 {
 	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
 	int rc;
 
 	*d = (struct device){.info = {.size = (uint32_t)sizeof(d->info)}};
-	rc = hal_open(target, NULL, &d->dev);
+	rc = open_device(target, &d->dev);
 	if (rc >= 0)
 		rc = hal_device_get_info(d->dev, &d->info);
 	if (rc >= 0 && d->info.kind != HAL_KIND_NPU) {

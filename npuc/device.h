@@ -13,7 +13,8 @@ struct device {
 	struct hal_device_info info;
 };
 
-/* target as in hal_open; NULL: what the configuration selects.  0 or -errno with why. */
+/* target as in hal_open; NULL: what the configuration selects.  An NPU has engine=fast
+ * where neither says anything of engine or model.  0 or -errno with why. */
 int device_open(const char *target, struct device *d, char why[NPUC_WHY]);
 /* -EIO: closed, but a trace could not be written; hal_last_error says so. */
 int device_close(struct device *d);

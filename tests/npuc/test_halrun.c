@@ -572,6 +572,28 @@ static void test_usage(void **state)
 	SAYS("halrun 0.");
 }
 
+/* The model in C where nobody names an engine or a model; else what is named. */
+static void test_engine(void **state)
+{
+	(void)state;
+#define PLAIN(variables, target)                                                         \
+	"HAL_HAL_CONFIG=/dev/null HAL_HAL_DEVICE=npu:0 HAL_BACKEND_NPU_CLOCK=virtual "   \
+	"HAL_NPU_MODELS=" MODELS " " variables " " HALRUN " " target " " DIGITS          \
+	"digits.tflite " DIGITS "seven.npy -n 0"
+	RUNS(PLAIN("", ""));
+	SAYS(", engine fast, ");
+	RUNS(PLAIN("", "-t 'npu:0?rows=8&cols=8'"));
+	SAYS("8 x 8");
+	SAYS(", engine fast, ");
+	RUNS(PLAIN("HAL_BACKEND_NPU_ENGINE=golden", ""));
+	SAYS(", engine golden, ");
+	RUNS(PLAIN("HAL_BACKEND_NPU_MODEL=" MODEL, ""));
+	SAYS(", engine golden, ");
+	RUNS(PLAIN("", "-t npu:0?engine=golden"));
+	SAYS(", engine golden, ");
+#undef PLAIN
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -581,6 +603,7 @@ int main(void)
 		cmocka_unit_test(test_json),      cmocka_unit_test(test_percentile),
 		cmocka_unit_test(test_repeat),    cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_host),      cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_engine),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
