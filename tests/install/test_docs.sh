@@ -27,7 +27,7 @@ done < <(find "$prefix" -name '*.md')
 
 export PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig
 mkdir examples
-for source in "$doc"/examples/*.c; do
+for source in "$doc"/examples/*.c "$doc"/examples/server/*.c; do
 	name=$(basename "$source" .c)
 	# shellcheck disable=SC2046 # flags are words
 	"$cc" -std=c11 -Wall -Wextra -Werror -o "examples/$name" "$source" \
