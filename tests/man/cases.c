@@ -410,6 +410,23 @@ NEGATIVE(hal_point_open_fd, EMFILE, no_fd, "files")
 	return err;
 }
 
+/* Here, since valgrind does not lower the limit for descriptors that come by a socket. */
+NEGATIVE(hal_timeline_import, EMFILE, no_fd, "open files")
+{
+	struct rlimit old, none;
+	int fd, err;
+
+	NEG_OK(hal_timeline_export(w->line, HAL_TIMELINE_WAIT, &fd));
+	NEG_OK(getrlimit(RLIMIT_NOFILE, &old));
+	none = old;
+	none.rlim_cur = 0;
+	NEG_OK(setrlimit(RLIMIT_NOFILE, &none));
+	err = hal_timeline_import(w->dev, fd, &w->line2);
+	NEG_OK(setrlimit(RLIMIT_NOFILE, &old));
+	NEG_OK(close(fd));
+	return err;
+}
+
 /* At 0 of a process's memory nothing is. */
 static const char *const unreadable[] = {"hal.config=/proc/self/mem", NULL};
 static const char *const a_folder[] = {"hal.config=/", NULL};

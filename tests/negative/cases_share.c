@@ -104,19 +104,6 @@ NEGATIVE(hal_timeline_export, EMFILE, later, "memory and sockets")
 	return err;
 }
 
-NEGATIVE(hal_timeline_import, EMFILE, no_fd, "open files")
-{
-	struct rlimit old;
-	int fd, err;
-
-	NEG_OK(hal_timeline_export(w->line, BOTH, &fd));
-	NEG_OK(no_files(&old));
-	err = hal_timeline_import(w->dev, fd, &w->line2);
-	NEG_OK(setrlimit(RLIMIT_NOFILE, &old));
-	NEG_OK(close(fd));
-	return err;
-}
-
 static int with_journal(struct neg *w)
 {
 	static const char *const journal[] = {"hal.journal=/dev/null", NULL};
