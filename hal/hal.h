@@ -1086,9 +1086,9 @@ HAL_API struct hal_timeline *hal_queue_get_timeline(struct hal_queue *queue);
  * completions is full: try again when work has ended.  ECANCELED: queue waited for a
  * point that failed, or is suspended for good.  EINVAL: desc is NULL, or a field, command
  * or point is wrong; the text names it.  EIO: an earlier command failed on the device.
- * ENOSPC: the quota has too little left for a program's constants.  ENOTSUP: a point is
- * of another device, or no HAL_CAP_TIMESTAMP.  EPERM: a buffer is of another partition.
- * Others: of pthread_create(3).
+ * ENOSPC: the quota has too little left for a program's constants.  ENOTSUP: no
+ * HAL_CAP_TIMESTAMP, or a point of another device with hal.journal.  EPERM: a buffer is
+ * of another partition.  Others: of pthread_create(3).
  * Threads: one thread at a time for each queue; several queues at the same time.
  * Memory: desc and arrays in it are read during the call.  Buffers and programs may be
  * destroyed right after, timelines only after the work. */
@@ -1131,7 +1131,7 @@ HAL_API int hal_sequence_set_args(struct hal_sequence *seq, uint32_t cmd,
  * ECANCELED: queue waited for a point that failed, or is suspended for good.  EINVAL:
  * desc has commands, is wrong as in hal_submit, or its points do not fit half of
  * hal.queue_depth.  EIO: an earlier command failed on the device.  ENOTSUP: a point is of
- * another device.  EPERM: seq is of another partition than queue.
+ * another device, with hal.journal.  EPERM: seq is of another partition than queue.
  * Threads: one thread at a time for each queue and for each sequence.
  * Memory: desc and arrays in it are read during the call. */
 HAL_API int hal_sequence_submit(struct hal_queue *queue, struct hal_sequence *seq,

@@ -265,6 +265,56 @@ static void raises_the_exported(void **state)
 	each_pair(BOTH, importer_signals);
 }
 
+/* ---- from a host callback ------------------------------------------------------------ */
+
+struct inside {
+	struct pair *p;
+	int exported, imported, signalled, destroyed;
+};
+
+/* Export and import where the engine of the exporting device may not be waited for. */
+static void share_inside(void *user)
+{
+	struct inside *in = user;
+	struct hal_timeline *import;
+	int fd;
+
+	in->exported = hal_timeline_export(in->p->line, BOTH, &fd);
+	if (in->exported != 0)
+		return;
+	in->imported = hal_timeline_import(in->p->b.dev, fd, &import);
+	(void)close(fd);
+	if (in->imported != 0)
+		return;
+	in->signalled = hal_timeline_signal(import, 7);
+	in->destroyed = hal_timeline_destroy(import);
+}
+
+static void shares_inside(struct pair *p)
+{
+	struct inside in = {p, -1, -1, -1, -1};
+	const struct hal_cmd cmd = hal_cmd_host(share_inside, &in);
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_point done;
+
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	OK(hal_submit(p->a.q, &d, &done));
+	OK(wait_ms(done, NEVER_MS));
+	OK(in.exported);
+	OK(in.imported);
+	OK(in.signalled);
+	OK(in.destroyed);
+	OK(wait_for(p->line, 7));
+	OK(wait_for(p->import, 7));
+}
+
+static void in_a_callback(void **state)
+{
+	(void)state;
+	each_pair(BOTH, shares_inside);
+}
+
 static void no_right(struct pair *p)
 {
 	struct hal_point done;
@@ -626,6 +676,7 @@ int main(void)
 		cmocka_unit_test(reaches_the_end),
 		cmocka_unit_test(a_queues_own),
 		cmocka_unit_test(raises_the_exported),
+		cmocka_unit_test(in_a_callback),
 		cmocka_unit_test(needs_the_right),
 		cmocka_unit_test(failure_is_carried),
 		cmocka_unit_test(failure_of_an_importer),
