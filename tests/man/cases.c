@@ -167,6 +167,19 @@ NEGATIVE(hal_host_alloc, ENOTSUP, device_cannot, "allocated host memory")
 	return hal_host_alloc(w->part2, 64, &w->buf2, &host_at);
 }
 
+NEGATIVE(hal_buffer_create, ENOTSUP, exportable, "cannot export buffers")
+{
+	NEG_OK(mock_part(w));
+	w->buffer_desc.flags = HAL_BUFFER_EXPORTABLE;
+	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE(hal_buffer_import, ENOTSUP, device_cannot, "cannot import buffers")
+{
+	NEG_OK(mock_part(w));
+	return hal_buffer_import(w->part2, 0, &w->buffer_desc, &w->buf2);
+}
+
 NEGATIVE(hal_host_register, ENOTSUP, device_cannot, "registered host memory")
 {
 	NEG_OK(mock_part(w));

@@ -1060,6 +1060,46 @@ NEGATIVE_ON("ref", hal_buffer_import, ENOSPC, quota, "8192 are left of the quota
 	return import_exported(w, w->part2);
 }
 
+/* What others may use stays where it is. */
+NEGATIVE_ON(NEG_TARGET, hal_buffer_recolor, EINVAL, exportable,
+	    "others may use its memory")
+{
+	w->buffer_desc.flags = HAL_BUFFER_EXPORTABLE;
+	NEG_OK(buffer(w));
+	return hal_buffer_recolor(w->buf2, w->queue, 1, NULL, NULL);
+}
+
+NEGATIVE_ON(NEG_TARGET, hal_buffer_recolor, EINVAL, imported, "others may use its memory")
+{
+	NEG_OK(import_exported(w, w->part));
+	return hal_buffer_recolor(w->buf2, w->queue, 1, NULL, NULL);
+}
+
+NEGATIVE_ON(NEG_TARGET, hal_buffer_create, ENOSPC, exportable_is_not_evicted,
+	    "can be evicted")
+{
+	NEG_OK(oversubscribe(w));
+	w->buffer_desc.flags = HAL_BUFFER_EXPORTABLE;
+	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
+	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE_ON(NEG_TARGET, hal_buffer_create, ENOSPC, import_is_not_evicted,
+	    "can be evicted")
+{
+	NEG_OK(oversubscribe(w));
+	NEG_OK(import_exported(w, w->part2));
+	return hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2);
+}
+
+NEGATIVE_ON(NEG_TARGET, hal_buffer_create, EINVAL, bimodal_exportable,
+	    "HAL_BUFFER_EXPORTABLE")
+{
+	NEG_OK(bimodal_part(w));
+	w->buffer_desc.flags = HAL_BUFFER_EXPORTABLE;
+	return bimodal_buffer(w);
+}
+
 NEGATIVE_ON("ref?map=no", hal_buffer_import, ENOTSUP, mappable, "map")
 {
 	w->buffer_desc.flags = HAL_BUFFER_MAPPABLE;
