@@ -178,14 +178,18 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
 }
 
-static __attribute__((noinline)) uint64_t since_open(const struct ref_device *dev)
+static __attribute__((noinline)) uint64_t since_open(struct ref_device *dev)
 {
-	return monotonic_ns() - dev->zero_ns;
+	uint64_t now = monotonic_ns() - dev->zero_ns;
+
+	if (atomic_load_explicit(&dev->read_ns, memory_order_relaxed) < now)
+		atomic_store_explicit(&dev->read_ns, now, memory_order_relaxed);
+	return now;
 }
 
 uint64_t ref_now(void *device)
 {
-	const struct ref_device *dev = device;
+	struct ref_device *dev = device;
 
 	return LIKELY(!dev->opt.real) ? dev->now_ns : since_open(dev);
 }

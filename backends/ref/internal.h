@@ -139,6 +139,9 @@ struct ref_device {
 	struct ref_options opt;
 	uint32_t index;
 	uint64_t now_ns;
+	/* Real clock: the latest reading by any thread.  A command becomes ready then:
+	 * the caller of submit has just read the clock. */
+	_Atomic uint64_t read_ns;
 	uint64_t zero_ns; /* CLOCK_MONOTONIC at open */
 	uint32_t partitions;
 	int32_t *owner;              /* partition index of each unit, -1: free */

@@ -632,6 +632,13 @@ static ALWAYS_INLINE int submit(struct ref_device *dev, struct ref_queue *q,
 	return LIKELY(q->count++ != 0) ? 0 : wake(dev, q);
 }
 
+/* Return the time that the caller of submit has read last. */
+static uint64_t last_read(const struct ref_device *dev)
+{
+	return dev->opt.real ? atomic_load_explicit(&dev->read_ns, memory_order_relaxed)
+			     : dev->now_ns;
+}
+
 static __attribute__((noinline)) int
 submit_slowly(struct ref_device *dev, struct ref_queue *q, const struct hal_bk_cmd *cmd)
 {
@@ -639,7 +646,7 @@ submit_slowly(struct ref_device *dev, struct ref_queue *q, const struct hal_bk_c
 
 	if (ref_injected(dev, HAL_REF_OP_SUBMIT, &err))
 		return ref_host->fail(err, "ref: submit: injected error");
-	return submit(dev, q, cmd, ref_now(dev));
+	return submit(dev, q, cmd, last_read(dev));
 }
 
 int ref_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)

@@ -10,6 +10,7 @@
 #include "command/deferred.h"
 #include "command/flow.h"
 #include "loop/engine.h"
+#include "loop/watch.h"
 #include "memory/evict.h"
 #include "memory/recolor.h"
 #include "observe/trace.h"
@@ -120,7 +121,7 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->part_bit = UINT64_C(1) << part->obj.id % 64;
 	q->message.fn = queue_message;
 	q->callback.fn = queue_returned;
-	ck_ring_init(&q->ring, q->slot_count);
+	q->slot_mask = q->slot_count - 1;
 	q->ring_limit = q->slot_count;
 	timeline_init(&q->timeline, dev);
 	timeline_init(&q->sched.control, dev);
@@ -220,7 +221,6 @@ static int enter(struct hal_device *dev, struct create *c)
 		(uint32_t)q->default_terms.priority, q->default_terms.deadline_ns,
 		q->sched.policy_view.weight, q->sched.own_class,
 		q->sched.policy_view.budget_permille);
-	journal_limit(q);
 	atomic_store(&q->open, q->completions != NULL ? QUEUE_OPEN_TELLS : QUEUE_OPEN);
 	q->slow |= dev->observe.trace != NULL ? SLOW_TRACE : 0;
 	list_add_before(&part->queues, &q->on_partition);
@@ -330,12 +330,12 @@ static bool may_be_dropped(const struct hal_queue *q)
 
 /* Return the number of submitted waits in q for points of q itself.  These
  * waits are destroyed with q, so they do not prevent its destruction. */
-static unsigned int own_pending(struct hal_queue *q)
+static unsigned int own_pending(const struct hal_queue *q)
 {
-	unsigned int tail = ring_tail(&q->ring), n = 0;
+	unsigned int n = 0;
 	union cursor c = q->retire;
 
-	while (c.pos != tail) {
+	while (c.pos != q->accepted) {
 		const struct record *r = cursor_record(q, c);
 
 		cursor_step(q, &c, r);
@@ -395,6 +395,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	policy_detach(q);
 	journal_gone(q);
 	atomic_store(&q->open, 0);
+	watch_forget(dev, &q->message);
 	list_del(&q->todo);
 	list_del(&q->busy);
 	counter_set(&q->observe.account.submitted, queue_commands(q));

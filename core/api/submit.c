@@ -338,11 +338,11 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 		     k->user != dev || k->inline_args != count || !is_bound(q, k) ||
 		     cmd->launch.args == NULL))
 		return submit_other(q, d, done);
-	tail = q->ring.p_tail;
+	tail = queue_written(q);
 	end = tail + k->slots;
 	if (UNLIKELY(!has_slots_to(q, end)))
 		return queue_full(q, k->slots);
-	r = &q->slots[tail & q->ring.mask];
+	r = &q->slots[tail & q->slot_mask];
 	r->cmd.op = HAL_OP_LAUNCH;
 	r->cmd.flags = k->flags | cmd->flags;
 	r->submit_ns = atomic_load_explicit(&dev->now_cached, memory_order_relaxed);

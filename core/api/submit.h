@@ -91,8 +91,8 @@ static inline struct record_target target_ring(struct hal_queue *q)
 {
 	return (struct record_target){
 		.base = q->slots,
-		.pos = q->ring.p_tail,
-		.mask = q->ring.mask,
+		.pos = queue_written(q),
+		.mask = q->slot_mask,
 		.now = atomic_load_explicit(&q->dev->now_cached, memory_order_relaxed),
 	};
 }
@@ -104,14 +104,15 @@ static ALWAYS_INLINE bool has_slots_to(struct hal_queue *q, unsigned int end)
 {
 	if (LIKELY((int)(q->ring_limit - end) >= 0))
 		return true;
-	q->ring_limit = ring_head(&q->ring) + q->ring.size;
+	q->ring_limit =
+		atomic_load_explicit(&q->head, memory_order_acquire) + q->slot_count;
 	return (int)(q->ring_limit - end) >= 0;
 }
 
 /* Return whether at least `slots` slots of q are free. */
 static inline bool has_slots(struct hal_queue *q, uint32_t slots)
 {
-	return has_slots_to(q, q->ring.p_tail + slots);
+	return has_slots_to(q, queue_written(q) + slots);
 }
 
 /* Send the engine the message of q: its ring has new records. */
@@ -129,7 +130,7 @@ static ALWAYS_INLINE int publish(struct hal_queue *q, unsigned int tail,
 		done->timeline = &q->timeline;
 		done->value = n;
 	}
-	ring_publish(&q->ring, tail);
+	queue_publish(q, tail);
 	return announce_first(&q->announced) ? queue_announce(q) : 0;
 }
 

@@ -47,8 +47,7 @@ static void check_inflight(const struct hal_queue *q)
 static void check_issue(const struct hal_queue *q)
 {
 	if (q->runnable) {
-		assert(!q->parked && !q->journal_limited && !q->halted &&
-		       !q->in_callback);
+		assert(!q->parked && !q->halted && !q->in_callback);
 		assert(q->state == QUEUE_RUNNING && q->err == 0);
 		assert(q->next == cursor_record(q, q->issue));
 		assert(record_for_device(q->next));
@@ -56,10 +55,9 @@ static void check_issue(const struct hal_queue *q)
 		assert(list_empty(&q->memory.evict_turn));
 	}
 	if (q->parked)
-		assert(!q->journal_limited && q->err == 0 && !q->in_callback);
+		assert(q->err == 0 && !q->in_callback);
 	assert(q->parked || (!q->waiter.waiting && !q->timer.set && !q->memory.parked));
 	assert(q->waiter.waiting + q->timer.set + q->memory.parked <= 1);
-	assert(!q->journal_limited || (q->stepping & STEP_JOURNAL) != 0);
 	assert(!q->in_callback || q->inflight_count == 0);
 }
 
@@ -89,7 +87,7 @@ static void check_end(const struct hal_queue *q)
 {
 	assert(q->err != 0 || !q->failing);
 	assert(q->err == 0 || atomic_load(&q->open) == 0);
-	assert(list_empty(&q->busy) || q->retire.pos != ck_pr_load_uint(&q->ring.p_tail));
+	assert(list_empty(&q->busy) || !queue_empty(q));
 }
 
 static uint64_t first_key(const struct heap *h)

@@ -10,7 +10,7 @@
 /* Return whether q has work that was submitted before d was destroyed. */
 static bool may_use(struct hal_queue *q, const struct deferred *d)
 {
-	const struct record *r = &q->slots[q->retire.pos & q->ring.mask];
+	const struct record *r = &q->slots[q->retire.pos & q->slot_mask];
 
 	return !queue_empty(q) && (d->home == NULL || d->home == q->home) &&
 	       (r->submit_ns <= d->at_ns || r->submit_ns == SUBMIT_ASLEEP);
@@ -73,8 +73,11 @@ static void stamp_users(const struct deferred *d)
 
 		if (d->home != NULL && d->home->host != part)
 			continue;
-		hal_list_for_each (it, &part->command.busy)
-			queue_stamp(container_of(it, struct hal_queue, busy));
+		hal_list_for_each (it, &part->command.busy) {
+			struct hal_queue *q = container_of(it, struct hal_queue, busy);
+
+			queue_stamp(q, q->retire.pos);
+		}
 	}
 }
 
@@ -84,12 +87,11 @@ static const struct record *find_use(struct hal_queue *q, const void *mem)
 {
 	const struct inflight *f = q->oldest;
 	union cursor c = q->retire;
-	unsigned int tail = ring_tail(&q->ring);
 
 	for (uint32_t i = 0; i < q->inflight_count; i++, f = f->next)
 		if (!f->done && record_uses(f->record, mem))
 			return f->record;
-	while (c.pos != tail) {
+	while (c.pos != q->accepted) {
 		const struct record *r = cursor_record(q, c);
 
 		if (record_uses(r, mem))

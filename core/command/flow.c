@@ -27,6 +27,7 @@
 #include "command/deferred.h"
 #include "command/foreign.h"
 #include "loop/engine.h"
+#include "loop/watch.h"
 #include "memory/bimodal.h"
 #include "replay/journal.h"
 #include "sched/inherit.h"
@@ -43,7 +44,7 @@
 static ALWAYS_INLINE struct record *ring_record(struct hal_queue *q, union cursor c,
 						struct record *r)
 {
-	return LIKELY((r->own & REC_INNER) == 0) ? r : &q->slots[c.pos & q->ring.mask];
+	return LIKELY((r->own & REC_INNER) == 0) ? r : &q->slots[c.pos & q->slot_mask];
 }
 
 /* Return when r, a record in the ring, was submitted. */
@@ -65,8 +66,6 @@ static NOINLINE void step_slowly(struct hal_queue *q, const struct record *r,
 			    (q->inside || record_for_device(r));
 	if (q->issue.inner != 0)
 		return;
-	if ((q->stepping & STEP_JOURNAL) != 0)
-		q->journal_limited = q->issue.pos == q->replay.limit;
 	/* The terms of a submission header hold until its last record. */
 	if ((q->stepping & STEP_TERMS) == 0 || (in_ring->own & REC_END) == 0)
 		return;
@@ -295,7 +294,7 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
  * the block and return .own of its REC_BLOCK record; before that return 0. */
 static NOINLINE uint32_t pop_inner(struct hal_queue *q, const struct record *r)
 {
-	const struct record *in_ring = &q->slots[q->retire.pos & q->ring.mask];
+	const struct record *in_ring = &q->slots[q->retire.pos & q->slot_mask];
 	struct block *block = in_ring->block;
 	uint32_t own = in_ring->own;
 	unsigned int pos = q->retire.pos;
@@ -305,7 +304,7 @@ static NOINLINE uint32_t pop_inner(struct hal_queue *q, const struct record *r)
 		return 0;
 	if (block_put(block))
 		free(block);
-	ring_release(&q->ring, q->retire.pos);
+	queue_release(q, q->retire.pos);
 	return own;
 }
 
@@ -318,7 +317,7 @@ static ALWAYS_INLINE uint32_t pop(struct hal_queue *q, const struct record *r)
 	if (UNLIKELY((own & REC_INNER) != 0))
 		return pop_inner(q, r);
 	q->retire.pos += r->slots;
-	ring_release(&q->ring, q->retire.pos);
+	queue_release(q, q->retire.pos);
 	return own;
 }
 
@@ -666,7 +665,7 @@ static ALWAYS_INLINE void pass_first(struct hal_queue *q, struct record *r)
 	}
 	release_points(r);
 	q->retire = q->issue;
-	ring_release(&q->ring, q->retire.pos);
+	queue_release(q, q->retire.pos);
 }
 
 /* Execute r, the next record, if that is possible now.  Return true if the issue cursor
@@ -722,7 +721,7 @@ static ALWAYS_INLINE bool advance_on(struct hal_queue *q, bool watched)
 				drop_rest(q);
 			return false;
 		}
-		if (q->issue.pos == ring_tail(&q->ring))
+		if (q->issue.pos == q->accepted)
 			return false;
 		r = cursor_record(q, q->issue);
 		if (LIKELY(record_for_device(r))) {
@@ -807,22 +806,45 @@ void queue_returned(struct hal_device *dev, struct message *msg)
 
 /* ---- accepting submissions --------------------------------------------------------- */
 
-void queue_message(struct hal_device *dev, struct message *msg)
+/* Accept the records that have been submitted to q, and advance q. */
+static ALWAYS_INLINE void accept(struct hal_device *dev, struct hal_queue *q)
 {
-	struct hal_queue *q = container_of(msg, struct hal_queue, message);
+	unsigned int tail = queue_tail(q);
 
-	/* A later submission sends the message again.  An earlier one is read below. */
-	announce_again(&q->announced);
 	dev->acted = true;
 	if (UNLIKELY(dev->intake != 0)) {
-		queue_stamp(q);
-		/* With a journal, accept only the records that it has recorded. */
-		journal_accepted(q, ring_tail(&q->ring));
+		queue_stamp(q, q->accepted);
+		journal_accepted(q, tail);
 	}
+	q->accepted = tail;
 	if (list_empty(&q->busy) && !queue_empty(q))
 		list_add_before(&q->part->command.busy, &q->busy);
 	if (advance(q))
 		partition_runnable(q->part);
+}
+
+/* Accept the records of a watched queue, whose tail has changed. */
+static void tail_changed(struct hal_device *dev, struct message *msg)
+{
+	accept(dev, container_of(msg, struct hal_queue, message));
+}
+
+/* Watch q, whose message has been read, if that pays.  Return whether it is watched. */
+static NOINLINE bool watch_queue(struct hal_device *dev, struct hal_queue *q)
+{
+	return watch_pays(dev, &q->announced_turn) &&
+	       watch_begin(dev, &q->message, &q->announced, &q->tail, tail_changed);
+}
+
+void queue_message(struct hal_device *dev, struct message *msg)
+{
+	struct hal_queue *q = container_of(msg, struct hal_queue, message);
+
+	/* A later submission sends the message again, unless the engine watches the
+	 * queue.  An earlier submission is read below. */
+	if (LIKELY(!dev->watch.possible) || !watch_queue(dev, q))
+		announce_again(&q->announced);
+	accept(dev, q);
 }
 
 /* ---- submitting to the device ------------------------------------------------------ */
@@ -1266,6 +1288,7 @@ static ALWAYS_INLINE bool poll_device(struct hal_device *dev, uint64_t until_ns,
 		return false;
 	n = dev->hot.poll(dev->hot_bk, until_ns, ev, EVENTS);
 	device_now(dev);
+	dev->now_fresh = true;
 	if (UNLIKELY(n <= 0))
 		return no_events(dev, n, until_ns, before);
 	/* The common case of one completion: serve its partition at once.  Otherwise all
@@ -1305,12 +1328,24 @@ static NOINLINE void prepare(struct hal_device *dev)
 		act(dev);
 }
 
+/* Read the clock, unless the poll of the last turn was followed by a read, and accept the
+ * records of watched queues.  A journal needs a read of the clock in every turn. */
+static NOINLINE void begin_real_turn(struct hal_device *dev)
+{
+	if (!dev->now_fresh || (dev->work & WORK_JOURNAL) != 0)
+		device_now(dev);
+	dev->now_fresh = false;
+	dev->watch.turn++;
+	if (dev->watch.count != 0 && inbox_empty(&dev->inbox))
+		watch_look(dev);
+}
+
 /* Read the inbox and issue commands: the part of a turn before the poll. */
 static ALWAYS_INLINE void begin_turn(struct hal_device *dev)
 {
 	dev->acted = false;
 	if (UNLIKELY(!dev->virtual_clock))
-		device_now(dev);
+		begin_real_turn(dev);
 	if (!inbox_empty(&dev->inbox)) {
 		engine_read(dev);
 		dev->intake &= (uint8_t)~INTAKE_SLEPT;

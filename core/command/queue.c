@@ -42,12 +42,12 @@ const char *record_name(const struct record *r)
 	return r->cmd.op < ARRAY_LENGTH(names) ? names[r->cmd.op] : "wait or signal";
 }
 
-void queue_stamp(struct hal_queue *q)
+void queue_stamp(struct hal_queue *q, unsigned int from)
 {
-	unsigned int tail = ring_tail(&q->ring);
+	unsigned int tail = queue_tail(q);
 
-	for (unsigned int pos = q->retire.pos; pos != tail;) {
-		struct record *r = &q->slots[pos & q->ring.mask];
+	for (unsigned int pos = from; pos != tail;) {
+		struct record *r = &q->slots[pos & q->slot_mask];
 
 		if (r->submit_ns == SUBMIT_ASLEEP)
 			r->submit_ns = q->dev->now;

@@ -52,9 +52,8 @@ struct inflight {
 #define FAILED_NO_COMMAND UINT32_MAX
 
 /* hal_queue.stepping: each bit sends a step of .issue down the slow path. */
-#define STEP_TERMS   1u /* .issue_terms differ from .default_terms */
-#define STEP_JOURNAL 2u /* only records up to .replay.limit may be issued */
-#define STEP_INSIDE  4u /* .inside must be kept up to date */
+#define STEP_TERMS  1u /* .issue_terms differ from .default_terms */
+#define STEP_INSIDE 2u /* .inside must be kept up to date */
 
 enum queue_state {
 	QUEUE_RUNNING,
@@ -120,49 +119,58 @@ struct learned {
 	struct stop_learned stops[HAL_SUSPEND_KILL + 1]; /* by enum hal_suspend_mode */
 };
 
-/* Fields are grouped by the module that owns them.  Those outside of a group belong to
- * core/command.  docs/state.md lists the states and which of them exclude each other. */
+/*
+ * Fields are grouped by the thread that writes them, a group to a cache line, because
+ * with clock=real the submitting thread and the engine run on two processors.  The
+ * engine's fields are grouped by the module that owns them.  Those outside of a group
+ * belong to core/command.  docs/state.md lists the states and which of them exclude each
+ * other.
+ */
 struct hal_queue {
+	/* ---- Constant, except .open. */
 	struct object obj;
-
-	/* Used by the submitting thread.  The fields from .slot_count to
-	 * .part_bit are constant, except .ring_limit. */
 	atomic_uint open; /* QUEUE_OPEN* while it accepts work, 0 after a failure */
-	uint32_t slot_count;
+	uint32_t slot_count, slot_mask; /* slots of the ring, a power of two; minus 1 */
+	uint32_t part_word; /* .part_bit is in this word of hal_program.bound */
+	uint64_t part_bit;
 	struct hal_device *dev;
-	/* The partition whose units it uses: the host, if .home is a guest. */
-	struct hal_partition *part;
 	struct hal_partition *home; /* the partition it was created in */
 	struct record *slots;
 	struct hal_completions *completions;
-	uint32_t part_word;      /* .part_bit is in this word of hal_program.bound */
+
+	/* ---- Written by the submitting thread. */
+	_Alignas(CACHE_LINE) atomic_uint tail; /* end of the records in the ring */
 	unsigned int ring_limit; /* slots before this position are known to be free */
-	uint64_t part_bit;
 	counter submissions;
 	counter more_commands; /* commands minus submissions; may wrap below 0 */
-	struct ck_ring ring;
 
-	/* Notifies the engine of new records.  Sent by any thread. */
-	struct message message;
+	/* ---- Written by any thread and the engine. */
+	/* Notifies the engine of new records. */
+	_Alignas(CACHE_LINE) struct message message;
 	atomic_uint announced;
 
-	/* Constant. */
-	char name[32];
-	uint32_t inflight_max;
-	struct terms default_terms; /* of a submission without a header */
+	/* ---- Written by the engine, read by any thread. */
+	_Alignas(CACHE_LINE) struct hal_timeline timeline;
 
-	/* Only the engine uses the fields from here on. */
-	struct hal_timeline timeline;
+	/* ---- The engine's, from here on.  The submitting thread reads .head. */
+	_Alignas(CACHE_LINE) atomic_uint head; /* slots before it may be written again */
+	unsigned int accepted; /* end of the records that the engine knows */
+	/* The next record to issue, and the next to retire. */
+	union cursor issue, retire;
+	/* The partition whose units it uses: the host, if .home is a guest. */
+	struct hal_partition *part;
+	uint32_t announced_turn;    /* turn in which .message was last read (watch.h) */
+	uint32_t inflight_max;      /* constant */
+	struct terms default_terms; /* constant: of a submission without a header */
+	char name[32];              /* constant */
 	struct list on_partition;
 	struct list
 		todo; /* on device.command.todo: may issue, or has a callback to run */
 	struct list busy;     /* on partition.command.busy while it is not empty */
 	struct list deferred; /* objects to free once this queue no longer uses them */
 	void *bk;             /* the backend's queue */
-	/* The next record to issue, and the next to retire. */
-	union cursor issue, retire;
-	struct record *next; /* the record at .issue; valid while .runnable */
-	uint32_t slow;       /* SLOW_* */
+	struct record *next;  /* the record at .issue; valid while .runnable */
+	uint32_t slow;        /* SLOW_* */
 	uint32_t inflight_count;
 	struct inflight *oldest, *unused; /* of the circle: first in flight, first free */
 	uint64_t notified;                /* submissions reported to .completions */
@@ -173,8 +181,7 @@ struct hal_queue {
 		struct {
 			bool parked : 1; /* waits for a point, for a time, or for memory
 					  */
-			bool memory_watched : 1;  /* core/memory inspects each command */
-			bool journal_limited : 1; /* has reached .replay.limit */
+			bool memory_watched : 1; /* core/memory inspects each command */
 			/* Its next command waits to be picked: by the policy, or as the
 			 * only runnable queue of its partition. */
 			bool runnable;
@@ -279,10 +286,6 @@ struct hal_queue {
 		uint64_t traced_ns; /* the trace shows its submissions up to this time */
 	} observe;
 
-	struct {
-		unsigned int limit; /* the journal has recorded up to this position */
-	} replay;
-
 	struct inflight inflight[];
 };
 
@@ -294,8 +297,41 @@ struct queue_text queue_text(const struct hal_queue *q);
 /* The same and its partition: room for it, and write it into text. */
 #define QUEUE_DESCRIPTION 128
 void queue_describe(const struct hal_queue *q, char *text, size_t size);
-/* Set the submit time of records that were submitted while the engine slept. */
-void queue_stamp(struct hal_queue *q) COLD;
+_Static_assert(offsetof(struct hal_queue, completions) < CACHE_LINE,
+	       "what hal_submit reads of a queue is one line, which nobody writes");
+_Static_assert(offsetof(struct hal_queue, tail) % CACHE_LINE == 0 &&
+		       offsetof(struct hal_queue, message) % CACHE_LINE == 0 &&
+		       offsetof(struct hal_queue, timeline) % CACHE_LINE == 0 &&
+		       offsetof(struct hal_queue, head) % CACHE_LINE == 0,
+	       "the submitting thread and the engine write different lines");
+
+/* Return the end of the records submitted so far.  Engine only. */
+static inline unsigned int queue_tail(const struct hal_queue *q)
+{
+	return atomic_load_explicit(&q->tail, memory_order_acquire);
+}
+
+/* Return the end of the records submitted so far.  Submitting thread only. */
+static inline unsigned int queue_written(const struct hal_queue *q)
+{
+	return atomic_load_explicit(&q->tail, memory_order_relaxed);
+}
+
+/* Submit the records before tail to the engine.  Submitting thread only. */
+static inline void queue_publish(struct hal_queue *q, unsigned int tail)
+{
+	atomic_store_explicit(&q->tail, tail, memory_order_release);
+}
+
+/* Let the submitting thread write the slots before pos again.  Engine only. */
+static inline void queue_release(struct hal_queue *q, unsigned int pos)
+{
+	atomic_store_explicit(&q->head, pos, memory_order_release);
+}
+
+/* Set the submit time of records at `from` and behind that were submitted while the
+ * engine slept. */
+void queue_stamp(struct hal_queue *q, unsigned int from) COLD;
 /* Stop waiting for a point or a time. */
 void queue_unpark(struct hal_queue *q);
 /* Withdraw the urgency that q donates to the queue whose point it waited for. */
@@ -312,7 +348,7 @@ static inline uint64_t queue_commands(const struct hal_queue *q)
 /* Return the record at c. */
 static inline struct record *cursor_record(const struct hal_queue *q, union cursor c)
 {
-	struct record *r = &q->slots[c.pos & q->ring.mask];
+	struct record *r = &q->slots[c.pos & q->slot_mask];
 
 	return LIKELY(r->cmd.op != REC_BLOCK) ? r : &r->block->rec[c.inner];
 }
@@ -326,7 +362,7 @@ static inline void cursor_step(const struct hal_queue *q, union cursor *c,
 		return;
 	}
 	c->inner += r->slots;
-	if (c->inner == q->slots[c->pos & q->ring.mask].block->slots) {
+	if (c->inner == q->slots[c->pos & q->slot_mask].block->slots) {
 		c->pos++;
 		c->inner = 0;
 	}
@@ -337,8 +373,7 @@ static inline struct record *queue_next(struct hal_queue *q)
 {
 	union cursor c = q->issue;
 
-	return q->journal_limited || c.pos == ring_tail(&q->ring) ? NULL
-								  : cursor_record(q, c);
+	return c.pos == q->accepted ? NULL : cursor_record(q, c);
 }
 
 /* Have the engine process q in this turn: it may issue, or has a callback to run. */
@@ -352,14 +387,13 @@ static inline void queue_todo(struct hal_queue *q)
 /* Return whether a state of q keeps it from issuing. */
 static inline bool queue_is_blocked(const struct hal_queue *q)
 {
-	return q->parked || q->journal_limited || q->runnable || q->halted ||
-	       q->state != 0 || q->err != 0;
+	return q->parked || q->runnable || q->halted || q->state != 0 || q->err != 0;
 }
 
-/* Return whether every record of q has been retired. */
-static inline bool queue_empty(struct hal_queue *q)
+/* Return whether every accepted record of q has been retired. */
+static inline bool queue_empty(const struct hal_queue *q)
 {
-	return q->retire.pos == ring_tail(&q->ring);
+	return q->retire.pos == q->accepted;
 }
 
 #endif

@@ -5,21 +5,16 @@
  * The submitting thread writes records into the ring, the engine reads them.  A record
  * takes one slot of 64 bytes.  A launch takes up to three more for its arguments.
  *
- * The ring is struct ck_ring of Concurrency Kit, with functions of our own that move its
- * ends by several slots at once.  The thread sanitizer does not see the fences of
- * Concurrency Kit, which are assembly, so the RING_ macros announce them.
+ * The two ends of the ring lie in struct hal_queue, each beside what the same thread
+ * writes.
  */
 #ifndef HAL_COMMAND_RECORD_H
 #define HAL_COMMAND_RECORD_H
 
-#include <ck_ring.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#ifdef __SANITIZE_THREAD__
-#include <sanitizer/tsan_interface.h>
-#endif
 
 #include <hal/backend.h>
 
@@ -214,52 +209,6 @@ union cursor {
 static inline bool cursor_same(union cursor a, union cursor b)
 {
 	return a.both == b.both;
-}
-
-/* ---- the ring --------------------------------------------------------------------- */
-
-#ifdef __SANITIZE_THREAD__
-#define RING_ACQUIRE(p) __tsan_acquire(p)
-#define RING_RELEASE(p) __tsan_release(p)
-#else
-#define RING_ACQUIRE(p) ((void)0)
-#define RING_RELEASE(p) ((void)0)
-#endif
-
-/* Return the ring's tail: the end of the records submitted so far.  Engine only. */
-static inline unsigned int ring_tail(struct ck_ring *ring)
-{
-	unsigned int tail = ck_pr_load_uint(&ring->p_tail);
-
-	ck_pr_fence_acquire();
-	RING_ACQUIRE(&ring->p_tail);
-	return tail;
-}
-
-/* Let the submitting thread write the slots before pos again.  Engine only. */
-static inline void ring_release(struct ck_ring *ring, unsigned int pos)
-{
-	RING_RELEASE(&ring->c_head);
-	ck_pr_fence_release();
-	ck_pr_store_uint(&ring->c_head, pos);
-}
-
-/* Return the ring's head: slots before it are free.  Submitting thread only. */
-static inline unsigned int ring_head(struct ck_ring *ring)
-{
-	unsigned int head = ck_pr_load_uint(&ring->c_head);
-
-	ck_pr_fence_acquire();
-	RING_ACQUIRE(&ring->c_head);
-	return head;
-}
-
-/* Submit the records before tail to the engine.  Submitting thread only. */
-static inline void ring_publish(struct ck_ring *ring, unsigned int tail)
-{
-	RING_RELEASE(&ring->p_tail);
-	ck_pr_fence_release();
-	ck_pr_store_uint(&ring->p_tail, tail);
 }
 
 #endif

@@ -220,6 +220,18 @@ struct turn_listener {
 	void (*lost)(struct hal_queue *q);
 };
 
+enum { WATCHED_MAX = 8, WATCH_BUSY_TURNS = 4 };
+
+/* A word that the engine reads in every turn (watch.h). */
+struct watched {
+	struct message *message; /* of the sender that writes the word */
+	WAKE_WORD *announced;
+	const WAKE_WORD *word;
+	message_fn fn;     /* called for a change */
+	unsigned int seen; /* value of the word when it was last read */
+	uint32_t quiet;    /* turns since its last change */
+};
+
 /* hal_device.intake: flags for the engine when it accepts records. */
 #define INTAKE_SLEPT                                                                     \
 	1u /* the engine slept: records may lack a submit time (SUBMIT_ASLEEP) */
@@ -278,6 +290,14 @@ struct hal_device {
 	uint32_t next_queue_id, next_timeline_id;
 
 	/* The engine's thread, with clock=real. */
+	bool now_fresh; /* .now has been read since the device was last polled */
+	struct {
+		bool possible; /* with clock=real, and the kernel can end a watch */
+		uint32_t count;
+		/* Counts turns, and a sleep as many.  May wrap. */
+		uint32_t turn;
+		struct watched of[WATCHED_MAX];
+	} watch;
 	bool (*turn)(struct hal_device *dev, uint64_t until_ns, bool idle);
 	pthread_t thread;
 	bool has_thread;

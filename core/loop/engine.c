@@ -12,6 +12,7 @@
 
 #include <ck_pr.h>
 
+#include "loop/watch.h"
 #include "util/caller.h"
 #include "util/compiler.h"
 #include "util/error.h"
@@ -168,6 +169,9 @@ void engine_read(struct hal_device *dev)
 {
 	struct message *msg = inbox_take(&dev->inbox);
 
+	/* A message follows the records that its sender has submitted before. */
+	if (UNLIKELY(dev->watch.count != 0))
+		watch_look(dev);
 	while (msg != NULL) {
 		struct message *next = msg->next; /* .fn returns msg to its sender */
 

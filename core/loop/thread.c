@@ -22,16 +22,17 @@
 
 #include "command/record.h"
 #include "loop/engine.h"
+#include "loop/watch.h"
 #include "util/compiler.h"
 #include "util/error.h"
 #include "util/fd.h"
 #include "util/futex.h"
 #include "util/spin.h"
 
-/* Return whether the thread has a message or is to stop. */
+/* Return whether the thread has a message or new records, or is to stop. */
 static bool is_needed(struct hal_device *dev)
 {
-	return !inbox_empty(&dev->inbox) ||
+	return !inbox_empty(&dev->inbox) || watch_changed(dev) ||
 	       atomic_load_explicit(&dev->stop, memory_order_relaxed);
 }
 
@@ -89,6 +90,9 @@ static uint64_t sleep_until_woken(struct hal_device *dev, uint64_t host_ns)
 {
 	uint64_t from = monotonic_ns(), woken = from;
 
+	if (watch_end(dev))
+		return woken;
+	dev->watch.turn += WATCH_BUSY_TURNS;
 	dev->intake |= INTAKE_SLEPT;
 	atomic_store_explicit(&dev->now_cached, SUBMIT_ASLEEP, memory_order_relaxed);
 	if (inbox_may_sleep(&dev->inbox) && !atomic_load(&dev->stop)) {
@@ -154,8 +158,11 @@ static void *engine_main(void *arg)
 	/* Let timed sleeps end 1 us late at most, not 50 us as is the default. */
 	(void)prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
 	while (!atomic_load(&dev->stop))
-		if (!dev->turn(dev, 0, false))
+		if (!dev->turn(dev, 0, false)) {
 			rest(dev, spins);
+			dev->now_fresh = false;
+		}
+	(void)watch_end(dev);
 	engine_read(dev);
 	return NULL;
 }
@@ -184,6 +191,7 @@ int engine_start(struct hal_device *dev,
 		return fail(errno, "%s: cannot create an eventfd: %s", dev->name,
 			    hal_strerror(errno));
 	device_now(dev);
+	watch_init(dev);
 	dev->turn = turn;
 	/* Leave signals to the application's threads. */
 	(void)sigfillset(&all);

@@ -9,18 +9,27 @@
  *   sender                                engine
  *   W1  write the records                 E1  sleeping = 1
  *   W2  tail = end of the records         E2  ---- full barrier
- *   W3  ---- full barrier                 E3  if the inbox is empty, sleep until woken
- *   W4  announced: 0 -> 1, or return      E4  sleeping = 0
- *   W5  add the message to the inbox      E5  take all messages
- *   W6  ---- full barrier                 E6  announced = 0
- *   W7  sleeping: 1 -> 0? then wake       E7  ---- full barrier
- *                                         E8  read tail, take the records
+ *   W3  announced is 2? then return       E3  if the inbox is empty, sleep until woken
+ *       ---- full barrier                 E4  sleeping = 0
+ *   W4  announced: 0 -> 1, or return      E5  take all messages
+ *   W5  add the message to the inbox      E6  announced = 0
+ *   W6  ---- full barrier                 E7  ---- full barrier
+ *   W7  sleeping: 1 -> 0? then wake       E8  read tail, take the records
  *
  * Messages of other senders start at W5 and have no "announced".
  *
  * No wake-up is lost.  The sender publishes, then reads "sleeping"; the engine sets
  * "sleeping", then reads the inbox.  A full barrier lies between the two steps on each
  * side, so at least one side sees what the other has written.
+ *
+ * If a queue's messages come turn after turn, the engine watches the queue (watch.h):
+ * instead of E6 and E7 it sets "announced" to 2, and then reads the tail in every turn.
+ * The sender needs no barrier while it finds 2.  In exchange the engine pays for one in
+ * every thread of the process, by membarrier(2), when it ends the watch:
+ *
+ *   V1  announced = 0
+ *   V2  ---- full barrier in all threads
+ *   V3  read tail, take the records
  *
  * tests/wakeup runs these functions in all interleavings of two senders and an engine,
  * with store buffers.  For that purpose every access to shared words goes through a
@@ -45,6 +54,16 @@
 #define WAKE_SET(p, v)      ((void)(*(p) = (v)))
 #define WAKE_EXCHANGE(p, v) atomic_exchange((p), (v))
 #define WAKE_CAS(p, e, v)   atomic_compare_exchange_weak((p), (e), (v))
+/* Exchange *p, a WAKE_WORD, if it is e.  Return whether it was. */
+static inline bool wake_change(atomic_uint *p, unsigned int e, unsigned int v)
+{
+	return atomic_compare_exchange_strong(p, &e, v);
+}
+#define WAKE_CHANGE(p, e, v) wake_change((p), (e), (v))
+/* Load that the compiler does not move before an earlier store.  The processor may. */
+#define WAKE_GLANCE(p)                                                                   \
+	(atomic_signal_fence(memory_order_seq_cst),                                      \
+	 atomic_load_explicit((p), memory_order_relaxed))
 /* Full barrier before an atomic read-modify-write.  On x86 that instruction is a full
  * barrier itself, so only the compiler must be kept from reordering. */
 #if defined(__x86_64__)
@@ -66,6 +85,13 @@ struct message;
 
 /* Handle msg.  Called by the engine; from then on the sender may use msg again. */
 typedef void (*message_fn)(struct hal_device *dev, struct message *msg);
+
+/* Values of "announced". */
+enum {
+	ANNOUNCED_NOT,
+	ANNOUNCED_BY_MESSAGE,
+	ANNOUNCED_WATCHED,
+};
 
 /* Belongs to the sender until it is in the inbox, then to the engine. */
 struct message {
@@ -100,12 +126,15 @@ static inline bool inbox_put(struct inbox *box, struct message *msg)
 }
 
 /* Find out whether a queue's or timeline's message must be sent (W3, W4).  Call after the
- * tail or value was written.  Return false if that message is in the inbox, or if the
- * engine has taken it and has not reached E6; the engine then sees the change. */
+ * tail or value was written.  Return false if that message is in the inbox, if the engine
+ * has taken it and has not reached E6, or if the engine watches the queue; the engine
+ * then sees the change. */
 static inline bool announce_first(WAKE_WORD *announced)
 {
+	if (WAKE_GLANCE(announced) == ANNOUNCED_WATCHED)
+		return false;
 	WAKE_FENCE_RMW();
-	return WAKE_EXCHANGE(announced, 1) == 0;
+	return WAKE_CHANGE(announced, ANNOUNCED_NOT, ANNOUNCED_BY_MESSAGE);
 }
 
 static inline bool inbox_empty(struct inbox *box)
@@ -148,8 +177,20 @@ static inline struct message *inbox_take(struct inbox *box)
  * reads the tail or value. */
 static inline void announce_again(WAKE_WORD *announced)
 {
-	WAKE_STORE(announced, 0);
+	WAKE_STORE(announced, ANNOUNCED_NOT);
 	WAKE_FENCE();
+}
+
+/* Begin to watch a queue whose message the engine has taken. */
+static inline void announce_watch(WAKE_WORD *announced)
+{
+	WAKE_STORE(announced, ANNOUNCED_WATCHED);
+}
+
+/* End the watch of a queue (V1).  V2 and V3 must follow. */
+static inline void announce_unwatch(WAKE_WORD *announced)
+{
+	WAKE_STORE(announced, ANNOUNCED_NOT);
 }
 
 #endif

@@ -396,11 +396,11 @@ static void write_accepted(struct hal_queue *q, unsigned int tail)
 	unsigned int pos;
 	uint32_t count = 0;
 
-	for (pos = q->replay.limit; pos != tail; count++)
-		pos += q->slots[pos & q->ring.mask].slots;
+	for (pos = q->accepted; pos != tail; count++)
+		pos += q->slots[pos & q->slot_mask].slots;
 	JOURNAL(q->dev, JOURNAL_ACCEPTED, q->obj.id, count);
-	for (pos = q->replay.limit; pos != tail;) {
-		struct record *r = &q->slots[pos & q->ring.mask];
+	for (pos = q->accepted; pos != tail;) {
+		struct record *r = &q->slots[pos & q->slot_mask];
 
 		/* Set the submit time here, so that the engine and the journal use the
 		 * same one. */
@@ -411,8 +411,6 @@ static void write_accepted(struct hal_queue *q, unsigned int tail)
 			write_block_records(j, r->block);
 		pos += r->slots;
 	}
-	q->replay.limit = tail;
-	q->journal_limited = q->issue.pos == tail;
 }
 
 void journal_gone(const struct hal_queue *q)

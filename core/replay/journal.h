@@ -180,20 +180,11 @@ static inline void journal_raised(const struct hal_timeline *t, uint64_t value, 
 		t->dev->replay.recorder->raised(t, value, err);
 }
 
-/* Record the new records of q up to tail; the engine may process them now. */
+/* Record the new records of q, from .accepted to tail. */
 static inline void journal_accepted(struct hal_queue *q, unsigned int tail)
 {
 	if (UNLIKELY(q->dev->replay.journal != NULL))
 		q->dev->replay.recorder->accepted(q, tail);
-}
-
-/* Let a new queue process only records that are in the journal. */
-static inline void journal_limit(struct hal_queue *q)
-{
-	if (UNLIKELY(q->dev->replay.journal != NULL)) {
-		q->stepping |= STEP_JOURNAL;
-		q->journal_limited = true;
-	}
 }
 
 #endif

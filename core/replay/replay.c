@@ -88,13 +88,13 @@ static void play_accepted(struct play *p)
 	q = play_queue_at(p, l.n[0]);
 	if (q == NULL)
 		return;
-	pos = q->ring.p_tail;
+	pos = q->accepted;
 	p->recolor = NULL;
 	for (uint64_t i = 0; i < l.n[1]; i++)
 		if (!play_record(p, q, &pos))
 			break;
 	p->recolor = NULL;
-	ring_publish(&q->ring, pos);
+	queue_publish(q, pos);
 	queue_message(p->dev, &q->message);
 }
 

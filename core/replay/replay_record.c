@@ -168,8 +168,8 @@ static bool fill_recolor(struct play *p, struct hal_queue *q, struct record *r)
 
 bool play_record(struct play *p, struct hal_queue *q, unsigned int *pos)
 {
-	unsigned int room = q->ring.size - (*pos - ring_head(&q->ring));
-	struct record *r = &q->slots[*pos & q->ring.mask];
+	unsigned int room = q->slot_count - (*pos - atomic_load(&q->head));
+	struct record *r = &q->slots[*pos & q->slot_mask];
 	struct record fresh;
 	uint64_t block;
 

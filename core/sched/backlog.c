@@ -15,25 +15,17 @@ static uint64_t deadline(const struct hal_queue *q, uint64_t submit_ns, uint64_t
 
 uint32_t backlog_of(void *device, const struct hal_policy_queue *queue, uint64_t *last_ns)
 {
-	/* Drop the const of the policy's view: reading the ring's tail needs a pointer to
-	 * non-const. */
-	const union {
-		const struct hal_policy_queue *theirs;
-		struct hal_policy_queue *ours;
-	} view = {.theirs = queue};
-	struct hal_queue *q =
-		container_of(view.ours, struct hal_queue, sched.policy_view);
-	/* Records that the journal has not recorded yet are not accepted yet. */
-	unsigned int tail =
-		(q->stepping & STEP_JOURNAL) != 0 ? q->replay.limit : ring_tail(&q->ring);
+	const char *at = (const char *)queue;
+	const struct hal_queue *q =
+		(const void *)(at - offsetof(struct hal_queue, sched.policy_view));
 	uint64_t within = q->issue_terms.deadline_ns;
 	unsigned int pos = q->issue.pos;
 	uint32_t count = 0;
 
 	(void)device;
 	*last_ns = HAL_POLICY_NEVER;
-	while (pos != tail && pos - q->issue.pos < HAL_POLICY_BEHIND) {
-		const struct record *r = &q->slots[pos & q->ring.mask];
+	while (pos != q->accepted && pos - q->issue.pos < HAL_POLICY_BEHIND) {
+		const struct record *r = &q->slots[pos & q->slot_mask];
 
 		pos += r->slots;
 		if (r->cmd.op == REC_HEAD)

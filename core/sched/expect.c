@@ -380,7 +380,7 @@ static uint64_t job_from_profile(const struct hal_queue *q)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < JOB_RECORDS_MAX; i++) {
-		const struct record *of_ring = &q->slots[at.pos & q->ring.mask];
+		const struct record *of_ring = &q->slots[at.pos & q->slot_mask];
 		const struct record *r = cursor_record(q, at);
 		unsigned int pos = at.pos;
 		uint64_t ns;

@@ -35,8 +35,7 @@ static uint64_t first_signal(struct hal_queue *x, const struct hal_timeline *t,
 			     uint64_t least_value, uint32_t most, uint32_t *left,
 			     bool *cut)
 {
-	unsigned int end =
-		(x->stepping & STEP_JOURNAL) != 0 ? x->replay.limit : ring_tail(&x->ring);
+	unsigned int end = x->accepted;
 	union cursor c = x->retire;
 
 	for (; c.pos != end && *left > 0 && most > 0; most--) {

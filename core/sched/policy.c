@@ -37,7 +37,7 @@ static ALWAYS_INLINE void update_view(struct hal_queue *q)
 {
 	struct hal_policy_queue *v = &q->sched.policy_view;
 	const struct record *r = q->next;
-	uint64_t submit_ns = q->slots[q->issue.pos & q->ring.mask].submit_ns;
+	uint64_t submit_ns = q->slots[q->issue.pos & q->slot_mask].submit_ns;
 	uint64_t now = q->dev->now;
 
 	if (submit_ns > now)

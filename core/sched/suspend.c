@@ -170,7 +170,6 @@ static void rewind_killed(struct hal_queue *q)
 	queue_unpark(q);
 	q->issue = f->at;
 	q->inside = q->stepping & STEP_INSIDE; /* earlier commands may have completed */
-	q->journal_limited = false;
 	q->unused = f;
 	if ((q->slow & SLOW_HEAD) != 0) {
 		q->issue_terms.deadline_ns = q->retire_terms.deadline_ns;

@@ -52,7 +52,7 @@ static uint64_t own_rank(const struct hal_queue *q)
 
 static uint64_t own_deadline(const struct hal_queue *q)
 {
-	uint64_t at = q->slots[q->issue.pos & q->ring.mask].submit_ns;
+	uint64_t at = q->slots[q->issue.pos & q->slot_mask].submit_ns;
 
 	at = least(at, q->dev->now); /* SUBMIT_ASLEEP: not known yet */
 	return q->issue_terms.deadline_ns != 0

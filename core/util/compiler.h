@@ -10,6 +10,7 @@
 #define ALWAYS_INLINE   inline __attribute__((always_inline))
 #define NOINLINE        __attribute__((noinline))
 #define COLD            __attribute__((cold, noinline))
+#define CACHE_LINE      64 /* bytes */
 #define ARRAY_LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 #define U64(x)          ((unsigned long long)(x)) /* an argument of printf's %llu */
 

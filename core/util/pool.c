@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/compiler.h"
 #include "util/error.h"
 
 /* A destroyed object is reused only after this many others of its kind and size have been
@@ -36,9 +37,9 @@ struct shelf {
 	uint32_t count;
 };
 
-/* Precedes every object in memory. */
+/* Precedes every object in memory, which thus begins on a cache line. */
 struct header {
-	_Alignas(max_align_t) struct shelf *shelf;
+	_Alignas(CACHE_LINE) struct shelf *shelf;
 	struct header
 		*next; /* next in the list of all objects of the kind, dead or alive */
 };
@@ -141,7 +142,9 @@ static struct object *take_rested(struct shelf *s)
  * lock. */
 static struct object *add_new(enum object_kind kind, struct shelf *s)
 {
-	struct header *h = malloc(sizeof(*h) + s->size);
+	struct header *h =
+		aligned_alloc(CACHE_LINE, (sizeof(*h) + s->size + CACHE_LINE - 1) /
+						  CACHE_LINE * CACHE_LINE);
 
 	if (h == NULL)
 		return NULL;

@@ -44,12 +44,14 @@ static bool refuse(void)
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names */
 void *__real_malloc(size_t bytes);
+void *__real_aligned_alloc(size_t align, size_t bytes);
 void *__real_calloc(size_t n, size_t bytes);
 void *__real_realloc(void *old, size_t bytes);
 char *__real_strdup(const char *text);
 FILE *__real_fopen(const char *path, const char *mode);
 yajl_gen __real_yajl_gen_alloc(const yajl_alloc_funcs *funcs);
 void *__wrap_malloc(size_t bytes);
+void *__wrap_aligned_alloc(size_t align, size_t bytes);
 void *__wrap_calloc(size_t n, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
 char *__wrap_strdup(const char *text);
@@ -59,6 +61,11 @@ yajl_gen __wrap_yajl_gen_alloc(const yajl_alloc_funcs *funcs);
 void *__wrap_malloc(size_t bytes)
 {
 	return refuse() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t bytes)
+{
+	return refuse() ? NULL : __real_aligned_alloc(align, bytes);
 }
 
 void *__wrap_calloc(size_t n, size_t bytes)

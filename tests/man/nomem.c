@@ -9,12 +9,14 @@
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
+void *__libc_memalign(size_t align, size_t bytes);
 
 /* Seen by the libraries, which then call these. */
 #define SEEN __attribute__((visibility("default")))
 SEEN void *malloc(size_t bytes);
 SEEN void *calloc(size_t count, size_t bytes);
 SEEN void *realloc(void *old, size_t bytes);
+SEEN void *aligned_alloc(size_t align, size_t bytes);
 
 static _Thread_local bool refuses;
 
@@ -38,6 +40,11 @@ void *malloc(size_t bytes)
 void *calloc(size_t count, size_t bytes)
 {
 	return refuse() ? NULL : __libc_calloc(count, bytes);
+}
+
+void *aligned_alloc(size_t align, size_t bytes)
+{
+	return refuse() ? NULL : __libc_memalign(align, bytes);
 }
 
 void *realloc(void *old, size_t bytes)

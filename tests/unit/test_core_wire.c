@@ -60,7 +60,7 @@ FAILING(int, pthread_create, ENFILE,
 	(pthread_t * t, const pthread_attr_t *a, void *(*fn)(void *), void *arg),
 	(t, a, fn, arg))
 FAILING(void *, calloc, NULL, (size_t n, size_t bytes), (n, bytes))
-FAILING(void *, malloc, NULL, (size_t bytes), (bytes))
+FAILING(void *, aligned_alloc, NULL, (size_t a, size_t bytes), (a, bytes))
 
 /* What happens before the next engine_call of this thread; NULL: nothing. */
 static _Thread_local void (*before_call)(void *arg);
@@ -140,7 +140,7 @@ static void system_calls(void **state)
 		{"sendmsg", 0, -ENFILE},    {"epoll_ctl", 0, -ENFILE}};
 	static const struct failure_case imports[] = {{"calloc", 0, -ENOMEM},
 						      {"mmap", 0, -ENFILE},
-						      {"malloc", 0, -ENOMEM},
+						      {"aligned_alloc", 0, -ENOMEM},
 						      {"epoll_ctl", 0, -ENFILE}};
 	struct hal_timeline *t, *import;
 	struct ref r;

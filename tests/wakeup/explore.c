@@ -8,7 +8,9 @@
  *                 raises, as hal_wait does: a message without a wake-up, then a look
  *   engine        inbox_take, announce_again, look at tail; inbox_may_sleep, sleep,
  *                 inbox_awake; it may also wake by itself once (a timer), and look at a
- *                 tail without a message (an event of the device)
+ *                 tail without a message (an event of the device).  In some scenarios it
+ *                 watches each queue whose message it has taken, until it is about to
+ *                 sleep (watch.c)
  *
  * A state is memory, each thread's store buffer, and what each thread has read since it
  * began its present round.  That decides what it does next: the round is run again from
@@ -44,18 +46,21 @@ static void on_store(const void *p, uintptr_t v, bool release);
 static uintptr_t on_exchange(const void *p, uintptr_t v);
 static bool on_cas(const void *p, void *expected, uintptr_t v);
 static void on_fence(const char *where);
+static bool on_change(const void *p, uintptr_t e, uintptr_t v);
 
 #define WAKE_EXPLORED
-#define WAKE_WORD           unsigned int
-#define WAKE_POINTER(type)  type *
-#define WAKE_LOAD(p)        ((__typeof__(*(p)))on_load(p))
-#define WAKE_STORE(p, v)    on_store((p), (uintptr_t)(v), true)
-#define WAKE_GET(p)         ((__typeof__(*(p)))on_load(p))
-#define WAKE_SET(p, v)      on_store((p), (uintptr_t)(v), false)
-#define WAKE_EXCHANGE(p, v) ((__typeof__(*(p)))on_exchange((p), (uintptr_t)(v)))
-#define WAKE_CAS(p, e, v)   on_cas((p), (e), (uintptr_t)(v))
-#define WAKE_FENCE()        on_fence(__func__)
-#define WAKE_FENCE_RMW()    on_fence(__func__)
+#define WAKE_WORD            unsigned int
+#define WAKE_POINTER(type)   type *
+#define WAKE_LOAD(p)         ((__typeof__(*(p)))on_load(p))
+#define WAKE_STORE(p, v)     on_store((p), (uintptr_t)(v), true)
+#define WAKE_GET(p)          ((__typeof__(*(p)))on_load(p))
+#define WAKE_SET(p, v)       on_store((p), (uintptr_t)(v), false)
+#define WAKE_EXCHANGE(p, v)  ((__typeof__(*(p)))on_exchange((p), (uintptr_t)(v)))
+#define WAKE_CAS(p, e, v)    on_cas((p), (e), (uintptr_t)(v))
+#define WAKE_CHANGE(p, e, v) on_change((p), (uintptr_t)(e), (uintptr_t)(v))
+#define WAKE_GLANCE(p)       ((__typeof__(*(p)))on_load(p))
+#define WAKE_FENCE()         on_fence(__func__)
+#define WAKE_FENCE_RMW()     on_fence(__func__)
 #include "loop/wake.h"
 
 /* ---- what is shared ---------------------------------------------------------------- */
@@ -150,7 +155,9 @@ struct state {
 	uint8_t taken[SENDERS]; /* records, or plain messages */
 	uint8_t began[SENDERS]; /* the same when the engine's round began */
 	uint8_t in_box[SENDERS];
-	bool token; /* the eventfd is readable */
+	bool watched[SENDERS];  /* by the engine */
+	bool watching[SENDERS]; /* the same when the engine's round began */
+	bool token;             /* the eventfd is readable */
 	uint8_t timers;
 	bool waiting, raised, told; /* the waiter, by the engine */
 };
@@ -171,6 +178,11 @@ enum plant {
 	TAIL_PLAIN,      /* the tail is no release */
 	NO_WAITER_FENCE, /* none between the waiter\'s message and its look */
 	NO_WAITER_LOOK,  /* it sleeps without one */
+	NO_V2,           /* a watch ends without a barrier in the senders */
+	V2_FIRST,        /* the barrier comes before announced = 0 */
+	NO_V3,           /* a watch ends without a last look */
+	NO_V1,           /* the engine sleeps, and the queue stays announced as watched */
+	NO_WATCH,        /* no look in the turns between */
 };
 
 enum memory { TSO, ARM };
@@ -182,12 +194,26 @@ struct scenario {
 	bool waits;     /* sender 1 waits */
 	bool large;     /* not for planted errors: they are seen without */
 	bool event;     /* the engine also looks at tail 0 by itself */
+	bool watches;   /* the engine watches queues */
 	uint8_t timers; /* times it wakes by itself */
 };
 
 /* ---- running a thread up to what has not happened yet ---------------------------- */
 
-enum kind { LOAD, EXCHANGE, CAS, FENCE, WAKE, SLEEP, DRAIN, ANSWER, TOLD, NOTE };
+enum kind {
+	LOAD,
+	EXCHANGE,
+	CAS,
+	CHANGE,
+	FENCE,
+	FENCE_OF,
+	WAKE,
+	SLEEP,
+	DRAIN,
+	ANSWER,
+	TOLD,
+	NOTE
+};
 enum { BY_TOKEN = 1, BY_TIMER }; /* what SLEEP answers */
 
 struct op {
@@ -242,6 +268,13 @@ static bool on_cas(const void *p, void *expected, uintptr_t v)
 	return is == was;
 }
 
+static bool on_change(const void *p, uintptr_t e, uintptr_t v)
+{
+	uint8_t at = index_of(p);
+
+	return happened(CHANGE, at, encode(at, e), encode(at, v)) == encode(at, e);
+}
+
 /* Into the buffer at once: nobody else sees that. */
 static void on_store(const void *p, uintptr_t v, bool release)
 {
@@ -280,7 +313,15 @@ static void on_fence(const char *where)
 
 /* ---- the threads ------------------------------------------------------------------- */
 
-enum note { TAKES_RECORD, TAKES_LETTER, LETTER_OUT, ADDS_WAITER, RAISES };
+enum note {
+	TAKES_RECORD,
+	TAKES_LETTER,
+	LETTER_OUT,
+	ADDS_WAITER,
+	RAISES,
+	WATCHES,
+	UNWATCHES,
+};
 
 static void note(enum note what, unsigned int sender, uint8_t value)
 {
@@ -365,6 +406,12 @@ static void reads_message(struct message *l)
 		note(TAKES_LETTER, i, 0);
 		return;
 	}
+	if (scenario->watches) {
+		announce_watch(&shared.announced[i]);
+		note(WATCHES, i, 0);
+		looks(i);
+		return;
+	}
 	if (plant == CLEARS_LATE) {
 		looks(i);
 		announce_again(&shared.announced[i]);
@@ -372,6 +419,33 @@ static void reads_message(struct message *l)
 	}
 	announce_again(&shared.announced[i]);
 	looks(i);
+}
+
+/* As watch_end: membarrier(2) makes each thread pass a full barrier, at any time between
+ * its call and its return.  Return whether the engine found records. */
+static bool ends_watches(void)
+{
+	bool found = false;
+
+	for (unsigned int i = 0; i < SENDERS && plant == V2_FIRST; i++)
+		(void)happened(FENCE_OF, 0, (uint8_t)i, 0);
+	for (unsigned int i = 0; i < SENDERS; i++)
+		if (now->watching[i] && plant != NO_V1)
+			announce_unwatch(&shared.announced[i]);
+	(void)happened(FENCE, 0, 0, 0);
+	for (unsigned int i = 0; i < SENDERS && plant != NO_V2 && plant != V2_FIRST; i++)
+		(void)happened(FENCE_OF, 0, (uint8_t)i, 0);
+	for (unsigned int i = 0; i < SENDERS; i++) {
+		unsigned int before = seen[i];
+
+		if (!now->watching[i])
+			continue;
+		if (plant != NO_V3)
+			looks(i);
+		found |= seen[i] != before;
+		note(UNWATCHES, i, 0);
+	}
+	return found;
 }
 
 static bool may_sleep(void)
@@ -393,6 +467,9 @@ static void engine(void)
 
 	if (scenario->event)
 		looks(0);
+	for (unsigned int i = 0; i < SENDERS && plant != NO_WATCH; i++)
+		if (now->watching[i])
+			looks(i);
 	if (!inbox_empty(&shared.box)) {
 		l = inbox_take(&shared.box);
 		while (l != NULL) {
@@ -403,6 +480,8 @@ static void engine(void)
 		}
 		return;
 	}
+	if ((now->watching[0] || now->watching[1]) && ends_watches())
+		return;
 	if (may_sleep())
 		woken = happened(SLEEP, 0, 0, 0);
 	inbox_awake(&shared.box);
@@ -447,6 +526,10 @@ static void take_note(struct state *s, const struct op *op)
 		s->raised = true;
 		s->told = s->told || s->waiting;
 		break;
+	case WATCHES:
+	case UNWATCHES:
+		s->watched[i] = op->at == WATCHES;
+		break;
 	default:
 		if (s->in_box[i]-- == 0)
 			is_wrong("a message is taken twice");
@@ -471,6 +554,12 @@ static bool run(struct state *s, unsigned int t)
 	return true;
 }
 
+static void engine_round_ends(struct state *s)
+{
+	memcpy(s->began, s->taken, sizeof(s->began));
+	memcpy(s->watching, s->watched, sizeof(s->watching));
+}
+
 /* Up to where the others matter; false: the thread has ended. */
 static bool pending(struct state *s, unsigned int i, struct op *op)
 {
@@ -482,7 +571,7 @@ static bool pending(struct state *s, unsigned int i, struct op *op)
 			t->made = 0;
 			memset(t->read, 0, sizeof(t->read));
 			if (i == ENGINE)
-				memcpy(s->began, s->taken, sizeof(s->began));
+				engine_round_ends(s);
 			else
 				t->done = ++t->round == scenario->records[i];
 			continue;
@@ -512,11 +601,14 @@ static bool may(const struct state *s, unsigned int i, const struct op *op)
 	switch (op->kind) {
 	case EXCHANGE:
 	case CAS:
+	case CHANGE:
 		if (memory == TSO)
 			return t->stores == 0;
 		return s->locked[op->at] == 0 && !buffered(t, op->at, t->stores);
 	case FENCE:
 		return false; /* until all it has is in memory */
+	case FENCE_OF:
+		return s->thread[op->expected].stores == 0;
 	case SLEEP:
 		return s->token;
 	case ANSWER:
@@ -542,7 +634,7 @@ static void step_rmw(struct state *s, unsigned int i, const struct op *op)
 	uint8_t was = s->memory[op->at];
 
 	heard(t, was);
-	if (op->kind == CAS && was != op->expected)
+	if (op->kind != EXCHANGE && was != op->expected)
 		return;
 	if (op->kind == CAS && s->in_box[op->value - 1]++ != 0)
 		is_wrong("a message is in the box twice");
@@ -566,6 +658,7 @@ static void step(struct state *s, unsigned int i, const struct op *op)
 		break;
 	case EXCHANGE:
 	case CAS:
+	case CHANGE:
 		step_rmw(s, i, op);
 		break;
 	case WAKE:
@@ -784,6 +877,18 @@ static const struct scenario scenarios[] = {
 	 .records = {2, 1},
 	 .waits = true,
 	 .large = true},
+	{.name = "one watched sender, three records",
+	 .records = {3, 0},
+	 .watches = true,
+	 .timers = 1},
+	{.name = "two watched senders, two records and one",
+	 .records = {2, 1},
+	 .watches = true,
+	 .large = true},
+	{.name = "a watched sender and plain messages",
+	 .records = {2, 1},
+	 .plain = true,
+	 .watches = true},
 };
 
 static const char *const memories[] = {"tso", "arm"};
@@ -796,12 +901,10 @@ static const struct planted {
 } planted[] = {
 	{NO_W3,
 	 "no fence in W3",
-	 {true, true},
-	 "the exchange after it always writes, and releases: whoever clears the word "
-	 "after "
-	 "it sees the tail.  The language promises less than these machines do"},
+	 {true, false},
+	 "a read-modify-write is the barrier on x86; it is not compiled there"},
 	{NO_W3_LOOKS,
-	 "no fence in W3, a look instead of an exchange",
+	 "a look instead of an exchange, whoever announced it",
 	 {false, false},
 	 NULL},
 	{NO_W6,
@@ -828,6 +931,14 @@ static const struct planted {
 	 {true, false},
 	 "a read-modify-write is the barrier on x86; it costs an instruction there"},
 	{NO_WAITER_LOOK, "a waiter sleeps without a look", {false, false}, NULL},
+	{NO_V1, "the end of a watch does not clear announced", {false, false}, NULL},
+	{NO_V2, "no barrier in the senders at the end of a watch", {false, false}, NULL},
+	{V2_FIRST, "that barrier before announced is cleared", {false, false}, NULL},
+	{NO_V3, "no last look at the end of a watch", {false, false}, NULL},
+	{NO_WATCH,
+	 "no look at a watched tail in a turn",
+	 {true, true},
+	 "the look at the end of the watch takes what has come; it only comes later"},
 };
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))

@@ -7,23 +7,28 @@
  *   vs_ring        CPU time of all threads a launch, in windows of 256 hal_submit and
  *                  one hal_wait, over that of a record that a thread gets through a
  *                  bare ring and hands back, in windows of as many (control.h)
+ *   vs_bare_ring   the same, with a control whose threads never sleep
  *   latency        p50 of hal_submit + hal_wait, one at a time, over the p50 of such a
  *                  record there and back
  *   syscalls       system calls of all threads a launch, in windows of 256 whose end
  *                  the host looks for with hal_timeline_get_value, so that neither side
- * has a reason to sleep; counted by a process that traces this one.  As a note, the same
- * with hal_wait cpu_share      launches that take 100 us each, one at a time: CPU time of
- * the process over wall time; beside it the share of a thread that only sleeps 100 us at
- * a time, which is what a wake-up costs here stats_readers  rate of hal_submit + hal_wait
- * beside four threads that read a counter without end, over the rate beside four that
- * call hal_device_get_stats; both at nice 10.  Beside it the rate alone over the latter
+ *                  sleeps; counted by a process that traces this one.  As a note, the
+ *                  same with hal_wait
+ *   cpu_share      launches that take 100 us each, one at a time: CPU time of the
+ *                  process over wall time; beside it the share of a thread that only
+ *                  sleeps 100 us at a time, which is what a wake-up costs here
+ *   stats_readers  rate of hal_submit + hal_wait beside four threads that read a
+ *                  counter without end, over the rate beside four that call
+ *                  hal_device_get_stats; both at nice 10.  Beside it the rate alone
+ *                  over the latter
  *   cold           p99 of hal_submit + hal_wait while another thread loads programs of
  *                  100 ms each, over p99 alone.  Needs `ref` with the option load_ms,
  *                  whose time should pass asleep; exit status 77 without it
- *   suspend        beside two threads that submit windows of 32 to queues of their own,
- *                  a queue with 257 launches is suspended (DRAIN) when the first has
- *                  ended: p99 over all rounds of the call, and of the call until the
- *                  queue is quiet, in us
+ *   asleep         p50 of hal_submit alone, in ns, to an engine that has had nothing to
+ * do for 1 ms and sleeps; beside it to an engine that is awake suspend        beside two
+ * threads that submit windows of 32 to queues of their own, a queue with 257 launches is
+ * suspended (DRAIN) when the first has ended: p99 over all rounds of the call, and of the
+ * call until the queue is quiet, in us
  *
  * Each is measured ROUNDS (5) times, for MS (250) milliseconds a side; the figure is the
  * median of the rounds' ratios, and each round's numbers are printed before it.  Launches
@@ -224,9 +229,11 @@ static int open_real(struct real *r, const char *target, uint64_t span_ns,
 
 static void pin(pid_t thread, int nth)
 {
-	cpu_set_t all, one;
+	/* Of the process, before a thread of it was bound. */
+	static cpu_set_t all;
+	cpu_set_t one;
 
-	if (sched_getaffinity(getpid(), sizeof(all), &all) != 0)
+	if (CPU_COUNT(&all) == 0 && sched_getaffinity(getpid(), sizeof(all), &all) != 0)
 		return;
 	CPU_ZERO(&one);
 	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
@@ -270,27 +277,44 @@ static int open_control(struct real *r, uint64_t least_ns)
 
 /* ---- vs_ring, latency ------------------------------------------------------------- */
 
-static int run_vs_ring(struct real *r)
+static int compare_with_ring(struct real *r, uint64_t least_ns, const char *figure)
 {
 	double ratios[ROUNDS_MAX];
 
-	if (open_real(r, "ref?clock=real", 1, 1) != 0 || open_control(r, 0) != 0)
+	if (open_real(r, "ref?clock=real", 1, 1) != 0)
 		return TOOL_FAILED;
+	pin_all();
 	for (unsigned int i = 0; i < r->rounds; i++) {
 		double cpu, wall, control_cpu, control_wall;
+		int err;
 
+		/* The control's thread may never sleep, so it is there only for its
+		 * own measurement. */
 		if (measure_cpu(r, once_window, &cpu, &wall) != 0 ||
-		    measure_cpu(r, once_control_window, &control_cpu, &control_wall) != 0)
+		    open_control(r, least_ns) != 0)
 			return TOOL_FAILED;
+		err = measure_cpu(r, once_control_window, &control_cpu, &control_wall);
+		control_close(r->control);
+		if (err != 0)
+			return err;
 		ratios[i] = cpu / control_cpu;
 		printf("a launch: cpu %.0f ns, wall %.0f ns; a record: cpu %.0f ns, wall "
 		       "%.0f ns\n",
 		       cpu / WINDOW, wall / WINDOW, control_cpu / WINDOW,
 		       control_wall / WINDOW);
 	}
-	printf("figure hal.real.vs_ring %.3f\n", median(ratios, r->rounds));
-	control_close(r->control);
+	printf("figure %s %.3f\n", figure, median(ratios, r->rounds));
 	return bench_close(&r->b);
+}
+
+static int run_vs_ring(struct real *r)
+{
+	return compare_with_ring(r, 0, "hal.real.vs_ring");
+}
+
+static int run_vs_bare_ring(struct real *r)
+{
+	return compare_with_ring(r, CONTROL_BARE, "hal.real.vs_bare_ring");
 }
 
 static int run_latency(struct real *r)
@@ -592,6 +616,53 @@ static int run_cold(struct real *r)
 	return bench_close(&r->b);
 }
 
+/* ---- asleep ----------------------------------------------------------------------- */
+
+/* The times of hal_submit, after a pause of pause_ns, in r->samples. */
+static int measure_submits(struct real *r, uint64_t pause_ns, unsigned int count)
+{
+	const struct timespec pause = {.tv_nsec = (long)pause_ns};
+	struct hal_point done;
+
+	bench_within(20);
+	for (unsigned int i = 0; i < count; i++) {
+		uint64_t start;
+
+		if (pause_ns != 0)
+			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		start = bench_now();
+		if (submit_window(&r->b, r->b.queues[0], 1, &done) != 0)
+			return TOOL_FAILED;
+		r->samples[i] = bench_now() - start;
+		if (hal_wait(&done, 1, 0, HAL_FOREVER) != 0)
+			return bench_die("hal_wait");
+	}
+	return 0;
+}
+
+static int run_asleep(struct real *r)
+{
+	double asleep[ROUNDS_MAX], awake[ROUNDS_MAX];
+	const unsigned int count = (unsigned int)(r->ns / 2000000) + 1;
+
+	if (open_real(r, "ref?clock=real", 1, 1) != 0)
+		return TOOL_FAILED;
+	pin_all();
+	for (unsigned int i = 0; i < r->rounds; i++) {
+		if (measure_submits(r, 1000000, count) != 0)
+			return TOOL_FAILED;
+		asleep[i] = percentile(r->samples, count, 0.5);
+		if (measure_submits(r, 0, count) != 0)
+			return TOOL_FAILED;
+		awake[i] = percentile(r->samples, count, 0.5);
+		printf("p50 of hal_submit: the engine asleep %.0f ns, awake %.0f ns\n",
+		       asleep[i], awake[i]);
+	}
+	printf("figure hal.real.submit_asleep_ns %.0f\n", median(asleep, r->rounds));
+	printf("figure hal.real.submit_asleep_ns.awake %.0f\n", median(awake, r->rounds));
+	return bench_close(&r->b);
+}
+
 /* ---- suspend ---------------------------------------------------------------------- */
 
 static int produce(struct crowd *c, unsigned int index)
@@ -672,12 +743,10 @@ static const struct mode {
 	const char *name;
 	int (*run)(struct real *r);
 } modes[] = {
-	{"vs_ring", run_vs_ring},
-	{"latency", run_latency},
-	{"syscalls", run_syscalls},
-	{"cpu_share", run_cpu_share},
-	{"stats_readers", run_stats_readers},
-	{"cold", run_cold},
+	{"vs_ring", run_vs_ring},     {"vs_bare_ring", run_vs_bare_ring},
+	{"latency", run_latency},     {"syscalls", run_syscalls},
+	{"cpu_share", run_cpu_share}, {"stats_readers", run_stats_readers},
+	{"cold", run_cold},           {"asleep", run_asleep},
 	{"suspend", run_suspend},
 };
 
@@ -695,8 +764,8 @@ int main(int argc, char **argv)
 			return tool_end(modes[i].run(&r));
 		}
 	fprintf(stderr,
-		"usage: bench_real vs_ring|latency|syscalls|cpu_share|stats_readers|cold|"
-		"suspend [ROUNDS (1..%d) [MS (..5000)]]\n",
+		"usage: bench_real vs_ring|vs_bare_ring|latency|syscalls|cpu_share|"
+		"stats_readers|cold|asleep|suspend [ROUNDS (1..%d) [MS (..5000)]]\n",
 		ROUNDS_MAX);
 	return 2;
 }

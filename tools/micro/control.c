@@ -47,6 +47,8 @@ static void put(struct way *w, struct record *r)
 {
 	/* Never full: no more than fit are under way. */
 	(void)ck_ring_enqueue_spsc_record(&w->ring, w->records, r);
+	if (w->least_ns == CONTROL_BARE)
+		return;
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&w->sleeping, memory_order_relaxed) != 0 &&
 	    atomic_exchange(&w->sleeping, 0) != 0) {
@@ -93,6 +95,11 @@ static void get(struct way *w, struct record *r)
 
 	if (take(w, r))
 		return;
+	if (w->least_ns == CONTROL_BARE) {
+		while (!take(w, r))
+			ck_pr_stall();
+		return;
+	}
 	from = bench_now();
 	if (look_for(w, r, from)) {
 		learn(w, from, bench_now());

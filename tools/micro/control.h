@@ -18,6 +18,9 @@
 
 struct control;
 
+/* Value of least_ns: neither side ever sleeps, or tells whether it does. */
+#define CONTROL_BARE UINT64_MAX
+
 /* NULL when there is no memory or no thread.  Both sides look for least_ns at least:
  * where a wake-up takes longer than 8 us, two that wait for each other's by the rule
  * alone sleep in turn, and all is compared with a sleeper. */
