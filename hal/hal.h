@@ -1089,9 +1089,9 @@ HAL_API struct hal_timeline *hal_queue_get_timeline(struct hal_queue *queue);
  * ENOSPC: the quota has too little left for a program's constants.  ENOTSUP: no
  * HAL_CAP_TIMESTAMP, or a point of another device with hal.journal.  EPERM: a buffer is
  * of another partition.  Others: of pthread_create(3).
- * Threads: one at a time for each queue.  One system call if the engine sleeps, else
- * none. Memory: desc and arrays in it are read during the call.  Buffers and programs may
- * be destroyed right after, timelines only after the work. */
+ * Threads: one at a time for each queue.  If the engine sleeps, one system call wakes it.
+ * Memory: desc and arrays in it are read during the call.  Buffers and programs may be
+ * destroyed right after, timelines only after the work. */
 HAL_API int hal_submit(struct hal_queue *queue, const struct hal_submit_desc *desc,
 		       struct hal_point *done);
 

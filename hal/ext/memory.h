@@ -95,9 +95,10 @@ HAL_API int hal_partition_get_memory_info(const struct hal_partition *part,
  * Errors: handle; lost; memory; desc; EINVAL: desc or buf is NULL, .bytes is 0, .flags
  * has an unknown bit or a wrong combination, part lacks a channel of .color_mask, or no
  * weight is above 0.  EMFILE, ENOSPC: as in hal_buffer_create.  ENOTSUP: the device
- * cannot map or export such a buffer, or knows no channels. Threads: any. Memory: desc
- * and weights are read during the call.  buf lasts until hal_buffer_destroy; part must
- * outlive it. */
+ * cannot map or export such a buffer, or knows no channels.
+ * Threads: any.
+ * Memory: desc and weights are read during the call.  buf lasts until
+ * hal_buffer_destroy; part must outlive it. */
 HAL_API int hal_buffer_create_weighted(struct hal_partition *part,
 				       const struct hal_buffer_desc *desc,
 				       const uint8_t *weights, struct hal_buffer **buf);
@@ -112,9 +113,9 @@ HAL_API int hal_buffer_create_weighted(struct hal_partition *part,
  * buf is mapped, copied by the host, moving, or used by a suspended command.  ECANCELED,
  * EIO: queue has failed.  EINVAL: buf is bimodal, exportable or imported, a channel is
  * not the partition's, or no weight is above 0.  ENOSPC: a channel or the quota has too
- * little left.  ENOTSUP: no HAL_CAP_RECOLOR.  EPERM: buf and queue are of different
- * partitions. Threads: the one that submits to queue; any may use buf meanwhile. Memory:
- * weights is read during the call.  buf may be destroyed right after it. */
+ * little left.  ENOTSUP: no HAL_CAP_RECOLOR.  EPERM: their partitions differ.
+ * Threads: the one that submits to queue; any may use buf meanwhile.
+ * Memory: weights is read during the call.  buf may be destroyed right after it. */
 HAL_API int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
 			       uint64_t color_mask, const uint8_t *weights,
 			       struct hal_point *done);
