@@ -28,17 +28,12 @@ static int axpy(const struct hal_ref_call *call)
 	return 0;
 }
 
-static const struct {
-	struct hal_ref_image head;
-	struct hal_ref_kernel kernels[1];
-} image = {
-	{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-	{{.name = "axpy",
-	  .fn = axpy,
-	  .work = COUNT, /* a unit-nanosecond an element */
-	  .arg_count = 3,
-	  .arg_bytes = {COUNT * sizeof(int32_t), COUNT * sizeof(int32_t), 0}}},
-};
+static const struct hal_ref_kernel kernels[] = {
+	{.name = "axpy",
+	 .fn = axpy,
+	 .work = COUNT, /* a unit-nanosecond an element */
+	 .arg_count = 3,
+	 .arg_bytes = {COUNT * sizeof(int32_t), COUNT * sizeof(int32_t), 0}}};
 
 static void run(struct hal_device *dev, struct hal_kernel *kernel, uint32_t units)
 {
@@ -87,7 +82,7 @@ int main(void)
 	struct hal_kernel *kernel;
 
 	TRY(hal_open("ref?clock=virtual", NULL, &dev));
-	TRY(hal_program_load(dev, &image, sizeof(image), &program));
+	TRY(hal_ref_load(dev, kernels, 1, &program));
 	TRY(hal_kernel_find(program, "axpy", &kernel));
 	run(dev, kernel, 1);
 	run(dev, kernel, 4);

@@ -90,19 +90,14 @@ static int layer_on_ref(const struct hal_ref_call *call)
 
 static void load_ref(void)
 {
-	static const struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernels[1];
-	} image = {
-		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-		{{.name = "layer",
-		  .fn = layer_on_ref,
-		  .work = M * K * N, /* one ns of one unit for each multiplication */
-		  .arg_count = 2,
-		  .arg_bytes = {M * N * sizeof(int32_t), M * K}}},
-	};
+	static const struct hal_ref_kernel kernels[] = {
+		{.name = "layer",
+		 .fn = layer_on_ref,
+		 .work = M * K * N, /* one ns of one unit for each multiplication */
+		 .arg_count = 2,
+		 .arg_bytes = {M * N * sizeof(int32_t), M * K}}};
 
-	TRY(hal_program_load(dev, &image, sizeof(image), &program));
+	TRY(hal_ref_load(dev, kernels, 1, &program));
 }
 
 static void load_kernel(void)

@@ -963,7 +963,8 @@ HAL_API int hal_host_register(struct hal_partition *part, void *address, uint64_
  * image, size: its bytes; or a pack of <hal/pack.h>, whose first fitting image is loaded.
  * Errors: handle; lost; memory; EINVAL: image or prog is NULL, size is 0, or the image is
  * damaged or not for this device; the text says where.  ENOTSUP: no image of the pack
- * fits; the text says why.  EPROTO: the backend describes a kernel wrongly.
+ * fits; the text says why.  ENOENT: the image names a kernel that the device does not
+ * have (ref).  EPROTO: the backend describes a kernel wrongly.
  * Threads: any; other calls and work continue meanwhile.
  * Memory: image is copied.  prog lasts until hal_program_unload; dev must outlive it. */
 HAL_API int hal_program_load(struct hal_device *dev, const void *image, size_t size,

@@ -2,12 +2,14 @@
 /*
  * ref.h - the software device: kernels are C functions of this process, time is modelled.
  *
- *   struct {
- *           struct hal_ref_image head;
- *           struct hal_ref_kernel kernels[1];
- *   } image = {{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
- *              {{.name = "scale", .fn = scale, .work = 4096, .arg_count = 2}}};
- *   hal_program_load(dev, &image, sizeof(image), &prog);
+ *   static const struct hal_ref_kernel scale_kernel = {
+ *           .name = "scale", .fn = scale, .work = 4096, .arg_count = 2};
+ *   hal_ref_load(dev, &scale_kernel, 1, &prog);
+ *
+ * hal_ref_load registers functions of the application with the device, then loads an
+ * image that names them.  An image holds names only, so it may come from another process
+ * or a file.  Its kernels are those that the application has registered with the device,
+ * and those of the libraries that the option kernels= of the device lists.
  *
  * A launch takes max(span_ns, ceil(work * groups / units)) ns on a partition of that many
  * units.  The function is called once, at the end of that time, from inside hal_wait or
@@ -20,6 +22,10 @@
 #ifndef HAL_REF_H
 #define HAL_REF_H
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include <hal/hal.h>
 
 #ifdef __cplusplus
@@ -27,7 +33,8 @@ extern "C" {
 #endif
 
 #define HAL_REF_MAGIC   0x46455248u /* "HREF" */
-#define HAL_REF_VERSION 1u
+#define HAL_REF_VERSION 2u
+#define HAL_REF_NAME    32u /* bytes of a kernel's name, its zero byte included */
 
 struct hal_ref_arg {
 	void *data;     /* NULL: a scalar */
@@ -58,7 +65,7 @@ typedef int (*hal_ref_fn)(const struct hal_ref_call *call);
 typedef uint64_t (*hal_ref_cost_fn)(const struct hal_ref_call *call);
 
 struct hal_ref_kernel {
-	char name[32];
+	char name[HAL_REF_NAME];
 	hal_ref_fn fn;
 	hal_ref_cost_fn cost; /* NULL: .work */
 	void *user;
@@ -69,12 +76,23 @@ struct hal_ref_kernel {
 	uint64_t arg_bytes[HAL_ARGS_MAX]; /* least size; 0: a scalar, or any */
 };
 
-/* An image: this, then kernel_count kernels.  Good in the process that made it. */
+/* An image: this, then kernel_count names of HAL_REF_NAME bytes, each ended by a zero
+ * byte and different from the others. */
 struct hal_ref_image {
 	uint32_t magic;
 	uint32_t version;
+	uint32_t name_bytes; /* HAL_REF_NAME */
+	uint32_t kernel_count;
+};
+
+/* Symbol and type of the table that a library of the option kernels= exports. */
+#define HAL_REF_LIBRARY_SYMBOL "hal_ref_library"
+struct hal_ref_library {
+	uint32_t version;     /* HAL_REF_VERSION */
 	uint32_t kernel_size; /* sizeof(struct hal_ref_kernel) */
 	uint32_t kernel_count;
+	uint32_t reserved;
+	const struct hal_ref_kernel *kernels;
 };
 
 /* ---- extension "ref": hal_device_get_extension(dev, "ref") ---------------------------- */
@@ -136,7 +154,47 @@ struct hal_ref_extension {
 	int (*on_event)(void *native,
 			void (*fn)(void *user, const struct hal_ref_event *ev),
 			void *user);
+	/* Copy kernels, which images loaded on this device from now on may name.  A
+	 * kernel replaces an earlier one of the same name, and one of a library; loaded
+	 * programs keep what they have.  -EINVAL: a kernel has no valid name, no function
+	 * or too many arguments.  -ENOMEM.  Nothing is registered then.  Any thread. */
+	int (*add_kernels)(void *native, const struct hal_ref_kernel *kernels,
+			   uint32_t count);
 };
+
+/* Register kernels with dev, a device of ref, and load a program of them.
+ * Errors: those of add_kernels and hal_program_load.  ENOTSUP: dev is of another backend.
+ * ENOMEM.
+ * Threads: any, but two at once must not register different functions of one name.
+ * Memory: kernels are copied.  *prog lasts until hal_program_unload. */
+static inline int hal_ref_load(struct hal_device *dev,
+			       const struct hal_ref_kernel *kernels, uint32_t count,
+			       struct hal_program **prog)
+{
+	const struct hal_ref_extension *ref =
+		(const struct hal_ref_extension *)hal_device_get_extension(dev, "ref");
+	const struct hal_ref_image head = {HAL_REF_MAGIC, HAL_REF_VERSION, HAL_REF_NAME,
+					   count};
+	size_t size = sizeof(head) + (size_t)count * HAL_REF_NAME;
+	char *image;
+	int err;
+
+	if (ref == NULL || ref->size < sizeof(*ref))
+		return -ENOTSUP;
+	err = ref->add_kernels(hal_device_get_native(dev), kernels, count);
+	if (err != 0)
+		return err;
+	image = (char *)malloc(size);
+	if (image == NULL)
+		return -ENOMEM;
+	memcpy(image, &head, sizeof(head));
+	for (uint32_t i = 0; i < count; i++)
+		memcpy(image + sizeof(head) + (size_t)i * HAL_REF_NAME, kernels[i].name,
+		       HAL_REF_NAME);
+	err = hal_program_load(dev, image, size, prog);
+	free(image);
+	return err;
+}
 
 #ifdef __cplusplus
 }

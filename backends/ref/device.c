@@ -20,6 +20,7 @@ static const struct ref_options defaults = {
 	.memory = UINT64_C(64) << 20,
 	.isolation = HAL_ISOLATION_ENFORCED,
 	.map = true,
+	.kernels = "",
 };
 
 static const struct hal_option_def options[] = {
@@ -51,6 +52,8 @@ static const struct hal_option_def options[] = {
 	 "preempt=inside: a FOLD suspend stops a command at the next multiple of this "
 	 "time; 0: no FOLD"},
 	{"map", HAL_OPTION_BOOL, 0, 0, NULL, "yes", "buffers can be mapped"},
+	{"kernels", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "shared libraries of kernels that images may name, separated by colons"},
 };
 
 static void read_options(const struct hal_bk_config *cfg, struct ref_options *o)
@@ -73,6 +76,7 @@ static void read_options(const struct hal_bk_config *cfg, struct ref_options *o)
 	o->load_ms = (uint32_t)ref_host->option_int(cfg, "load_ms");
 	o->fold_ns = (uint32_t)ref_host->option_int(cfg, "fold_ns");
 	o->map = ref_host->option_int(cfg, "map") != 0;
+	o->kernels = ref_host->option_str(cfg, "kernels");
 }
 
 static int check_options(const struct ref_options *o, uint32_t index)
@@ -201,6 +205,7 @@ static void ref_close(void *device)
 	if (!dev)
 		return;
 	ref_memory_close(dev);
+	ref_kernels_close(&dev->kernels);
 	free(dev->heap);
 	free(dev->owner);
 	free(dev);
@@ -222,6 +227,7 @@ static int ref_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 		return ref_host->fail(ENOMEM, "ref:%u: no memory for the device", index);
 	dev->opt = o;
 	dev->index = index;
+	pthread_mutex_init(&dev->kernels.lock, NULL);
 	dev->next_ns = REF_NEVER;
 	dev->owner = malloc(o.units * sizeof(*dev->owner));
 	dev->heap = calloc(o.units, sizeof(struct ref_partition *));
@@ -233,6 +239,8 @@ static int ref_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	for (i = 0; i < o.units; i++)
 		dev->owner[i] = -1;
 	err = ref_memory_open(dev);
+	if (!err)
+		err = ref_kernels_open(&dev->kernels, o.kernels);
 	if (err)
 		goto out;
 	if (o.real) {
@@ -337,12 +345,21 @@ static int ext_on_event(void *native,
 	return 0;
 }
 
+static int ext_add_kernels(void *native, const struct hal_ref_kernel *kernels,
+			   uint32_t count)
+{
+	struct ref_device *dev = native;
+
+	return ref_kernels_add(&dev->kernels, kernels, count);
+}
+
 static const struct hal_ref_extension extension = {
 	.size = sizeof(extension),
 	.inject = ext_inject,
 	.unit_owners = ext_unit_owners,
 	.color_free = ext_color_free,
 	.on_event = ext_on_event,
+	.add_kernels = ext_add_kernels,
 };
 
 static const void *ref_extension(void *dev, const char *name)

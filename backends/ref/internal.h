@@ -4,6 +4,7 @@
 #ifndef BACKENDS_REF_INTERNAL_H
 #define BACKENDS_REF_INTERNAL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -38,6 +39,17 @@ struct ref_options {
 			   */
 	bool real;
 	bool map;
+	const char *kernels; /* paths of libraries, separated by colons */
+};
+
+/* Kernels that images may name.  Loads look them up while the application adds some. */
+struct ref_kernels {
+	pthread_mutex_t lock;
+	struct hal_ref_kernel *table; /* all names differ */
+	uint32_t count;
+	void **libraries; /* handles of dlopen, open as long as the device */
+	uint32_t library_count;
+	const char *paths; /* for messages */
 };
 
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
@@ -120,7 +132,6 @@ struct ref_mem {
 };
 
 struct ref_kernel {
-	const struct hal_ref_kernel *k; /* in the core's copy of the image */
 	hal_ref_fn fn;
 	hal_ref_cost_fn cost;
 	uint64_t work, span_ns; /* of a group; at least 1 ns */
@@ -128,6 +139,7 @@ struct ref_kernel {
 	 * arguments, .units, .groups and .fault. */
 	struct hal_ref_call call;
 	struct hal_ref_arg args[HAL_ARGS_MAX];
+	struct hal_ref_kernel own; /* as it was registered when the program was loaded */
 };
 
 struct ref_program {
@@ -157,6 +169,7 @@ struct ref_device {
 	atomic_bool careful; /* the clock is real, or any of .inject has been armed */
 	atomic_bool watched; /* .on_event is set, or any of .inject has been armed */
 	struct ref_inject inject[HAL_REF_OPS];
+	struct ref_kernels kernels;
 	void (*on_event)(void *user, const struct hal_ref_event *ev);
 	void *on_event_user;
 };
@@ -200,6 +213,14 @@ int ref_mem_export(void *device, void *memory, int *fd);
 int ref_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
 		   void **out);
 int ref_partition_widen(void *device, void *partition, uint32_t wide);
+
+/* kernels.c */
+int ref_kernels_open(struct ref_kernels *kernels, const char *paths);
+void ref_kernels_close(struct ref_kernels *kernels);
+int ref_kernels_add(struct ref_kernels *kernels, const struct hal_ref_kernel *added,
+		    uint32_t count);
+const struct hal_ref_kernel *ref_kernels_find(const struct ref_kernels *kernels,
+					      const char *name);
 
 /* program.c */
 int ref_program_load(void *device, const void *image, size_t size, void **out);

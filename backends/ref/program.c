@@ -10,6 +10,12 @@
 #include <string.h>
 #include <time.h>
 
+/* Bytes of an image that names count kernels. */
+static uint64_t image_bytes(uint32_t count)
+{
+	return sizeof(struct hal_ref_image) + (uint64_t)count * HAL_REF_NAME;
+}
+
 static int check_head(const struct hal_ref_image *head, size_t size)
 {
 	if (size < sizeof(*head))
@@ -26,39 +32,54 @@ static int check_head(const struct hal_ref_image *head, size_t size)
 				      "ref: the image has version %u at byte 4; this "
 				      "library reads version %u",
 				      head->version, HAL_REF_VERSION);
-	if (head->kernel_size != sizeof(struct hal_ref_kernel))
+	if (head->name_bytes != HAL_REF_NAME)
 		return ref_host->fail(
 			EINVAL,
-			"ref: the image has kernel_size %u at byte 8; it must be %zu",
-			head->kernel_size, sizeof(struct hal_ref_kernel));
+			"ref: the image has name_bytes %u at byte 8; it must be %u",
+			head->name_bytes, HAL_REF_NAME);
 	if (!head->kernel_count)
 		return ref_host->fail(
 			EINVAL,
 			"ref: the image has no kernels: kernel_count at byte 12 is 0");
-	if ((size - sizeof(*head)) / sizeof(struct hal_ref_kernel) < head->kernel_count)
-		return ref_host->fail(EINVAL,
-				      "ref: the image is truncated at byte %zu: its %u "
-				      "kernels would end at byte %" PRIu64,
-				      size, head->kernel_count,
-				      (uint64_t)sizeof(*head) +
-					      (uint64_t)head->kernel_count *
-						      sizeof(struct hal_ref_kernel));
+	if (size != image_bytes(head->kernel_count))
+		return ref_host->fail(
+			EINVAL,
+			"ref: the image is %s: it has %zu bytes, but its "
+			"header and names of %u kernels have %" PRIu64,
+			size < image_bytes(head->kernel_count) ? "truncated" : "too long",
+			size, head->kernel_count, image_bytes(head->kernel_count));
 	return 0;
 }
 
-static int check_kernel(const struct hal_ref_kernel *k, uint32_t index)
+/* Fail because no kernel has this name; say where it was sought. */
+static int unknown(const struct ref_kernels *kernels, const char *name)
 {
-	if (!memchr(k->name, 0, sizeof(k->name)) || !k->name[0])
+	return ref_host->fail(ENOENT,
+			      "ref: the image names kernel '%s', which the application "
+			      "has not registered with this device and no library of "
+			      "kernels=\"%s\" has",
+			      name, kernels->paths);
+}
+
+/* Check name index of names: it is a name, of a known kernel, and no earlier one.  All
+ * earlier names passed, so there are at most as many as kernels. */
+static int check_name(const struct ref_kernels *kernels,
+		      const char (*names)[HAL_REF_NAME], uint32_t index)
+{
+	const char *name = names[index];
+
+	if (!memchr(name, 0, HAL_REF_NAME) || !name[0])
 		return ref_host->fail(
-			EINVAL, "ref: kernel %u has no valid name (1 to 31 characters)",
+			EINVAL,
+			"ref: kernel %u of the image has no valid name (1 to 31 "
+			"characters)",
 			index);
-	if (!k->fn)
-		return ref_host->fail(EINVAL, "ref: kernel %u '%s': fn is NULL", index,
-				      k->name);
-	if (k->arg_count > HAL_ARGS_MAX)
-		return ref_host->fail(
-			EINVAL, "ref: kernel %u '%s': arg_count is %u; the limit is %u",
-			index, k->name, k->arg_count, HAL_ARGS_MAX);
+	if (!ref_kernels_find(kernels, name))
+		return unknown(kernels, name);
+	for (uint32_t i = 0; i < index; i++)
+		if (strcmp(names[i], name) == 0)
+			return ref_host->fail(
+				EINVAL, "ref: the image has kernel '%s' twice", name);
 	return 0;
 }
 
@@ -85,7 +106,7 @@ static void *call_at(const struct hal_ref_call *call, uint32_t arg, uint64_t off
 
 static void kernel_init(struct ref_kernel *r, const struct hal_ref_kernel *k)
 {
-	r->k = k;
+	r->own = *k;
 	r->fn = k->fn;
 	r->work = k->work < REF_LONGEST ? k->work : REF_LONGEST;
 	r->span_ns = k->span_ns < REF_LONGEST ? k->span_ns : REF_LONGEST;
@@ -95,10 +116,31 @@ static void kernel_init(struct ref_kernel *r, const struct hal_ref_kernel *k)
 	memset(&r->call, 0, sizeof(r->call));
 	r->call.args = r->args;
 	r->call.arg_count = k->arg_count;
-	r->call.kernel = k->name;
+	r->call.kernel = r->own.name;
 	r->call.user = k->user;
 	r->call.fault_bytes = REF_FAULT_BYTES;
 	r->call.at = call_at;
+}
+
+/* Make a program of count kernels by their names.  The caller holds kernels->lock. */
+static int make(const struct ref_kernels *kernels, const char (*names)[HAL_REF_NAME],
+		uint32_t count, struct ref_program **out)
+{
+	struct ref_program *prog;
+	int err = 0;
+
+	for (uint32_t i = 0; i < count && !err; i++)
+		err = check_name(kernels, names, i);
+	if (err)
+		return err;
+	prog = malloc(sizeof(*prog) + count * sizeof(prog->kernels[0]));
+	if (!prog)
+		return ref_host->fail(ENOMEM, "ref: no memory for a program");
+	prog->count = count;
+	for (uint32_t i = 0; i < count; i++)
+		kernel_init(&prog->kernels[i], ref_kernels_find(kernels, names[i]));
+	*out = prog;
+	return 0;
 }
 
 /* A driver that compiles keeps its caller, and nobody else. */
@@ -114,9 +156,7 @@ int ref_program_load(void *device, const void *image, size_t size, void **out)
 {
 	struct ref_device *dev = device;
 	const struct hal_ref_image *head = image;
-	const struct hal_ref_kernel *kernels = (const void *)(head + 1);
-	struct ref_program *prog;
-	uint32_t i;
+	struct ref_program *prog = NULL;
 	int err;
 
 	pass_time(dev->opt.load_ms);
@@ -125,19 +165,13 @@ int ref_program_load(void *device, const void *image, size_t size, void **out)
 	err = check_head(head, size);
 	if (err)
 		return err;
-	for (i = 0; i < head->kernel_count; i++) {
-		err = check_kernel(&kernels[i], i);
-		if (err)
-			return err;
-	}
-	prog = malloc(sizeof(*prog) + head->kernel_count * sizeof(prog->kernels[0]));
-	if (!prog)
-		return ref_host->fail(ENOMEM, "ref: no memory for a program");
-	prog->count = head->kernel_count;
-	for (i = 0; i < head->kernel_count; i++)
-		kernel_init(&prog->kernels[i], &kernels[i]);
-	*out = prog;
-	return 0;
+	pthread_mutex_lock(&dev->kernels.lock);
+	err = make(&dev->kernels, (const char(*)[HAL_REF_NAME])(head + 1),
+		   head->kernel_count, &prog);
+	pthread_mutex_unlock(&dev->kernels.lock);
+	if (!err)
+		*out = prog;
+	return err;
 }
 
 int ref_program_unload(void *device, void *program)
@@ -158,7 +192,7 @@ int ref_kernel_get(void *device, void *program, uint32_t index,
 		return ref_host->fail(ENOENT,
 				      "ref: there is no kernel %u; the program has %u",
 				      index, prog->count);
-	k = prog->kernels[index].k;
+	k = &prog->kernels[index].own;
 	memset(info, 0, sizeof(*info));
 	memcpy(info->name, k->name, sizeof(info->name));
 	info->arg_count = k->arg_count;
@@ -212,7 +246,7 @@ int ref_kernel_failed(const struct hal_bk_cmd *cmd, int err, struct hal_bk_event
 
 	if (!ev->fault[0])
 		snprintf(ev->fault, sizeof(ev->fault), "kernel %s: returned %d",
-			 k->k->name, err);
+			 k->own.name, err);
 	return -EIO;
 }
 

@@ -20,15 +20,10 @@ static int run(const struct hal_ref_call *call)
 	return 0;
 }
 
-static const struct {
-	struct hal_ref_image head;
-	struct hal_ref_kernel kernels[KINDS];
-} image = {
-	{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), KINDS},
-	{{.name = "long", .fn = run, .work = 900},
-	 {.name = "middling", .fn = run, .work = 300},
-	 {.name = "short", .fn = run, .work = 30}},
-};
+static const struct hal_ref_kernel kernels[] = {
+	{.name = "long", .fn = run, .work = 900},
+	{.name = "middling", .fn = run, .work = 300},
+	{.name = "short", .fn = run, .work = 30}};
 
 int main(int argc, char **argv)
 {
@@ -45,14 +40,14 @@ int main(int argc, char **argv)
 	TRY(hal_open("ref?clock=virtual", options, &dev));
 	TRY(hal_device_set_policy(dev, argc > 1 ? argv[1] : "fifo", NULL));
 	TRY(hal_partition_create(dev, &some, &part));
-	TRY(hal_program_load(dev, &image, sizeof(image), &prog));
+	TRY(hal_ref_load(dev, kernels, KINDS, &prog));
 	for (int i = 0; i < KINDS; i++) {
 		struct hal_submit_desc work = {.size = sizeof(work), .cmd_count = 1};
 		struct hal_kernel *kernel;
 		struct hal_cmd cmd;
 
 		TRY(hal_queue_create(part, &plain, &queues[i]));
-		TRY(hal_kernel_find(prog, image.kernels[i].name, &kernel));
+		TRY(hal_kernel_find(prog, kernels[i].name, &kernel));
 		cmd = hal_cmd_launch(kernel, NULL, 0);
 		work.cmds = &cmd;
 		for (int n = 0; n < EACH; n++)

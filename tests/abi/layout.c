@@ -744,8 +744,14 @@ static void ref_h(void)
 	STRUCT(hal_ref_image);
 	FIELD(hal_ref_image, magic);
 	FIELD(hal_ref_image, version);
-	FIELD(hal_ref_image, kernel_size);
+	FIELD(hal_ref_image, name_bytes);
 	FIELD(hal_ref_image, kernel_count);
+	STRUCT(hal_ref_library);
+	FIELD(hal_ref_library, version);
+	FIELD(hal_ref_library, kernel_size);
+	FIELD(hal_ref_library, kernel_count);
+	FIELD(hal_ref_library, reserved);
+	FIELD(hal_ref_library, kernels);
 	STRUCT(hal_ref_event);
 	FIELD(hal_ref_event, kind);
 	FIELD(hal_ref_event, op);
@@ -761,6 +767,7 @@ static void ref_h(void)
 	FIELD(hal_ref_extension, unit_owners);
 	FIELD(hal_ref_extension, color_free);
 	FIELD(hal_ref_extension, on_event);
+	FIELD(hal_ref_extension, add_kernels);
 }
 
 static void fpga_h(void)

@@ -412,13 +412,8 @@ static int run_nothing(const struct hal_ref_call *call)
 /* A number that a reader with doubles would round is a string. */
 static void large_numbers(void **state)
 {
-	static const struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernels[1];
-	} image = {
-		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-		{{.name = "nothing", .fn = run_nothing, .work = 10, .arg_count = 3}},
-	};
+	static const struct hal_ref_kernel kernels[] = {
+		{.name = "nothing", .fn = run_nothing, .work = 10, .arg_count = 3}};
 	const uint64_t exact = UINT64_C(1) << 53;
 	const struct hal_arg args[3] = {
 		{.offset = exact}, {.offset = exact + 1}, {.offset = UINT64_MAX}};
@@ -443,7 +438,7 @@ static void large_numbers(void **state)
 	pd.units_floor = 1;
 	OK(hal_partition_create(dev, &pd, &part));
 	OK(hal_queue_create(part, &qd, &q));
-	OK(hal_program_load(dev, &image, sizeof(image), &prog));
+	OK(hal_ref_load(dev, kernels, 1, &prog));
 	OK(hal_kernel_find(prog, "nothing", &kernel));
 	cmd = hal_cmd_launch(kernel, args, 3);
 	sd.cmds = &cmd;

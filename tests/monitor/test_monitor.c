@@ -355,11 +355,12 @@ static void open_learning(struct work *w, const char *profile)
 	OK(work_open(w, "ref?units=16", options));
 }
 
-static struct hal_program *load(const struct work *w, const void *image, size_t size)
+static struct hal_program *load(const struct work *w,
+				const struct hal_ref_kernel *kernels, uint32_t count)
 {
 	struct hal_program *program;
 
-	OK(hal_program_load(w->dev, image, size, &program));
+	OK(hal_ref_load(w->dev, kernels, count, &program));
 	return program;
 }
 
@@ -404,13 +405,8 @@ static bool has_learned(const char *bytes)
 /* Pairs, kernels on numbers of units, and of queues what is no kernel's alone. */
 static void shows_what_is_learned(void **state)
 {
-	static const struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernels[1];
-	} flat = {
-		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-		{{.name = "flat", .fn = work_step, .span_ns = 20000}},
-	};
+	static const struct hal_ref_kernel flat[] = {
+		{.name = "flat", .fn = work_step, .span_ns = 20000}};
 	static char text_of_it[PROFILE_BYTES];
 	struct hal_program *other;
 	struct hal_point last[2];
@@ -420,7 +416,7 @@ static void shows_what_is_learned(void **state)
 	(void)state;
 	profile_text_pairs(text_of_it, two, 2, 4, "[]");
 	open_learning(&w, profile_file(text_of_it));
-	other = load(&w, &flat, sizeof(flat));
+	other = load(&w, flat, 1);
 	yajl_tree_free(ASK("look"));
 	assert_false(has_learned(answer)); /* though there is a profile */
 	last[0] = launch(w.program, "step", w.queue[1], 40);
@@ -466,13 +462,8 @@ static void shows_what_is_learned(void **state)
 enum { KERNELS = 130 };
 
 /* Kernels that differ in their work. */
-static void many_kernels(char *profile, void *image)
+static void many_kernels(char *profile, struct hal_ref_kernel *k)
 {
-	struct hal_ref_image *head = image;
-	struct hal_ref_kernel *k = (struct hal_ref_kernel *)(head + 1);
-
-	*head = (struct hal_ref_image){HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(*k),
-				       KERNELS};
 	profile_put_head(profile, 4);
 	profile_put(profile, "{\"name\": \"many\", \"kernels\": [");
 	for (uint32_t i = 0; i < KERNELS; i++) {
@@ -499,8 +490,7 @@ static void learned_are(size_t rows, bool cut)
 /* Rows of all, and kernels. */
 static void much_learned_is_cut(void **state)
 {
-	static char image[sizeof(struct hal_ref_image) +
-			  KERNELS * sizeof(struct hal_ref_kernel)];
+	static struct hal_ref_kernel kernels[KERNELS];
 	static char text_of_it[PROFILE_BYTES];
 	static struct hal_queue *more[MANY];
 	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
@@ -510,9 +500,9 @@ static void much_learned_is_cut(void **state)
 	char name[8];
 
 	(void)state;
-	many_kernels(text_of_it, image);
+	many_kernels(text_of_it, kernels);
 	open_learning(&w, profile_file(text_of_it));
-	many = load(&w, image, sizeof(image));
+	many = load(&w, kernels, KERNELS);
 	for (int twice = 0; twice < 2; twice++)
 		for (int i = 0; i < KERNELS - 2; i++) {
 			snprintf(name, sizeof(name), "k%d", i);

@@ -24,13 +24,8 @@ static int work_step(const struct hal_ref_call *call)
 	return 0;
 }
 
-static const struct {
-	struct hal_ref_image head;
-	struct hal_ref_kernel kernels[1];
-} work_image = {
-	{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-	{{.name = "step", .fn = work_step, .work = 80000}},
-};
+static const struct hal_ref_kernel work_kernels[] = {
+	{.name = "step", .fn = work_step, .work = 80000}};
 
 /* 0, or the first error. */
 static inline int work_open(struct work *w, const char *target,
@@ -56,8 +51,7 @@ static inline int work_open(struct work *w, const char *target,
 	int err = hal_open(target, options, &w->dev);
 
 	if (err == 0)
-		err = hal_program_load(w->dev, &work_image, sizeof(work_image),
-				       &w->program);
+		err = hal_ref_load(w->dev, work_kernels, 1, &w->program);
 	if (err == 0)
 		err = hal_kernel_find(w->program, "step", &w->kernel);
 	for (int i = 0; err == 0 && i < 2; i++)

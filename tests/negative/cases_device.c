@@ -478,16 +478,12 @@ static int nothing(const struct hal_ref_call *call)
 
 NEGATIVE(hal_close, EBUSY, program, "program")
 {
-	const struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel k;
-	} image = {{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(image.k), 1},
-		   {.name = "nothing", .fn = nothing}};
+	const struct hal_ref_kernel k = {.name = "nothing", .fn = nothing};
 
 	if (!w->ref)
 		return neg_skip("an image of ref");
 	NEG_OK(hal_open(w->target, NULL, &w->dev2));
-	NEG_OK(hal_program_load(w->dev2, &image, sizeof(image), &w->prog2));
+	NEG_OK(hal_ref_load(w->dev2, &k, 1, &w->prog2));
 	return hal_close(w->dev2);
 }
 

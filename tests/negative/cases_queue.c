@@ -16,25 +16,26 @@ static int fine(const struct hal_ref_call *call)
 	return 0;
 }
 
-/* A good image with one kernel, in a block of its own. */
+/* A good image with two kernels, in a block of its own. */
 struct image {
 	struct hal_ref_image head;
-	struct hal_ref_kernel k;
+	char names[2][HAL_REF_NAME];
 };
 
 static struct image good_image(void)
 {
-	struct image i = {
-		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-		{.name = "fine", .fn = fine}};
-
-	return i;
+	return (struct image){{HAL_REF_MAGIC, HAL_REF_VERSION, HAL_REF_NAME, 2},
+			      {"fine", "good"}};
 }
+
+static const struct hal_ref_kernel good_kernels[2] = {{.name = "fine", .fn = fine},
+						      {.name = "good", .fn = fine}};
 
 static int load(struct neg *w, const struct image *i, size_t size)
 {
 	if (!w->ref)
 		return neg_skip("an image of ref");
+	NEG_OK(w->ref->add_kernels(hal_device_get_native(w->dev), good_kernels, 2));
 	return hal_program_load(w->dev, i, size, &w->prog2);
 }
 
@@ -101,7 +102,7 @@ NEGATIVE(hal_program_load, EINVAL, truncated_head, "15 bytes")
 	return load(w, &i, 15);
 }
 
-NEGATIVE(hal_program_load, EINVAL, truncated_kernel, "truncated at byte")
+NEGATIVE(hal_program_load, EINVAL, truncated_names, "truncated: it has 79 bytes")
 {
 	struct image i = good_image();
 
@@ -124,11 +125,19 @@ NEGATIVE(hal_program_load, EINVAL, version, "version 9")
 	return load(w, &i, sizeof(i));
 }
 
-NEGATIVE(hal_program_load, EINVAL, kernel_size, "kernel_size")
+NEGATIVE(hal_program_load, EINVAL, old_version, "version 1")
 {
 	struct image i = good_image();
 
-	i.head.kernel_size--;
+	i.head.version = 1;
+	return load(w, &i, sizeof(i));
+}
+
+NEGATIVE(hal_program_load, EINVAL, name_bytes, "name_bytes 31")
+{
+	struct image i = good_image();
+
+	i.head.name_bytes--;
 	return load(w, &i, sizeof(i));
 }
 
@@ -148,35 +157,43 @@ NEGATIVE(hal_program_load, EINVAL, too_many_kernels, "4294967295 kernels")
 	return load(w, &i, sizeof(i));
 }
 
-NEGATIVE(hal_program_load, EINVAL, name_empty, "kernel 0")
+NEGATIVE(hal_program_load, EINVAL, too_long, "too long")
 {
 	struct image i = good_image();
 
-	i.k.name[0] = 0;
+	i.head.kernel_count = 1;
 	return load(w, &i, sizeof(i));
 }
 
-NEGATIVE(hal_program_load, EINVAL, name_unterminated, "kernel 0")
+NEGATIVE(hal_program_load, EINVAL, name_empty, "kernel 1 of the image")
 {
 	struct image i = good_image();
 
-	memset(i.k.name, 'x', sizeof(i.k.name));
+	i.names[1][0] = 0;
 	return load(w, &i, sizeof(i));
 }
 
-NEGATIVE(hal_program_load, EINVAL, no_function, "'fine'")
+NEGATIVE(hal_program_load, EINVAL, name_unterminated, "kernel 1 of the image")
 {
 	struct image i = good_image();
 
-	i.k.fn = NULL;
+	memset(i.names[1], 'x', sizeof(i.names[1]));
 	return load(w, &i, sizeof(i));
 }
 
-NEGATIVE(hal_program_load, EINVAL, too_many_args, "17")
+NEGATIVE(hal_program_load, EINVAL, name_twice, "'fine' twice")
 {
 	struct image i = good_image();
 
-	i.k.arg_count = HAL_ARGS_MAX + 1;
+	memcpy(i.names[1], i.names[0], sizeof(i.names[1]));
+	return load(w, &i, sizeof(i));
+}
+
+NEGATIVE(hal_program_load, ENOENT, kernel_unknown, "'gone'")
+{
+	struct image i = good_image();
+
+	memcpy(i.names[1], "gone", 5);
 	return load(w, &i, sizeof(i));
 }
 
@@ -190,10 +207,9 @@ NEGATIVE(hal_program_load, ENOMEM, of_the_device, "injected")
 
 NEGATIVE(hal_program_unload, EINVAL, unloaded, "program")
 {
-	struct image i = good_image();
 	struct hal_program *p;
 
-	NEG_OK(hal_program_load(w->dev, &i, sizeof(i), &p));
+	NEG_OK(hal_ref_load(w->dev, good_kernels, 2, &p));
 	NEG_OK(hal_program_unload(p));
 	return hal_program_unload(p);
 }
@@ -1017,11 +1033,10 @@ NEGATIVE(hal_submit, EINVAL, launch_arg_scalar, "argument 1|args[1]")
 
 NEGATIVE(hal_submit, EINVAL, launch_of_other_device, "device")
 {
-	struct image i = good_image();
 	struct hal_kernel *k;
 
 	NEG_OK(hal_open(w->target, NULL, &w->dev2));
-	NEG_OK(hal_program_load(w->dev2, &i, sizeof(i), &w->prog2));
+	NEG_OK(hal_ref_load(w->dev2, good_kernels, 2, &w->prog2));
 	NEG_OK(hal_kernel_find(w->prog2, "fine", &k));
 	return submit_cmd(w, hal_cmd_launch(k, NULL, 0));
 }

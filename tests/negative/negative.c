@@ -83,29 +83,24 @@ static int bad_fn(const struct hal_ref_call *call)
 	return call->at(call, 0, 1 << 20, 4) ? 0 : -EIO;
 }
 
+static const struct hal_ref_kernel kernels[] = {
+
+	{.name = "twice",
+	 .fn = twice_fn,
+	 .work = 64,
+	 .arg_count = 2,
+	 .arg_bytes = {64, 64}},
+	{.name = "slow",
+	 .fn = slow_fn,
+	 .span_ns = 1000000,
+	 .arg_count = 1,
+	 .arg_bytes = {64}},
+	{.name = "bad", .fn = bad_fn, .work = 8, .arg_count = 1, .arg_bytes = {64}}};
+
 static const struct {
 	struct hal_ref_image head;
-	struct hal_ref_kernel kernels[3];
-} image = {
-	{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 3},
-	{
-		{.name = "twice",
-		 .fn = twice_fn,
-		 .work = 64,
-		 .arg_count = 2,
-		 .arg_bytes = {64, 64}},
-		{.name = "slow",
-		 .fn = slow_fn,
-		 .span_ns = 1000000,
-		 .arg_count = 1,
-		 .arg_bytes = {64}},
-		{.name = "bad",
-		 .fn = bad_fn,
-		 .work = 8,
-		 .arg_count = 1,
-		 .arg_bytes = {64}},
-	},
-};
+	char names[3][HAL_REF_NAME];
+} image = {{HAL_REF_MAGIC, HAL_REF_VERSION, HAL_REF_NAME, 3}, {"twice", "slow", "bad"}};
 
 const void *neg_image(size_t *size)
 {
@@ -143,7 +138,7 @@ static int load(struct neg *w, bool on_ref)
 	int err;
 
 	if (on_ref)
-		return hal_program_load(w->dev, &image, sizeof(image), &w->prog);
+		return hal_ref_load(w->dev, kernels, 3, &w->prog);
 	NEG_OK(pack->image(&other, &size));
 	err = hal_program_load(w->dev, other, size, &w->prog);
 	pack->free(other);
@@ -301,7 +296,7 @@ int neg_lose(struct neg *w)
 	NEG_OK(hal_partition_create(w->dev2, &w->part_desc, &w->part2));
 	NEG_OK(hal_queue_create(w->part2, &w->queue_desc, &w->queue2));
 	NEG_OK(hal_buffer_create(w->part2, &w->buffer_desc, &w->buf2));
-	NEG_OK(hal_program_load(w->dev2, &image, sizeof(image), &w->prog2));
+	NEG_OK(hal_ref_load(w->dev2, kernels, 3, &w->prog2));
 	cmd = hal_cmd_fill(w->buf2, 0, 64, 1);
 	d.cmds = &cmd;
 	d.cmd_count = 1;

@@ -29,14 +29,9 @@ static void npu_open(struct npu *n, const char *policy, const char *a, const cha
 		{"matrix", 2800, "", "array", 0, 2800, span_ns, NULL},
 		{"vector", 16, "", "vector", 0, 16, 200, NULL},
 	};
-	const struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernels[KERNELS];
-	} image = {
-		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), KERNELS},
-		{{.name = "matrix", .fn = nothing, .work = 2800, .span_ns = span_ns},
-		 {.name = "vector", .fn = nothing, .work = 16, .span_ns = 200}},
-	};
+	const struct hal_ref_kernel kernels[] = {
+		{.name = "matrix", .fn = nothing, .work = 2800, .span_ns = span_ns},
+		{.name = "vector", .fn = nothing, .work = 16, .span_ns = 200}};
 	char text[PROFILE_BYTES];
 	const char *options[] = {"hal.queue_depth=4096",
 				 "hal.partition_inflight=1",
@@ -53,7 +48,7 @@ static void npu_open(struct npu *n, const char *policy, const char *a, const cha
 	profile_text(text, k, KERNELS, 8, 0);
 	options[3] = profile_file(text);
 	OK(hal_open("ref?clock=virtual", options, &n->w.dev));
-	OK(hal_program_load(n->w.dev, &image, sizeof(image), &n->w.prog));
+	OK(hal_ref_load(n->w.dev, kernels, KERNELS, &n->w.prog));
 	OK(hal_kernel_find(n->w.prog, "matrix", &n->kernel[MATRIX]));
 	OK(hal_kernel_find(n->w.prog, "vector", &n->kernel[VECTOR]));
 	d.units_floor = moves ? LEAST : ALL / 2;

@@ -80,22 +80,16 @@ static inline struct hal_partition *add_partition(struct world *w)
  */
 static inline void world_span(struct world *w, uint64_t work, uint64_t span_ns)
 {
-	const struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernels[1];
-	} image = {
-		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-		{{.name = "work",
-		  .fn = work_run,
-		  .cost = work == 0 ? work_cost : NULL,
-		  .span_ns = span_ns,
-		  .work = work,
-		  .arg_count = 2}},
-	};
+	const struct hal_ref_kernel kernels[] = {{.name = "work",
+						  .fn = work_run,
+						  .cost = work == 0 ? work_cost : NULL,
+						  .span_ns = span_ns,
+						  .work = work,
+						  .arg_count = 2}};
 
 	if (w->prog != NULL)
 		OK(hal_program_unload(w->prog));
-	OK(hal_program_load(w->dev, &image, sizeof(image), &w->prog));
+	OK(hal_ref_load(w->dev, kernels, 1, &w->prog));
 	OK(hal_kernel_find(w->prog, "work", &w->work));
 }
 

@@ -80,21 +80,15 @@ static int fails(const struct hal_ref_call *call)
 
 static void world_load(struct world *w)
 {
-	static const struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernels[KERNELS];
-	} image = {
-		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), KERNELS},
-		{{.name = "short", .fn = nothing, .work = 800},
-		 {.name = "longer", .fn = nothing, .work = 20000},
-		 {.name = "long", .fn = nothing, .work = 160000},
-		 {.name = "fails", .fn = fails, .work = 100}},
-	};
+	static const struct hal_ref_kernel kernels[] = {
+		{.name = "short", .fn = nothing, .work = 800},
+		{.name = "longer", .fn = nothing, .work = 20000},
+		{.name = "long", .fn = nothing, .work = 160000},
+		{.name = "fails", .fn = fails, .work = 100}};
 
-	(void)OK(w, hal_program_load(w->dev, &image, sizeof(image), &w->prog));
+	(void)OK(w, hal_ref_load(w->dev, kernels, KERNELS, &w->prog));
 	for (int i = 0; i < KERNELS; i++)
-		(void)OK(w,
-			 hal_kernel_find(w->prog, image.kernels[i].name, &w->kernel[i]));
+		(void)OK(w, hal_kernel_find(w->prog, kernels[i].name, &w->kernel[i]));
 }
 
 /* ---- a tenant ---------------------------------------------------------------------- */

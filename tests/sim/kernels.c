@@ -51,27 +51,21 @@ static int bad_fn(const struct hal_ref_call *call)
 
 static int load_ref(struct sim *s)
 {
-	const struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernels[2];
-	} image = {
-		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 2},
-		{
-			{.name = "step",
-			 .fn = step_fn,
-			 .cost = step_cost,
-			 .user = s,
-			 .arg_count = 3,
-			 .arg_bytes = {8, 0, 0}},
-			{.name = "bad",
-			 .fn = bad_fn,
-			 .work = 10,
-			 .arg_count = 1,
-			 .arg_bytes = {CELL}},
-		},
-	};
+	const struct hal_ref_kernel kernels[] = {
 
-	SIM_OK(hal_program_load(s->dev, &image, sizeof(image), &s->prog));
+		{.name = "step",
+		 .fn = step_fn,
+		 .cost = step_cost,
+		 .user = s,
+		 .arg_count = 3,
+		 .arg_bytes = {8, 0, 0}},
+		{.name = "bad",
+		 .fn = bad_fn,
+		 .work = 10,
+		 .arg_count = 1,
+		 .arg_bytes = {CELL}}};
+
+	SIM_OK(hal_ref_load(s->dev, kernels, 2, &s->prog));
 	SIM_OK(hal_kernel_find(s->prog, "step", &s->step_kernel[0]));
 	SIM_OK(hal_kernel_find(s->prog, "bad", &s->bad_kernel));
 	return 0;

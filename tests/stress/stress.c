@@ -139,11 +139,8 @@ static int work(const struct hal_ref_call *call)
 	return 0;
 }
 
-static const struct {
-	struct hal_ref_image head;
-	struct hal_ref_kernel kernels[1];
-} image = {{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-	   {{.name = "work", .fn = work, .work = 3000}}};
+static const struct hal_ref_kernel kernels[] = {
+	{.name = "work", .fn = work, .work = 3000}};
 
 static struct hal_partition *partition(struct hal_device *dev, uint32_t units)
 {
@@ -167,7 +164,7 @@ static void open_all(void)
 		d->part = partition(d->dev, 4);
 		d->movable = partition(d->dev, 2);
 		MUST(hal_completions_create(d->dev, 1024, &d->ring));
-		MUST(hal_program_load(d->dev, &image, sizeof(image), &d->prog));
+		MUST(hal_ref_load(d->dev, kernels, 1, &d->prog));
 		MUST(hal_kernel_find(d->prog, "work", &d->kernel));
 		pthread_mutex_init(&d->reader, NULL);
 	}
@@ -416,7 +413,7 @@ static void a_life(struct thread *th, uint32_t device)
 	MUST(hal_queue_create(d->movable, &qd, &q));
 	bd.bytes = 256;
 	MUST(hal_buffer_create(d->movable, &bd, &b));
-	MUST(hal_program_load(d->dev, &image, sizeof(image), &prog));
+	MUST(hal_ref_load(d->dev, kernels, 1, &prog));
 	MUST(hal_kernel_find(prog, "work", &k));
 	cmds[0] = hal_cmd_fill(b, 0, 256, 0x1234);
 	cmds[1] = hal_cmd_launch(k, NULL, 0);

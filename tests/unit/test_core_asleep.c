@@ -35,11 +35,8 @@ static int nothing(const struct hal_ref_call *call)
 	return 0;
 }
 
-static const struct {
-	struct hal_ref_image head;
-	struct hal_ref_kernel kernels[1];
-} image = {{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-	   {{.name = "nothing", .fn = nothing, .work = 1}}};
+static const struct hal_ref_kernel kernels[] = {
+	{.name = "nothing", .fn = nothing, .work = 1}};
 
 struct things {
 	struct ref r;
@@ -300,7 +297,7 @@ static int c_program(struct things *a)
 {
 	struct hal_program_info info = HAL_INIT(hal_program_info);
 	struct hal_program *p;
-	int err = hal_program_load(a->r.dev, &image, sizeof(image), &p);
+	int err = hal_ref_load(a->r.dev, kernels, 1, &p);
 
 	if (err != 0)
 		return err;
@@ -464,7 +461,7 @@ static void things_make(struct things *a)
 	w.dev = a->r.dev;
 	OK(hal_timeline_create(a->r.dev, &a->t));
 	a->buf = add_buffer(a->r.part, 64);
-	OK(hal_program_load(a->r.dev, &image, sizeof(image), &a->prog));
+	OK(hal_ref_load(a->r.dev, kernels, 1, &a->prog));
 	OK(hal_kernel_find(a->prog, "nothing", &a->k));
 	d.cmds = &nop;
 	d.cmd_count = 1;
@@ -561,11 +558,8 @@ static int hold_up(const struct hal_ref_call *call)
 /* What is reached while a time-out is on its way back has been reached. */
 static void last_look(void **state)
 {
-	static struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernels[1];
-	} slow = {{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-		  {{.name = "hold_up", .fn = hold_up, .work = 1}}};
+	static struct hal_ref_kernel slow[] = {
+		{.name = "hold_up", .fn = hold_up, .work = 1}};
 	struct hal_program *prog;
 	struct hold h = {0, false};
 	struct hal_kernel *k;
@@ -573,9 +567,9 @@ static void last_look(void **state)
 	struct ref r;
 
 	(void)state;
-	slow.kernels[0].user = &h;
+	slow[0].user = &h;
 	ref_open(&r);
-	OK(hal_program_load(r.dev, &slow, sizeof(slow), &prog));
+	OK(hal_ref_load(r.dev, slow, 1, &prog));
 	OK(hal_kernel_find(prog, "hold_up", &k));
 	for (int i = 0; i < 5; i++) {
 		atomic_store(&h.begun, false);

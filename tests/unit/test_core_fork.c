@@ -19,11 +19,8 @@ static int nothing(const struct hal_ref_call *call)
 	return 0;
 }
 
-static const struct {
-	struct hal_ref_image head;
-	struct hal_ref_kernel kernels[1];
-} image = {{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-	   {{.name = "nothing", .fn = nothing, .work = 1}}};
+static const struct hal_ref_kernel kernels[] = {
+	{.name = "nothing", .fn = nothing, .work = 1}};
 
 /* Everything there is a handle of. */
 struct all {
@@ -46,7 +43,7 @@ static void make_all(struct all *a, const char *target)
 	memset(a, 0, sizeof(*a));
 	ref_open_with(&a->r, target, NULL);
 	a->buf = add_buffer(a->r.part, 64);
-	OK(hal_program_load(a->r.dev, &image, sizeof(image), &a->prog));
+	OK(hal_ref_load(a->r.dev, kernels, 1, &a->prog));
 	OK(hal_kernel_find(a->prog, "nothing", &a->kernel));
 	OK(hal_timeline_create(a->r.dev, &a->t));
 	s.cmds = &nop;
@@ -128,7 +125,7 @@ static int devices_refused(struct all *a)
 	REFUSED(hal_partition_get_info(a->r.part, &part));
 	REFUSED(hal_partition_get_stats(a->r.part, &s));
 	REFUSED(hal_partition_destroy(a->r.part));
-	REFUSED(hal_program_load(dev, &image, sizeof(image), &prog));
+	REFUSED(hal_program_load(dev, kernels, sizeof(kernels), &prog));
 	REFUSED(hal_timeline_create(dev, &t));
 	REFUSED(hal_completions_create(dev, 8, &c));
 	REFUSED(hal_close(dev));

@@ -76,13 +76,10 @@ static int nothing(const struct hal_ref_call *call)
 	return 0;
 }
 
-static const struct {
-	struct hal_ref_image head;
-	struct hal_ref_kernel kernels[3];
-} image = {{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 3},
-	   {{.name = "work", .fn = nothing, .work = UINT64_MAX},
-	    {.name = "span", .fn = nothing, .span_ns = UINT64_MAX},
-	    {.name = "both", .fn = nothing, .work = 1, .span_ns = UINT64_MAX - 1}}};
+static const struct hal_ref_kernel kernels[] = {
+	{.name = "work", .fn = nothing, .work = UINT64_MAX},
+	{.name = "span", .fn = nothing, .span_ns = UINT64_MAX},
+	{.name = "both", .fn = nothing, .work = 1, .span_ns = UINT64_MAX - 1}};
 
 /* A kernel that never ends does not end at once. */
 static void endless_kernels(void **state)
@@ -94,11 +91,11 @@ static void endless_kernels(void **state)
 
 	(void)state;
 	ref_open_with(&r, "ref?clock=virtual", NULL);
-	OK(hal_program_load(r.dev, &image, sizeof(image), &prog));
+	OK(hal_ref_load(r.dev, kernels, 3, &prog));
 	OK(hal_queue_destroy(r.q));
 	for (uint32_t i = 0; i < 3; i++) {
 		r.q = add_queue(r.part, 0);
-		OK(hal_kernel_find(prog, image.kernels[i].name, &k));
+		OK(hal_kernel_find(prog, kernels[i].name, &k));
 		OK(submit_nop(r.q, NULL)); /* the clock does not stand at 0 */
 		OK(submit_cmd(r.q, hal_cmd_launch(k, NULL, 0), &p));
 		assert_int_equal(hal_device_poll(r.dev, 1000000), 1);

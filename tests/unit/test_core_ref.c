@@ -51,13 +51,8 @@ static int done(const struct hal_ref_call *call)
 	return 0;
 }
 
-static const struct {
-	struct hal_ref_image head;
-	struct hal_ref_kernel kernels[1];
-} image = {
-	{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-	{{.name = "work", .fn = done, .cost = cost, .arg_count = 3}},
-};
+static const struct hal_ref_kernel kernels[] = {
+	{.name = "work", .fn = done, .cost = cost, .arg_count = 3}};
 
 static uint64_t pick(struct many *m, uint64_t below)
 {
@@ -108,7 +103,7 @@ static void many_open(struct many *m)
 
 	OK(hal_open("ref?units=64&rows=8", NULL, &m->dev));
 	m->ref = hal_device_get_extension(m->dev, "ref");
-	OK(hal_program_load(m->dev, &image, sizeof(image), &m->prog));
+	OK(hal_ref_load(m->dev, kernels, 1, &m->prog));
 	OK(hal_kernel_find(m->prog, "work", &m->work));
 	for (uint32_t i = 0; i < PARTS; i++) {
 		struct world w = {.dev = m->dev};
@@ -213,11 +208,8 @@ static void all_of_them(void **state)
 static uint64_t ends_after_resize(uint64_t work, uint64_t at, uint32_t units)
 {
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
-	struct hal_ref_image head = image.head;
-	struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernel;
-	} own = {head, {.name = "work", .fn = done, .span_ns = 90, .arg_count = 3}};
+	const struct hal_ref_kernel own = {
+		.name = "work", .fn = done, .work = work, .span_ns = 90, .arg_count = 3};
 	struct hal_arg args[3] = {{0}};
 	struct hal_point end, moved;
 	struct hal_program *prog;
@@ -226,11 +218,10 @@ static uint64_t ends_after_resize(uint64_t work, uint64_t at, uint32_t units)
 	struct world w;
 	uint64_t now;
 
-	own.kernel.work = work;
 	OK(hal_open("ref?units=16", NULL, &w.dev));
 	w.part = add_partition(&w, 4);
 	q = add_queue(w.part, 0);
-	OK(hal_program_load(w.dev, &own, sizeof(own), &prog));
+	OK(hal_ref_load(w.dev, &own, 1, &prog));
 	OK(hal_kernel_find(prog, "work", &k));
 	OK(submit_cmd(q, hal_cmd_launch(k, args, 3), &end));
 	assert_true(hal_device_poll(w.dev, at) >= 0);

@@ -602,11 +602,8 @@ static int nothing(const struct hal_ref_call *call)
 	return 0;
 }
 
-static const struct {
-	struct hal_ref_image head;
-	struct hal_ref_kernel kernels[1];
-} image = {{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-	   {{.name = "nothing", .fn = nothing, .work = 1}}};
+static const struct hal_ref_kernel kernels[] = {
+	{.name = "nothing", .fn = nothing, .work = 1}};
 
 /* A handle is dead as soon as its destroy has returned, also while work still uses what
  * was behind it; and its points with it. */
@@ -632,7 +629,7 @@ static void dead_at_once(const char *target)
 	ref_open_with(&r, target, NULL);
 	OK(hal_timeline_create(r.dev, &t));
 	b = add_buffer(r.part, 64);
-	OK(hal_program_load(r.dev, &image, sizeof(image), &prog));
+	OK(hal_ref_load(r.dev, kernels, 1, &prog));
 	OK(hal_kernel_find(prog, "nothing", &k));
 	cmds[0] = hal_cmd_fill(b, 0, 64, 7);
 	cmds[1] = hal_cmd_launch(k, NULL, 0);

@@ -1262,12 +1262,8 @@ static int step(const struct hal_ref_call *call)
 
 /* A quarter of a millisecond of device time, and next to nothing of the machine's: it is
  * met inside also where that is slow. */
-static const struct {
-	struct hal_ref_image head;
-	struct hal_ref_kernel kernel;
-} steps = {
-	{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-	{.name = "step", .fn = step, .work = 500000, .arg_count = 1, .arg_bytes = {4}}};
+static const struct hal_ref_kernel steps = {
+	.name = "step", .fn = step, .work = 500000, .arg_count = 1, .arg_bytes = {4}};
 
 /* Each step runs once, however often it is stopped. */
 static void *count_on(void *arg)
@@ -1318,7 +1314,7 @@ static void folded_beside_threads(void **state)
 
 	(void)state;
 	ref_open_with(&r, "ref?clock=real&fold_ns=1000", options);
-	OK(hal_program_load(r.dev, &steps, sizeof(steps), &prog));
+	OK(hal_ref_load(r.dev, &steps, 1, &prog));
 	OK(hal_kernel_find(prog, "step", &kernel));
 	for (int i = 0; i < FOLDED; i++) {
 		memset(&f[i], 0, sizeof(f[i]));

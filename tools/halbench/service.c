@@ -26,17 +26,12 @@ static uint64_t unit_ns(const struct model_step *step)
 /* A kernel a step. */
 static int load_steps(struct service *s, struct hal_device *dev, const struct model *m)
 {
-	size_t size = sizeof(struct hal_ref_image) +
-		      m->step_count * sizeof(struct hal_ref_kernel);
-	struct hal_ref_image *image = calloc(1, size);
-	struct hal_ref_kernel *k;
+	struct hal_ref_kernel *kernels = calloc(m->step_count, sizeof(*kernels));
+	struct hal_ref_kernel *k = kernels;
 	int rc = 0;
 
-	if (image == NULL)
+	if (kernels == NULL)
 		return tool_fail("out of memory");
-	*image = (struct hal_ref_image){HAL_REF_MAGIC, HAL_REF_VERSION,
-					sizeof(struct hal_ref_kernel), m->step_count};
-	k = (struct hal_ref_kernel *)(image + 1);
 	for (uint32_t i = 0; i < m->step_count; i++, k++) {
 		const struct model_step *step = &m->steps[i];
 
@@ -45,9 +40,9 @@ static int load_steps(struct service *s, struct hal_device *dev, const struct mo
 		k->work = unit_ns(step);
 		k->span_ns = (k->work + step->units - 1) / step->units;
 	}
-	if (hal_program_load(dev, image, size, &s->program) != 0)
+	if (hal_ref_load(dev, kernels, m->step_count, &s->program) != 0)
 		rc = tool_fail("%s: %s", m->name, hal_last_error());
-	free(image);
+	free(kernels);
 	return rc;
 }
 

@@ -61,24 +61,14 @@ static int nothing(const struct hal_ref_call *call)
 
 int bench_load(struct hal_device *dev, uint64_t span_ns, struct hal_program **prog)
 {
-	struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernel;
-	} image;
+	const struct hal_ref_kernel kernel = {.name = "nothing",
+					      .fn = nothing,
+					      .span_ns = span_ns,
+					      .arg_count = 2,
+					      .arg_bytes = {64, 64}};
 
-	memset(&image, 0, sizeof(image));
-	image.head.magic = HAL_REF_MAGIC;
-	image.head.version = HAL_REF_VERSION;
-	image.head.kernel_size = sizeof(struct hal_ref_kernel);
-	image.head.kernel_count = 1;
-	strcpy(image.kernel.name, "nothing");
-	image.kernel.fn = nothing;
-	image.kernel.span_ns = span_ns;
-	image.kernel.arg_count = 2;
-	image.kernel.arg_bytes[0] = 64;
-	image.kernel.arg_bytes[1] = 64;
-	if (hal_program_load(dev, &image, sizeof(image), prog) != 0)
-		return bench_die("hal_program_load");
+	if (hal_ref_load(dev, &kernel, 1, prog) != 0)
+		return bench_die("hal_ref_load");
 	return 0;
 }
 

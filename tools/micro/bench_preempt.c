@@ -133,11 +133,8 @@ static int play(struct hal_device *dev, const struct pair *p, const struct scene
 static int run(const struct scene *c, const char *way, unsigned int fold_ns,
 	       struct outcome *out)
 {
-	static const struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernel;
-	} image = {{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-		   {.name = "work", .fn = nothing, .cost = cost, .arg_count = 1}};
+	static const struct hal_ref_kernel kernel = {
+		.name = "work", .fn = nothing, .cost = cost, .arg_count = 1};
 	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
 	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
 	char option[32], target[48];
@@ -153,7 +150,7 @@ static int run(const struct scene *c, const char *way, unsigned int fold_ns,
 	pd.units_floor = 1;
 	if (hal_open(target, options, &dev) != 0 ||
 	    hal_partition_create(dev, &pd, &part) != 0 ||
-	    hal_program_load(dev, &image, sizeof(image), &prog) != 0 ||
+	    hal_ref_load(dev, &kernel, 1, &prog) != 0 ||
 	    hal_kernel_find(prog, "work", &p.kernel) != 0)
 		return bench_die("a device");
 	qd.service_class = HAL_CLASS_BEST_EFFORT;

@@ -209,18 +209,21 @@ static int nothing(const struct hal_ref_call *call)
 	return 0;
 }
 
+static const struct hal_ref_kernel kernels[] = {{.name = "first", .fn = nothing},
+						{.name = "second", .fn = nothing},
+						{.name = "here", .fn = nothing}};
+
 struct ref_image {
 	struct hal_ref_image head;
-	struct hal_ref_kernel kernels[1];
+	char names[1][HAL_REF_NAME];
 };
 
 static struct ref_image ref_image(const char *name)
 {
-	struct ref_image image = {
-		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-		{{.fn = nothing, .work = 1}}};
+	struct ref_image image = {{HAL_REF_MAGIC, HAL_REF_VERSION, HAL_REF_NAME, 1},
+				  {""}};
 
-	snprintf(image.kernels[0].name, sizeof(image.kernels[0].name), "%s", name);
+	snprintf(image.names[0], sizeof(image.names[0]), "%s", name);
 	return image;
 }
 
@@ -255,9 +258,13 @@ static void pack_put(struct pack *p, uint32_t i, const void *image, size_t bytes
 
 static struct hal_device *device(void)
 {
+	const struct hal_ref_extension *ref;
 	struct hal_device *dev = NULL;
 
 	assert_int_equal(hal_open("ref?clock=virtual", NULL, &dev), 0);
+	ref = hal_device_get_extension(dev, "ref");
+	assert_non_null(ref);
+	assert_int_equal(ref->add_kernels(hal_device_get_native(dev), kernels, 3), 0);
 	return dev;
 }
 
