@@ -563,6 +563,10 @@ struct hal_bk_extra {
 
 /* ---- registration ----------------------------------------------------------------- */
 
+/* hal_backend.flags: images contain no pointers into a process, and program_load checks
+ * them as the input of a stranger.  So a process may load what another process sends. */
+#define HAL_BK_IMAGES_FOREIGN (UINT32_C(1) << 0)
+
 struct hal_backend {
 	uint32_t size;    /* sizeof(struct hal_backend) */
 	uint32_t abi;     /* HAL_BACKEND_ABI */
@@ -576,7 +580,7 @@ struct hal_backend {
 	uint32_t cold_size;  /* sizeof(struct hal_bk_cold), as compiled */
 	uint32_t hot_size;   /* sizeof(struct hal_bk_hot), as compiled */
 	uint32_t extra_size; /* sizeof(struct hal_bk_extra), as compiled; 0: none */
-	uint32_t reserved;   /* 0 */
+	uint32_t flags;      /* HAL_BK_IMAGES_FOREIGN or 0 */
 	struct hal_bk_cold cold;
 	struct hal_bk_hot hot;
 	struct hal_bk_extra extra;

@@ -490,6 +490,7 @@ static const struct hal_backend backend = {
 	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_MEMORY |
 		  HAL_BK_BESIDE_QUEUE,
 	.hot_size = sizeof(struct hal_bk_hot),
+	.flags = HAL_BK_IMAGES_FOREIGN,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot = {.submit = cu_submit,
 		.poll = cu_poll,

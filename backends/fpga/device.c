@@ -405,6 +405,7 @@ static const struct hal_backend table = {
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
 	.extra_size = sizeof(struct hal_bk_extra),
+	.flags = HAL_BK_IMAGES_FOREIGN,
 	.cold = {.probe = fp_probe,
 		 .open = fp_open,
 		 .close = fp_close,

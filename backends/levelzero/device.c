@@ -960,6 +960,7 @@ static const struct hal_backend backend = {
 		  HAL_BK_BESIDE_QUEUE,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
+	.flags = HAL_BK_IMAGES_FOREIGN,
 	.cold =
 		{
 			.probe = lz_probe,

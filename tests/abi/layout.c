@@ -432,7 +432,7 @@ static void backend_h(void)
 	FIELD(hal_backend, cold_size);
 	FIELD(hal_backend, hot_size);
 	FIELD(hal_backend, extra_size);
-	FIELD(hal_backend, reserved);
+	FIELD(hal_backend, flags);
 	FIELD(hal_backend, cold);
 	FIELD(hal_backend, hot);
 	FIELD(hal_backend, extra);

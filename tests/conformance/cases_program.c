@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <hal/pack.h>
 
@@ -128,6 +129,25 @@ static int not_an_image(struct conf *c)
 	return 0;
 }
 
+/* Load the image from memory that can only be read, at an address that nothing in it can
+ * name, and overwrite and unmap that memory. */
+static int load_foreign(struct conf *c, const void *image, size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	int err;
+
+	CHECK(at != MAP_FAILED);
+	memcpy(at, image, size);
+	CHECK(mprotect(at, size, PROT_READ) == 0);
+	err = hal_program_load(c->dev, at, size, &c->prog);
+	CHECK(mprotect(at, size, PROT_READ | PROT_WRITE) == 0);
+	memset(at, 0xff, size);
+	CHECK(munmap(at, size) == 0);
+	OK(err);
+	return 0;
+}
+
 static int image_is_copied(struct conf *c)
 {
 	struct hal_partition *p;
@@ -140,13 +160,13 @@ static int image_is_copied(struct conf *c)
 	void *image = NULL;
 	uint8_t data[CONF_COPY_BYTES];
 	size_t size = 0;
-	int err;
+	int r;
 
 	CHECK(c->pack->image(&image, &size) == 0);
-	err = hal_program_load(c->dev, image, size, &c->prog);
+	r = load_foreign(c, image, size);
 	memset(image, 0xff, size);
 	c->pack->free(image);
-	OK(err);
+	STEP(r);
 	STEP(conf_whole(c, &p));
 	STEP(conf_queue(c, p, &q));
 	STEP(conf_buffer(c, p, CONF_COPY_BYTES, &a));

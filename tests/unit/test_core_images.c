@@ -1,8 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the software device finds the kernels that an image names. */
+/* Images that another process may have sent: which backends accept them, and how the
+ * software device finds the kernels that an image names. */
 #include "ref_world.h"
 
+#include "config/registry.h"
+
 #include <hal/ref.h>
+
+/* Each backend of this tree has been checked for pointers in its images. */
+static void backends_accept_foreign_images(void **state)
+{
+	(void)state;
+	OK(registry_load(""));
+	assert_true(registry_count() > 0);
+	for (uint32_t i = 0; i < registry_count(); i++) {
+		const struct hal_backend *t = &registry_at(i)->table;
+
+		if ((t->flags & HAL_BK_IMAGES_FOREIGN) == 0)
+			fail_msg("%s has no HAL_BK_IMAGES_FOREIGN", t->name);
+	}
+	/* A plug-in that does not say so has not been checked. */
+	OK(registry_load(MOCK_PLUGIN));
+	assert_int_equal(registry_find("mock")->table.flags, 0);
+}
 
 /* ---- kernels ---------------------------------------------------------------------- */
 
@@ -162,6 +182,7 @@ static void wrong_libraries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(backends_accept_foreign_images),
 		cmocka_unit_test(a_name_is_registered_again),
 		cmocka_unit_test(devices_have_kernels_of_their_own),
 		cmocka_unit_test(wrong_kernels),
