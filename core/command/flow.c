@@ -1122,6 +1122,19 @@ static NOINLINE void command_ended_slowly(struct hal_queue *q, struct inflight *
 		q->dev->memory.residency->look(q);
 }
 
+/* Handle the parts of the end of f that depend on the flags slow of q, and on the
+ * command's status. */
+static ALWAYS_INLINE void command_ended_flagged(struct hal_queue *q, struct inflight *f,
+						const struct hal_bk_event *ev,
+						uint32_t slow)
+{
+	/* The common case: the policy is notified, or learned for, and nothing else. */
+	if (LIKELY(slow == SLOW_POLICY && !q->sched.urgent))
+		policy_ended(q, f, ev, 0);
+	else
+		command_ended_slowly(q, f, ev);
+}
+
 /* Handle the event that a command has ended: account it, retire the queue's records, and
  * advance the queue.  Return its partition, which may issue another command. */
 static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
@@ -1131,6 +1144,7 @@ static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
 	struct hal_queue *q = f->queue;
 	struct hal_partition *part = q->part;
 	struct account *a = &q->observe.account;
+	uint32_t slow;
 
 	count_ran(dev, part, a, ev->start_ns, ev->end_ns);
 	if ((ev->bytes_read | ev->bytes_written) != 0) {
@@ -1144,10 +1158,11 @@ static ALWAYS_INLINE struct hal_partition *command_ended(struct hal_device *dev,
 	f->end_ns = ev->end_ns;
 	f->status = ev->status;
 	f->done = true;
-	if (UNLIKELY(((uint32_t)ev->status |
-		      (q->slow & (SLOW_TRACE | SLOW_SUSPENDING | SLOW_POLICY |
-				  SLOW_KILLED | SLOW_STOPPED | SLOW_RECOLOR))) != 0))
-		command_ended_slowly(q, f, ev);
+	slow = (uint32_t)ev->status |
+	       (q->slow & (SLOW_TRACE | SLOW_SUSPENDING | SLOW_POLICY | SLOW_KILLED |
+			   SLOW_STOPPED | SLOW_RECOLOR));
+	if (UNLIKELY(slow != 0))
+		command_ended_flagged(q, f, ev, slow);
 	retire_ended(q);
 	if (UNLIKELY((q->slow & SLOW_SUSPENDING) != 0))
 		dev->sched.listener->ended(q);
@@ -1296,7 +1311,9 @@ static ALWAYS_INLINE bool poll_device(struct hal_device *dev, uint64_t until_ns,
 	if (LIKELY(n == dev->command.served_at_once && e->kind == HAL_BK_DONE)) {
 		struct hal_partition *part = command_ended(dev, e);
 
-		if (LIKELY(dev->work == 0))
+		/* What waits for a time, or for an idle device, is not due before the
+		 * next turn. */
+		if (LIKELY((dev->work & (uint8_t) ~(WORK_TIMERS | WORK_HELD)) == 0))
 			serve_partition(dev, part);
 		else
 			partition_runnable(part);
@@ -1350,7 +1367,9 @@ static ALWAYS_INLINE void begin_turn(struct hal_device *dev)
 		engine_read(dev);
 		dev->intake &= (uint8_t)~INTAKE_SLEPT;
 	}
-	if (UNLIKELY(dev->work != 0))
+	/* A timer that is not due needs nothing. */
+	if (UNLIKELY(dev->work != 0) &&
+	    (dev->work != WORK_TIMERS || dev->timer_ns <= dev->now))
 		prepare(dev);
 }
 

@@ -155,9 +155,9 @@ static inline bool expect_is_here(const struct hal_queue *q, const struct inflig
 	return f->start_ns >= q->part->moved_ns && q->part->moving.units == 0 &&
 	       (q->slow & SLOW_STOPPED) == 0;
 }
-/* Learn from f, which has completed successfully.  Its run time, ran_ns, includes the
- * time before it was stopped inside. */
-void expect_learn(struct hal_queue *q, const struct inflight *f,
-		  const struct hal_policy_end *end, uint64_t ran_ns);
+/* Learn from f, which has completed successfully and has moved that number of bytes.  Its
+ * run time, ran_ns, includes the time before it was stopped inside. */
+void expect_learn(struct hal_queue *q, const struct inflight *f, uint64_t bytes,
+		  uint64_t ran_ns);
 
 #endif

@@ -399,33 +399,45 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 
 /* ---- notifying the policy ------------------------------------------------------- */
 
-void policy_ended(struct hal_queue *q, const struct inflight *f,
-		  const struct hal_bk_event *ev, uint64_t before_ns)
+/* Report to the policy that f of q ended as ev says, after it ran ran_ns. */
+static ALWAYS_INLINE void report_end(struct hal_queue *q, const struct hal_bk_event *ev,
+				     uint64_t ran_ns)
 {
 	struct hal_device *dev = q->dev;
+	struct hal_policy_queue *v = &q->sched.policy_view;
 	const struct hal_policy_end end = {
-		.ran_ns = ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0,
+		.ran_ns = ran_ns,
 		.bytes = ev->bytes_read + ev->bytes_written,
 		.status = ev->status,
 		.now_ns = dev->now,
 		.end_ns = ev->end_ns,
 	};
 
-	if (dev->observe.profile != NULL &&
-	    (dev->sched.policy->flags & HAL_POLICY_EXPECTS) != 0)
+	v->served_ns = counter_get(&q->observe.account.busy_ns);
+	v->completed = counter_get(&q->observe.account.completed);
+	v->running = q->inflight_count - q->sched.frozen;
+	if (LIKELY(ev->status != -EINTR))
+		v->running--; /* the command is still counted in flight */
+	dev->sched.policy->ended(dev->sched.policy_state, &q->part->sched.policy_view, v,
+				 &end);
+}
+
+void policy_ended(struct hal_queue *q, const struct inflight *f,
+		  const struct hal_bk_event *ev, uint64_t before_ns)
+{
+	struct hal_device *dev = q->dev;
+	const struct hal_policy *p = dev->sched.policy;
+	uint64_t ran_ns = ev->end_ns > ev->start_ns ? ev->end_ns - ev->start_ns : 0;
+
+	if (UNLIKELY(dev->observe.profile != NULL &&
+		     (p->flags & HAL_POLICY_EXPECTS) != 0))
 		beside_learn(q, f, ev);
-	if ((q->slow & SLOW_EXPECTS) != 0 && ev->status == 0)
-		expect_learn(q, f, &end, end.ran_ns + before_ns);
+	if ((q->slow & SLOW_EXPECTS) != 0 && LIKELY(ev->status == 0))
+		expect_learn(q, f, ev->bytes_read + ev->bytes_written,
+			     ran_ns + before_ns);
 	q->part->sched.policy_view.running = q->part->command.inflight;
-	if (!policy_in_force(dev) || dev->sched.policy->ended == NULL)
-		return;
-	q->sched.policy_view.served_ns = counter_get(&q->observe.account.busy_ns);
-	q->sched.policy_view.completed = counter_get(&q->observe.account.completed);
-	q->sched.policy_view.running = q->inflight_count - q->sched.frozen;
-	if (ev->status != -EINTR)
-		q->sched.policy_view.running--; /* f is still counted in flight */
-	dev->sched.policy->ended(dev->sched.policy_state, &q->part->sched.policy_view,
-				 &q->sched.policy_view, &end);
+	if (p->ended != NULL && LIKELY(policy_in_force(dev)))
+		report_end(q, ev, ran_ns);
 }
 
 void policy_changed(struct hal_partition *part, struct hal_queue *q)
