@@ -62,8 +62,9 @@ enum { EXAMINED_MAX = 8 };
 struct shared {
 	struct hal_policy_shared common;
 	struct hal_policy_list list[KINDS];
-	uint64_t high; /* counted high-priority commands of the partition */
-	bool held;     /* the partition is in the list orion.held */
+	uint64_t waiting; /* bit k: list[k] is not empty */
+	uint64_t high;    /* counted high-priority commands of the partition */
+	bool held;        /* the partition is in the list orion.held */
 	struct shared *next_held;
 };
 
@@ -137,6 +138,11 @@ static void set_counted(struct orion *o, struct hal_policy_queue *queue, uint64_
 	struct shared *s = hal_policy_shared(queue->own);
 	uint64_t old_as = queue->own[COUNTED_AS];
 
+	if (as == old_as && as < HIGH) { /* best effort of the same kind: most calls */
+		o->count[as] += commands - queue->own[COUNTED];
+		queue->own[COUNTED] = commands;
+		return;
+	}
 	o->count[old_as % PROGRAM] -= queue->own[COUNTED];
 	if (old_as % PROGRAM >= HIGH) {
 		s->high -= queue->own[COUNTED];
@@ -202,6 +208,22 @@ static void detach(void *state, struct hal_policy_partition *part,
 
 /* ---- order of queues ------------------------------------------------------------------- */
 
+static void add_queue(struct shared *s, struct hal_policy_queue *queue, uint64_t kind)
+{
+	queue->own[KIND] = kind;
+	hal_policy_list_add(&s->list[kind], queue);
+	s->waiting |= UINT64_C(1) << kind;
+}
+
+static void remove_queue(struct shared *s, struct hal_policy_queue *queue)
+{
+	uint64_t kind = queue->own[KIND];
+
+	hal_policy_list_take(&s->list[kind], queue);
+	if (s->list[kind].first == NULL)
+		s->waiting &= ~(UINT64_C(1) << kind);
+}
+
 /* Return expected_ns, or the assumed run time if it is not known. */
 static uint64_t expected_or_assumed(const struct orion *o, uint64_t expected_ns)
 {
@@ -226,8 +248,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 		set_counted(o, queue, kind + (uint64_t)PROGRAM * queue->head.program,
 			    (uint64_t)queue->running + 1);
 	}
-	queue->own[KIND] = kind;
-	hal_policy_list_add(&s->list[kind], queue);
+	add_queue(s, queue, kind);
 }
 
 static void dequeue(void *state, struct hal_policy_partition *part,
@@ -239,7 +260,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 	(void)part;
 	if (s == NULL)
 		return;
-	hal_policy_list_take(&s->list[kind], queue);
+	remove_queue(s, queue);
 	if (why == HAL_POLICY_OVERRULED && kind < HIGH)
 		set_counted(state, queue, kind, queue->own[COUNTED] + 1);
 	else if (why != HAL_POLICY_OVERRULED && kind >= HIGH)
@@ -282,13 +303,16 @@ static bool may_start(const struct orion *o, const struct shared *s,
 static struct hal_policy_queue *first_to_start(const struct orion *o,
 					       const struct shared *s)
 {
+	uint64_t waiting =
+		s->waiting >> HIGH != 0 ? s->waiting >> HIGH << HIGH : s->waiting;
 	struct hal_policy_queue *best = NULL;
 
-	for (uint64_t kind = KINDS; kind-- > 0;) {
+	/* A high-priority command may always start. */
+	while (waiting != 0) {
+		uint32_t kind = 63 - (uint32_t)__builtin_clzll(waiting);
 		struct hal_policy_queue *q = s->list[kind].first;
 
-		if (kind < HIGH && best != NULL && best->own[KIND] >= HIGH)
-			return best;
+		waiting -= UINT64_C(1) << kind;
 		for (int i = 1; q != NULL && !may_start(o, s, q); i++)
 			q = o->crowd.named != 0 && i < EXAMINED_MAX ? q->next : NULL;
 		if (q != NULL && (best == NULL || q->runnable_ns < best->runnable_ns))
@@ -313,7 +337,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 		}
 		return NULL;
 	}
-	hal_policy_list_take(&s->list[queue->own[KIND]], queue);
+	remove_queue(s, queue);
 	if (queue->own[KIND] >= HIGH) {
 		o->request_ns = expected_or_assumed(o, queue->head.whole_ns);
 		return queue;
