@@ -80,6 +80,7 @@ struct plan {
 	struct plan_move {
 		struct hal_partition *part;
 		struct place_rect from, to;
+		uint32_t units; /* requested by the policy */
 		uint32_t waits; /* members that must move before this one */
 		uint32_t state; /* enum plan_state */
 	} move[HAL_POLICY_MOVES];
@@ -346,6 +347,7 @@ struct hal_device {
 		/* Partitions with runnable queues of which the policy picks none now. */
 		uint32_t held;
 		bool picking;                /* policy.pick is running */
+		uint64_t plan_number;        /* plans that policies have requested */
 		struct policy_limits limits; /* those of the policy in force */
 		/* Modes of the device.  .info also has DRAIN, which the core adds. */
 		uint32_t bk_suspend_modes;

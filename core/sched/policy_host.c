@@ -205,18 +205,21 @@ static int host_move(void *device, const struct hal_policy_move *moves, uint32_t
 		return reject_request(
 			dev, "the policy requested a plan of too many partitions",
 			"limit", HAL_POLICY_MOVES);
+	dev->sched.plan_number++;
 	for (uint32_t i = 0; i < count; i++) {
+		struct hal_partition *p = container_of(
+			moves[i].part, struct hal_partition, sched.policy_view);
+
 		if (!units_check(dev, moves[i].part, moves[i].units))
 			return -EINVAL;
-		for (uint32_t k = 0; k < i; k++)
-			if (moves[k].part == moves[i].part)
-				return reject_request(dev,
-						      "the policy requested a plan that "
-						      "moves a partition twice",
-						      "partition", moves[i].part->index);
-	}
-	for (uint32_t i = 0; i < count; i++)
+		if (p->sched.plan_number == dev->sched.plan_number)
+			return reject_request(dev,
+					      "the policy requested a plan that "
+					      "moves a partition twice",
+					      "partition", moves[i].part->index);
+		p->sched.plan_number = dev->sched.plan_number;
 		had[i] = moves[i].part->units;
+	}
 	err = lost_check(dev);
 	if (err == 0)
 		err = dev->space.moves->plan(dev, moves, count);

@@ -33,12 +33,6 @@
 
 static const struct place_rect nowhere;
 
-static bool same_rect(const struct place_rect *a, const struct place_rect *b)
-{
-	return a->row == b->row && a->col == b->col && a->rows == b->rows &&
-	       a->cols == b->cols;
-}
-
 /* Prefix the error text with the index of the descriptor; return err. */
 static COLD int member_bad(uint32_t i, int err)
 {
@@ -128,7 +122,7 @@ static void add_step(struct simulation *s, uint32_t i, const struct place_rect *
 
 static bool is_settled(const struct simulation *s, uint32_t i)
 {
-	return same_rect(&s->at[i], &s->a->member[i].to);
+	return place_same(&s->at[i], &s->a->member[i].to);
 }
 
 /* Return whether no other member is at the new place of member i. */
@@ -365,7 +359,7 @@ static COLD void describe_stranded(struct arrangement *a)
 		const struct hal_partition *p = a->member[i].part;
 		const struct place_rect at = rect_of(&p->desc);
 
-		if (same_rect(&at, &a->member[i].from))
+		if (place_same(&at, &a->member[i].from))
 			continue;
 		format_text(a->why + n, sizeof(a->why) - n,
 			    "; partition %u could not go back and has %u x %u units at "

@@ -27,15 +27,6 @@ static uint32_t larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Return the number of units that m's partition shall have after the move. */
-static uint32_t target_units(const struct hal_policy_move *moves,
-			     const struct plan_move *m)
-{
-	while (moves->part != &m->part->sched.policy_view)
-		moves++;
-	return moves->units;
-}
-
 /* Find a shape of `units` units that fits into from.  shape 0: keep the rows.  shape 1:
  * keep the columns.  Any other value, or if that shape is impossible: use the squarest
  * shape.  Return false if there is none. */
@@ -81,6 +72,11 @@ static bool shrink(struct plan_move *m, uint32_t units, uint32_t shape, uint32_t
 	return true;
 }
 
+static bool stays(const struct plan_move *m)
+{
+	return place_same(&m->from, &m->to);
+}
+
 /* Undo a trial layout: release the new places of the first `placed` partitions and hold
  * all old places again. */
 static void restore_grid(struct hal_device *dev, uint32_t placed)
@@ -88,24 +84,25 @@ static void restore_grid(struct hal_device *dev, uint32_t placed)
 	struct plan *plan = &dev->space.plan;
 
 	for (uint32_t i = 0; i < placed; i++)
-		place_release(&dev->space.place, &plan->move[i].to);
+		if (!stays(&plan->move[i]))
+			place_release(&dev->space.place, &plan->move[i].to);
 	for (uint32_t i = 0; i < plan->count; i++)
-		place_take(&dev->space.place, &plan->move[i].from,
-			   partition_holder(plan->move[i].part));
+		if (i >= placed || !stays(&plan->move[i]))
+			place_take(&dev->space.place, &plan->move[i].from,
+				   partition_holder(plan->move[i].part));
 }
 
 /* Try one shape and one corner for all shrinking partitions, which come first in the
  * plan.
  */
-static bool place_freely(struct hal_device *dev, const struct hal_policy_move *moves,
-			 uint32_t shape, uint32_t corner)
+static bool place_freely(struct hal_device *dev, uint32_t shape, uint32_t corner)
 {
 	struct plan *plan = &dev->space.plan;
 	uint32_t i;
 
 	for (i = 0; i < plan->count; i++) {
 		struct plan_move *m = &plan->move[i];
-		uint32_t units = target_units(moves, m);
+		uint32_t units = m->units;
 
 		if (units == m->part->desc.units) {
 			m->to = m->from;
@@ -147,9 +144,12 @@ static void sort_by_column(struct plan *plan)
 static bool shape_in_columns(const struct hal_device *dev, uint32_t units,
 			     struct place_rect *out)
 {
-	for (out->cols = 1; out->cols <= dev->info.unit_cols; out->cols++) {
+	const uint32_t rows = dev->info.unit_rows;
+
+	for (out->cols = larger((units + rows - 1) / rows, 1);
+	     out->cols <= dev->info.unit_cols; out->cols++) {
 		out->rows = units / out->cols;
-		if (out->rows <= dev->info.unit_rows && units % out->cols == 0)
+		if (units % out->cols == 0)
 			return true;
 	}
 	return false;
@@ -163,10 +163,8 @@ static bool is_partial_column(const struct hal_device *dev, const struct place_r
 /* Return whether m's new place overlaps no other partition's present place. */
 static bool needs_no_wait(const struct plan *plan, const struct plan_move *m)
 {
-	struct place_rect r;
-
 	for (uint32_t i = 0; i < plan->count; i++)
-		if (&plan->move[i] != m && place_common(&m->to, &plan->move[i].from, &r))
+		if (&plan->move[i] != m && place_meet(&m->to, &plan->move[i].from))
 			return false;
 	return true;
 }
@@ -225,36 +223,39 @@ static uint32_t count_shared_columns(const struct hal_device *dev)
 /* Return whether partitions wait for each other in a cycle. */
 static bool has_cycle(const struct plan *plan)
 {
-	bool gone[HAL_POLICY_MOVES] = {false};
+	bool gone[HAL_POLICY_MOVES];
 	uint32_t count = 0, before;
-	struct place_rect r;
 
+	for (uint32_t i = 0; i < plan->count; i++) {
+		gone[i] = stays(&plan->move[i]);
+		count += gone[i];
+	}
 	do {
 		before = count;
 		for (uint32_t i = 0; i < plan->count; i++) {
 			uint32_t k = 0;
 
+			if (gone[i])
+				continue;
 			while (k < plan->count &&
 			       (k == i || gone[k] ||
-				!place_common(&plan->move[i].to, &plan->move[k].from,
-					      &r)))
+				!place_meet(&plan->move[i].to, &plan->move[k].from)))
 				k++;
-			count += !gone[i] && k == plan->count;
-			gone[i] |= k == plan->count;
+			gone[i] = k == plan->count;
+			count += gone[i];
 		}
 	} while (count != before);
 	return count < plan->count;
 }
 
-static bool place_columns(struct hal_device *dev, const struct hal_policy_move *moves)
+static bool place_columns(struct hal_device *dev)
 {
 	struct plan *plan = &dev->space.plan;
 	uint32_t columns, first = UINT32_MAX, col = 0, i;
 
 	sort_by_column(plan);
 	for (i = 0; i < plan->count; i++)
-		if (!shape_in_columns(dev, target_units(moves, &plan->move[i]),
-				      &plan->move[i].to))
+		if (!shape_in_columns(dev, plan->move[i].units, &plan->move[i].to))
 			return false;
 	columns = count_shared_columns(dev);
 	for (i = 0; i < plan->count; i++)
@@ -289,7 +290,7 @@ static bool are_columns(const struct hal_device *dev)
 	return i == plan->count && dev->info.unit_rows > 1;
 }
 
-int layout_place(struct hal_device *dev, const struct hal_policy_move *moves)
+int layout_place(struct hal_device *dev)
 {
 	/* A single row has one shape, and only a left and a right corner. */
 	const uint32_t shapes = dev->space.place.rows == 1 ? 1 : 3;
@@ -297,14 +298,14 @@ int layout_place(struct hal_device *dev, const struct hal_policy_move *moves)
 	const struct plan unsorted = dev->space.plan;
 
 	if (are_columns(dev)) {
-		if (place_columns(dev, moves))
+		if (place_columns(dev))
 			return 0;
 		dev->space.plan = unsorted;
 	}
 	for (uint32_t i = 0; i < shapes * corners; i++)
-		if (place_freely(dev, moves, i / corners, i % corners))
+		if (place_freely(dev, i / corners, i % corners))
 			return 0;
-	if (place_columns(dev, moves))
+	if (place_columns(dev))
 		return 0;
 	return fail(ENOSPC,
 		    "no new layout found for %u partitions of %s; %u units are free",

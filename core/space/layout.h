@@ -7,10 +7,10 @@
 #include "loop/device.h"
 #include "space/partition.h"
 
-/* Set .to of dev->space.plan.move[0..count), so that each partition gets the number of
- * units in moves.  The caller has set .part and .from, partitions that shrink first.
+/* Set .to of dev->space.plan.move[0..count), so that each partition gets .units units.
+ * The caller has set .part, .from and .units, partitions that shrink first.
  * Moves nothing.  Return 0, or -ENOSPC if no layout is found or partitions would wait for
  * each other in a cycle. */
-int layout_place(struct hal_device *dev, const struct hal_policy_move *moves);
+int layout_place(struct hal_device *dev);
 
 #endif

@@ -92,7 +92,8 @@ struct hal_partition {
 		struct hal_queue *sole; /* runnable queue not passed to the policy */
 		struct hal_queue
 			*leased; /* queue that may issue .lease commands without a pick */
-		uint64_t bandwidth; /* requested limit in bytes/s; constant */
+		uint64_t plan_number; /* device.sched.plan_number of its last plan */
+		uint64_t bandwidth;   /* requested limit in bytes/s; constant */
 		/* At most limit_bytes per limit_window_ns; 0: no limit. */
 		uint64_t limit_bytes, limit_window_ns;
 		/* The latest run of consecutive commands of one program (beside.c). */

@@ -104,24 +104,27 @@ bool place_common(const struct place_rect *a, const struct place_rect *b,
 	return true;
 }
 
-/* ---- search bounds ---------------------------------------------------------------- */
-
-/* Extend each hint, after a release of r, to the positions of the hint's shape that
- * overlap r. */
-static void hints_widen(struct place *p, const struct place_rect *r)
-{
-	for (int i = 0; i < PLACE_HINTS; i++) {
-		struct place_hint *h = &p->hints[i];
-		uint64_t from = first_overlap(r, h->rows, h->cols);
-
-		if (h->from > from)
-			h->from = from;
-		if (h->to < last_overlap(r))
-			h->to = last_overlap(r);
-	}
-}
-
 /* ---- take and release ------------------------------------------------------------- */
+
+/* Extend the rectangle of released units by r. */
+static void note_released(struct place *p, const struct place_rect *r)
+{
+	struct place_rect *all = &p->released;
+	uint32_t row_end = r->row + r->rows, col_end = r->col + r->cols;
+
+	if (all->rows == 0) {
+		*all = *r;
+		return;
+	}
+	if (row_end < all->row + all->rows)
+		row_end = all->row + all->rows;
+	if (col_end < all->col + all->cols)
+		col_end = all->col + all->cols;
+	all->row = r->row < all->row ? r->row : all->row;
+	all->col = r->col < all->col ? r->col : all->col;
+	all->rows = row_end - all->row;
+	all->cols = col_end - all->col;
+}
 
 void place_take(struct place *p, const struct place_rect *r, uint32_t owner)
 {
@@ -141,7 +144,7 @@ void place_release(struct place *p, const struct place_rect *r)
 	for (uint32_t row = r->row; row < r->row + r->rows; row++)
 		for (uint32_t i = r->col / 64; i <= last / 64; i++)
 			row_of(p, p->starts, row)[i] &= ~span(i, r->col, last);
-	hints_widen(p, r);
+	note_released(p, r);
 	p->largest_known = false;
 }
 

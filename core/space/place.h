@@ -28,8 +28,9 @@ enum {
 	PLACE_COMPARED = 16, /* positions of one shape that a search compares at most */
 };
 
-/* Bounds for the search of one shape: every free rectangle of the shape has its top left
- * unit at a position from .from to .to.  A position is row << 32 | column. */
+/* Bounds for the search of one shape: every free rectangle of the shape that overlaps no
+ * unit of place.released has its top left unit at a position from .from to .to.  A
+ * position is row << 32 | column. */
 struct place_hint {
 	uint32_t rows, cols;
 	uint64_t from, to;
@@ -47,6 +48,9 @@ struct place {
 	struct place_rect largest; /* largest free rectangle, if .largest_known */
 	bool largest_known;
 	struct place_hint hints[PLACE_HINTS];
+	/* Contains all units released since the hints were valid; .rows is 0 if there are
+	 * none. */
+	struct place_rect released;
 };
 
 /* Initialize p to a free grid of 1 to 65535 rows and columns.  Return 0 or -ENOMEM.  The
@@ -93,6 +97,20 @@ void place_largest(struct place *p, struct place_rect *out);
 /* Set *out to the intersection of a and b; return false if they do not overlap. */
 bool place_common(const struct place_rect *a, const struct place_rect *b,
 		  struct place_rect *out);
+
+/* Return whether a and b are the same rectangle. */
+static inline bool place_same(const struct place_rect *a, const struct place_rect *b)
+{
+	return a->row == b->row && a->col == b->col && a->rows == b->rows &&
+	       a->cols == b->cols;
+}
+
+/* Return whether a and b, neither of them empty, have a unit in common. */
+static inline bool place_meet(const struct place_rect *a, const struct place_rect *b)
+{
+	return a->col < b->col + b->cols && b->col < a->col + a->cols &&
+	       a->row < b->row + b->rows && b->row < a->row + a->rows;
+}
 
 /* Hold the free units of r for owner, each as a rectangle of one unit, so that
  * place_empty can release them one by one. */

@@ -14,6 +14,21 @@
 #include "space/place.h"
 #include "space/place_bits.h"
 
+/* Extend each hint to the positions of its shape that overlap released units. */
+static void widen_hints(struct place *p)
+{
+	for (int i = 0; i < PLACE_HINTS; i++) {
+		struct place_hint *h = &p->hints[i];
+		uint64_t from = first_overlap(&p->released, h->rows, h->cols);
+
+		if (h->from > from)
+			h->from = from;
+		if (h->to < last_overlap(&p->released))
+			h->to = last_overlap(&p->released);
+	}
+	p->released.rows = 0;
+}
+
 /* Return the hint of a shape.  The table is a direct-mapped cache: another shape's hint
  * in the same slot is overwritten.  The hash spreads the shapes of one area, which
  * place_find tries one after the other, over different slots. */
@@ -23,6 +38,8 @@ static struct place_hint *hint_of(struct place *p, uint32_t rows, uint32_t cols)
 	uint32_t area = (rows * cols * 0x9e3779b1U) >> 24;
 	struct place_hint *h = &p->hints[(area + shape) % PLACE_HINTS];
 
+	if (p->released.rows != 0)
+		widen_hints(p);
 	if (h->rows != rows || h->cols != cols)
 		*h = (struct place_hint){rows, cols, 0, position(p->rows, 0)};
 	return h;

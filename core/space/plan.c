@@ -20,12 +20,6 @@
 #include "space/resize.h"
 #include "util/error.h"
 
-static bool same_rect(const struct place_rect *a, const struct place_rect *b)
-{
-	return a->row == b->row && a->col == b->col && a->rows == b->rows &&
-	       a->cols == b->cols;
-}
-
 /* ---- order of the moves ------------------------------------------------------------ */
 
 /* Fill out with the description of m's partition at its new place. */
@@ -63,11 +57,10 @@ static int check_move(struct hal_device *dev, struct plan_move *m)
  * many partitions must move before it.  Return the number of partitions left. */
 static uint32_t order_moves(struct plan *plan)
 {
-	struct place_rect r;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < plan->count; i++)
-		if (!same_rect(&plan->move[i].from, &plan->move[i].to))
+		if (!place_same(&plan->move[i].from, &plan->move[i].to))
 			plan->move[n++] = plan->move[i];
 	plan->count = n;
 	for (uint32_t i = 0; i < n; i++) {
@@ -76,8 +69,7 @@ static uint32_t order_moves(struct plan *plan)
 		m->state = PLAN_WAITS;
 		m->waits = 0;
 		for (uint32_t k = 0; k < n; k++)
-			m->waits +=
-				k != i && place_common(&m->to, &plan->move[k].from, &r);
+			m->waits += k != i && place_meet(&m->to, &plan->move[k].from);
 	}
 	return n;
 }
@@ -160,12 +152,11 @@ int plan_busy(const struct hal_device *dev)
 static void release_waiters(struct hal_device *dev, const struct plan_move *left)
 {
 	struct plan *plan = &dev->space.plan;
-	struct place_rect r;
 
 	for (uint32_t i = 0; i < plan->count; i++) {
 		struct plan_move *m = &plan->move[i];
 
-		if (m->state == PLAN_WAITS && place_common(&m->to, &left->from, &r))
+		if (m->state == PLAN_WAITS && place_meet(&m->to, &left->from))
 			m->waits--;
 	}
 	reserve_targets(dev);
@@ -304,10 +295,12 @@ int plan_begin(struct hal_device *dev, const struct hal_policy_move *moves,
 					"partition %u \"%s\" is being resized already",
 					p->desc.index, p->name);
 			if ((moves[i].units > p->desc.units) == grows)
-				plan->move[plan->count++] = (struct plan_move){
-					.part = p, .from = rect_of(&p->desc)};
+				plan->move[plan->count++] =
+					(struct plan_move){.part = p,
+							   .from = rect_of(&p->desc),
+							   .units = moves[i].units};
 		}
-	err = layout_place(dev, moves);
+	err = layout_place(dev);
 	return err != 0 ? err : plan_carry_out(dev);
 }
 
