@@ -260,6 +260,7 @@ struct hal_policy_shared {
 	uint32_t least, most, units;
 	uint32_t rationed; /* set by the policy for hal_policy_ration: 0 or 1 */
 	uint64_t held;     /* limit in force, bytes per second; 0: no limit */
+	struct hal_policy_shared *taker; /* used by hal_policy_spread */
 };
 
 /* Index into own[]: address of the shared state. */
@@ -385,6 +386,14 @@ static inline uint32_t hal_policy_spare(const struct hal_policy_host *device,
 	return units;
 }
 
+/* Return whether hal_policy_add can still increase s->units, given free units. */
+static inline int hal_policy_takes(const struct hal_policy_shared *s, uint32_t limit,
+				   uint32_t column)
+{
+	limit = limit < s->part->ceiling ? limit : s->part->ceiling;
+	return limit / column * column > s->units;
+}
+
 /*
  * Distribute `room` units among the partitions of the list all, and request the moves.
  *
@@ -400,23 +409,35 @@ static inline int hal_policy_spread_in(const struct hal_policy_host *device,
 	uint32_t column = hal_policy_column(device);
 	uint32_t count = 0, columns_each, room_before;
 	struct hal_policy_move m[HAL_POLICY_MOVES];
-	struct hal_policy_shared *s;
+	struct hal_policy_shared *s, *takers = NULL, **last = &takers;
 
-	for (s = all; s != NULL; s = s->next) {
+	for (s = all; s != NULL; s = s->next, count++) {
 		s->units = s->part->floor;
 		room -= s->units < room ? s->units : room;
 	}
-	for (s = all; s != NULL; s = s->next, count++)
+	for (s = all; s != NULL; s = s->next) {
 		if (s->least > s->units)
 			hal_policy_add(s, s->least - s->units + column - 1,
 				       s->part->ceiling, column, &room);
+		if (s->most > s->units) {
+			*last = s;
+			last = &s->taker;
+		}
+	}
+	*last = NULL;
+	/* Most partitions can take no more, so each round visits the others alone. */
 	do {
 		room_before = room;
 		columns_each = room / column / (count != 0 ? count : 1);
-		for (s = all; s != NULL; s = s->next)
+		for (last = &takers; (s = *last) != NULL;) {
 			hal_policy_add(s, (columns_each != 0 ? columns_each : 1) * column,
 				       s->most, column, &room);
-	} while (room != room_before);
+			if (hal_policy_takes(s, s->most, column))
+				last = &s->taker;
+			else
+				*last = s->taker;
+		}
+	} while (room != room_before && room != 0);
 	count = 0;
 	for (s = all; s != NULL && count < HAL_POLICY_MOVES; s = s->next) {
 		m[count].part = s->part;
@@ -618,6 +639,8 @@ static inline uint64_t hal_policy_crowd_cost(const struct hal_policy_host *devic
 	uint64_t cost, worst = crowd->others != 0 ? HAL_POLICY_NEVER : 0;
 	uint32_t i;
 
+	if (crowd->named == 0)
+		return worst;
 	for (i = 0; i < HAL_POLICY_CROWD && worst != HAL_POLICY_NEVER; i++) {
 		if (crowd->count[i] == 0)
 			continue;

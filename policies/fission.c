@@ -194,23 +194,57 @@ static uint64_t deadline_of(const struct hal_policy_shared *s)
 	return ((const struct shared *)s)->deadline_ns; /* s is the first member */
 }
 
+/* Merge two lists sorted by deadline; of equal ones, those of a come first. */
+static struct hal_policy_shared *merge(struct hal_policy_shared *a,
+				       struct hal_policy_shared *b)
+{
+	struct hal_policy_shared *first = NULL, **last = &first;
+
+	while (a != NULL && b != NULL) {
+		struct hal_policy_shared **from =
+			deadline_of(a) <= deadline_of(b) ? &a : &b;
+
+		*last = *from;
+		last = &(*from)->next;
+		*from = *last;
+	}
+	*last = a != NULL ? a : b;
+	return first;
+}
+
+/* Cut the longest sorted part off the beginning of *rest and return it. */
+static struct hal_policy_shared *cut_sorted(struct hal_policy_shared **rest)
+{
+	struct hal_policy_shared *first = *rest, *s = first;
+
+	while (s->next != NULL && deadline_of(s) <= deadline_of(s->next))
+		s = s->next;
+	*rest = s->next;
+	s->next = NULL;
+	return first;
+}
+
 /* Sort the partitions by deadline, the order in which hal_policy_spread serves their
  * needs.  In a fixed order a partition that is late with any number of units could make
- * the others late too. */
+ * the others late too.  Merge sorted parts like the digits of a binary counter: entry i
+ * holds 2^i of them. */
 static void sort_by_deadline(struct hal_policy_shared **all)
 {
-	struct hal_policy_shared *rest = *all;
+	struct hal_policy_shared *merged[32] = {NULL}, *rest = *all;
+	size_t i;
 
-	*all = NULL;
 	while (rest != NULL) {
-		struct hal_policy_shared *s = rest, **at = all;
+		struct hal_policy_shared *part = cut_sorted(&rest);
 
-		rest = s->next;
-		while (*at != NULL && deadline_of(*at) <= deadline_of(s))
-			at = &(*at)->next;
-		s->next = *at;
-		*at = s;
+		for (i = 0; merged[i] != NULL; i++) {
+			part = merge(merged[i], part);
+			merged[i] = NULL;
+		}
+		merged[i] = part;
 	}
+	*all = NULL;
+	for (i = 0; i < sizeof(merged) / sizeof(merged[0]); i++)
+		*all = merge(merged[i], *all);
 }
 
 /* Redistribute the units of the device.  Partitions without work keep only their floor.

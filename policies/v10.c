@@ -27,6 +27,7 @@
  */
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include <hal/policy.h>
@@ -44,6 +45,10 @@ struct shared {
 	struct hal_policy_shared common;
 	struct hal_policy_list list[NEEDS][HAL_POLICY_RANKS];
 	uint64_t running[NEEDS]; /* commands that the device has */
+	/* Stands for the partition in v10.waiting while a queue of it waits for the
+	 * array; not a queue of the engine. */
+	struct hal_policy_queue turn;
+	bool waits; /* .turn is in v10.waiting */
 };
 
 struct v10 {
@@ -53,6 +58,10 @@ struct v10 {
 	uint64_t slice_ns, wait_ns;
 	enum need unknown;
 	struct shared *holder; /* the partition that has the array; NULL: none */
+	/* Heap of the partitions that wait for the array: least array time first, then
+	 * the partition that was attached last. */
+	struct hal_policy_queue *waiting;
+	uint32_t attached; /* partitions attached so far */
 };
 
 static const struct hal_option_def options[] = {
@@ -103,20 +112,46 @@ static uint64_t array_time(const struct shared *s)
 	return s->common.part->own[USED];
 }
 
+/* Take s out of the waiting partitions. */
+static void stop_waiting(struct v10 *v, struct shared *s)
+{
+	if (s->waits)
+		hal_policy_heap_take(&v->waiting, &s->turn);
+	s->waits = false;
+}
+
+/* Update the place of s among the waiting partitions, after its queues or its array time
+ * have changed. */
+static void update_turn(struct v10 *v, struct shared *s)
+{
+	bool waits = first_of(s, ARRAY) != NULL;
+
+	if (waits == s->waits && (!waits || s->turn.own[HAL_POLICY_KEY] == array_time(s)))
+		return;
+	stop_waiting(v, s);
+	if (!waits)
+		return;
+	s->turn.own[HAL_POLICY_KEY] = array_time(s);
+	hal_policy_heap_add(&v->waiting, &s->turn);
+	s->waits = true;
+}
+
+/* Return the waiting partition with the least array time, or NULL. */
+static struct shared *first_waiting(const struct v10 *v)
+{
+	return v->waiting != NULL
+		       ? (struct shared *)(void *)((char *)v->waiting -
+						   offsetof(struct shared, turn))
+		       : NULL;
+}
+
 /* Return the partition that should have the array.  That is the waiting partition with
  * the least array time, if the holder does not want the array or is v10_slice_us ahead of
  * it. Otherwise it is the holder. */
 static struct shared *next_holder(const struct v10 *v)
 {
-	struct shared *next = NULL;
+	struct shared *next = first_waiting(v);
 
-	for (struct hal_policy_shared *c = v->all; c != NULL; c = c->next) {
-		struct shared *s = (struct shared *)c; /* c is the first member */
-
-		if (first_of(s, ARRAY) != NULL &&
-		    (!next || array_time(s) < array_time(next)))
-			next = s;
-	}
 	if (next == NULL || (v->holder != NULL && wants_array(v->holder) &&
 			     array_time(next) + v->slice_ns > array_time(v->holder)))
 		return v->holder;
@@ -127,8 +162,10 @@ static struct shared *next_holder(const struct v10 *v)
  * another one than before. */
 static void offer_array(const struct v10 *v)
 {
-	if (next_holder(v) != NULL)
-		v->device->ask(v->device->device, next_holder(v)->common.part);
+	const struct shared *next = next_holder(v);
+
+	if (next != NULL)
+		v->device->ask(v->device->device, next->common.part);
 }
 
 /* Give s as many units as its ceiling allows and all other partitions their floor. Return
@@ -187,7 +224,10 @@ static int attach(void *state, struct hal_policy_partition *part,
 {
 	struct v10 *v = state;
 	int err = hal_policy_share(v->host, &v->all, part, queue, sizeof(struct shared));
+	struct shared *s = hal_policy_shared(part->own);
 
+	if (err == 0 && s->common.queues == 1)
+		s->turn.id = UINT32_MAX - v->attached++;
 	if (err != 0 || queue->running == 0)
 		return err;
 	/* Commands that were submitted under another policy may be using the array. */
@@ -203,8 +243,10 @@ static void detach(void *state, struct hal_policy_partition *part,
 	struct shared *s = hal_policy_shared(queue->own);
 
 	set_running(s, queue, NO_ARRAY, 0);
-	if (s == v->holder && s->common.queues == 1)
-		v->holder = NULL;
+	if (s->common.queues == 1) {
+		stop_waiting(v, s);
+		v->holder = s != v->holder ? v->holder : NULL;
+	}
 	hal_policy_unshare(&v->all, part, queue);
 	queue->own[HAL_POLICY_SHARED] = 0; /* with HAL_POLICY_KEEPS own[] persists */
 }
@@ -250,6 +292,7 @@ static void enqueue(void *state, struct hal_policy_partition *part,
 							 : queue->own[RUNNING]);
 	queue->own[RANK] = hal_policy_rank(queue);
 	hal_policy_list_add(&s->list[need][queue->own[RANK]], queue);
+	update_turn(v, s);
 	offer_array(v);
 }
 
@@ -263,6 +306,7 @@ static void dequeue(void *state, struct hal_policy_partition *part,
 	if (s == NULL)
 		return;
 	hal_policy_list_take(&s->list[need][queue->own[RANK]], queue);
+	update_turn(state, s);
 	if (why == HAL_POLICY_OVERRULED)
 		set_running(s, queue, need, queue->own[RUNNING] + 1);
 	else if (why != HAL_POLICY_REPLACED)
@@ -280,6 +324,7 @@ static void ended(void *state, struct hal_policy_partition *part,
 	set_running(s, queue, need, queue->own[RUNNING] - 1);
 	if (need == ARRAY)
 		part->own[USED] += end->ran_ns / queue->weight;
+	update_turn(state, s);
 	offer_array(state);
 }
 
@@ -315,6 +360,7 @@ static struct hal_policy_queue *pick(void *state, struct hal_policy_partition *p
 	if (queue == NULL)
 		return NULL;
 	hal_policy_list_take(&s->list[queue->own[NEED]][queue->own[RANK]], queue);
+	update_turn(v, s);
 	set_running(s, queue, (enum need)queue->own[NEED], queue->own[RUNNING] + 1);
 	return queue;
 }
