@@ -10,6 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
+const char *const bench_policies[BENCH_POLICY_COUNT] = {
+	"fifo",    "priority", "wfq",   "edf", /* BENCH_BASIC */
+	"rr",      "quota",    "token", "static", "tgs",   "laxity",
+	"prema",   "reef",     "orion", "themis", "tidal", "krisp",
+	"fission", "weave",    "v10",   "moca",   "fgpu",  "slots",
+};
+
 int bench_die(const char *what)
 {
 	return tool_fail("%s: %s", what, hal_last_error());

@@ -13,6 +13,11 @@
 
 #define BENCH_SKIP 77 /* exit status: it cannot run here */
 
+/* The names of all policies; the first BENCH_BASIC order queues by a key of the
+ * submission alone. */
+enum { BENCH_BASIC = 4, BENCH_POLICY_COUNT = 22 };
+extern const char *const bench_policies[BENCH_POLICY_COUNT];
+
 /* Points into itself: it stays where it was opened. */
 struct bench {
 	struct hal_device *dev;

@@ -28,13 +28,6 @@
 
 enum order { RANDOM, SAME };
 
-enum { BASIC = 4 };
-static const char *const policies[] = {
-	"fifo",    "priority", "wfq",   "edf", /* BASIC */
-	"rr",      "quota",    "token", "static", "tgs",   "laxity",
-	"prema",   "reef",     "orion", "themis", "tidal", "krisp",
-	"fission", "weave",    "v10",   "moca",   "fgpu",  "slots",
-};
 /* So that nobody waits for long. */
 #define LIMITS                                                                           \
 	"policy.static_slots=64", "policy.static_slot_us=1",                             \
@@ -113,7 +106,7 @@ static int submit_all(struct bench *b, unsigned int n, unsigned int rounds,
 
 static int decide(unsigned int n, size_t which, enum order order)
 {
-	const char *policy = policies[which];
+	const char *policy = bench_policies[which];
 	/* Enough of them for a mean. */
 	unsigned int rounds = n < 1000 ? 4000 / n : 4;
 	char name[64], depth[64], part[64];
@@ -142,7 +135,7 @@ static int decide(unsigned int n, size_t which, enum order order)
 	(void)snprintf(part, sizeof(part), "%s_%s", policy, orders[order]);
 	CALLGRIND_STOP_INSTRUMENTATION;
 	CALLGRIND_DUMP_STATS_AT(part);
-	if (which < BASIC)
+	if (which < BENCH_BASIC)
 		printf("figure_is policy.decision.instructions.%u %u %s\n", n, n * rounds,
 		       part);
 	printf("figure_is policy.decision.instructions.%s.%u %u %s\n", policy, n,
@@ -155,10 +148,10 @@ static int decide(unsigned int n, size_t which, enum order order)
 /* only: NULL, each. */
 static int bench_decision(unsigned int n, const char *only)
 {
-	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
-		if (only != NULL && strcmp(policies[i], only) != 0)
+	for (size_t i = 0; i < BENCH_POLICY_COUNT; i++) {
+		if (only != NULL && strcmp(bench_policies[i], only) != 0)
 			continue;
-		if (n > STATIC_MAX && strcmp(policies[i], "static") == 0)
+		if (n > STATIC_MAX && strcmp(bench_policies[i], "static") == 0)
 			continue;
 		if (decide(n, i, RANDOM) != 0 || decide(n, i, SAME) != 0)
 			return TOOL_FAILED;

@@ -8,6 +8,10 @@
  *   bench_submit submit_wait [N]  the same, each launch waited for before the next
  *   bench_submit queues [Q]       as submit, with Q queues open (10,000)
  *   bench_submit bytes [Q]        heap bytes and threads a queue; needs no valgrind
+ *   bench_submit policies [N [POLICY...]]
+ *                                 as total, under all policies or these, with defaults:
+ *                                 figures hal.submit.policy.NAME.total_instructions of
+ *                                 tools/figures/count_instructions
  *
  * Instructions are exact and the same on every run:
  *
@@ -64,9 +68,10 @@ static int batch(struct bench *b, struct hal_queue *q, int measure_wait, int wai
 	return err;
 }
 
-static int measure(struct bench *b, unsigned int count, int measure_wait, int wait_each)
+/* Warm up, then measure count launches, in the dump `part`. */
+static int measure_part(struct bench *b, unsigned int count, int measure_wait,
+			int wait_each, const char *part, struct measured *m)
 {
-	struct measured m = {0, 0};
 	uint64_t start;
 
 	/* What happens only once (binding the program, lazy symbols) is not measured. */
@@ -81,10 +86,19 @@ static int measure(struct bench *b, unsigned int count, int measure_wait, int wa
 
 		if (batch(b, q, measure_wait, wait_each) != 0)
 			return bench_die("launching");
-		m.launches += BATCH;
+		m->launches += BATCH;
 	}
-	m.ns = bench_now() - start;
-	CALLGRIND_DUMP_STATS_AT("measured");
+	m->ns = bench_now() - start;
+	CALLGRIND_DUMP_STATS_AT(part);
+	return 0;
+}
+
+static int measure(struct bench *b, unsigned int count, int measure_wait, int wait_each)
+{
+	struct measured m = {0, 0};
+
+	if (measure_part(b, count, measure_wait, wait_each, "measured", &m) != 0)
+		return TOOL_FAILED;
 	printf("launches %lu\nqueues %u\n", m.launches, b->queue_count);
 	if (RUNNING_ON_VALGRIND == 0)
 		printf("nanoseconds_a_launch %.0f\n", (double)m.ns / (double)m.launches);
@@ -125,6 +139,58 @@ static int bytes(struct bench *b, unsigned int count)
 	return 0;
 }
 
+static int submit_under(const char *policy, unsigned int count)
+{
+	struct measured m = {0, 0};
+	char option[64];
+	const char *const options[] = {option, NULL};
+	struct bench b;
+
+	(void)snprintf(option, sizeof(option), "policy.name=%s", policy);
+	if (bench_open(&b, "ref?clock=virtual", options, 1) != 0 ||
+	    bench_add_queues(&b, 1, 0) != 0 ||
+	    measure_part(&b, count, 1, 0, policy, &m) != 0)
+		return TOOL_FAILED;
+	printf("figure_is hal.submit.policy.%s.total_instructions %lu %s\n", policy,
+	       m.launches, policy);
+	return bench_close(&b);
+}
+
+/* Submit under the policies named in only[0..only_count), or under all if that is 0. */
+static int submit_policies(unsigned int count, char *const *only, int only_count)
+{
+	for (size_t i = 0; i < BENCH_POLICY_COUNT; i++) {
+		const char *policy = bench_policies[i];
+		int named = only_count == 0;
+
+		for (int k = 0; k < only_count; k++)
+			named |= strcmp(policy, only[k]) == 0;
+		if (named && submit_under(policy, count) != 0)
+			return TOOL_FAILED;
+	}
+	return 0;
+}
+
+/* Run mode on the open device of b. */
+static int run(struct bench *b, const char *mode, unsigned int n)
+{
+	int wait_each = strcmp(mode, "submit_wait") == 0;
+	int measure_wait = wait_each || strcmp(mode, "total") == 0;
+
+	if (strcmp(mode, "bytes") == 0)
+		return bytes(b, n > 0 ? n : 1000);
+	if (strcmp(mode, "queues") == 0)
+		return bench_add_queues(b, n > 0 ? n : 10000, 0) ||
+		       measure(b, 1024, 0, 0);
+	if (measure_wait || strcmp(mode, "submit") == 0)
+		return bench_add_queues(b, 1, 0) ||
+		       measure(b, n > 0 ? n : 1024, measure_wait, wait_each);
+	fprintf(stderr,
+		"usage: bench_submit submit|total|submit_wait|queues|bytes|policies "
+		"[N]\n");
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -134,29 +200,14 @@ int main(int argc, char **argv)
 	struct bench b;
 	int err;
 
+	if (strcmp(mode, "policies") == 0)
+		return tool_end(submit_policies(n > 0 ? n : 1024, argv + 3,
+						argc > 3 ? argc - 3 : 0));
 	snprintf(target, sizeof(target), "ref?clock=%s",
 		 clock != NULL ? clock : "virtual");
 	if (bench_open(&b, target, NULL, 1) != 0)
 		return 1;
-	if (strcmp(mode, "bytes") == 0) {
-		err = bytes(&b, n > 0 ? n : 1000);
-	} else if (strcmp(mode, "queues") == 0) {
-		err = bench_add_queues(&b, n > 0 ? n : 10000, 0) ||
-		      measure(&b, 1024, 0, 0);
-	} else {
-		int wait_each = strcmp(mode, "submit_wait") == 0;
-		int total = strcmp(mode, "total") == 0;
-
-		if (!wait_each && !total && strcmp(mode, "submit") != 0) {
-			fprintf(stderr, "usage: bench_submit submit|total|submit_wait|"
-					"queues|bytes [N]\n");
-			err = 2;
-		} else {
-			err = bench_add_queues(&b, 1, 0) ||
-			      measure(&b, n > 0 ? n : 1024, wait_each || total,
-				      wait_each);
-		}
-	}
+	err = run(&b, mode, n);
 	if (bench_close(&b) != 0 && err == 0)
 		err = TOOL_FAILED;
 	return tool_end(err);
