@@ -263,6 +263,115 @@ static void who_does_not_say(void **state)
 	assert_in_range(nobody_says("policy.v10_unknown=vector", 16), 8000, 8100);
 }
 
+/* ---- more than two partitions ------------------------------------------------------ */
+
+enum { CROWD = 6, MORE = 1 }; /* partitions; the one with two queues */
+
+struct crowd {
+	struct world w;
+	struct hal_kernel *kernel;
+	struct hal_partition *part[CROWD];
+	struct hal_queue *q[CROWD], *more;
+};
+
+/* Open CROWD partitions of 1 to 11 of 16 units, whose queues have these weights. */
+static void crowd_open(struct crowd *c, const uint32_t *weights)
+{
+	const struct {
+		struct hal_ref_image head;
+		struct hal_ref_kernel kernel;
+	} image = {
+		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
+		{.name = "matrix", .fn = nothing, .work = 2200},
+	};
+	const char *options[] = {"policy.name=v10",
+				 "policy.v10_slice_us=1",
+				 "policy.v10_wait_us=1000000",
+				 "hal.queue_depth=1024",
+				 "hal.partition_inflight=1",
+				 "hal.inflight=1",
+				 NULL};
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+
+	memset(c, 0, sizeof(*c));
+	OK(hal_open("ref?clock=virtual", options, &c->w.dev));
+	OK(hal_program_load(c->w.dev, &image, sizeof(image), &c->w.prog));
+	OK(hal_kernel_find(c->w.prog, "matrix", &c->kernel));
+	d.units_floor = 1;
+	d.units_ceiling = ALL - CROWD + 1;
+	for (int i = 0; i < CROWD; i++) {
+		OK(hal_partition_create(c->w.dev, &d, &c->part[i]));
+		c->q[i] = add_queue(c->part[i], 0, weights[i], 0);
+	}
+	c->more = add_queue(c->part[MORE], 0, weights[MORE], 0);
+}
+
+static void crowd_give(const struct crowd *c, struct hal_queue *q, unsigned int count)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_cmd cmd = hal_cmd_launch(c->kernel, NULL, 0);
+
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	while (count-- > 0)
+		OK(hal_submit(q, &d, NULL));
+}
+
+static void crowd_close(struct crowd *c)
+{
+	finish_all(&c->w);
+	OK(hal_queue_destroy(c->more));
+	for (int i = 0; i < CROWD; i++) {
+		OK(hal_queue_destroy(c->q[i]));
+		OK(hal_partition_destroy(c->part[i]));
+	}
+	OK(hal_program_unload(c->w.prog));
+	OK(hal_close(c->w.dev));
+}
+
+/* Each partition gets array time by the weight of its queues, however many. */
+static void all_by_weight(void **state)
+{
+	static const uint32_t weights[CROWD] = {1, 3, 2, 1, 3, 2};
+	struct crowd c;
+
+	(void)state;
+	crowd_open(&c, weights);
+	for (int i = 0; i < CROWD; i++)
+		crowd_give(&c, c.q[i], 1000);
+	crowd_give(&c, c.more, 1000);
+	pass(&c.w, 480000);
+	for (int i = 0; i < CROWD; i++) {
+		uint64_t completed = stats_of(c.q[i]).completed;
+
+		if (i == MORE)
+			completed += stats_of(c.more).completed;
+		assert_in_range(completed, 180 * weights[i], 210 * weights[i]);
+	}
+	crowd_close(&c);
+}
+
+/* Of two partitions with the same array time, the one that was attached last is next. */
+static void last_attached_first(void **state)
+{
+	static const uint32_t weights[CROWD] = {1, 1, 1, 1, 1, 1};
+	struct crowd c;
+
+	(void)state;
+	crowd_open(&c, weights);
+	crowd_give(&c, c.q[0], 1);
+	finish_all(&c.w);
+	crowd_give(&c, c.q[0], 100);
+	pass(&c.w, 10);
+	for (int i = 1; i < CROWD; i++)
+		crowd_give(&c, c.q[i], 100);
+	pass(&c.w, 1500);
+	for (int i = 1; i < CROWD - 1; i++)
+		assert_int_equal(stats_of(c.q[i]).completed, 0);
+	assert_true(stats_of(c.q[CROWD - 1]).completed > 0);
+	crowd_close(&c);
+}
+
 static void bad(void **state)
 {
 	static const char *const wrong[][2] = {
@@ -290,6 +399,8 @@ int main(void)
 		cmocka_unit_test(waits),
 		cmocka_unit_test(what_was_used_is_kept),
 		cmocka_unit_test(who_does_not_say),
+		cmocka_unit_test(all_by_weight),
+		cmocka_unit_test(last_attached_first),
 		cmocka_unit_test(bad),
 	};
 
