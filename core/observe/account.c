@@ -5,17 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Free an entry of b: drop the oldest intervals if no new one can touch them, else join
- * the two oldest ones. */
-static void busy_make_room(struct busy *b, uint64_t settled)
+/* Drop the oldest intervals as far as no new one can touch them. */
+static void busy_forget(struct busy *b, uint64_t settled)
+{
+	while (b->count > 0 && b->at[b->count - 1].end <= settled)
+		b->count--;
+}
+
+/* Free an entry of b: join the two oldest intervals. */
+static void busy_join(struct busy *b)
 {
 	uint32_t last = b->count - 1;
 
-	if (b->at[last].end <= settled) {
-		while (b->count > 0 && b->at[b->count - 1].end <= settled)
-			b->count--;
-		return;
-	}
 	/* The oldest command in flight was issued before the end of the oldest interval.
 	 * Assume that it has run since then: when it completes, its interval covers the
 	 * gap between the two oldest intervals anyway. */
@@ -31,8 +32,9 @@ void busy_insert(struct busy *b, uint64_t start, uint64_t end, uint64_t settled)
 
 	if (start >= end)
 		return;
+	busy_forget(b, settled);
 	if (b->count == BUSY_INTERVALS)
-		busy_make_room(b, settled);
+		busy_join(b);
 	/* at[first..last) touch the new interval and become part of it. */
 	for (first = 0; first < b->count && b->at[first].start > end; first++)
 		;
