@@ -6,7 +6,7 @@
 #define JOB_RECORDS_MAX 256u
 #define SEEN_MAX        INT32_MAX /* limit of by_units.seen */
 
-static const struct known *known_of(const struct record *r)
+static ALWAYS_INLINE struct known *known_of(const struct record *r)
 {
 	return r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel->known : NULL;
 }
@@ -280,15 +280,15 @@ uint16_t expect_sure(const struct sureness *s)
 	return sure > 0.001 ? (uint16_t)(sure * 1000) : 1;
 }
 
-/* Return the resource that limits a command's speed, as enum hal_policy_kind. */
-static ALWAYS_INLINE uint16_t kind_of(const struct known *k,
-				      const struct hal_kernel *kernel, uint32_t op)
+/* Return the resource that limits r's speed, as enum hal_policy_kind. */
+static ALWAYS_INLINE uint16_t kind_of(const struct known *k, const struct record *r)
 {
-	uint32_t engines = kernel != NULL ? kernel->info.engines : 0;
+	bool launch = r->cmd.op == HAL_OP_LAUNCH;
+	uint32_t engines = launch ? r->launch.kernel->info.engines : 0;
 
 	if (UNLIKELY(k != NULL))
 		return (uint16_t)k->kind;
-	if (op == HAL_OP_COPY || op == HAL_OP_FILL)
+	if (r->cmd.op == HAL_OP_COPY || r->cmd.op == HAL_OP_FILL)
 		return HAL_POLICY_MEMORY;
 	if ((engines & HAL_BK_ENGINE_ARRAY) != 0)
 		return HAL_POLICY_ARRAY;
@@ -314,16 +314,15 @@ void expect_head(struct hal_queue *q, const struct record *r)
 {
 	struct learned *l = &q->sched.learned;
 	struct hal_policy_command *head = &q->sched.policy_view.head;
-	const struct hal_kernel *kernel =
-		r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel : NULL;
-	const struct known *k = kernel != NULL ? kernel->known : NULL;
-	uint64_t work = kernel != NULL ? kernel->info.work : 0;
+	const struct known *k = known_of(r);
+	bool launch = r->cmd.op == HAL_OP_LAUNCH;
+	uint64_t work = record_work(r);
 	uint64_t expected_ns = expect_work(q, k, work);
 
 	l->head = k;
-	head->kind = kind_of(k, kernel, r->cmd.op);
-	head->configuration = kernel != NULL ? kernel->info.configuration : 0;
-	head->program = kernel != NULL ? kernel->program : 0;
+	head->kind = kind_of(k, r);
+	head->configuration = launch ? r->launch.kernel->info.configuration : 0;
+	head->program = launch ? r->launch.kernel->program : 0;
 	head->expected_ns = expected_ns;
 	head->expected_bytes = expect_bytes(l, k, work);
 	head->sure_permille = 0;
@@ -380,10 +379,8 @@ void expect_learn(struct hal_queue *q, const struct inflight *f, uint64_t bytes,
 {
 	struct learned *l = &q->sched.learned;
 	const struct record *r = f->record;
-	const struct hal_kernel *kernel =
-		r->cmd.op == HAL_OP_LAUNCH ? r->launch.kernel : NULL;
-	struct known *k = kernel != NULL ? kernel->known : NULL;
-	uint64_t work = kernel != NULL ? kernel->info.work : 0;
+	struct known *k = known_of(r);
+	uint64_t work = record_work(r);
 	bool here = expect_is_here(q, f);
 
 	if (UNLIKELY((q->slow & SLOW_STOPPED) != 0))
