@@ -426,7 +426,7 @@ class Lives(Opened):
         point.wait()
         self.assertTrue(point.reached)
         point.timeline.device.partition(1).close()
-        queue = point.timeline._owner
+        queue = point.timeline._parent
         queue.close()
 
 

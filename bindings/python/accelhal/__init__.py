@@ -29,6 +29,7 @@ from os import fspath
 
 from . import _abi, _records
 from ._abi import *
+from ._calls import compiled
 from ._commands import (Command, Range, barrier, copy, fill, host, launch, nop,
                         read, timestamp, write)
 from ._library import Error, QueueFull, Timeout, check, lib
@@ -132,7 +133,7 @@ __all__ = [
     *_abi.__all__, "BackendInfo", "Buffer", "Command", "Completion", "Completions", "Device",
     "DeviceInfo", "Error", "FaultInfo", "Kernel", "KernelInfo", "OptionInfo", "Partition", "PartitionInfo",
     "Point", "PolicyInfo", "Program", "ProgramInfo", "Queue", "QueueFull", "Range",
-    "ReplayInfo", "Sequence", "Stats", "Timeline", "Timeout", "backends", "barrier", "copy",
+    "ReplayInfo", "Sequence", "Stats", "Timeline", "Timeout", "backends", "barrier", "compiled", "copy",
     "devices", "fill", "host", "launch", "log_set", "nop", "open", "options", "replay", "strerror",
     "timestamp", "version", "wait_all", "wait_any",
 ]

@@ -3,7 +3,7 @@
 import ctypes
 from typing import NamedTuple
 
-from . import _abi
+from . import _abi, _calls
 from ._library import lib
 from ._memory import fits, handle_of
 
@@ -29,11 +29,11 @@ def _bytes_of(buffer, offset, count, what):
     return fits(count, what)
 
 
-def _copied(function, dst, dst_offset, src, src_offset, count):
+def _copied(make, dst, dst_offset, src, src_offset, count):
     dst_offset, src_offset = fits(dst_offset, "dst_offset"), fits(src_offset, "src_offset")
     target, source = handle_of(dst, "Buffer"), handle_of(src, "Buffer")
     count = _bytes_of(src, src_offset, count, "bytes")
-    command = function(target, dst_offset, source, src_offset, count)
+    command = make(target, dst_offset, source, src_offset, count)
     command.uses = (dst, src)
     return command
 
@@ -43,7 +43,7 @@ def copy(dst, src, bytes=None, *, dst_offset=0, src_offset=0):
 
     bytes: None is to the end of src.  Offsets in bytes.
     """
-    return _copied(lib.hal_cmd_copy, dst, dst_offset, src, src_offset, bytes)
+    return _calls.copied(lib.hal_cmd_copy, dst, dst_offset, src, src_offset, bytes)
 
 
 def write(dst, host, bytes=None, *, dst_offset=0, host_offset=0):
@@ -51,7 +51,7 @@ def write(dst, host, bytes=None, *, dst_offset=0, host_offset=0):
 
     They must not change before the submission's point is reached, and may from then on.
     """
-    return _copied(lib.hal_cmd_write, dst, dst_offset, host, host_offset, bytes)
+    return _calls.copied(lib.hal_cmd_write, dst, dst_offset, host, host_offset, bytes)
 
 
 def read(host, src, bytes=None, *, host_offset=0, src_offset=0):
@@ -59,7 +59,7 @@ def read(host, src, bytes=None, *, host_offset=0, src_offset=0):
 
     They are there once the submission's point is reached.
     """
-    return _copied(lib.hal_cmd_read, host, host_offset, src, src_offset, bytes)
+    return _calls.copied(lib.hal_cmd_read, host, host_offset, src, src_offset, bytes)
 
 
 def fill(dst, pattern, *, offset=0, bytes=None):
@@ -67,6 +67,10 @@ def fill(dst, pattern, *, offset=0, bytes=None):
 
     offset and bytes are multiples of 4; bytes None is to the end.
     """
+    return _calls.fill(dst, pattern, offset, bytes)
+
+
+def _fill(dst, pattern, offset, bytes):
     offset, target = fits(offset, "offset"), handle_of(dst, "Buffer")
     count = _bytes_of(dst, offset, bytes, "bytes")
     command = lib.hal_cmd_fill(target, offset, count, fits(pattern, "pattern", 32))
@@ -105,6 +109,10 @@ def launch(kernel, *args, groups=(0, 0, 0), group_size=(0, 0, 0), shared_bytes=0
     that the launch adds; 0: the kernel's own, kernel.info has the limits.  replayable: no output is also an
     input, so that the launch may be dropped in the middle and run again (SuspendMode.KILL).
     """
+    return _calls.launch(kernel, args, groups, group_size, shared_bytes, replayable)
+
+
+def _launch(kernel, args, groups, group_size, shared_bytes, replayable):
     raw, buffers = arguments(args)
     command = lib.hal_cmd_launch(handle_of(kernel, "Kernel"), raw, len(args))
     command.uses, command.calls = (kernel, *buffers), raw
@@ -137,14 +145,21 @@ def host(function):
     return command
 
 
+_BARRIER, _NOP = int(_abi.Op.BARRIER), int(_abi.Op.NOP)
+
+
+def _plain(op):
+    return lib.hal_cmd_barrier() if op == _BARRIER else lib.hal_cmd_of(op, 0)
+
+
 def barrier():
     """Does nothing, in order."""
-    return lib.hal_cmd_barrier()
+    return _calls.plain(_BARRIER)
 
 
 def nop():
     """Does nothing."""
-    return lib.hal_cmd_of(_abi.Op.NOP, 0)
+    return _calls.plain(_NOP)
 
 
 def timestamp(dst, offset=0):
@@ -169,3 +184,6 @@ def array(commands):
         if command.op == _abi.Op.HOST:
             calls.append(command.calls)
     return (_abi.hal_cmd * max(len(commands), 1))(*commands), len(commands), calls
+
+
+FALLBACKS = {"launch": _launch, "fill": _fill, "copied": _copied, "plain": _plain}

@@ -12,7 +12,7 @@ import warnings
 import weakref
 from typing import NamedTuple
 
-from . import _abi, _commands, _records
+from . import _abi, _calls, _commands, _records
 from ._abi import Cap, Class, Isolation, Shape, SuspendMode
 from ._library import Error, Timeout, check, failure, lib
 from ._memory import Pinned, fill, fits, handle_of, strings, text
@@ -28,7 +28,7 @@ def _weights(weights):
     return (ctypes.c_uint8 * 64)(*values)
 
 
-class Object:
+class Object(_calls.Handle):
     """What close() gives back, once; a with block does so at its end.
 
     close() is strict: EBUSY while something of it is alive or at work.  A with block first
@@ -129,18 +129,15 @@ class Timeline(Object):
     kind = "Timeline"
     _destroy = "hal_timeline_destroy"
     _rank = 5
+    _own = False  # whether the library made it for the program alone
+    _children = _lost = ()  # not of a queue's or partition's own
 
-    def __init__(self, owner, handle, own=True):
-        super().__init__(owner if own else None, handle)
-        self._owner = owner
-        self._own = own
-
-    @property
-    def device(self):
-        return self._owner.device
+    def __init__(self, device, handle):
+        super().__init__(device, handle)
+        self._own = True
 
     def alive(self):
-        self._owner.alive()
+        self._parent.alive()
         super().alive()
 
     def close(self):
@@ -156,7 +153,7 @@ class Timeline(Object):
     @property
     def value(self):
         """Where the counter is."""
-        return lib.hal_timeline_get_value(self.handle, None)
+        return _calls.value(self)
 
     @property
     def error(self):
@@ -185,10 +182,12 @@ class Timeline(Object):
 
 
 def _line(owner, handle):
-    """The Timeline of owner, a Queue or Partition, that the library has under handle."""
-    line = owner._timelines.get(handle)
+    """The Timeline of owner, a Queue or Partition, that the library has under handle: the one
+    that is in use, or a new one."""
+    line = owner._lines.get(handle)
     if line is None:
-        line = owner._timelines[handle] = Timeline(owner, handle, own=False)
+        line = owner._lines[handle] = Timeline.__new__(Timeline)
+        line._handle, line._parent = handle, owner
     return line
 
 
@@ -200,15 +199,11 @@ class Point(NamedTuple):
     @property
     def reached(self):
         """Whether it is; Error when the timeline has failed before it."""
-        try:
-            self.wait(timeout=0)
-        except Timeout:
-            return False
-        return True
+        return _calls.reached(self)
 
     def wait(self, timeout=None, *, until_ns=None, device_ns=None):
         """Waits for it, as wait_all does for several."""
-        wait_all([self], timeout, until_ns=until_ns, device_ns=device_ns)
+        _calls.wait((self,), 0, timeout, until_ns, device_ns)
 
     def fd(self):
         """A new file descriptor, readable once it is reached or failed; the caller's to
@@ -290,6 +285,18 @@ def _wait(points, flags, timeout, until_ns, device_ns):
                               fits(device_ns, "device_ns", signed=True)))
 
 
+def _reached(point):
+    try:
+        point.wait(timeout=0)
+    except Timeout:
+        return False
+    return True
+
+
+def _value(timeline):
+    return lib.hal_timeline_get_value(timeline.handle, None)
+
+
 def wait_all(points, timeout=None, *, until_ns=None, device_ns=None):
     """Waits until all points are reached.  Other threads run meanwhile.
 
@@ -298,12 +305,12 @@ def wait_all(points, timeout=None, *, until_ns=None, device_ns=None):
     first point's device.  Timeout when that passes first; EDEADLK when no work is left that
     could reach them (virtual clock); else the Error that failed a timeline: EIO, ECANCELED.
     """
-    _wait(points, 0, timeout, until_ns, device_ns)
+    _calls.wait(points, 0, timeout, until_ns, device_ns)
 
 
 def wait_any(points, timeout=None, *, until_ns=None, device_ns=None):
     """Waits until one of the points is reached and gives its index; else as wait_all."""
-    return _wait(points, _abi.WAIT_ANY, timeout, until_ns, device_ns)
+    return _calls.wait(points, _abi.WAIT_ANY, timeout, until_ns, device_ns)
 
 
 class Completion(NamedTuple):
@@ -358,6 +365,29 @@ def _submit_desc(waits, signals, **values):
     return desc
 
 
+def _submit(queue, work, waits, signals, not_before_ns, deadline_ns, priority, tag):
+    waits, signals = list(waits), list(signals)
+    given = {"not_before_ns": not_before_ns, "deadline_ns": deadline_ns, "tag": tag}
+    if priority is not None:
+        given.update(priority=priority, flags=_abi.SUBMIT_PRIORITY)
+    done = _abi.hal_point()
+    if isinstance(work, Sequence):
+        calls = work.calls
+        desc = _submit_desc(waits, signals, **given)
+        check(lib.hal_sequence_submit(queue.handle, work.handle, ctypes.byref(desc),
+                                      ctypes.byref(done)))
+    else:
+        raw, count, calls = _commands.array(work)
+        desc = _submit_desc(waits, signals, cmd_count=count, **given)
+        desc.cmds = raw
+        check(lib.hal_submit(queue.handle, ctypes.byref(desc), ctypes.byref(done)))
+    queue._submitted = done.value
+    held = [*calls, *(point.timeline for point in (*waits, *signals))]
+    if held or queue._held:
+        queue._hold(done.value, held)
+    return Point(queue.timeline, done.value)
+
+
 class Sequence(Object):
     """Commands recorded once and submitted many times; made by partition.sequence()."""
     _destroy = "hal_sequence_destroy"
@@ -392,17 +422,19 @@ class Queue(Object):
         if completions is not None:
             completions._queues[handle] = self
         self._suspended = False
-        self._timelines = weakref.WeakValueDictionary()
+        self._lines = weakref.WeakValueDictionary()  # of suspend()
         self._submitted = 0
         self._held = collections.deque()  # (value, what must live until that is reached)
 
     @property
     def timeline(self):
         """Its own Timeline: submission n (from 1) reaches value n."""
-        return _line(self, lib.hal_queue_get_timeline(self.handle))
-
-    def _point(self, raw):
-        return Point(_line(self, raw.timeline), raw.value)
+        line = self._line and self._line()
+        if line is None:
+            line = Timeline.__new__(Timeline)
+            line._handle, line._parent = lib.hal_queue_get_timeline(self.handle), self
+            self._line = weakref.ref(line)
+        return line
 
     def submit(self, work=(), *, waits=(), signals=(), not_before_ns=0, deadline_ns=0,
                priority=None, tag=0):
@@ -414,26 +446,8 @@ class Queue(Object):
         it shall have ended, 0 the queue's; priority: instead of the queue's; tag: comes back in its Completion.
         Never waits: QueueFull when there is no room.
         """
-        waits, signals = list(waits), list(signals)
-        given = {"not_before_ns": not_before_ns, "deadline_ns": deadline_ns, "tag": tag}
-        if priority is not None:
-            given.update(priority=priority, flags=_abi.SUBMIT_PRIORITY)
-        done = _abi.hal_point()
-        if isinstance(work, Sequence):
-            calls = work.calls
-            desc = _submit_desc(waits, signals, **given)
-            check(lib.hal_sequence_submit(self.handle, work.handle, ctypes.byref(desc),
-                                          ctypes.byref(done)))
-        else:
-            raw, count, calls = _commands.array(work)
-            desc = _submit_desc(waits, signals, cmd_count=count, **given)
-            desc.cmds = raw
-            check(lib.hal_submit(self.handle, ctypes.byref(desc), ctypes.byref(done)))
-        self._submitted = done.value
-        held = [*calls, *(point.timeline for point in (*waits, *signals))]
-        if held or self._held:
-            self._hold(done.value, held)
-        return self._point(done)
+        return _calls.submit(self, work, waits, signals, not_before_ns, deadline_ns, priority,
+                            tag)
 
     def _hold(self, value, things):
         if things:
@@ -453,7 +467,7 @@ class Queue(Object):
         flags = fits(mode, "mode", 32) | (_abi.SUSPEND_FINAL if final else 0)
         check(lib.hal_queue_suspend(self.handle, flags, ctypes.byref(quiet)))
         self._suspended = True
-        return self._point(quiet)
+        return Point(_line(self, quiet.timeline), quiet.value)
 
     def resume(self):
         """Goes on.  EINVAL not suspended; ECANCELED suspended for good."""
@@ -565,7 +579,7 @@ class Buffer(Object):
         check(lib.hal_buffer_recolor(
             self.handle, handle_of(queue, "Queue"), fits(colors, "colors"),
             None if weights is None else _weights(weights), ctypes.byref(point)))
-        return queue._point(point)
+        return Point(queue.timeline, point.value)
 
     def array(self, dtype, shape=None, offset=0):
         """A new numpy array with what is in it: shape elements of dtype from offset (bytes);
@@ -645,13 +659,18 @@ class HostMemory(Buffer):
             self._pinned = None
 
 
-class Kernel:
+class Kernel(_calls.Handle):
     """A kernel of a program; made by program.kernel(), gone with the program."""
     kind = "Kernel"
 
     def __init__(self, program, handle):
-        self.program = program
+        self._parent = program
         self._handle = handle
+
+    @property
+    def program(self):
+        """The Program that it is of."""
+        return self._parent
 
     def alive(self):
         """ValueError once the program is closed."""
@@ -731,7 +750,7 @@ class Partition(Object):
 
     def __init__(self, device, handle):
         super().__init__(device, handle)
-        self._timelines = weakref.WeakValueDictionary()
+        self._lines = weakref.WeakValueDictionary()
 
     @property
     def info(self):
@@ -971,3 +990,11 @@ class Device(Object):
             yield self
         finally:
             self.trace_stop()
+
+
+_calls.bind(
+    {"submit": _submit, "wait": _wait, "reached": _reached, "value": _value,
+     **_commands.FALLBACKS},
+    {"Buffer": Buffer, "Command": _commands.Command, "HostMemory": HostMemory,
+     "Kernel": Kernel, "Point": Point, "Queue": Queue, "Range": _commands.Range,
+     "Sequence": Sequence, "Timeline": Timeline, "failure": failure})
