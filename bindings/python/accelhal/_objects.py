@@ -992,9 +992,13 @@ class Device(Object):
             self.trace_stop()
 
 
-_calls.bind(
-    {"submit": _submit, "wait": _wait, "reached": _reached, "value": _value,
-     **_commands.FALLBACKS},
-    {"Buffer": Buffer, "Command": _commands.Command, "HostMemory": HostMemory,
-     "Kernel": Kernel, "Point": Point, "Queue": Queue, "Range": _commands.Range,
-     "Sequence": Sequence, "Timeline": Timeline, "failure": failure})
+def _bind():
+    _calls.bind(
+        {"submit": _submit, "wait": _wait, "reached": _reached, "value": _value,
+         **_commands.FALLBACKS},
+        {"Buffer": Buffer, "Command": _commands.Command, "HostMemory": HostMemory,
+         "Kernel": Kernel, "Point": Point, "Queue": Queue, "Range": _commands.Range,
+         "Sequence": Sequence, "Timeline": Timeline, "failure": failure})
+
+
+_bind()
