@@ -19,7 +19,9 @@ Errors:  what the library answers is an Error (an OSError) with errno and the te
 Sizes:   bytes; offsets too.  Times: ns of device time where a name ends in _ns, seconds in
          timeout=.
 Threads: as in hal.h: any thread may call anything, one at a time submits to a queue.  Every
-         call lets other threads run meanwhile.
+         call that can wait lets other threads run meanwhile.
+Speed:   compiled is True if the extension in C is in use; $ACCELHAL_EXTENSION=no leaves it
+         out, and yes makes its absence an ImportError.
 Library: $ACCELHAL_LIBRARY, else the loader's search (LD_LIBRARY_PATH, ldconfig), else
          pkg-config; ImportError when there is none, or one of another version.
 """

@@ -20,14 +20,6 @@
 
 #include <hal/hal.h>
 
-/* What bind() passes: a class or function of the package under its own name. */
-/* clang-format off */
-#define FAST_THINGS(X) \
-	X(Buffer) X(Command) X(HostMemory) X(Kernel) X(Point) X(Queue) X(Range) \
-	X(Sequence) X(Timeline) X(failure) X(submit) X(wait) X(reached) X(value) \
-	X(launch) X(fill) X(copied) X(plain)
-/* clang-format on */
-
 struct module {
 	bool bound;
 	int (*hal_submit)(struct hal_queue *, const struct hal_submit_desc *,
@@ -40,9 +32,11 @@ struct module {
 	PyTypeObject *Handle;
 	newfunc new_tuple; /* of tuple itself */
 	PyObject *str_uses, *str_calls, *str_append, *str_popleft, *str_virtual;
-#define X(name) PyObject *name;
-	FAST_THINGS(X)
-#undef X
+	/* Classes and functions of the package, under their own names. */
+	PyObject *Buffer, *Command, *HostMemory, *Kernel, *Point, *Queue, *Range,
+		*Sequence, *Timeline;
+	PyObject *failure, *submit, *wait, *reached, *value, *launch, *fill, *copied,
+		*plain;
 };
 
 /* Base of the package's classes that stand for an object of the library. */

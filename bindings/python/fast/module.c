@@ -6,6 +6,42 @@
 #include <string.h>
 #include <structmember.h>
 
+/* A reference in struct module. */
+struct member {
+	const char *name;
+	size_t at;
+};
+
+#define MEMBER(name)                                                                     \
+	{                                                                                \
+#name, offsetof(struct module, name)                                     \
+	}
+
+/* What bind() takes. */
+static const struct member things[] = {
+	MEMBER(Buffer),   MEMBER(Command), MEMBER(HostMemory), MEMBER(Kernel),
+	MEMBER(Point),    MEMBER(Queue),   MEMBER(Range),      MEMBER(Sequence),
+	MEMBER(Timeline), MEMBER(failure), MEMBER(submit),     MEMBER(wait),
+	MEMBER(reached),  MEMBER(value),   MEMBER(launch),     MEMBER(fill),
+	MEMBER(copied),   MEMBER(plain),
+};
+
+/* Names of attributes. */
+static const struct member strings[] = {
+	{"uses", offsetof(struct module, str_uses)},
+	{"calls", offsetof(struct module, str_calls)},
+	{"append", offsetof(struct module, str_append)},
+	{"popleft", offsetof(struct module, str_popleft)},
+	{"virtual", offsetof(struct module, str_virtual)},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static PyObject **member_of(struct module *m, const struct member *which)
+{
+	return (PyObject **)((char *)m + which->at);
+}
+
 void *pointer_of(const struct module *m, PyObject *o)
 {
 	const struct handle *h = (struct handle *)o, *parent = (struct handle *)h->parent;
@@ -140,11 +176,11 @@ static PyType_Spec handle_spec = {
 
 /* ---- bind() ------------------------------------------------------------------------ */
 
-/* Take the item of things with that name into *to.  Return false with an exception set if
+/* Take the item of given with that name into *to.  Return false with an exception set if
  * there is none. */
-static bool take(PyObject *things, const char *name, PyObject **to)
+static bool take(PyObject *given, const char *name, PyObject **to)
 {
-	PyObject *thing = PyDict_GetItemString(things, name);
+	PyObject *thing = PyDict_GetItemString(given, name);
 
 	if (thing == NULL) {
 		PyErr_Format(PyExc_TypeError, "bind() needs %s", name);
@@ -156,12 +192,12 @@ static bool take(PyObject *things, const char *name, PyObject **to)
 }
 
 /* Take the address of the library's function with that name. */
-static bool take_address(PyObject *things, const char *name, void *to)
+static bool take_address(PyObject *given, const char *name, void *to)
 {
 	PyObject *number = NULL;
 	void *address;
 
-	if (!take(things, name, &number))
+	if (!take(given, name, &number))
 		return false;
 	address = PyLong_AsVoidPtr(number);
 	Py_DECREF(number);
@@ -183,10 +219,10 @@ static bool check_classes(const struct module *m)
 	PyObject *const tuples[] = {m->Point, m->Range};
 	bool good = PyType_Check(m->Command);
 
-	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
+	for (size_t i = 0; i < COUNT(handles); i++)
 		good = good && PyType_Check(handles[i]) &&
 		       PyType_IsSubtype((PyTypeObject *)handles[i], m->Handle);
-	for (size_t i = 0; i < sizeof(tuples) / sizeof(tuples[0]); i++)
+	for (size_t i = 0; i < COUNT(tuples); i++)
 		good = good && PyType_Check(tuples[i]) &&
 		       PyType_IsSubtype((PyTypeObject *)tuples[i], &PyTuple_Type);
 	if (!good)
@@ -194,27 +230,25 @@ static bool check_classes(const struct module *m)
 	return good;
 }
 
-/* bind(things): take the classes and fallbacks of the package and the addresses of the
+/* bind(given): take the classes and fallbacks of the package and the addresses of the
  * library's functions from a dict. */
-static PyObject *bind(PyObject *self, PyObject *things)
+static PyObject *bind(PyObject *self, PyObject *given)
 {
 	struct module *m = module_of(self);
 
-	if (!PyDict_Check(things)) {
+	if (!PyDict_Check(given)) {
 		PyErr_SetString(PyExc_TypeError, "bind() needs a dict");
 		return NULL;
 	}
 	m->bound = false;
-#define X(name)                                                                          \
-	if (!take(things, #name, &m->name))                                              \
-		return NULL;
-	FAST_THINGS(X)
-#undef X
-	if (!check_classes(m) || !take_address(things, "hal_submit", &m->hal_submit) ||
-	    !take_address(things, "hal_sequence_submit", &m->hal_sequence_submit) ||
-	    !take_address(things, "hal_wait", &m->hal_wait) ||
-	    !take_address(things, "hal_timeline_get_value", &m->hal_timeline_get_value) ||
-	    !take_address(things, "hal_buffer_get_bytes", &m->hal_buffer_get_bytes))
+	for (size_t i = 0; i < COUNT(things); i++)
+		if (!take(given, things[i].name, member_of(m, &things[i])))
+			return NULL;
+	if (!check_classes(m) || !take_address(given, "hal_submit", &m->hal_submit) ||
+	    !take_address(given, "hal_sequence_submit", &m->hal_sequence_submit) ||
+	    !take_address(given, "hal_wait", &m->hal_wait) ||
+	    !take_address(given, "hal_timeline_get_value", &m->hal_timeline_get_value) ||
+	    !take_address(given, "hal_buffer_get_bytes", &m->hal_buffer_get_bytes))
 		return NULL;
 	m->bound = true;
 	Py_RETURN_NONE;
@@ -230,14 +264,13 @@ static int module_exec(PyObject *self)
 	if (m->Handle == NULL || PyModule_AddType(self, m->Handle) != 0)
 		return -1;
 	m->new_tuple = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
-	m->str_uses = PyUnicode_InternFromString("uses");
-	m->str_calls = PyUnicode_InternFromString("calls");
-	m->str_append = PyUnicode_InternFromString("append");
-	m->str_popleft = PyUnicode_InternFromString("popleft");
-	m->str_virtual = PyUnicode_InternFromString("virtual");
-	if (m->str_uses == NULL || m->str_calls == NULL || m->str_append == NULL ||
-	    m->str_popleft == NULL || m->str_virtual == NULL)
-		return -1;
+	for (size_t i = 0; i < COUNT(strings); i++) {
+		PyObject *string = PyUnicode_InternFromString(strings[i].name);
+
+		if (string == NULL)
+			return -1;
+		*member_of(m, &strings[i]) = string;
+	}
 	/* The header that the module was compiled with; the package refuses another. */
 	return PyModule_AddIntConstant(self, "VERSION",
 				       HAL_VERSION_MAJOR << 16 | HAL_VERSION_MINOR << 8 |
@@ -249,9 +282,8 @@ static int module_traverse(PyObject *self, visitproc visit, void *arg)
 	struct module *m = module_of(self);
 
 	Py_VISIT(m->Handle);
-#define X(name) Py_VISIT(m->name);
-	FAST_THINGS(X)
-#undef X
+	for (size_t i = 0; i < COUNT(things); i++)
+		Py_VISIT(*member_of(m, &things[i]));
 	return 0;
 }
 
@@ -261,14 +293,10 @@ static int module_clear(PyObject *self)
 
 	m->bound = false;
 	Py_CLEAR(m->Handle);
-	Py_CLEAR(m->str_uses);
-	Py_CLEAR(m->str_calls);
-	Py_CLEAR(m->str_append);
-	Py_CLEAR(m->str_popleft);
-	Py_CLEAR(m->str_virtual);
-#define X(name) Py_CLEAR(m->name);
-	FAST_THINGS(X)
-#undef X
+	for (size_t i = 0; i < COUNT(strings); i++)
+		Py_CLEAR(*member_of(m, &strings[i]));
+	for (size_t i = 0; i < COUNT(things); i++)
+		Py_CLEAR(*member_of(m, &things[i]));
 	return 0;
 }
 

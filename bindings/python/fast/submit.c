@@ -3,8 +3,8 @@
  * submit.c - Queue.submit.
  *
  * The library takes no lock in a submission and does not wait, so this thread keeps the
- * GIL.  To release it would cost more than the submission, and up to a switch interval
- * (5 ms) where another thread computes in Python.
+ * GIL.  If it released the GIL, it might wait for a switch interval (5 ms by default)
+ * until a thread that computes in Python gives the GIL back.
  */
 #include "fast.h"
 
