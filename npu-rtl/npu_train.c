@@ -3,7 +3,7 @@
  * npu_train TARGET - lets a model of the NPU do a little of everything.
  *
  * Compiled with counters in it, the model notes what is taken how often; compiled again
- * with that, it runs about twice as fast (npu-rtl/CMakeLists.txt).  Four tenants, a
+ * with that, it runs a little faster (npu-rtl/CMakeLists.txt).  Four tenants, a
  * quarter of the array each, run the same operations, each beginning with another.
  * Results are of no interest here.
  */
