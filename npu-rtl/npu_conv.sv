@@ -61,14 +61,14 @@ module npu_conv
     output logic               push_o,
     output logic [31:0]        push_va_o,
     output logic [5:0]         push_len_o,
-    output logic [8:0]         push_meta_o,
+    output logic [9:0]         push_meta_o,
     output logic               push_cut_o,
     output logic [31:0]        push_jump_o,
     input  logic               push_rdy_i,
     input  logic               pop_v_i,
     input  logic [6:0]         ready_i,
     input  logic [255:0]       data_i,
-    input  logic [8:0]         meta_i,
+    input  logic [9:0]         meta_i,
     output logic               pop_o,
     // activation lines
     input  logic               a_held_i,    // it lies where an older one has yet to store
@@ -156,7 +156,8 @@ module npu_conv
   logic          out_full;                // no tile may begin
   logic          out_even;                // all rows that have come out are stored
   logic          out_all;                 // and those that are to have
-  logic [1:0]    push_tid;
+  tid_t          push_tid;
+  logic          a_line;                  // a line of input is wanted
   npu_conv_folds u_folds (
       .clk_i, .rst_ni, .kill_i(cut), .start_i(folds_start), .op_i(op[folds_seq]),
       .seq_i(folds_seq), .h_i(dim_t'(h_i)), .w_i(dim_t'(w_i)), .v_o(next_v), .fold_o(next),
@@ -164,8 +165,8 @@ module npu_conv
   npu_conv_weights u_weights (
       .clk_i, .rst_ni, .kill_i(cut), .start_i(weights_start), .op_i(op[weights_seq]),
       .v_o(weights_on), .last_o(weights_last), .tid_o(push_tid), .w_i(dim_t'(w_i)), .serial_i,
-      .tile_done_i(tile_done), .push_o, .push_va_o, .push_len_o, .push_meta_o, .push_cut_o,
-      .push_jump_o, .push_rdy_i);
+      .tile_done_i(tile_done), .a_line_i(a_line), .push_o, .push_va_o, .push_len_o, .push_meta_o,
+      .push_cut_o, .push_jump_o, .push_rdy_i);
   npu_conv_load #(.R(R)) u_load (
       .clk_i, .rst_ni, .kill_i(cut), .op_i(op[loaded.seq]), .h_i(dim_t'(h_i)), .fold_v_i(next_v),
       .fold_i(next), .from_i(op[folds_seq].at_k),
@@ -200,7 +201,6 @@ module npu_conv
       .sums_t_o);
   assign frozen_o = frozen;
 
-  logic          a_line;                  // one of input is wanted
   logic          a_settled, a_full;       // the activation loader rests; for want of space
   logic          resident;
   logic signed [20:0] lo_iy;
@@ -262,8 +262,8 @@ module npu_conv
   end
 
   // ---- weights, parameters ----------------------------------------------------------------------
-  logic           param_take, param_two;
-  logic [1:0]     param_tid;
+  logic           param_take, param_two, param_group;
+  tid_t           param_tid;
   logic [4:0]     param_pair;
   param_t         param [2];
   logic [SW-1:0]  col_begin [2];
@@ -273,8 +273,8 @@ module npu_conv
       .busy_i(busy_o), .tile_v_i(weights_on), .tile_tid_i(push_tid), .tile_seq_i(weights_seq),
       .v_i(pop_v_i), .data_i, .meta_i, .pop_o, .weights_v_o(weights_v),
       .weights_take_i(weights_take), .weights_o(weights), .param_v_o(param_take),
-      .param_two_o(param_two), .param_tid_o(param_tid), .param_pair_o(param_pair),
-      .param_o(param), .group_o(col_begin), .stray_o);
+      .param_two_o(param_two), .param_group_o(param_group), .param_tid_o(param_tid),
+      .param_pair_o(param_pair), .param_o(param), .group_o(col_begin), .stray_o);
 
   // ---- activation loader, scratchpad, feeder ---------------------------------------------------
   logic          a_back;
@@ -317,10 +317,10 @@ module npu_conv
   logic [3:0]    win_more [C], col_at [C];
   tag_t          fed_tag;
   npu_conv_cols #(.C(C)) u_cols (
-      .clk_i, .we_i(param_take), .two_i(param_two), .tid_i(param_tid),
+      .clk_i, .we_i(param_take && param_group), .two_i(param_two), .tid_i(param_tid[1:0]),
       .at_i({param_pair, 1'b0}), .begin_i(col_begin),
-      .read_tid_i(streamed.tid), .read_nc_i(streamed.at.sums.nc), .wins_o(wins), .win_o(win),
-      .more_o(win_more), .leave_tid_i(fed_tag.tid), .col_win_o(col_win), .col_at_o(col_at));
+      .read_tid_i(streamed.tid[1:0]), .read_nc_i(streamed.at.sums.nc), .wins_o(wins), .win_o(win),
+      .more_o(win_more), .leave_tid_i(fed_tag.tid[1:0]), .col_win_o(col_win), .col_at_o(col_at));
 
   logic          fed_row, fed_load;
   logic [RB-1:0] fed_at;

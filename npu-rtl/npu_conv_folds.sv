@@ -20,7 +20,7 @@ module npu_conv_folds
   logic [15:0] n0_d, n0_q, k0_d, k0_q;
   rows_t       t_d, t_q;
   logic [31:0] row_d, row_q;               // address of output row m0
-  logic [1:0]  tid_d, tid_q;
+  tid_t        tid_d, tid_q;
   logic        new_panel_d, new_panel_q, new_op_d, new_op_q;
   logic        odd_d, odd_q;               // second tile of a pair
   logic        first_d, first_q;           // first of its tile
@@ -105,7 +105,7 @@ module npu_conv_folds
       if (op_i.cut) new_panel_d = ends_part;
       if (last_k) begin
         k0_d  = '0;
-        tid_d = tid_q + 2'd1;
+        tid_d = tid_q + 1'b1;
         odd_d = tile_o.pair;
         n0_d  = n0_q + 16'(w);
         kept_d = 1'b0;

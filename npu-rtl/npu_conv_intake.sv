@@ -12,12 +12,12 @@ module npu_conv_intake
     input  logic           busy_i,         // there is an operation
     // a tile's pieces are asked for: whose it is
     input  logic           tile_v_i,
-    input  logic [1:0]     tile_tid_i,
+    input  tid_t           tile_tid_i,
     input  seq_t           tile_seq_i,
     // the FIFO's head
     input  logic           v_i,
     input  logic [255:0]   data_i,
-    input  logic [8:0]     meta_i,         // weights: {1, ..., two rows}
+    input  logic [9:0]     meta_i,         // weights: {1, ..., two rows}
                                            // parameters: {0, tile, pair of columns, both}
     output logic           pop_o,
     output logic           weights_v_o,    // a row of weights is there
@@ -25,7 +25,8 @@ module npu_conv_intake
     output logic [9*C-1:0] weights_o,      // '0 unless taken
     // parameters of one or two columns
     output logic           param_v_o, param_two_o,
-    output logic [1:0]     param_tid_o,
+    output logic           param_group_o,  // of a grouped operation
+    output tid_t           param_tid_o,
     output logic [4:0]     param_pair_o,
     output param_t         param_o [2],
     output logic [npu_pkg::SpadLog2-1:0] group_o [2],  // where in a pixel the column's group begins
@@ -34,8 +35,8 @@ module npu_conv_intake
   if (C < 1 || C > int'(npu_pkg::MaxCols))
     $fatal(1, "npu_conv_intake: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
   logic second_d, second_q;                // of two rows of weights
-  assign weights_v_o = v_i && meta_i[8];
-  assign param_v_o   = busy_i && v_i && !meta_i[8];
+  assign weights_v_o = v_i && meta_i[9];
+  assign param_v_o   = busy_i && v_i && !meta_i[9];
   assign second_d    = weights_take_i ? meta_i[0] && !second_q : second_q;
   assign pop_o       = param_v_o || (weights_take_i && !second_d);
   always_ff @(posedge clk_i)
@@ -43,7 +44,7 @@ module npu_conv_intake
     else second_q <= second_d;
 
   assign param_two_o  = meta_i[0];
-  assign param_tid_o  = meta_i[7:6];
+  assign param_tid_o  = meta_i[8:6];
   assign param_pair_o = meta_i[5:1];
   for (genvar b = 0; b < 2; b++) begin : g_param
     assign param_o[b] = '{bias: data_i[128*b +: 32], mult: data_i[128*b+32 +: 32],
@@ -64,10 +65,11 @@ module npu_conv_intake
 
   // What lies beyond a pixel may be another tenant's, left in the scratchpad: the slot is told
   // before anything made of it is stored.
-  seq_t seq_q [4], seq, stray_seq_q;       // by tile
+  seq_t seq_q [8], seq, stray_seq_q;       // by tile
   logic stray, stray_d, stray_q;
   assign seq     = seq_q[param_tid_o];
-  assign stray   = param_v_o && op_i[seq].group
+  assign param_group_o = op_i[seq].group;
+  assign stray   = param_v_o && param_group_o
                    && (data_i[96 +: 32] > 32'(op_i[seq].last_group)
                        || (param_two_o && data_i[224 +: 32] > 32'(op_i[seq].last_group)));
   assign stray_d = !kill_i && (stray_q || stray);
@@ -80,7 +82,7 @@ module npu_conv_intake
 
   // ---- what always holds ------------------------------------------------------------------------
   second_of_weights: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
-      second_q && v_i |-> meta_i[8] && meta_i[0])
+      second_q && v_i |-> meta_i[9] && meta_i[0])
       else $error("a second row of weights where there is one, or none");
   taken_is_there: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
       !(weights_take_i && !weights_v_o) && !(pop_o && !v_i))

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_conv_out: the output tiles, two, or four half as deep, in four banks; their rows, or those of
-// two that are neighbours in N side by side, are stored as they come; those of an operation behind
-// the oldest, when it is the oldest.
+// npu_conv_out: the output tiles, two, or up to eight short ones, in four banks; their rows, or
+// those of two that are neighbours in N side by side, are stored as they come; those of an
+// operation behind the oldest, when it is the oldest.
 //
-// Row t of a tile is a word in bank {tile, t} modulo 2; of four tiles, in the tile's bank, so that
-// neighbours are read together; of int32, a word in each.
+// Row t of a tile is a word in bank {tile, t} modulo 2; of int32, a word in each.  A short tile's
+// rows are in bank tile modulo 4, behind those of the tile four before it, round and round, so that
+// neighbours are read together: eight tiles are under way, or as many as have room there.
 module npu_conv_out
   import npu_conv_pkg::*;
 #(
@@ -36,13 +37,17 @@ module npu_conv_out
 );
   if (C < 1 || C > int'(npu_pkg::MaxCols))
     $fatal(1, "npu_conv_out: C is %0d, not 1..%0d", C, npu_pkg::MaxCols);
-  tile_t       tile_q [4], in, out;        // in: that rows come to; out: that rows are read from
-  logic [2:0]  live_d, live_q;             // tiles from their first fold to the last row's reading
-  logic [2:0]  done_d, done_q;             // complete tiles of which rows are not yet read
-  logic [1:0]  in_tid_d, in_tid_q, out_tid_d, out_tid_q, next;
+  tile_t       tile_q [8], in, out;        // in: that rows come to; out: that rows are read from
+  logic [3:0]  live_d, live_q;             // tiles from their first fold to the last row's reading
+  logic [3:0]  done_d, done_q;             // complete tiles of which rows are not yet read
+  tid_t        in_tid_d, in_tid_q, out_tid_d, out_tid_q, next;
+  // of short tiles, by bank: where the next row is written and read; rows of the live tiles
+  logic [3:0][AI-1:0] wp_d, wp_q, rp_d, rp_q;
+  logic [3:0][AI:0]   kept_d, kept_q;
   rows_t       in_t_d, in_t_q, out_t_d, out_t_q;
   logic [31:0] va, va_d, va_q;             // of the row to be read, without its tile
   logic        in_last, out_last, two, here, read;
+  logic [3:0]  reads;                      // banks that the row to be read is in
   logic        quad_d, quad_q, out32_d, out32_q;  // what the live tiles are, all of them
   logic        end_d, end_q, last, panel_end;
   // the row being stored; whether it is its operation's last
@@ -50,8 +55,8 @@ module npu_conv_out
   logic [31:0] st_upto_q;
   seq_t        st_seq_q;
 
-  function automatic logic [AI-1:0] place(input logic tile, input row_t t);
-    return out32_q ? {tile, (AI - 1)'(t)} : quad_q ? AI'(t) : AI'(t >> 1);
+  function automatic logic [AI-1:0] place(input logic tile, input row_t t, input logic [AI-1:0] p);
+    return out32_q ? {tile, (AI - 1)'(t)} : quad_q ? p : AI'(t >> 1);
   endfunction
   function automatic logic [1:0] bank(input logic [1:0] tid, input logic t);
     return quad_q ? tid : {tid[0], t};
@@ -60,15 +65,16 @@ module npu_conv_out
   // ---- tiles -----------------------------------------------------------------------------------
   assign in       = tile_q[in_tid_q];
   assign out      = tile_q[out_tid_q];
-  assign next     = out_tid_q + 2'd1;
+  assign next     = out_tid_q + 1'b1;
   assign two      = out.pair;
   assign in_last  = row_v_i && in_t_q + 1'b1 == in.t;
   assign out_last = read && out_t_q + 1'b1 == out.t;
   // the row is in memory: all of the last tile that it needs are, or some beyond it
-  assign here     = (done_q > 3'(two) || (done_q == 3'(two) && in_t_q > out_t_q))
+  assign here     = (done_q > 4'(two) || (done_q == 4'(two) && in_t_q > out_t_q))
                     && live_q != 0 && out.seq == head_i;
   assign va       = out_t_q == 0 ? out.addr : va_q;
-  assign full_o   = live_q >= (tile_i.quad ? 3'd4 : 3'd2)
+  assign full_o   = live_q >= (tile_i.quad ? 4'd8 : 4'd2)
+                    || (tile_i.quad && 12'(kept_q[tile_i.tid[1:0]]) + 12'(tile_i.t) > 12'(1 << AI))
                     || (live_q != 0 && {tile_i.quad, tile_i.out32} != {quad_q, out32_q});
   assign op_done_o = in_last && in.ends;
   assign end_o    = end_q;
@@ -79,15 +85,22 @@ module npu_conv_out
 
   always_comb begin
     in_t_d    = in_last ? '0 : in_t_q + rows_t'(row_v_i);
-    in_tid_d  = in_tid_q + 2'(in_last);
+    in_tid_d  = in_tid_q + tid_t'(in_last);
     out_t_d   = out_last ? '0 : out_t_q + rows_t'(read);
-    out_tid_d = out_last ? next + 2'(two) : out_tid_q;
+    out_tid_d = out_last ? next + tid_t'(two) : out_tid_q;
     va_d      = read ? va + out.ldd : va_q;
     quad_d    = tile_v_i ? tile_i.quad : quad_q;
     out32_d   = tile_v_i ? tile_i.out32 : out32_q;
     end_d     = (end_q && !retire_i) || (st_v_q && row_end && st_end_q);
-    live_d    = live_q + 3'(tile_v_i) - (out_last ? 3'd1 + 3'(two) : '0);
-    done_d    = done_q + 3'(in_last) - (out_last ? 3'd1 + 3'(two) : '0);
+    live_d    = live_q + 4'(tile_v_i) - (out_last ? 4'd1 + 4'(two) : '0);
+    done_d    = done_q + 4'(in_last) - (out_last ? 4'd1 + 4'(two) : '0);
+    for (int b = 0; b < 4; b++) begin
+      wp_d[b]   = wp_q[b] + AI'(quad_q && row_v_i && in_tid_q[1:0] == 2'(b));
+      rp_d[b]   = rp_q[b] + AI'(quad_q && read && reads[b]);
+      kept_d[b] = kept_q[b] - (AI + 1)'(quad_q && read && reads[b]);
+      if (tile_v_i && tile_i.quad && tile_i.tid[1:0] == 2'(b))
+        kept_d[b] = kept_d[b] + (AI + 1)'(tile_i.t);
+    end
     if (kill_i) begin
       end_d     = 1'b0;
       in_t_d    = '0;
@@ -96,6 +109,9 @@ module npu_conv_out
       out_tid_d = '0;
       live_d    = '0;
       done_d    = '0;
+      wp_d      = '0;
+      rp_d      = '0;
+      kept_d    = '0;
     end
   end
 
@@ -107,6 +123,9 @@ module npu_conv_out
     out_tid_q <= rst_ni ? out_tid_d : '0;
     live_q    <= rst_ni ? live_d : '0;
     done_q    <= rst_ni ? done_d : '0;
+    wp_q      <= rst_ni ? wp_d : '0;
+    rp_q      <= rst_ni ? rp_d : '0;
+    kept_q    <= rst_ni ? kept_d : '0;
     va_q      <= va_d;
     quad_q    <= quad_d;
     out32_q   <= out32_d;
@@ -116,13 +135,14 @@ module npu_conv_out
   // ---- their rows ------------------------------------------------------------------------------
   logic [8*C-1:0] word [4];
   for (genvar b = 0; b < 4; b++) begin : g_bank
+    assign reads[b] = out32_q || bank(out_tid_q[1:0], out_t_q[0]) == 2'(b)
+                      || (two && next[1:0] == 2'(b));
     npu_ram_1r1w #(.Width(8 * C), .Depth(1 << AI)) u_ram (
-        .clk_i, .we_i(row_v_i && (out32_q || bank(in_tid_q, in_t_q[0]) == 2'(b))),
-        .waddr_i(place(in_tid_q[0], row_t'(in_t_q))),
+        .clk_i, .we_i(row_v_i && (out32_q || bank(in_tid_q[1:0], in_t_q[0]) == 2'(b))),
+        .waddr_i(place(in_tid_q[0], row_t'(in_t_q), wp_q[b])),
         .wdata_i(out32_q ? row_i[8*C*b +: 8*C] : row_i[8*C-1:0]),
-        .re_i(read && (out32_q || bank(out_tid_q, out_t_q[0]) == 2'(b)
-                       || (two && next == 2'(b)))),
-        .raddr_i(place(out_tid_q[0], row_t'(out_t_q))), .rdata_o(word[b]));
+        .re_i(read && reads[b]), .raddr_i(place(out_tid_q[0], row_t'(out_t_q), rp_q[b])),
+        .rdata_o(word[b]));
   end
 
   // ---- stores: the row that was read, 32 bytes a piece -----------------------------------------
@@ -138,7 +158,7 @@ module npu_conv_out
                               : 8'(out.nc) + (two ? 8'(tile_q[next].nc) : 8'd0);
   assign row_end = st_rdy_i && at_q + 8'(st_len_o) == bytes_q;
   assign read    = here && (!st_v_q || row_end);
-  assign st_bank_d = bank(out_tid_q, out_t_q[0]);
+  assign st_bank_d = bank(out_tid_q[1:0], out_t_q[0]);
 
   always_comb begin
     st_v_d = read || (st_v_q && !row_end);
@@ -184,7 +204,7 @@ module npu_conv_out
   no_tile_too_many: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
       tile_v_i |-> !full_o) else $error("a tile begins where none may");
   no_row_unwritten_read: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      read |-> live_q > 3'(two)) else $error("a row is read of a tile that was not begun");
+      read |-> live_q > 4'(two)) else $error("a row is read of a tile that was not begun");
   no_row_too_many: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
       row_v_i |-> done_q < live_q) else $error("a row of a tile that was not begun");
   no_tile_lost: assert property (@(posedge clk_i) disable iff (!rst_ni)

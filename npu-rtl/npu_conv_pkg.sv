@@ -16,6 +16,9 @@ package npu_conv_pkg;
   // An operation's number, modulo 4: three can be under way, in order.
   typedef logic [1:0] seq_t;
 
+  // A tile's number, modulo 8.
+  typedef logic [2:0] tid_t;
+
   // Sums of a tile of nc columns: products of the k before k; of kr more the first r rows have,
   // too.  nc 0: none.
   typedef struct packed {
@@ -107,18 +110,18 @@ package npu_conv_pkg;
     logic               new_panel;         // first of a panel, or of a part, other than the first
     logic               new_op, ends;      // first, last of its operation
     seq_t               seq;
-    logic [1:0]         tid;
+    tid_t               tid;
   } fold_t;
 
   // A tile: t rows of nc output columns.
   typedef struct packed {
-    logic [1:0]         tid;
+    tid_t               tid;
     logic               pair;              // stored together with the next
     dim_t               nc;
     rows_t              t;
     logic [31:0]        addr;              // of its first output
     logic [31:0]        ldd;
-    logic               out32, quad;       // quad: one of four, half as deep
+    logic               out32, quad;       // quad: of four banks it has one to itself
     logic               ends;              // last of its operation
     logic               panel;             // last of its panel,
     logic [31:0]        upto;              // behind which the next one's first output lies
@@ -139,7 +142,7 @@ package npu_conv_pkg;
     logic               again;             // the sum has this fold's products
     logic               eof, eot;          // last row of its fold, of its tile
     seq_t               op;                // its operation's number
-    logic [1:0]         tid;
+    tid_t               tid;
     row_t               t;
   } tag_t;
 

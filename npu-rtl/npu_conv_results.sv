@@ -16,7 +16,7 @@ module npu_conv_results
     input  logic signed [31:0] p_i [C],
     // parameters of a tile's columns, as they come
     input  logic               param_v_i,
-    input  logic [1:0]         param_tid_i,
+    input  tid_t               param_tid_i,
     input  logic [4:0]         param_pair_i,
     input  param_t             param_i [2],
     // sums, while nothing is in the array

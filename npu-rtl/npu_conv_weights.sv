@@ -9,15 +9,16 @@ module npu_conv_weights
     input  logic        start_i,           // op_i's are next
     input  conv_op_t    op_i,              // until last_o
     output logic        v_o, last_o,       // some are left; the last piece is taken
-    output logic [1:0]  tid_o,             // the tile asked for
+    output tid_t        tid_o,             // the tile asked for
     input  dim_t        w_i,
     input  logic        serial_i,          // a row a piece
     input  logic        tile_done_i,       // a tile's number is no longer needed
+    input  logic        a_line_i,          // a line of input is asked for, too
     output logic        push_o,
     output logic [31:0] push_va_o,
     output logic [5:0]  push_len_o,
     // {weights, tile, first column}; bit 0: two rows; of weights the second one's are bytes 16 on
-    output logic [8:0]  push_meta_o,
+    output logic [9:0]  push_meta_o,
     output logic        push_cut_o,
     output logic [31:0] push_jump_o,
     input  logic        push_rdy_i
@@ -29,14 +30,15 @@ module npu_conv_weights
   logic [15:0] n0_d, n0_q, k_d, k_q;
   dim_t        j_d, j_q;                   // column of the next parameter row
   logic [31:0] va_d, va_q;
-  logic [1:0]  tid_d, tid_q;
+  tid_t        tid_d, tid_q;
   logic [2:0]  ahead_d, ahead_q;           // tiles asked for whose numbers are still in use
   logic        kept_d, kept_q;             // sums of the tile are there: it is as wide as they
                                            // are, and begins at their k
   dim_t        nc, w;
   logic [15:0] n0_next;
   logic [19:0] m_next;
-  logic        two, last_n, last_row, tile_end;
+  logic        two, last_n, last_row, tile_end, room;
+  logic        held_d, held_q;             // a piece is asked for and not taken
   logic [15:0] k_next;
 
   // where row 0 of output channel n begins
@@ -57,8 +59,11 @@ module npu_conv_weights
   assign v_o         = v_q;
   assign last_o      = tile_end && last_n && m_next >= op_i.m;
   assign tid_o       = tid_q;
-  // a tile begins, with parameters or without, when one of the four numbers is free
-  assign push_o      = v_q && (ahead_q < 3'd3 || (rows_q && k_q != 0));
+  // A tile begins, with parameters or without, when one of the eight numbers is free; grouped, one
+  // of four (npu_conv_cols).  Input goes before the last four.
+  assign room        = ahead_q < 3'd3 || (ahead_q < 3'd7 && !op_i.group && !a_line_i);
+  assign push_o      = v_q && (room || held_q || (rows_q && k_q != 0));
+  assign held_d      = push_o && !push_rdy_i && !kill_i;
   assign push_va_o   = va_q;
   assign push_len_o  = (rows_q ? 6'(nc) : 6'd16) + (two ? 6'd16 : 6'd0);
   assign push_meta_o = {rows_q, tid_q, 6'(j_q) | 6'(two)};
@@ -102,7 +107,7 @@ module npu_conv_weights
         k_d    = '0;
         kept_d = 1'b0;
         rows_d = op_i.noparam;
-        tid_d  = tid_q + 2'd1;
+        tid_d  = tid_q + 1'b1;
         n0_d   = n0_next;
         va_d   = op_i.noparam ? weights(n0_next) : op_i.addr_p + {12'd0, n0_next, 4'd0};
         if (last_n) begin
@@ -131,11 +136,13 @@ module npu_conv_weights
     va_q    <= va_d;
     tid_q   <= rst_ni ? tid_d : '0;
     ahead_q <= rst_ni ? ahead_d : '0;
+    held_q  <= rst_ni && held_d;
   end
 
   // ---- what always holds ------------------------------------------------------------------------
-  // Four tiles have a number: three that are asked for, and the one that is being asked for.
-  NumbersLast: assert property (@(posedge clk_i) disable iff (!rst_ni) ahead_q <= 3'd3);
+  // Eight tiles have a number: seven that are asked for, and the one that is being asked for.
+  NumbersLast: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
+                                tile_end |-> ahead_q != 3'd7);
   DoneWasAsked: assert property (@(posedge clk_i) disable iff (!rst_ni || kill_i)
                                  tile_done_i |-> ahead_q != 0);
   RequestHeld: assert property (@(posedge clk_i) disable iff (!rst_ni)

@@ -13,7 +13,7 @@ module npu_fetch #(
     input  logic               push_i,
     input  logic [31:0]        va_i,
     input  logic [5:0]         len_i,
-    input  logic [8:0]         meta_i,
+    input  logic [9:0]         meta_i,
     input  logic               cut_i,     // blocks of 16 bytes, jump_i apart
     input  logic [31:0]        jump_i,
     output logic               push_rdy_o,
@@ -29,7 +29,7 @@ module npu_fetch #(
     output logic               empty_o,   // nothing is asked for or delivered
     output logic [DepthLog2:0] ready_o,   // pieces ready, in order
     output logic [255:0]       data_o,
-    output logic [8:0]         meta_o,
+    output logic [9:0]         meta_o,
     input  logic               pop_i
 );
   localparam int D = 1 << DepthLog2;
@@ -97,7 +97,7 @@ module npu_fetch #(
   npu_ram_1r1w_be #(.Width(256), .Depth(D)) u_data (
       .clk_i, .we_i(in_v), .be_i(in_bytes), .waddr_i(in_i), .wdata_i(in_data), .re_i(show),
       .raddr_i(at_t'(head_d)), .rdata_o(data_o));
-  npu_ram_1r1w #(.Width(9), .Depth(D)) u_meta (
+  npu_ram_1r1w #(.Width(10), .Depth(D)) u_meta (
       .clk_i, .we_i(ask), .waddr_i(ti), .wdata_i(meta_i), .re_i(show), .raddr_i(at_t'(head_d)),
       .rdata_o(meta_o));
   assign pop_v_o = ready_q != head_q;

@@ -88,7 +88,7 @@ module npu_slot #(
   logic         c_cut;
   logic [31:0]  c_push_va, v_push_va, c_jump;
   logic [5:0]   c_push_len, v_push_len;
-  logic [8:0]   c_push_meta, v_push_meta, f_meta;
+  logic [9:0]   c_push_meta, v_push_meta, f_meta;
   logic [6:0]   f_ready;
   logic [255:0] f_data;
   logic         f_req, f_empty, a_req, cst_v, vst_v, cst_rdy, vst_rdy;

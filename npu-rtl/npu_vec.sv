@@ -28,11 +28,11 @@ module npu_vec (
     output logic         push_o,
     output logic [31:0]  push_va_o,
     output logic [5:0]   push_len_o,
-    output logic [8:0]   push_meta_o,    // {table, ..., last pixel of its window}
+    output logic [9:0]   push_meta_o,    // {table, ..., last pixel of its window}
     input  logic         push_rdy_i,
     input  logic         pop_v_i,
     input  logic [255:0] data_i,
-    input  logic [8:0]   meta_i,
+    input  logic [9:0]   meta_i,
     output logic         pop_o,
     // stores
     output logic         st_v_o,
@@ -104,8 +104,8 @@ module npu_vec (
   logic [5:0]        col_len;
   assign room     = taken_q != (FifoLog2 + 1)'(1 << FifoLog2);
   assign fill_rdy = room;
-  assign table_in = pop_v_i && meta_i[8];
-  assign piece    = pop_v_i && !meta_i[8] && room && !start_q;
+  assign table_in = pop_v_i && meta_i[9];
+  assign piece    = pop_v_i && !meta_i[9] && room && !start_q;
   assign take     = op.lut ? lut_done : op.softmax ? soft_done : piece && pool_rdy;
   assign pop_o    = take || (table_in && (!op.lut || tab_done));
   assign col_last = 17'(col_q) + 17'(op.step) >= 17'(op.cols);

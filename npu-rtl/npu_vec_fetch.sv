@@ -13,7 +13,7 @@ module npu_vec_fetch (
     output logic         push_o,
     output logic [31:0]  push_va_o,
     output logic [5:0]   push_len_o,
-    output logic [8:0]   push_meta_o,        // {table, ..., last pixel of its window}
+    output logic [9:0]   push_meta_o,        // {table, ..., last pixel of its window}
     input  logic         push_rdy_i,
     output logic         fill_o,             // a piece that is not read
     input  logic         fill_rdy_i
@@ -74,7 +74,7 @@ module npu_vec_fetch (
   assign fill_o      = q.act && op_i.fill;
   assign push_o      = q.act && !op_i.fill && (table_left || !op_i.pool || in_img);
   assign push_len_o  = table_left ? 6'd32 : col_last ? 6'(op_i.cols - q.col) : op_i.step;
-  assign push_meta_o = {table_left, 7'd0, last_in};
+  assign push_meta_o = {table_left, 8'd0, last_in};
   assign empty_o     = q.act && op_i.pool && k_last && !in_img && !q.some;
   assign adv         = fill_o ? fill_rdy_i : push_o ? push_rdy_i : q.act;
   always_comb begin

@@ -217,12 +217,12 @@ static uint64_t kill_worst(const struct npu_options *o)
 
 /* Loads of page tables while that many rows of outputs are stored, each of which begins
  * in one line of a table and ends in the next.  Rows come in the order of their
- * addresses, in four tiles at most, so the line that names these tables is read once a
+ * addresses, in eight tiles at most, so the line that names these tables is read once a
  * tile. */
 static uint64_t save_walks(const struct npu_options *o, uint64_t rows)
 {
 	uint64_t named = UINT64_C(16) << o->gran >> 2 << o->gran; /* bytes, by a line */
-	uint64_t names = 4 * (o->memory / named + 1);
+	uint64_t names = 8 * (o->memory / named + 1);
 
 	return 2 * rows + (names < 2 * rows ? names : 2 * rows);
 }

@@ -236,6 +236,7 @@ struct folds {
 
 struct weights {
 	bool v, rows, kept;
+	bool held; /* a piece is asked for and not taken */
 	uint32_t m0, t, n0, k, j, va, tid, ahead;
 };
 
@@ -319,9 +320,10 @@ struct cols {
 /* ---- npu_conv_out ------------------------------------------------------------------- */
 
 struct out {
-	struct tile tile[4];
+	struct tile tile[8];
 	uint32_t live, done, in_tid, out_tid, in_t, out_t, va;
 	bool quad, out32, end;
+	uint32_t kept[4]; /* rows of short tiles, by bank */
 	bool st_v, st_end, st_panel;
 	uint32_t st_va, st_bytes, st_at, st_upto;
 };
@@ -363,7 +365,7 @@ struct conv {
 	bool held;          /* a row was offered and is still */
 	bool second;        /* the first of two rows of weights has gone */
 	struct npu_progress frozen_at;
-	uint32_t stray_seq, tile_seq[4];
+	uint32_t stray_seq, tile_seq[8];
 	/* of this cycle */
 	bool offer, row, row_last, load_row, weights_take, last_row, load_last, load_take,
 		next_take; /* last_row: of its piece */

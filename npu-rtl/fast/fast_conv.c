@@ -167,7 +167,7 @@ static void folds_take(struct conv *v, struct npu_rect rect)
 	f->first = last_k;
 	if (last_k) {
 		f->k0 = 0;
-		f->tid = (f->tid + 1) & 3u;
+		f->tid = (f->tid + 1) & 7u;
 		f->odd = f->tile.pair;
 		f->n0 += f->fold.nc;
 		f->kept = false;
@@ -221,9 +221,10 @@ static void weights_comb(struct slot *s)
 	const struct conv_op *o = &v->op[v->weights_n & 3u];
 	const struct weights *w = &v->weights;
 	uint32_t nc;
-	bool two;
+	bool two, may;
 
-	v->pushes = w->v && (w->ahead < 3 || (w->rows && w->k));
+	may = w->ahead < 3 || w->held || (w->ahead < 7 && !o->group && !v->a_req);
+	v->pushes = w->v && (may || (w->rows && w->k));
 	if (!v->pushes)
 		return;
 	nc = columns(w, o, s->rect);
@@ -231,7 +232,7 @@ static void weights_comb(struct slot *s)
 	v->piece =
 		(struct piece){.va = w->va,
 			       .len = (w->rows ? nc : 16) + (two ? 16 : 0),
-			       .meta = (uint32_t)w->rows << 8 | w->tid << 6 | w->j | two,
+			       .meta = (uint32_t)w->rows << 9 | w->tid << 6 | w->j | two,
 			       .jump = o->k * 16,
 			       .cut = w->rows && o->block && !two};
 }
@@ -264,7 +265,7 @@ static void weights_tile(struct conv *v, struct npu_rect rect)
 	w->k = 0;
 	w->kept = false;
 	w->rows = o->noparam;
-	w->tid = (w->tid + 1) & 3u;
+	w->tid = (w->tid + 1) & 7u;
 	w->n0 = last_n ? 0 : w->n0 + nc;
 	w->va = o->noparam ? weights_at(o, w->n0) : o->addr_p + w->n0 * 16;
 	w->ahead++;
@@ -618,6 +619,7 @@ static void cut_off(struct conv *v)
 	v->weights.v = false;
 	v->weights.tid = 0;
 	v->weights.ahead = 0;
+	v->weights.held = false;
 	v->second = false;
 	v->load.v = v->load.busy = false;
 	v->stream.v = false;
@@ -632,7 +634,7 @@ static void load_comb(struct slot *s, bool room)
 	const struct load *l = &v->load;
 	const struct fetch *f = &s->fetch;
 	bool weights_v =
-		conv_busy(v) && f->ready != f->head && f->piece[f->head & 63u].meta >> 8;
+		conv_busy(v) && f->ready != f->head && f->piece[f->head & 63u].meta >> 9;
 
 	v->weights_take = l->busy && room && l->i < l->fold.kr && weights_v;
 	v->last_row = v->second || !(f->piece[f->head & 63u].meta & 1u);
@@ -679,7 +681,7 @@ static void loads_comb(struct slot *s)
 	const struct fetch *f = &s->fetch;
 
 	v->param_take = conv_busy(v) && f->ready != f->head &&
-			!(f->piece[f->head & 63u].meta >> 8);
+			!(f->piece[f->head & 63u].meta >> 9);
 	act_comb(v, &v->op[(v->rows_n - 1) & 3u]);
 	v->weights_start = v->weights_n != v->in && !v->weights.v && !v->frozen;
 	v->rows_start = v->rows_n != v->in && act_idle(&v->act) && !v->frozen &&
@@ -707,7 +709,7 @@ void conv_comb(struct npu_model *m, struct slot *s)
 		bool settled = !a->count && (!a->act || (!v->a_fits && a->lo == v->lo));
 
 		held = held || l->v || v->stream.v || in_flight(m, v) || !settled ||
-		       !there || !(p->meta >> 8) || f->ready - f->head < v->folds.fold.kr;
+		       !there || !(p->meta >> 9) || f->ready - f->head < v->folds.fold.kr;
 	}
 	v->next_take = v->folds.v && !held && (!l->v || v->load_take) &&
 		       (!l->busy || v->load_last);
@@ -723,7 +725,7 @@ static void groups_in(struct npu_model *m, struct slot *s, const struct piece *p
 {
 	struct conv *v = &s->conv;
 	struct cols *c = &v->cols;
-	uint32_t tid = p->meta >> 6 & 3u, at = p->meta & 62u, seq = v->tile_seq[tid],
+	uint32_t tid = p->meta >> 6 & 7u, at = p->meta & 62u, seq = v->tile_seq[tid],
 		 row[4];
 	const struct conv_op *o = &v->op[seq & 3u];
 
@@ -749,9 +751,9 @@ static void groups_in(struct npu_model *m, struct slot *s, const struct piece *p
 		} else if (off > c->more) {
 			c->more = off;
 		}
-		c->win[tid][c->n & (SIDE - 1)] = c->first;
-		c->win_more[tid][c->n & (SIDE - 1)] = c->more;
-		c->col_win[tid][at + b] = c->n;
+		c->win[tid & 3u][c->n & (SIDE - 1)] = c->first;
+		c->win_more[tid & 3u][c->n & (SIDE - 1)] = c->more;
+		c->col_win[tid & 3u][at + b] = c->n;
 	}
 }
 
@@ -778,6 +780,7 @@ static void loads_step(struct npu_model *m, struct slot *s, bool pushed, bool ac
 
 	if (v->weights.v)
 		v->tile_seq[v->weights.tid] = v->weights_n & 3u;
+	v->weights.held = v->pushes && !pushed;
 	if (v->param_take)
 		groups_in(m, s, &s->fetch.piece[s->fetch.head & 63u]);
 	act_step(v, &s->rsp, act_granted, v->lo, v->rows_start, s->rect.cols);
@@ -919,6 +922,7 @@ bool conv_rests(struct slot *s)
 	load_comb(s, true);
 	loads_comb(s);
 	find_lo(v);
+	v->weights.held = v->pushes;
 	return !v->load_row && !v->param_take && !v->weights_start && !v->rows_start &&
 	       !v->a_req && !(v->pushes && s->fetch.tail - s->fetch.head != 64) &&
 	       !(v->a_fits && v->a_dup) && !(a->lo != v->lo && a->lo < a->done) &&

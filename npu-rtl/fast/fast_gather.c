@@ -122,7 +122,8 @@ void gather_offer(struct conv *v)
 	for (uint32_t k = 0; v->go && k < v->runs; k++)
 		v->go = g->port[turn(g->tail, k)].runs != 2;
 	v->take = v->go && v->all &&
-		  (!op->group || g->win == v->cols.col_win[s->fold.tid][s->fold.nc - 1]);
+		  (!op->group ||
+		   g->win == v->cols.col_win[s->fold.tid & 3u][s->fold.nc - 1]);
 }
 
 /* The picked runs into their ports' inputs. */
@@ -135,8 +136,8 @@ static void put_runs(struct conv *v, struct run in[PORTS])
 	uint32_t p = g->tail, add = 0, more = 0;
 
 	if (op->group) {
-		add = v->cols.win[s->fold.tid][g->win];
-		more = v->cols.win_more[s->fold.tid][g->win];
+		add = v->cols.win[s->fold.tid & 3u][g->win];
+		more = v->cols.win_more[s->fold.tid & 3u][g->win];
 	}
 	for (uint64_t left = v->pick; left; left &= left - 1, p = turn(p, 1)) {
 		uint32_t i = (uint32_t)__builtin_ctzll(left);

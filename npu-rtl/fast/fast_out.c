@@ -2,9 +2,14 @@
 /* fast_out.c - npu_conv_out: output tiles and their stores. */
 #include "fast.h"
 
+#include <string.h>
+
+#include "npu_panel.h"
+
 bool out_full(const struct out *o, const struct tile *t)
 {
-	return o->live >= (t->quad ? 4u : 2u) ||
+	return o->live >= (t->quad ? 8u : 2u) ||
+	       (t->quad && o->kept[t->tid & 3u] + t->t > NPU_DEPTH_PAIR) ||
 	       (o->live && (t->quad != o->quad || t->out32 != o->out32));
 }
 
@@ -18,7 +23,7 @@ void out_store(const struct out *o, uint32_t *va, uint32_t *len, bool *mark)
 /* A row is there to be stored. */
 static bool here(const struct out *o, uint32_t head)
 {
-	const struct tile *out = &o->tile[o->out_tid & 3u];
+	const struct tile *out = &o->tile[o->out_tid & 7u];
 	bool two = out->pair;
 
 	return (o->done > two || (o->done == two && o->in_t > o->out_t)) && o->live &&
@@ -30,9 +35,9 @@ static bool here(const struct out *o, uint32_t head)
 bool out_step(struct out *o, uint32_t head, const struct tile *tile, bool row,
 	      bool stored, bool retire)
 {
-	const struct tile *in = &o->tile[o->in_tid & 3u],
-			  *out = &o->tile[o->out_tid & 3u];
-	const struct tile *next = &o->tile[(o->out_tid + 1) & 3u];
+	const struct tile *in = &o->tile[o->in_tid & 7u],
+			  *out = &o->tile[o->out_tid & 7u];
+	const struct tile *next = &o->tile[(o->out_tid + 1) & 7u];
 	uint32_t len = o->st_bytes - o->st_at > 32 ? 32 : o->st_bytes - o->st_at;
 	bool two = out->pair, row_end = stored && o->st_at + len == o->st_bytes;
 	bool read = here(o, head) && (!o->st_v || row_end),
@@ -43,6 +48,8 @@ bool out_step(struct out *o, uint32_t head, const struct tile *tile, bool row,
 	if (read) {
 		uint32_t va = o->out_t ? o->va : out->addr;
 
+		for (uint32_t i = 0; o->quad && i <= two; i++)
+			o->kept[(o->out_tid + i) & 3u]--;
 		o->st_va = va;
 		o->va = va + out->ldd;
 		o->st_bytes = out->out32 ? out->nc * 4 : out->nc + (two ? next->nc : 0);
@@ -68,6 +75,8 @@ bool out_step(struct out *o, uint32_t head, const struct tile *tile, bool row,
 	}
 	if (tile) {
 		o->tile[tile->tid] = *tile;
+		if (tile->quad)
+			o->kept[tile->tid & 3u] += tile->t;
 		o->quad = tile->quad;
 		o->out32 = tile->out32;
 	}
@@ -86,4 +95,5 @@ void out_kill(struct out *o)
 	o->in_t = o->out_t = 0;
 	o->in_tid = o->out_tid = 0;
 	o->live = o->done = 0;
+	memset(o->kept, 0, sizeof(o->kept));
 }

@@ -945,7 +945,7 @@ void slot_fetched(struct slot *s)
 	const struct fetch *f = &s->fetch;
 
 	s->moves = fetch_ripe(f) &&
-		   (s->conv.load.busy || !(f->piece[f->head & 63u].meta >> 8));
+		   (s->conv.load.busy || !(f->piece[f->head & 63u].meta >> 9));
 	s->pending -= s->rsp.v;
 	fetch_step(&s->fetch, &s->rsp, NULL, false);
 }

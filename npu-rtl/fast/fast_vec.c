@@ -113,7 +113,7 @@ static void fetch_comb(struct vec *v, const uint32_t *d)
 				  .len = table         ? 32
 					 : v->col_last ? v->cols - v->col
 						       : v->step,
-				  .meta = (uint32_t)table << 8 | v->last_in};
+				  .meta = (uint32_t)table << 9 | v->last_in};
 }
 
 static void next_row(struct vec *v, const uint32_t *d)
@@ -220,8 +220,8 @@ void vec_comb(struct npu_model *m, struct slot *s)
 	if (v->start)
 		return;
 	fetch_comb(v, s->desc);
-	table = there && p->meta >> 8;
-	piece = there && !(p->meta >> 8) && room;
+	table = there && p->meta >> 9;
+	piece = there && !(p->meta >> 9) && room;
 	len = v->in_col + v->step >= v->cols ? v->cols - v->in_col : v->step;
 	lanes = v->two || v->relu;
 	if (v->lut)
@@ -244,7 +244,7 @@ void vec_comb(struct npu_model *m, struct slot *s)
 static void pieces_step(struct npu_model *m, struct vec *v, const struct fetch *f)
 {
 	const struct piece *p = &f->piece[f->head & 63u];
-	bool there = f->ready != f->head, table = there && p->meta >> 8;
+	bool there = f->ready != f->head, table = there && p->meta >> 9;
 	bool piece = there && !table && v->taken != PLACES;
 	bool last = v->in_col + v->step >= v->cols;
 
