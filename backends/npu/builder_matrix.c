@@ -162,13 +162,14 @@ static uint32_t panel_depth(const struct out *o)
 
 /* Panels for m rows. */
 static struct npu_panel gemm_panel(const struct hal_npu_gemm *op, const struct out *o,
-				   uint32_t m, uint64_t lda)
+				   uint32_t m, uint64_t lda, uint64_t ldd)
 {
 	const struct npu_panel_op p = {
 		.m = m,
 		.n = op->n,
 		.k = op->k,
 		.depth = panel_depth(o),
+		.ldd = ldd,
 		.in = {.h = m, .ow = 1, .sy = 1, .reach = 1},
 		.pitch = {.row_bytes = op->k, .lda = lda},
 	};
@@ -217,6 +218,24 @@ static int gemm_part(struct npu_op *g, const struct hal_npu_gemm *op, const stru
 		rc = NPU_RELOCATE(g, ADDR_B, b->at, 0);
 	if (!rc)
 		rc = NPU_RELOCATE(g, ADDR_D, op->d, (uint64_t)m0 * ldd);
+	return rc;
+}
+
+/* All rows, in as many operations as their panels want. */
+static int gemm_rows(struct npu_op *g, const struct hal_npu_gemm *op, const struct out *o,
+		     uint64_t lda, const struct weights *b, uint64_t ldd)
+{
+	int rc = 0;
+
+	for (uint64_t m0 = 0, m; !rc && m0 < op->m; m0 += m) {
+		struct npu_panel panel;
+
+		m = op->m - m0 < GEMM_ROWS ? op->m - m0 : GEMM_ROWS;
+		panel = gemm_panel(op, o, (uint32_t)m, lda, ldd);
+		if (panel.kcut && panel.rows < m)
+			m = panel.rows;
+		rc = gemm_part(g, op, o, panel, (uint32_t)m0, (uint32_t)m, lda, b, ldd);
+	}
 	return rc;
 }
 
@@ -323,16 +342,8 @@ HAL_API int hal_npu_gemm(struct hal_npu_builder *b, const struct hal_npu_gemm *o
 		rc = make_out(&g, &op->out, op->flags, op->n, (struct groups){0}, &o);
 	if (!rc)
 		rc = place_b(&g, op, ldb, &w);
-	for (uint64_t m0 = 0, m; !rc && m0 < op->m; m0 += m) {
-		struct npu_panel panel;
-
-		m = op->m - m0 < GEMM_ROWS ? op->m - m0 : GEMM_ROWS;
-		panel = gemm_panel(op, &o, (uint32_t)m, lda);
-		if (panel.kcut && panel.rows < m)
-			m = panel.rows;
-		rc = gemm_part(&g, op, &o, panel, (uint32_t)m0, (uint32_t)m, lda, &w,
-			       ldd);
-	}
+	if (!rc)
+		rc = gemm_rows(&g, op, &o, lda, &w, ldd);
 	if (!rc)
 		g.k->macs += (uint64_t)op->m * op->n * op->k;
 	return npu_op_end(&g, rc);
@@ -451,6 +462,7 @@ static uint32_t plan_block(struct conv *c, struct npu_block *blk)
 		.n = c->op->n,
 		.k = c->k,
 		.depth = panel_depth(&c->o),
+		.ldd = c->ldd,
 	};
 	uint64_t lda;
 
@@ -558,6 +570,36 @@ static int each_block(struct npu_op *g, struct conv *c)
 	return rc;
 }
 
+/* A 1 x 1 kernel that passes over all pixels multiplies a matrix, a pixel a row, whose K
+ * may be cut. */
+static int each_pixel(struct npu_op *g, const struct conv *c)
+{
+	const struct hal_npu_gemm op = {
+		.m = c->v.oh * c->v.ow,
+		.n = c->op->n,
+		.k = c->k,
+		.a = c->op->a,
+		.a_zero = c->op->a_zero,
+		.b_zero = c->op->b_zero,
+		.d = c->op->d,
+	};
+	const struct weights b = {.at = c->weights, .stride = 0};
+
+	return gemm_rows(g, &op, &c->o, c->v.c, &b, c->ldd);
+}
+
+static bool is_cut(const struct conv *c)
+{
+	const struct npu_window *v = &c->v;
+	uint64_t m = (uint64_t)v->oh * v->ow;
+	const struct hal_npu_gemm op = {.n = c->op->n, .k = c->k};
+
+	if (v->kh != 1 || v->kw != 1 || v->sy != 1 || v->sx != 1 || v->pt || v->pl ||
+	    v->ow != v->w || c->groups.depth || m > GEMM_ROWS)
+		return false;
+	return gemm_panel(&op, &c->o, (uint32_t)m, v->c, c->ldd).kcut != 0;
+}
+
 /* OHWI [n][kh][kw][c / groups] -> blocks of 16 output channels, each block
  * [k = (ky, kx, c)][16]: a fold's weights lie together whatever the rectangle (F_BLOCK).
  */
@@ -648,7 +690,7 @@ HAL_API int hal_npu_conv(struct hal_npu_builder *b, const struct hal_npu_conv *o
 	if (!rc)
 		rc = pack_weights(&g, &c);
 	if (!rc)
-		rc = each_block(&g, &c);
+		rc = is_cut(&c) ? each_pixel(&g, &c) : each_block(&g, &c);
 	if (!rc)
 		g.k->macs += (uint64_t)op->oh * op->ow * op->n * c.k;
 	return npu_op_end(&g, rc);

@@ -9,8 +9,13 @@
 #define LATE       3u   /* cycles of a line that the array waits for */
 #define WORTH      512u /* shorter panels spare at least this part */
 #define NEVER      UINT64_MAX /* a panel does not fit */
-#define GAIN       32u        /* K is cut where that spares such a part */
-#define ROW_CHANGE 24u        /* cycles of a channel: nRP + nRCD + nCL */
+#define GAIN       32u        /* K is cut where that spares such a part, */
+#define LONGER     128u       /* into shorter parts where that spares such a one */
+#define ROW_OPEN   16u        /* cycles of a channel that another row of memory takes */
+#define PAGE       1024u      /* bytes that a translation is of, where none are chosen */
+#define KEPT       1024u      /* translations that a slot keeps */
+#define LINE_PAGES 16u        /* that a walk brings, at most */
+#define WALK       30u        /* cycles that a walk which reads its table holds one up */
 
 uint32_t npu_panel_skip(struct npu_windows *in, uint64_t *lda)
 {
@@ -125,6 +130,24 @@ static void compute(struct outputs *out, uint32_t count, uint64_t array, uint64_
 	}
 }
 
+/* Cycles of the walks where a piece of each of so many rows is loaded or stored, and then
+ * the next of each.  Each row has pages of its own until all have been passed, and a walk
+ * brings what lies behind them, too; rows further apart than that meet in twice as many
+ * places. */
+static uint64_t walks(uint64_t rows, uint64_t stride)
+{
+	uint64_t far = (uint64_t)LINE_PAGES * PAGE;
+	uint64_t wanted = rows * (stride > far ? 2 * far : stride) / PAGE;
+
+	return wanted > KEPT ? rows * WALK * (wanted - KEPT) / wanted : 0;
+}
+
+/* Cycles in which a tile's rows are stored. */
+static uint64_t store_cycles(const struct npu_panel_op *o, uint32_t t)
+{
+	return t * (o->depth == NPU_DEPTH_OUT32 ? UINT64_C(2) : 1) + walks(t, o->ldd);
+}
+
 /* When the last of the panels of at most depth rows leaves the array, in cycles times
  * read.rows.  A row is loaded when the panel from whose first row on it has room begins.
  * Gives up at limit. */
@@ -133,7 +156,6 @@ static uint64_t cost(const struct npu_panel_op *o, uint32_t depth, uint32_t room
 {
 	uint64_t folds = (uint64_t)tiles(o->k) * tiles(o->n), begin = 0;
 	uint32_t units = pairs(o) ? (tiles(o->n) + 1) / 2 : tiles(o->n);
-	uint32_t stores = o->depth == NPU_DEPTH_OUT32 ? 2 : 1; /* a row */
 	struct outputs out = {0};
 	uint64_t lines = (o->pitch.row_bytes + 63) / 64;
 	struct loader l = {.row = lines * read.rows};
@@ -163,7 +185,7 @@ static uint64_t cost(const struct npu_panel_op *o, uint32_t depth, uint32_t room
 			begin = l.at - stream;
 		busy = at_least(folds * stream, port) + folds * read.rows / PRICE;
 		out.end = begin;
-		compute(&out, units, busy / units, (uint64_t)stores * t * read.rows);
+		compute(&out, units, busy / units, store_cycles(o, t) * read.rows);
 		if (out.end >= limit)
 			return NEVER;
 	}
@@ -218,23 +240,23 @@ struct npu_panel npu_panel_choose(const struct npu_panel_op *o)
 /* ---- K in parts -------------------------------------------------------------------------- */
 
 /* Cycles of a row of a part: of four channels two are at work with such rows, each in
- * another row of the memory. */
-static uint64_t piece(const struct npu_panel_op *o, uint32_t kcut)
+ * another row of the memory, which it partly opens while the other is at work. */
+static uint64_t piece(uint32_t kcut)
 {
-	return ((UINT64_C(1) << kcut) / 16 + ROW_CHANGE +
-		(o->pitch.lda % 64 != 0 ? 4 : 0)) /
-	       2;
+	return ((UINT64_C(1) << kcut) / 16 + ROW_OPEN) / 2;
 }
 
 /* Cycles of a GEMM that becomes operations of so many rows each, all of whose parts of K
- * are loaded for each tile: while one part is worked at there is room for the next. */
+ * are loaded for each tile: while one part is worked at there is room for the next, and
+ * the weights lie on other channels than most of its rows. */
 static uint64_t cut_cost(const struct npu_panel_op *o, uint32_t rows, uint32_t kcut)
 {
 	uint64_t part = UINT64_C(1) << kcut, parts = (o->k + part - 1) / part;
 	uint64_t lines = part / 64; /* of a row */
 	uint64_t folds = tiles(o->k), array = folds * at_least(rows, PES);
-	uint64_t loads = rows * parts * piece(o, kcut);
-	uint64_t each = at_least(array, busy_port(o, rows) / tiles(o->n) + loads);
+	uint64_t loads = parts * (rows * piece(kcut) + walks(rows, o->pitch.lda));
+	uint64_t port = busy_port(o, rows) / tiles(o->n);
+	uint64_t each = at_least(array, at_least(port, loads));
 
 	return rows * lines + tiles(o->n) * (each + folds / PRICE);
 }
@@ -256,7 +278,7 @@ struct npu_panel npu_panel_gemm(const struct npu_panel_op *o)
 		all = count * cut_cost(o, rows, kcut);
 		if (all >= limit)
 			continue;
-		limit = all;
+		limit = all - all / LONGER;
 		best = (struct npu_panel){
 			.rows = rows, .sps = sps, .kcut = kcut, .cost = all};
 	}

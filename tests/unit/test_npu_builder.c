@@ -614,6 +614,55 @@ static void deep_gemm(void **state)
 	assert_true(cuts > 20 && several > 20);
 }
 
+/* A convolution whose K is cut is a GEMM; with a window, a stride or padding it is not.
+ */
+static void deep_conv(void **state)
+{
+	static const struct {
+		uint32_t kw, stride, pad;
+		bool cut;
+	} cases[] = {
+		{1, 1, 0, true}, {2, 1, 1, false}, {1, 2, 0, false}, {1, 1, 1, false}};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hal_npu_conv op = HAL_INIT(hal_npu_conv);
+		int8_t *zeros = calloc(64, 2 * 9000);
+		struct hal_npu_builder *b;
+		struct npu_image im;
+		void *image;
+		size_t size;
+
+		assert_non_null(zeros);
+		assert_int_equal(hal_npu_builder_create(&b), 0);
+		assert_int_equal(hal_npu_kernel(b, "k"), 0);
+		assert_int_equal(hal_npu_scratch(b, 1 << 28, &op.a.id), 0);
+		assert_int_equal(hal_npu_scratch(b, 1 << 28, &op.d.id), 0);
+		op.weights = zeros;
+		op.h = op.oh = op.kh = op.dilation_h = op.dilation_w = op.groups = 1;
+		op.w = 49;
+		op.kw = cases[i].kw;
+		op.stride_h = 1;
+		op.stride_w = cases[i].stride;
+		op.pad_left = cases[i].pad;
+		op.ow = op.w / cases[i].stride;
+		op.c = 9000;
+		op.n = 64;
+		assert_int_equal(hal_npu_conv(b, &op), 0);
+		assert_int_equal(hal_npu_build(b, &image, &size), 0);
+		assert_int_equal(npu_image_load(image, size, &im), 0);
+		if (cases[i].cut)
+			assert_true(check_gemm_rows(&im, op.ow) != 0);
+		for (uint32_t j = 0; j < im.header.descs; j++)
+			assert_int_equal(NPU_GET(im.descs[j], OPCODE),
+					 cases[i].cut ? NPU_OP_GEMM : NPU_OP_CONV);
+		npu_image_unload(&im);
+		hal_npu_image_free(image);
+		hal_npu_builder_destroy(b);
+		free(zeros);
+	}
+}
+
 /* One output whose input cannot fit: said with numbers. */
 static void too_wide(void **state)
 {
@@ -1099,6 +1148,7 @@ int main(int argc, char **argv)
 		TEST(new_vectors_refused),
 		TEST(refused_leaves_nothing),
 		TEST(panels_fit),
+		TEST(deep_conv),
 		TEST(deep_gemm),
 		TEST(too_wide),
 		TEST(groups_in_one),

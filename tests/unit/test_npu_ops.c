@@ -182,6 +182,19 @@ static int32_t conv_sum(const struct world *w, const struct hal_npu_conv *op, ui
 	return sum;
 }
 
+/* 1 x 1 over pixels of so many channels that K is cut (KCUT). */
+static void deep_shape(struct world *w, struct hal_npu_conv *op)
+{
+	op->c = pick(w, 900, 1200);
+	op->n = pick(w, 1, 16);
+	op->h = pick(w, 2, 4);
+	op->w = pick(w, 2, 4);
+	op->oh = pick(w, 2, op->h);
+	op->ow = op->w;
+	op->groups = op->kh = op->kw = 1;
+	op->stride_h = op->stride_w = op->dilation_h = op->dilation_w = 1;
+}
+
 static void conv_shape(struct world *w, struct hal_npu_conv *op)
 {
 	static const uint32_t group_choice[] = {1, 1, 1, 2, 4};
@@ -214,7 +227,10 @@ static void make_conv(struct world *w)
 	static struct quant q;
 	uint32_t size, ldd;
 
-	conv_shape(w, &op);
+	if (world_random(w) % 6 == 0)
+		deep_shape(w, &op);
+	else
+		conv_shape(w, &op);
 	op.flags = pick_types(w);
 	op.a_zero = pick_byte(w, op.flags & HAL_NPU_A_UINT8);
 	op.b_zero = pick(w, 0, 1) ? pick_byte(w, op.flags & HAL_NPU_B_UINT8) : 0;
