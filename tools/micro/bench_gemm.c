@@ -3,7 +3,7 @@
  * bench_gemm - how near hal_npu_gemm comes to the bound of the array, as an application
  * calls it: through hal/npu.h, on a device with default options.
  *
- *   bench_gemm [-b const|arg|blocked] [-m LEAST] [-t TARGET] [-vs] MxNxK...
+ *   bench_gemm [-b const|arg|blocked|conv] [-m LEAST] [-t TARGET] [-vs] MxNxK...
  *                                 these shapes
  *   bench_gemm [...] table            the shapes of docs/performance.md
  *   bench_gemm [...] random [SEED [COUNT]]   random ones, log-uniform: M to 4,096, N to
@@ -11,12 +11,14 @@
  *
  * -v: a line a shape; -s: what the array has waited for since the device was opened.
  * -b: where B is: a constant of the program (the default), an argument, or an argument in
- * blocks (HAL_NPU_B_BLOCKED).  -m LEAST: fail if a shape is below that part of the bound.
+ * blocks (HAL_NPU_B_BLOCKED); conv: the weights of a 1 x 1 convolution.  -m LEAST: fail
+ * if a shape is below that part of the bound.
  *
  * The bound of an array: folds of 16 x 16 weights, each with the rows of A one a cycle,
- * and at least 16.  The bound of random shapes, many of which are small: that, or the
- * bytes of A, B and D at 64 a cycle if they take longer, and what a GEMM of 1 x 1 x 1
- * takes on the same device beyond its 16 cycles.  Cycles: from the submission to its end.
+ * and at least 16.  The bound of random shapes, many of which are small: the longest of
+ * that, of its stores, one a cycle, and of the bytes of A, B and D at 64 a cycle; the
+ * lines of A that its first rows wait for; and what a GEMM of 1 x 1 x 1 takes on the same
+ * device beyond its 16 cycles.  Cycles: from the submission to its end.
  */
 #include <errno.h>
 #include <math.h>
@@ -29,13 +31,17 @@
 
 #include "bench.h"
 
-enum { PES = 16, OPERANDS = 60 << 20, RANDOM_BOUND = 1 << 24 };
+enum { PES = 16, LINE = 64, OPERANDS = 60 << 20, RANDOM_BOUND = 1 << 24 };
+enum {
+	FIRST_ROWS = 32,
+	LEAST_PART = 256
+}; /* rows of the first panel; bytes of a part of K */
 
 struct shape {
 	uint32_t m, n, k;
 };
 
-enum source { B_CONST, B_ARG, B_BLOCKED };
+enum source { B_CONST, B_ARG, B_BLOCKED, B_CONV };
 
 struct world {
 	struct hal_device *dev;
@@ -84,6 +90,30 @@ static uint64_t b_bytes(const struct shape *s, enum source source)
 			       : (uint64_t)(s->n + 15) / 16 * 16 * s->k;
 }
 
+/* The same as a 1 x 1 convolution over a column of pixels. */
+static int build_conv(struct hal_npu_builder *b, const struct shape *s,
+		      const struct hal_npu_gemm *gemm)
+{
+	struct hal_npu_conv op = HAL_INIT(hal_npu_conv);
+	int8_t *weights = calloc(s->n, s->k);
+	int err;
+
+	if (weights == NULL)
+		return -ENOMEM;
+	op.a = gemm->a;
+	op.d = gemm->d;
+	op.weights = weights;
+	op.h = op.oh = s->m;
+	op.w = op.ow = op.kh = op.kw = op.groups = 1;
+	op.stride_h = op.stride_w = op.dilation_h = op.dilation_w = 1;
+	op.c = s->k;
+	op.n = s->n;
+	op.out = gemm->out;
+	err = hal_npu_conv(b, &op);
+	free(weights);
+	return err;
+}
+
 static int build(struct hal_npu_builder *b, const struct shape *s, enum source source)
 {
 	static const int32_t mult = 1073741824, shift = -6;
@@ -112,6 +142,8 @@ static int build(struct hal_npu_builder *b, const struct shape *s, enum source s
 		err = hal_npu_arg(b, (uint64_t)s->m * s->k, &op.a.id);
 	if (err == 0)
 		err = hal_npu_arg(b, (uint64_t)s->m * s->n, &op.d.id);
+	if (err == 0 && source == B_CONV)
+		return build_conv(b, s, &op);
 	if (err == 0 && source != B_CONST)
 		err = hal_npu_arg(b, b_bytes(s, source), &op.b.id);
 	return err != 0 ? err : hal_npu_gemm(b, &op);
@@ -136,11 +168,16 @@ static int load(const struct world *w, const struct shape *s, struct hal_program
 	return err;
 }
 
+static uint32_t arg_count(const struct world *w)
+{
+	return w->source == B_ARG || w->source == B_BLOCKED ? 3 : 2;
+}
+
 static int launch(const struct world *w, struct hal_kernel *kernel,
 		  const struct hal_arg *args, uint64_t *cycles)
 {
 	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
-	struct hal_cmd cmd = hal_cmd_launch(kernel, args, w->source == B_CONST ? 2 : 3);
+	struct hal_cmd cmd = hal_cmd_launch(kernel, args, arg_count(w));
 	uint64_t begun = hal_device_get_time(w->dev);
 	struct hal_point done;
 	int err;
@@ -164,7 +201,7 @@ static int run(const struct world *w, const struct shape *s, uint64_t *cycles)
 	struct hal_arg args[3] = {{0}};
 	int err = load(w, s, &prog);
 
-	for (int i = 0; err == 0 && i < (w->source == B_CONST ? 2 : 3); i++) {
+	for (uint32_t i = 0; err == 0 && i < arg_count(w); i++) {
 		bd.bytes = bytes[i];
 		err = hal_buffer_create(w->part, &bd, &args[i].buffer);
 	}
@@ -204,16 +241,48 @@ static void print_stalls(const struct world *w)
 	       (unsigned long long)c.tlb_misses);
 }
 
+/* Stores of D: a row of 16 columns each, of 32 where two folds make a tile, in two where
+ * that crosses a line. */
+static uint64_t stores_of(const struct shape *s)
+{
+	uint32_t wide = s->k <= 2 * PES ? 2 * PES : PES;
+	uint64_t stores = 0;
+
+	for (uint32_t m = 0; m < s->m; m++)
+		for (uint32_t n = 0; n < s->n; n += wide) {
+			uint32_t at = (uint32_t)(((uint64_t)m * s->n + n) % LINE);
+			uint32_t bytes = s->n - n < wide ? s->n - n : wide;
+
+			stores += 1 + (at + bytes > LINE);
+		}
+	return stores;
+}
+
+/* Cycles in which the first fold's rows wait for the lines of A before them: of each row
+ * a part is loaded before the next row's. */
+static uint64_t first_lines(const struct shape *s)
+{
+	uint64_t rows = s->m < FIRST_ROWS ? s->m : FIRST_ROWS;
+	uint64_t bytes = rows * (s->k < LEAST_PART ? s->k : (uint32_t)LEAST_PART);
+
+	return bytes / LINE > rows ? bytes / LINE - rows : 0;
+}
+
 /* The cycles that no machine of this size and memory goes below. */
 static uint64_t whole_bound(const struct world *w, const struct shape *s)
 {
 	uint64_t bytes =
 		(uint64_t)s->m * s->k + (uint64_t)s->m * s->n + (uint64_t)s->n * s->k;
-	uint64_t array = bound_of(s);
+	uint64_t bound = bound_of(s), stores;
 
 	if (w->start == 0)
-		return array;
-	return w->start + (array > bytes / 64 ? array : bytes / 64);
+		return bound;
+	stores = stores_of(s);
+	if (bound < stores)
+		bound = stores;
+	if (bound < bytes / LINE)
+		bound = bytes / LINE;
+	return w->start + first_lines(s) + bound;
 }
 
 /* Sets *ratio: of the bound. */
@@ -339,7 +408,7 @@ static int run_all(struct world *w, int count, char **args)
 
 int main(int argc, char **argv)
 {
-	static const char *const sources[] = {"const", "arg", "blocked"};
+	static const char *const sources[] = {"const", "arg", "blocked", "conv"};
 	const char *target = "npu:0?engine=fast";
 	struct world w = {0};
 	int o, err, known = 1;
@@ -356,7 +425,7 @@ int main(int argc, char **argv)
 			w.stalls = 1;
 		else
 			known = 0;
-		for (int i = 0; o == 'b' && i < 3; i++)
+		for (int i = 0; o == 'b' && i < 4; i++)
 			if (strcmp(optarg, sources[i]) == 0) {
 				w.source = (enum source)i;
 				known = 1;
@@ -364,7 +433,7 @@ int main(int argc, char **argv)
 	}
 	if (!known || optind == argc) {
 		fprintf(stderr,
-			"usage: bench_gemm [-b const|arg|blocked] [-m LEAST] "
+			"usage: bench_gemm [-b const|arg|blocked|conv] [-m LEAST] "
 			"[-t TARGET] [-vs] table | random [SEED [COUNT]] | MxNxK...\n");
 		return 2;
 	}
