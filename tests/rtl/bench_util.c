@@ -9,7 +9,8 @@
  *
  * Utilisation is sum over layers of ceil(K/h) * ceil(N/w) * max(M, h) over the cycles
  * between a TIMESTAMP before the first layer and one after the last; one between layers
- * tells each layer's own.
+ * tells each layer's own.  Beside it stands the use of the peak: multiply-accumulates
+ * over PEs times cycles, which is less where K or N is no multiple of the array.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 
 struct util {
 	double all, worst; /* of a table; of its worst layer */
+	double peak;       /* multiply-accumulates over what all PEs could have done */
 	uint32_t worst_layer;
 };
 
@@ -92,6 +94,7 @@ static struct util run(struct rig *r, const struct rig_layer *layers, uint32_t c
 	       (unsigned long long)c.stall_out, (unsigned long long)c.stall_seq,
 	       (unsigned long long)c.read_beats, (unsigned long long)c.write_beats);
 	u.all = (double)bound / (double)cycles;
+	u.peak = (double)macs / (double)(cycles * rect.rows * rect.cols);
 	return u;
 }
 
@@ -185,9 +188,9 @@ int main(int argc, char **argv)
 			tell("util4ch", name, &u4);
 		} else {
 			printf("%s: %.5f of the bound (%s: %.5f), %.5f with 4 channels "
-			       "(%s: %.5f)\n",
+			       "(%s: %.5f); of the peak %.5f, %.5f with 4 channels\n",
 			       name, u.all, layers[u.worst_layer].name, u.worst, u4.all,
-			       layers[u4.worst_layer].name, u4.worst);
+			       layers[u4.worst_layer].name, u4.worst, u.peak, u4.peak);
 		}
 		fflush(stdout);
 	}
