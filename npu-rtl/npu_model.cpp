@@ -105,7 +105,10 @@ npu_model *create(const npu_model_shape *, uint8_t *memory, uint64_t bytes)
 	m->top.reg_addr_i = 0;
 	m->top.reg_wdata_i = 0;
 	m->top.refresh_i = 0;
+	m->top.refreshing_i = 0;
+	m->top.cache_sets_i = 0;
 	m->top.cache_ways_i = 0;
+	m->top.cache_seed_i = 0;
 	m->top.rst_ni = 0;
 	m->context.assertOn(false); /* nothing holds before the reset */
 	for (int i = 0; i < 4; i++)

@@ -64,12 +64,14 @@ module npu_dram #(
   assign rowbits = timing_i[TIMING_ROWBITS_LSB+:TIMING_ROWBITS_W];
 
   // Channels are refreshed one after the other.
-  logic [15:0] age_q;  // cycles of this period
+  logic [15:0] age_q;   // cycles of this period
+  logic [15:0] from_q;  // of them those before the refresh
   logic        on_q, refresh;
-  assign refresh = on_q && age_q >= refresh_i - refreshing_i;
+  assign refresh = on_q && age_q >= from_q;
   always_ff @(posedge clk_i) begin
-    on_q  <= rst_ni && refresh_i != '0;
-    age_q <= !on_q ? 16'((32'(refresh_i) * Channel) >> 4) : age_q + 16'd1 >= refresh_i ? '0 :
+    on_q   <= rst_ni && refresh_i != '0;
+    from_q <= refresh_i - refreshing_i;
+    age_q  <= !on_q ? 16'((32'(refresh_i) * Channel) >> 4) : age_q + 16'd1 >= refresh_i ? '0 :
         age_q + 16'd1;
   end
 

@@ -34,6 +34,15 @@ module npu_memory #(
     else now_q <= now_q + 64'd1;
   end
 
+  // Registered: what depends on an input at once, a model works out anew in each evaluation.
+  logic [3:0]  cache_sets_q, cache_ways_q;
+  logic [15:0] cache_seed_q;
+  always_ff @(posedge clk_i) begin
+    cache_sets_q <= cache_sets_i;
+    cache_ways_q <= cache_ways_i;
+    cache_seed_q <= cache_seed_i;
+  end
+
   for (genvar c = 0; c < N; c++) begin : g_chan
     npu_dram #(
         .Channel(c)
@@ -44,9 +53,9 @@ module npu_memory #(
         .timing_i,
         .refresh_i,
         .refreshing_i,
-        .cache_sets_i,
-        .cache_ways_i,
-        .cache_seed_i,
+        .cache_sets_i(cache_sets_q),
+        .cache_ways_i(cache_ways_q),
+        .cache_seed_i(cache_seed_q),
         .req_i(req_i[c]),
         .ready_o(ready_o[c]),
         .wdata_i(wdata_i[c]),
