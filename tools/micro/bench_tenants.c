@@ -46,27 +46,15 @@ static int nothing(const struct hal_ref_call *call)
 
 static int load_kernels(struct world *w)
 {
-	struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernel[2];
-	} image;
 	static const char *const names[] = {"few", "many"};
+	static const struct hal_ref_kernel kernels[] = {
+		{.name = "few", .fn = nothing, .work = 16000, .span_ns = 8000},
+		{.name = "many", .fn = nothing, .work = 16000, .span_ns = 500},
+	};
 	struct hal_kernel *kernel;
 
-	memset(&image, 0, sizeof(image));
-	image.head.magic = HAL_REF_MAGIC;
-	image.head.version = HAL_REF_VERSION;
-	image.head.kernel_size = sizeof(struct hal_ref_kernel);
-	image.head.kernel_count = 2;
-	for (unsigned int i = 0; i < 2; i++) {
-		(void)snprintf(image.kernel[i].name, sizeof(image.kernel[i].name), "%s",
-			       names[i]);
-		image.kernel[i].fn = nothing;
-		image.kernel[i].work = 16000;
-		image.kernel[i].span_ns = i == 0 ? 8000 : 500;
-	}
-	if (hal_program_load(w->dev, &image, sizeof(image), &w->program) != 0)
-		return bench_die("hal_program_load");
+	if (hal_ref_load(w->dev, kernels, 2, &w->program) != 0)
+		return bench_die("hal_ref_load");
 	for (unsigned int i = 0; i < 2; i++) {
 		if (hal_kernel_find(w->program, names[i], &kernel) != 0)
 			return bench_die("hal_kernel_find");
