@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "device.h"
+#include "explain.h"
 #include "feed.h"
 #include "result.h"
 #include "tool.h"
@@ -18,6 +19,7 @@
 
 static const char help[] =
 	"usage: halrun [OPTION...] MODEL.tflite|PROGRAM.npu [NAME=]INPUT...\n"
+	"       halrun --explain [-t TARGET] [-r SEED] MODEL.tflite [[NAME=]INPUT...]\n"
 	"\n"
 	"Runs a model and prints its largest outputs: index, quantized value, real "
 	"value.\n"
@@ -46,6 +48,10 @@ static const char help[] =
 	"                       and the MAC use: multiplications done, as a share of "
 	"those that\n"
 	"                       the whole array could have done\n"
+	"  -e, --explain        prints a line per layer: where its cycles go, as the "
+	"device "
+	"counts\n"
+	"                       them; inputs without a file get random bytes\n"
 	"  -j, --json           JSON instead of text\n"
 	"  -t, --target TARGET  as in hal_open: npu:0, 'npu:0?rows=8&cols=8'; default: "
 	"what\n"
@@ -63,6 +69,7 @@ static const struct option longs[] = {
 	{"random", required_argument, NULL, 'r'},
 	{"repeat", required_argument, NULL, 'R'},
 	{"labels", required_argument, NULL, 'l'},
+	{"explain", no_argument, NULL, 'e'},
 	{"json", no_argument, NULL, 'j'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -73,8 +80,8 @@ struct args {
 	const char *target, *model, *labels;
 	struct feed feed;
 	char *outputs[OUTPUTS_MAX];
-	uint64_t top, repeat;
-	bool json;
+	uint64_t top, repeat; /* repeat 0: not given */
+	bool json, explain, top_given;
 };
 
 /* ---- running ---------------------------------------------------------------------- */
@@ -117,7 +124,7 @@ static int infer(const struct args *a, struct device *d, struct result *r)
 		return tool_fail("%s", why);
 	rc = feed_inputs(&a->feed, r->program, run);
 	if (!rc)
-		rc = run_all(run, r, a->repeat);
+		rc = run_all(run, r, a->repeat ? a->repeat : 1);
 	if (!rc)
 		rc = result_read(r, run);
 	if (!rc)
@@ -132,6 +139,7 @@ static int infer(const struct args *a, struct device *d, struct result *r)
 
 static int run(const struct args *a)
 {
+	const struct npuc_options options = {.layers = a->explain};
 	struct npuc_program p;
 	struct device d = {0};
 	struct result r = {
@@ -139,7 +147,7 @@ static int run(const struct args *a)
 	char why[NPUC_WHY];
 	int rc = 0;
 
-	if (npuc_program_open(device_path(a->model, "/dev/stdin"), NULL, &p, why))
+	if (npuc_program_open(device_path(a->model, "/dev/stdin"), &options, &p, why))
 		return tool_fail("%s", why);
 	if (a->labels)
 		rc = labels_read(a->labels, &r.labels);
@@ -150,7 +158,7 @@ static int run(const struct args *a)
 	if (!rc && device_open(a->target, &d, why))
 		rc = tool_fail("%s", why);
 	if (!rc)
-		rc = infer(a, &d, &r);
+		rc = a->explain ? explain_print(&p, &d, &a->feed) : infer(a, &d, &r);
 	if (device_close(&d) && !rc)
 		rc = tool_fail("%s", hal_last_error());
 	result_free(&r);
@@ -187,6 +195,7 @@ static int parse_option(int c, struct args *a, bool *done)
 		a->target = optarg;
 		return 0;
 	case 'n':
+		a->top_given = true;
 		return parse_number("top", optarg, 0, UINT64_MAX, &a->top);
 	case 'r':
 		return parse_number("random", optarg, 1, UINT64_MAX, &a->feed.seed);
@@ -200,6 +209,9 @@ static int parse_option(int c, struct args *a, bool *done)
 		return 0;
 	case 'l':
 		a->labels = optarg;
+		return 0;
+	case 'e':
+		a->explain = true;
 		return 0;
 	case 'j':
 		a->json = true;
@@ -221,8 +233,29 @@ static bool is_standard(const char *file)
 	return strcmp(file, "-") == 0;
 }
 
+/* --explain prints a table and no results. */
+static int check_explain(const struct args *a)
+{
+	const char *option = a->json                ? "--json"
+			     : a->repeat            ? "--repeat"
+			     : a->top_given         ? "--top"
+			     : a->labels            ? "--labels"
+			     : a->feed.output_count ? "--output"
+						    : NULL;
+
+	if (a->explain && option)
+		return tool_usage("--explain prints a table of cycles and no results; "
+				  "leave out %s, or --explain",
+				  option);
+	return 0;
+}
+
 static int check_line(const struct args *a)
 {
+	int rc = check_explain(a);
+
+	if (rc)
+		return rc;
 	if (!a->model)
 		return tool_usage("no model given");
 	if (!a->feed.input_count && !a->feed.seed)
@@ -240,13 +273,13 @@ static int check_line(const struct args *a)
 
 int main(int argc, char **argv)
 {
-	struct args a = {.top = TOP_DEFAULT, .repeat = 1};
+	struct args a = {.top = TOP_DEFAULT};
 	bool done = false;
 	int c, rc = 0;
 
 	while (!rc && !done) {
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-		c = getopt_long(argc, argv, "t:n:o:r:R:l:jhV", longs, NULL);
+		c = getopt_long(argc, argv, "t:n:o:r:R:l:ejhV", longs, NULL);
 		if (c == -1)
 			break;
 		rc = parse_option(c, &a, &done);
@@ -259,6 +292,8 @@ int main(int argc, char **argv)
 		a.feed.inputs = argv + optind + 1;
 		a.feed.input_count = (uint32_t)(argc - optind - 1);
 	}
+	if (a.explain && !a.feed.seed)
+		a.feed.seed = 1;
 	rc = check_line(&a);
 	return tool_end(rc ? rc : run(&a));
 }
