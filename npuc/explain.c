@@ -119,6 +119,7 @@ static uint64_t cycles_of(const struct explain *e, uint64_t ns)
 /* Submit the kernel, wait for its end, and return the time of that in *end_ns. */
 static int run_kernel(struct explain *e, const char *kernel, uint64_t *end_ns)
 {
+	struct hal_fault_info fault = HAL_INIT(hal_fault_info);
 	struct hal_completion end;
 	struct hal_point done;
 	char why[NPUC_WHY];
@@ -129,9 +130,10 @@ static int run_kernel(struct explain *e, const char *kernel, uint64_t *end_ns)
 	do {
 		if (hal_completions_read(e->ring, &end, 1, HAL_FOREVER) < 0)
 			return tool_fail_hal();
+		if (end.status && hal_queue_get_fault(e->queue, &fault) < 0)
+			return tool_fail_hal();
 		if (end.status)
-			return tool_fail("%s: the launch failed: %s", kernel,
-					 strerror(-end.status));
+			return tool_fail("%s: %s", kernel, fault.text);
 	} while (end.value != done.value);
 	*end_ns = end.end_ns;
 	return 0;

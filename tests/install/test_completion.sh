@@ -41,6 +41,7 @@ offers report "${halctl%/*}/halbench" rep
 offers --config "$halctl" -j --con
 offers ref:0 "${halctl%/*}/halrun" -t re
 offers --target "${halctl%/*}/npuc" --tar
+offers --explain "${halctl%/*}/halrun" --ex
 offers --pass "${halctl%/*}/hal-ptx" --pa
 offers --policy "${halctl%/*}/halbench" --po
 offers ref:0 "${halctl%/*}/halbench" --target re

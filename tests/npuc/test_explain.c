@@ -315,6 +315,9 @@ static void test_digits(void **state)
 	assert_int_equal(t.lines[6].of[CAUSE_ENTRY], 8 * 15);
 	assert_int_equal(t.lines[1].of[CAUSE_ENTRY], 0);
 	assert_int_equal(t.lines[1].of[CAUSE_VECTOR], 0);
+	/* Its output leaves after its last fold; a pool has no fold. */
+	assert_true(t.lines[1].of[CAUSE_STORES] > 0 && t.lines[1].of[CAUSE_STORES] < 100);
+	assert_int_equal(t.lines[3].of[CAUSE_STORES], 0);
 	assert_string_equal(t.lines[2].name, "ADD");
 	assert_true(t.lines[2].of[CAUSE_VECTOR] >= 8 * 8 * 16 / 16);
 	assert_int_equal(t.lines[7].cycles, 0); /* RESHAPE */
