@@ -133,7 +133,7 @@ static int run_kernel(struct explain *e, const char *kernel, uint64_t *end_ns)
 		if (end.status && hal_queue_get_fault(e->queue, &fault) < 0)
 			return tool_fail_hal();
 		if (end.status)
-			return tool_fail("%s: %s", kernel, fault.text);
+			return tool_fail("%s", fault.text);
 	} while (end.value != done.value);
 	*end_ns = end.end_ns;
 	return 0;

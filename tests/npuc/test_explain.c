@@ -384,6 +384,8 @@ static void test_refused(void **state)
 	REFUSED(1, "engine golden does not count where cycles go",
 		HALRUN " -e -t 'npu:0?clock=virtual&model=" MODEL "' " DIGITS
 		       "digits.tflite");
+	REFUSED(1, "launch \"layer1\": injected: call 3 of submit returns EIO",
+		"HAL_LAYERS_FAULT=submit:3:EIO " ON "-e " DIGITS "digits.tflite");
 	REFUSED(1, "too many input files",
 		ON "-e " DIGITS "digits.tflite " DIGITS "seven.npy x");
 }
