@@ -20,6 +20,7 @@
 #include "api/move.h"
 #include "command/deferred.h"
 #include "command/queue.h"
+#include "far/far.h"
 #include "loop/engine.h"
 #include "memory/bimodal.h"
 #include "memory/evict.h"
@@ -412,8 +413,11 @@ static int create(struct hal_partition *part, const struct hal_buffer_desc *desc
 {
 	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
 	struct hal_buffer *buf;
-	int err = create_check(part, desc, weights, out, &d, name);
+	int err;
 
+	if (UNLIKELY(OBJECT_IS_FAR(part, OBJECT_PARTITION)))
+		return far_buffer_create(part, desc, weights, out);
+	err = create_check(part, desc, weights, out, &d, name);
 	if (err != 0)
 		return err;
 	buf = buffer_alloc(part, &d);
@@ -467,7 +471,7 @@ int hal_buffer_export(struct hal_buffer *buf, int *fd)
 	int made = -1, err;
 
 	if (!OBJECT_OK(buf, OBJECT_BUFFER))
-		return object_bad(buf, OBJECT_BUFFER);
+		return FAR_OR_BAD(buf, OBJECT_BUFFER, far_buffer_export(buf, fd));
 	if (fd == NULL)
 		return fail(EINVAL, "hal_buffer_export: fd is NULL");
 	if ((buf->flags & HAL_BUFFER_EXPORTABLE) == 0)
@@ -494,8 +498,11 @@ int hal_buffer_import(struct hal_partition *part, int fd,
 {
 	struct hal_buffer_desc d = HAL_INIT(hal_buffer_desc);
 	struct hal_buffer *buf;
-	int err = create_check(part, desc, NULL, out, &d, "hal_buffer_import");
+	int err;
 
+	if (UNLIKELY(OBJECT_IS_FAR(part, OBJECT_PARTITION)))
+		return far_buffer_import(part, fd, desc, out);
+	err = create_check(part, desc, NULL, out, &d, "hal_buffer_import");
 	if (err != 0)
 		return err;
 	if ((d.flags & ~HAL_BUFFER_MAPPABLE) != 0 || desc->color_mask != 0)
@@ -640,7 +647,7 @@ int hal_buffer_destroy(struct hal_buffer *buf)
 	if (buf == NULL)
 		return 0;
 	if (!OBJECT_OK(buf, OBJECT_BUFFER))
-		return object_bad(buf, OBJECT_BUFFER);
+		return FAR_OR_BAD(buf, OBJECT_BUFFER, far_buffer_destroy(buf));
 	if (buf->registered) {
 		int err = engine_call(buf->dev, check_unused, buf);
 
@@ -657,6 +664,8 @@ int hal_buffer_destroy(struct hal_buffer *buf)
 uint64_t hal_buffer_get_bytes(const struct hal_buffer *buf)
 {
 	if (!OBJECT_OK(buf, OBJECT_BUFFER)) {
+		if (OBJECT_IS_FAR(buf, OBJECT_BUFFER))
+			return far_buffer_get_bytes(buf);
 		(void)object_bad(buf, OBJECT_BUFFER);
 		return 0;
 	}
@@ -758,6 +767,12 @@ static int copy_bimodal(struct hal_device *dev, const struct copy *c)
 	return err;
 }
 
+static int copy_far(const struct copy *c)
+{
+	return c->to != NULL ? far_buffer_read(c->buf, c->offset, c->to, c->bytes)
+			     : far_buffer_write(c->buf, c->offset, c->from, c->bytes);
+}
+
 /* Check and carry out c for the public function what.  Return 0 or -errno. */
 static int copy_checked(const struct copy *c, const char *what)
 {
@@ -767,7 +782,7 @@ static int copy_checked(const struct copy *c, const char *what)
 	int err;
 
 	if (!OBJECT_OK(c->buf, OBJECT_BUFFER))
-		return object_bad(c->buf, OBJECT_BUFFER);
+		return FAR_OR_BAD(c->buf, OBJECT_BUFFER, copy_far(c));
 	if (c->offset > c->buf->bytes || c->bytes > c->buf->bytes - c->offset)
 		return fail(
 			EINVAL, "%s: %llu bytes at offset %llu exceed %s's %llu bytes",
@@ -838,7 +853,7 @@ int hal_buffer_map(struct hal_buffer *buf, void **address)
 	int err;
 
 	if (!OBJECT_OK(buf, OBJECT_BUFFER))
-		return object_bad(buf, OBJECT_BUFFER);
+		return FAR_OR_BAD(buf, OBJECT_BUFFER, far_buffer_map(buf, address));
 	if (address == NULL)
 		return fail(EINVAL, "hal_buffer_map: address is NULL");
 	if ((buf->flags & HAL_BK_MEM_HOST) != 0)
@@ -870,7 +885,7 @@ static int unmap(struct hal_device *dev, void *arg)
 int hal_buffer_unmap(struct hal_buffer *buf)
 {
 	if (!OBJECT_OK(buf, OBJECT_BUFFER))
-		return object_bad(buf, OBJECT_BUFFER);
+		return FAR_OR_BAD(buf, OBJECT_BUFFER, far_buffer_unmap(buf));
 	return engine_call(buf->dev, unmap, buf);
 }
 
@@ -968,7 +983,9 @@ int hal_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
 	int err;
 
 	if (!OBJECT_OK(buf, OBJECT_BUFFER))
-		return object_bad(buf, OBJECT_BUFFER);
+		return FAR_OR_BAD(
+			buf, OBJECT_BUFFER,
+			far_buffer_recolor(buf, queue, color_mask, weights, done));
 	if (!OBJECT_OK(queue, OBJECT_QUEUE))
 		return object_bad(queue, OBJECT_QUEUE);
 	if ((buf->flags & HAL_BK_MEM_HOST) != 0)

@@ -18,6 +18,7 @@
 #include "command/callback.h"
 #include "command/courier.h"
 #include "command/flow.h"
+#include "far/far.h"
 #include "loop/engine.h"
 #include "util/fd.h"
 #include "util/futex.h"
@@ -48,7 +49,8 @@ int hal_completions_create(struct hal_device *dev, uint32_t entries,
 	int err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE,
+				  far_completions_create(dev, entries, out));
 	if (out == NULL)
 		return fail(EINVAL, "hal_completions_create: ring is NULL");
 	if (entries == 0 || entries > ENTRIES_MAX || (entries & (entries - 1)) != 0)
@@ -86,7 +88,7 @@ int hal_completions_destroy(struct hal_completions *c)
 	if (c == NULL)
 		return 0;
 	if (!OBJECT_OK(c, OBJECT_COMPLETIONS))
-		return object_bad(c, OBJECT_COMPLETIONS);
+		return FAR_OR_BAD(c, OBJECT_COMPLETIONS, far_completions_destroy(c));
 	if (atomic_load(&c->queues) != 0)
 		return fail(EBUSY, "the completion ring is in use by queues (%u)",
 			    atomic_load(&c->queues));
@@ -105,7 +107,7 @@ int hal_completions_get_fd(struct hal_completions *c)
 	int err;
 
 	if (!OBJECT_OK(c, OBJECT_COMPLETIONS))
-		return object_bad(c, OBJECT_COMPLETIONS);
+		return FAR_OR_BAD(c, OBJECT_COMPLETIONS, far_completions_get_fd(c));
 	err = sleep_refuse(c->dev, "hal_completions_get_fd");
 	return err != 0 ? err : c->fd;
 }
@@ -275,7 +277,8 @@ int hal_completions_read(struct hal_completions *c, struct hal_completion *out,
 	int err = 0;
 
 	if (!OBJECT_OK(c, OBJECT_COMPLETIONS))
-		return object_bad(c, OBJECT_COMPLETIONS);
+		return FAR_OR_BAD(c, OBJECT_COMPLETIONS,
+				  far_completions_read(c, out, max, until_ns));
 	if (out == NULL || max == 0)
 		return fail(EINVAL, "hal_completions_read: out is NULL or max is 0");
 	if (until_ns < 0)

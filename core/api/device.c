@@ -9,6 +9,7 @@
 #include "command/callback.h"
 #include "command/flow.h"
 #include "config/policy_section.h"
+#include "far/far.h"
 #include "loop/engine.h"
 #include "memory/quota.h"
 #include "observe/stats.h"
@@ -34,7 +35,7 @@ int hal_device_get_info(struct hal_device *dev, struct hal_device_info *info)
 	struct hal_device_info fresh = HAL_INIT(hal_device_info);
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_device_get_info(dev, info));
 	i = dev->info;
 	i.lost = atomic_load(&dev->lost);
 	i.memory_free = memory_left(dev);
@@ -84,7 +85,7 @@ int hal_device_get_stats(struct hal_device *dev, struct hal_stats *stats)
 	struct account sum;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_device_get_stats(dev, stats));
 	memset(&sum, 0, sizeof(sum));
 	pthread_rwlock_rdlock(&dev->shape);
 	account_add(&sum, &dev->observe.past);
@@ -100,7 +101,8 @@ int hal_partition_get_stats(struct hal_partition *part, struct hal_stats *stats)
 	struct account sum;
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
-		return object_bad(part, OBJECT_PARTITION);
+		return FAR_OR_BAD(part, OBJECT_PARTITION,
+				  far_partition_get_stats(part, stats));
 	memset(&sum, 0, sizeof(sum));
 	pthread_rwlock_rdlock(&part->dev->shape);
 	stats_add_partition(&sum, part);
@@ -119,7 +121,7 @@ int hal_queue_get_stats(struct hal_queue *q, struct hal_stats *stats)
 	struct account sum;
 
 	if (!OBJECT_OK(q, OBJECT_QUEUE))
-		return object_bad(q, OBJECT_QUEUE);
+		return FAR_OR_BAD(q, OBJECT_QUEUE, far_queue_get_stats(q, stats));
 	memset(&sum, 0, sizeof(sum));
 	pthread_rwlock_rdlock(&q->dev->shape);
 	stats_add_queue(&sum, q);
@@ -132,6 +134,8 @@ int hal_queue_get_stats(struct hal_queue *q, struct hal_stats *stats)
 uint64_t hal_device_get_time(struct hal_device *dev)
 {
 	if (!OBJECT_OK(dev, OBJECT_DEVICE)) {
+		if (OBJECT_IS_FAR(dev, OBJECT_DEVICE))
+			return far_device_get_time(dev);
 		(void)object_bad(dev, OBJECT_DEVICE);
 		return 0;
 	}
@@ -159,7 +163,7 @@ int hal_device_poll(struct hal_device *dev, uint64_t ns)
 	int n;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_device_poll(dev, ns));
 	n = callback_refuse(dev, "hal_device_poll");
 	if (n != 0)
 		return n;
@@ -192,12 +196,22 @@ static int get_extension(struct hal_device *dev, void *arg)
 	return 0;
 }
 
+/* Say why dev, which is no local device, does not have `what`. */
+static void far_has_no(const struct hal_device *dev, const char *what)
+{
+	(void)FAR_OR_BAD(dev, OBJECT_DEVICE,
+			 fail(ENOTSUP,
+			      "%s: the device is in another process, whose functions "
+			      "cannot be called",
+			      what));
+}
+
 const void *hal_device_get_extension(struct hal_device *dev, const char *name)
 {
 	struct extension e = {.name = name};
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE)) {
-		(void)object_bad(dev, OBJECT_DEVICE);
+		far_has_no(dev, name != NULL ? name : "an extension");
 		return NULL;
 	}
 	if (name == NULL) {
@@ -213,7 +227,7 @@ const void *hal_device_get_extension(struct hal_device *dev, const char *name)
 void *hal_device_get_native(struct hal_device *dev)
 {
 	if (!OBJECT_OK(dev, OBJECT_DEVICE)) {
-		(void)object_bad(dev, OBJECT_DEVICE);
+		far_has_no(dev, "the backend's handle");
 		return NULL;
 	}
 	return layers_native(dev->opened->layers, dev->bk);
@@ -246,7 +260,7 @@ int hal_trace_start(struct hal_device *dev, const char *path)
 	int cancel, err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_trace_start(dev, path));
 	if (path == NULL || path[0] == '\0')
 		return fail(EINVAL, "hal_trace_start: path is NULL or empty");
 	cancel = cancel_hold();
@@ -281,7 +295,7 @@ int hal_trace_stop(struct hal_device *dev)
 	int cancel, err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_trace_stop(dev));
 	err = engine_call(dev, end_trace, &t);
 	if (err != 0)
 		return err;
@@ -332,7 +346,7 @@ int hal_device_set_policy(struct hal_device *dev, const char *name,
 	int err = 0;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_device_set_policy(dev));
 	if (name == NULL)
 		return fail(EINVAL, "hal_device_set_policy: name is NULL");
 	if (policy_find(name) == NULL)
@@ -366,7 +380,7 @@ int hal_device_get_policy(struct hal_device *dev, struct hal_policy_info *info)
 	struct hal_policy_info i = HAL_INIT(hal_policy_info);
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_device_get_policy(dev, info));
 	(void)engine_call(dev, get_policy, &i);
 	return export_struct(info, &i, sizeof(i), offsetof(struct hal_policy_info, name),
 			     "hal_policy_info");

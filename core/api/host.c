@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "api/handle.h"
+#include "far/far.h"
 
 /* Check what both functions need; name is the function's.  Return 0 or -errno. */
 static int check(struct hal_partition *part, uint64_t cap, const char *name)
@@ -27,7 +28,8 @@ int hal_host_alloc(struct hal_partition *part, uint64_t bytes, struct hal_buffer
 	int err;
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
-		return object_bad(part, OBJECT_PARTITION);
+		return FAR_OR_BAD(part, OBJECT_PARTITION,
+				  far_host_memory("hal_host_alloc"));
 	if (host == NULL || address == NULL)
 		return fail(EINVAL, "hal_host_alloc: %s is NULL",
 			    host == NULL ? "host" : "address");
@@ -47,7 +49,8 @@ int hal_host_register(struct hal_partition *part, void *address, uint64_t bytes,
 	int err;
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
-		return object_bad(part, OBJECT_PARTITION);
+		return FAR_OR_BAD(part, OBJECT_PARTITION,
+				  far_host_memory("hal_host_register"));
 	if (host == NULL || address == NULL)
 		return fail(EINVAL, "hal_host_register: %s is NULL",
 			    host == NULL ? "host" : "address");

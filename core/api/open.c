@@ -19,6 +19,7 @@
 #include "command/flow.h"
 #include "config/options.h"
 #include "config/policy_section.h"
+#include "far/far.h"
 #include "loop/engine.h"
 #include "loop/thread.h"
 #include "memory/residency.h"
@@ -55,6 +56,13 @@ static int configure(struct opened *o, const char *target, const char *const *op
 		goto out;
 	if (target == NULL && option_str(first, "device")[0] != '\0')
 		target = option_str(first, "device");
+	if (target != NULL && far_is_target(target)) {
+		format_text(t->far, sizeof(t->far), "%s", target);
+		format_text(t->folder, sizeof(t->folder), "%s",
+			    option_str(first, "broker_dir"));
+		goto out;
+	}
+	t->far[0] = '\0';
 	err = target != NULL ? target_parse(target, t) : target_best(&o->cfg, t);
 	if (err != 0)
 		goto out;
@@ -338,6 +346,10 @@ static int open_device(const char *target, const char *const *options,
 		return -ENOMEM;
 	dev->number = atomic_fetch_add(&opened_count, 1);
 	err = configure(dev->opened, target, options, &t);
+	if (err == 0 && t.far[0] != '\0') {
+		(void)device_free(dev);
+		return far_open(t.far, t.folder, out);
+	}
 	if (err == 0)
 		err = resolve_all(dev, dev->opened);
 	if (err == 0)
@@ -409,7 +421,7 @@ int hal_close(struct hal_device *dev)
 	if (dev == NULL)
 		return 0;
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_close(dev));
 	err = callback_refuse(dev, "hal_close");
 	if (err == 0)
 		err = engine_call(dev, retire_device, NULL);

@@ -16,6 +16,7 @@
 #include "api/handle.h"
 #include "api/opened.h"
 #include "command/callback.h"
+#include "far/far.h"
 #include "loop/engine.h"
 #include "memory/evict.h"
 #include "memory/quota.h"
@@ -313,7 +314,8 @@ int hal_partition_create(struct hal_device *dev, const struct hal_partition_desc
 	int err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE,
+				  far_partition_create(dev, desc, out));
 	if (out == NULL)
 		return fail(EINVAL, "hal_partition_create: part is NULL");
 	err = desc_import(&d, &limits, desc);
@@ -378,7 +380,8 @@ int hal_partition_create_named(struct hal_device *dev, const char *name,
 	int err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE,
+				  far_partition_create_named(dev, name, out));
 	if (name == NULL)
 		return fail(EINVAL, "hal_partition_create_named: name is NULL");
 	err = config_partition(&dev->opened->cfg, name, &c);
@@ -480,7 +483,8 @@ int hal_partition_resize(struct hal_partition *part,
 	int err;
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
-		return object_bad(part, OBJECT_PARTITION);
+		return FAR_OR_BAD(part, OBJECT_PARTITION,
+				  far_partition_resize(part, desc, done));
 	err = desc_import(&d, &limits, desc);
 	if (err == 0 && d.host != NULL)
 		err = fail(EINVAL, "a resize cannot change the host");
@@ -618,6 +622,9 @@ static int overlap_check(const struct hal_partition_desc *d, uint32_t i)
 	return 0;
 }
 
+/* Returned by moves_import: a partition is of a device that another process serves. */
+#define MOVE_FAR 1
+
 /* Copy and check the caller's arrays.  The distance of two descriptors is the size of the
  * first, so that a program may be built with another version of the struct. */
 static int moves_import(struct hal_partition *const *parts,
@@ -639,7 +646,7 @@ static int moves_import(struct hal_partition *const *parts,
 		int err;
 
 		if (!OBJECT_OK(parts[i], OBJECT_PARTITION))
-			return object_bad(parts[i], OBJECT_PARTITION);
+			return FAR_OR_BAD(parts[i], OBJECT_PARTITION, MOVE_FAR);
 		if (i > 0 && in->size != descs->size)
 			return fail(EINVAL,
 				    "descs[%u].size is %u, but descs[0].size is %u", i,
@@ -665,8 +672,11 @@ int hal_partitions_move(struct hal_partition *const *parts,
 	struct hal_partition_limits limits[HAL_POLICY_MOVES];
 	struct hal_partition_desc d[HAL_POLICY_MOVES];
 	struct move m = {NULL};
-	int cancel, err = moves_import(parts, descs, count, d, limits);
+	int cancel, err;
 
+	err = moves_import(parts, descs, count, d, limits);
+	if (err == MOVE_FAR)
+		return far_partitions_move(parts, descs, count, done);
 	if (err != 0)
 		return err;
 	m.moves = calloc(1, sizeof(*m.moves));
@@ -791,7 +801,7 @@ int hal_partition_destroy(struct hal_partition *part)
 	if (part == NULL)
 		return 0;
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
-		return object_bad(part, OBJECT_PARTITION);
+		return FAR_OR_BAD(part, OBJECT_PARTITION, far_partition_destroy(part));
 	dev = part->dev;
 	evict = part->memory.evict;
 	do {
@@ -842,7 +852,8 @@ int hal_partition_get_info(const struct hal_partition *part,
 	struct info a = {part, &i};
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
-		return object_bad(part, OBJECT_PARTITION);
+		return FAR_OR_BAD(part, OBJECT_PARTITION,
+				  far_partition_get_info(part, info));
 	(void)engine_call(part->dev, get_info, &a);
 	return export_struct(info, &i, sizeof(i),
 			     offsetof(struct hal_partition_info, name),
@@ -874,7 +885,8 @@ int hal_partition_get_memory_info(const struct hal_partition *part,
 	struct memory_info a = {part, &i};
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
-		return object_bad(part, OBJECT_PARTITION);
+		return FAR_OR_BAD(part, OBJECT_PARTITION,
+				  far_partition_get_memory_info(part, info));
 	(void)engine_call(part->dev, get_memory_info, &a);
 	return export_struct(info, &i, sizeof(i),
 			     offsetof(struct hal_partition_memory_info, bandwidth),

@@ -8,6 +8,7 @@
 
 #include "api/handle.h"
 #include "command/callback.h"
+#include "far/far.h"
 #include "loop/engine.h"
 #include "util/fd.h"
 
@@ -54,7 +55,7 @@ int hal_point_open_fd(const struct hal_point *point)
 		return fail(EINVAL, "hal_point_open_fd: point is NULL");
 	t = point->timeline;
 	if (!OBJECT_OK(t, OBJECT_TIMELINE))
-		return object_bad(t, OBJECT_TIMELINE);
+		return FAR_OR_BAD(t, OBJECT_TIMELINE, far_point_open_fd(point));
 	if (timeline_test(t, point->value) == 0) {
 		int err = sleep_refuse(t->dev, "hal_point_open_fd");
 

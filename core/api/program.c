@@ -12,6 +12,7 @@
 
 #include "api/handle.h"
 #include "command/deferred.h"
+#include "far/far.h"
 #include "lib/pack.h"
 #include "loop/engine.h"
 #include "memory/evict.h"
@@ -220,7 +221,8 @@ int hal_program_load(struct hal_device *dev, const void *image, size_t size,
 	int err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE,
+				  far_program_load(dev, image, size, out));
 	if (image == NULL || out == NULL)
 		return fail(EINVAL, "hal_program_load: %s is NULL",
 			    image == NULL ? "image" : "prog");
@@ -255,7 +257,7 @@ int hal_program_set_name(struct hal_program *prog, const char *name)
 	struct naming n = {prog, name};
 
 	if (!OBJECT_OK(prog, OBJECT_PROGRAM))
-		return object_bad(prog, OBJECT_PROGRAM);
+		return FAR_OR_BAD(prog, OBJECT_PROGRAM, far_program_set_name(prog, name));
 	if (name == NULL)
 		return fail(EINVAL, "hal_program_set_name: name is NULL");
 	if (strlen(name) >= sizeof(prog->name))
@@ -287,7 +289,7 @@ int hal_program_get_info(const struct hal_program *prog, struct hal_program_info
 	int err;
 
 	if (!OBJECT_OK(prog, OBJECT_PROGRAM))
-		return object_bad(prog, OBJECT_PROGRAM);
+		return FAR_OR_BAD(prog, OBJECT_PROGRAM, far_program_get_info(prog, info));
 	_Static_assert(sizeof(prog->name) == sizeof(info->name), "one name");
 	t.info.kernel_count = prog->kernel_count;
 	err = engine_call(prog->dev, get_name, &t);
@@ -434,7 +436,7 @@ int hal_program_unload(struct hal_program *prog)
 	if (prog == NULL)
 		return 0;
 	if (!OBJECT_OK(prog, OBJECT_PROGRAM))
-		return object_bad(prog, OBJECT_PROGRAM);
+		return FAR_OR_BAD(prog, OBJECT_PROGRAM, far_program_unload(prog));
 	object_retire(&prog->obj);
 	for (uint32_t i = 0; i < prog->kernel_count; i++) {
 		object_retire(&prog->kernels[i]->obj);
@@ -449,7 +451,8 @@ int hal_kernel_find(struct hal_program *prog, const char *name,
 		    struct hal_kernel **kernel)
 {
 	if (!OBJECT_OK(prog, OBJECT_PROGRAM))
-		return object_bad(prog, OBJECT_PROGRAM);
+		return FAR_OR_BAD(prog, OBJECT_PROGRAM,
+				  far_kernel_find(prog, name, kernel));
 	if (name == NULL || kernel == NULL)
 		return fail(EINVAL, "hal_kernel_find: %s is NULL",
 			    name == NULL ? "name" : "kernel");
@@ -466,7 +469,8 @@ int hal_kernel_find(struct hal_program *prog, const char *name,
 int hal_kernel_get(struct hal_program *prog, uint32_t index, struct hal_kernel **kernel)
 {
 	if (!OBJECT_OK(prog, OBJECT_PROGRAM))
-		return object_bad(prog, OBJECT_PROGRAM);
+		return FAR_OR_BAD(prog, OBJECT_PROGRAM,
+				  far_kernel_get(prog, index, kernel));
 	if (kernel == NULL)
 		return fail(EINVAL, "hal_kernel_get: kernel is NULL");
 	if (index >= prog->kernel_count)
@@ -481,7 +485,8 @@ int hal_kernel_get_info(const struct hal_kernel *kernel, struct hal_kernel_info 
 	struct hal_kernel_info i = HAL_INIT(hal_kernel_info);
 
 	if (!OBJECT_OK(kernel, OBJECT_KERNEL))
-		return object_bad(kernel, OBJECT_KERNEL);
+		return FAR_OR_BAD(kernel, OBJECT_KERNEL,
+				  far_kernel_get_info(kernel, info));
 	i.arg_count = kernel->info.arg_count;
 	memcpy(i.name, kernel->info.name, sizeof(i.name));
 	for (uint32_t n = 0; n < HAL_ARGS_MAX; n++)

@@ -9,6 +9,7 @@
 #include "command/completions.h"
 #include "command/deferred.h"
 #include "command/flow.h"
+#include "far/far.h"
 #include "loop/engine.h"
 #include "loop/watch.h"
 #include "memory/evict.h"
@@ -285,7 +286,8 @@ int hal_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 	int err;
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
-		return object_bad(part, OBJECT_PARTITION);
+		return FAR_OR_BAD(part, OBJECT_PARTITION,
+				  far_queue_create(part, desc, out));
 	if (out == NULL)
 		return fail(EINVAL, "hal_queue_create: queue is NULL");
 	dev = part->dev;
@@ -416,7 +418,7 @@ int hal_queue_destroy(struct hal_queue *q)
 	if (q == NULL)
 		return 0;
 	if (!OBJECT_OK(q, OBJECT_QUEUE))
-		return object_bad(q, OBJECT_QUEUE);
+		return FAR_OR_BAD(q, OBJECT_QUEUE, far_queue_destroy(q));
 	dev = q->dev;
 	pthread_rwlock_wrlock(&dev->shape);
 	err = engine_call(dev, destroy, q);
@@ -458,7 +460,7 @@ int hal_queue_suspend(struct hal_queue *q, uint32_t mode, struct hal_point *quie
 	int err;
 
 	if (!OBJECT_OK(q, OBJECT_QUEUE))
-		return object_bad(q, OBJECT_QUEUE);
+		return FAR_OR_BAD(q, OBJECT_QUEUE, far_queue_suspend(q, mode, quiet));
 	err = engine_call(q->dev, suspend, &s);
 	if (err == 0 && quiet != NULL)
 		*quiet = (struct hal_point){&q->sched.control, s.count};
@@ -481,7 +483,7 @@ static int resume(struct hal_device *dev, void *arg)
 int hal_queue_resume(struct hal_queue *q)
 {
 	if (!OBJECT_OK(q, OBJECT_QUEUE))
-		return object_bad(q, OBJECT_QUEUE);
+		return FAR_OR_BAD(q, OBJECT_QUEUE, far_queue_resume(q));
 	return engine_call(q->dev, resume, q);
 }
 
@@ -491,7 +493,7 @@ int hal_queue_get_fault(const struct hal_queue *q, struct hal_fault_info *fault)
 	const char *text;
 
 	if (!OBJECT_OK(q, OBJECT_QUEUE))
-		return object_bad(q, OBJECT_QUEUE);
+		return FAR_OR_BAD(q, OBJECT_QUEUE, far_queue_get_fault(q, fault));
 	if (timeline_error(&q->timeline) != 0) {
 		f.status = q->failure.status;
 		f.value = q->failure.value;
@@ -508,6 +510,8 @@ int hal_queue_get_fault(const struct hal_queue *q, struct hal_fault_info *fault)
 struct hal_timeline *hal_queue_get_timeline(struct hal_queue *q)
 {
 	if (!OBJECT_OK(q, OBJECT_QUEUE)) {
+		if (OBJECT_IS_FAR(q, OBJECT_QUEUE))
+			return far_queue_get_timeline(q);
 		(void)object_bad(q, OBJECT_QUEUE);
 		return NULL;
 	}

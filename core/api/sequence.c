@@ -18,6 +18,7 @@
 #include "api/handle.h"
 #include "api/submit.h"
 #include "command/completions.h"
+#include "far/far.h"
 #include "loop/engine.h"
 
 /* ---- pinned buffers and programs --------------------------------------------------- */
@@ -189,7 +190,8 @@ int hal_sequence_create(struct hal_partition *part, const struct hal_submit_desc
 	int err;
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
-		return object_bad(part, OBJECT_PARTITION);
+		return FAR_OR_BAD(part, OBJECT_PARTITION,
+				  far_sequence_create(part, desc, out));
 	if (out == NULL)
 		return fail(EINVAL, "hal_sequence_create: seq is NULL");
 	err = import_struct(&d, sizeof(d),
@@ -231,7 +233,7 @@ int hal_sequence_destroy(struct hal_sequence *seq)
 	if (seq == NULL)
 		return 0;
 	if (!OBJECT_OK(seq, OBJECT_SEQUENCE))
-		return object_bad(seq, OBJECT_SEQUENCE);
+		return FAR_OR_BAD(seq, OBJECT_SEQUENCE, far_sequence_destroy(seq));
 	object_retire(&seq->obj);
 	counter_atomic_add(&seq->part->sequences, UINT64_MAX);
 	sequence_free(recorded_of(seq));
@@ -293,7 +295,8 @@ int hal_sequence_set_args(struct hal_sequence *seq, uint32_t cmd,
 	int err;
 
 	if (!OBJECT_OK(seq, OBJECT_SEQUENCE))
-		return object_bad(seq, OBJECT_SEQUENCE);
+		return FAR_OR_BAD(seq, OBJECT_SEQUENCE,
+				  far_sequence_set_args(seq, cmd, args, arg_count));
 	s = recorded_of(seq);
 	err = launch_check(s, cmd);
 	if (err != 0)
@@ -411,6 +414,8 @@ int hal_sequence_submit(struct hal_queue *q, struct hal_sequence *seq,
 	bool crosses = false;
 	int err = sequence_check(q, seq);
 
+	if (UNLIKELY(err == FAR_QUEUE_REFUSED))
+		return far_sequence_submit(q, seq, desc, done);
 	if (err == 0 && desc != NULL)
 		err = import_struct(&d, sizeof(d),
 				    offsetof(struct hal_submit_desc, not_before_ns), desc,

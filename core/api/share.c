@@ -4,6 +4,7 @@
 
 #include "api/handle.h"
 #include "command/courier.h"
+#include "far/far.h"
 
 /* Refuse to share timelines of dev while it writes a journal.  name is the function's. */
 static int journal_refuse(const struct hal_device *dev, const char *name)
@@ -37,7 +38,8 @@ int hal_timeline_export(struct hal_timeline *timeline, uint32_t rights, int *fd)
 	int err;
 
 	if (!OBJECT_OK(timeline, OBJECT_TIMELINE))
-		return object_bad(timeline, OBJECT_TIMELINE);
+		return FAR_OR_BAD(timeline, OBJECT_TIMELINE,
+				  far_timeline_export(timeline, rights, fd));
 	if (fd == NULL)
 		return fail(EINVAL, "hal_timeline_export: fd is NULL");
 	err = rights_check(timeline, rights);
@@ -51,7 +53,8 @@ int hal_timeline_import(struct hal_device *dev, int fd, struct hal_timeline **ti
 	int err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE,
+				  far_timeline_import(dev, fd, timeline));
 	if (timeline == NULL)
 		return fail(EINVAL, "hal_timeline_import: timeline is NULL");
 	err = journal_refuse(dev, "hal_timeline_import");

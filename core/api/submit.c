@@ -21,6 +21,7 @@
 #include "api/handle.h"
 #include "api/submit.h"
 #include "command/completions.h"
+#include "far/far.h"
 #include "loop/engine.h"
 
 /* ---- publishing -------------------------------------------------------------------- */
@@ -249,7 +250,7 @@ static NOINLINE int submit_other(struct hal_queue *q, const struct hal_submit_de
 	int err = queue_open_check(q);
 
 	if (UNLIKELY(err != 0))
-		return err;
+		return err != FAR_QUEUE_REFUSED ? err : far_submit(q, desc, done);
 	if (UNLIKELY(desc == NULL || desc->size != sizeof(ours))) {
 		err = import_struct(&ours, sizeof(ours),
 				    offsetof(struct hal_submit_desc, not_before_ns), desc,

@@ -71,6 +71,9 @@ static ALWAYS_INLINE int shape_check(const struct hal_queue *q,
 	return err;
 }
 
+/* Returned by queue_open_check: another process serves the queue (far/far.h). */
+#define FAR_QUEUE_REFUSED 1
+
 /* Return 0 if q accepts work, else fail with the reason. */
 static inline int queue_open_check(const struct hal_queue *q)
 {

@@ -6,6 +6,7 @@
 #include "api/crossing.h"
 #include "api/handle.h"
 #include "api/submit.h"
+#include "far/far.h"
 
 COLD int submit_point_bad(const struct hal_queue *q, const struct hal_point *p,
 			  const char *what, uint32_t i)
@@ -121,7 +122,7 @@ COLD int submit_refused(const struct hal_queue *q)
 	int err;
 
 	if (!OBJECT_OK(q, OBJECT_QUEUE))
-		return object_bad(q, OBJECT_QUEUE);
+		return FAR_OR_BAD(q, OBJECT_QUEUE, FAR_QUEUE_REFUSED);
 	err = device_alive(q->dev);
 	if (err != 0)
 		return err;

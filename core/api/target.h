@@ -12,6 +12,8 @@ struct target {
 	char backend[16];
 	uint32_t index;
 	const char *query; /* the options after "?"; NULL: none */
+	char far[64];      /* "hald:NAME"; "": a device of this process */
+	char folder[108];  /* of the sockets of hald */
 };
 
 /* Parse text, "backend[:index][?key=value&...]".  t->query points into text.  Return 0 or

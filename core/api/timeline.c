@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "api/handle.h"
+#include "far/far.h"
 #include "loop/engine.h"
 #include "replay/journal.h"
 
@@ -23,7 +24,7 @@ int hal_timeline_create(struct hal_device *dev, struct hal_timeline **timeline)
 	int err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return object_bad(dev, OBJECT_DEVICE);
+		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_timeline_create(dev, timeline));
 	if (timeline == NULL)
 		return fail(EINVAL, "hal_timeline_create: timeline is NULL");
 	t = timeline_make(dev);
@@ -61,7 +62,8 @@ int hal_timeline_destroy(struct hal_timeline *timeline)
 	if (timeline == NULL)
 		return 0;
 	if (!OBJECT_OK(timeline, OBJECT_TIMELINE))
-		return object_bad(timeline, OBJECT_TIMELINE);
+		return FAR_OR_BAD(timeline, OBJECT_TIMELINE,
+				  far_timeline_destroy(timeline));
 	if (timeline->queue != NULL || timeline->partition != NULL)
 		return fail(EINVAL, "the timeline belongs to a queue or partition and is "
 				    "destroyed with it");
@@ -81,6 +83,8 @@ uint64_t hal_timeline_get_value(const struct hal_timeline *timeline, int *err)
 	int stuck = 0;
 
 	if (!OBJECT_OK(timeline, OBJECT_TIMELINE)) {
+		if (OBJECT_IS_FAR(timeline, OBJECT_TIMELINE))
+			return far_timeline_get_value(timeline, err);
 		stuck = object_bad(timeline, OBJECT_TIMELINE);
 		if (err != NULL)
 			*err = stuck;
@@ -120,7 +124,7 @@ int hal_timeline_signal(struct hal_timeline *t, uint64_t value)
 	int err;
 
 	if (!OBJECT_OK(t, OBJECT_TIMELINE))
-		return object_bad(t, OBJECT_TIMELINE);
+		return FAR_OR_BAD(t, OBJECT_TIMELINE, far_timeline_signal(t, value));
 	if (t->queue != NULL || t->partition != NULL)
 		return fail(EINVAL, "the timeline belongs to a queue or partition; only "
 				    "completed work advances it");

@@ -25,6 +25,7 @@
 #include "command/courier.h"
 #include "command/flow.h"
 #include "command/foreign.h"
+#include "far/far.h"
 #include "loop/engine.h"
 #include "util/futex.h"
 #include "util/spin.h"
@@ -819,6 +820,9 @@ static void wait_real(struct wait *w, int *out)
 
 /* ---- hal_wait ---------------------------------------------------------------------- */
 
+/* Returned by wait_check: a point is of a device that another process serves. */
+#define WAIT_FAR 1
+
 static int wait_check(const struct wait *w, uint32_t flags)
 {
 	const uint32_t known = HAL_WAIT_ANY | HAL_WAIT_DEVICE_TIME;
@@ -835,7 +839,8 @@ static int wait_check(const struct wait *w, uint32_t flags)
 			    (long long)w->until_ns);
 	for (uint32_t i = 0; i < w->count; i++)
 		if (UNLIKELY(!OBJECT_OK(w->points[i].timeline, OBJECT_TIMELINE)))
-			return object_bad(w->points[i].timeline, OBJECT_TIMELINE);
+			return FAR_OR_BAD(w->points[i].timeline, OBJECT_TIMELINE,
+					  WAIT_FAR);
 	return 0;
 }
 
@@ -1010,6 +1015,8 @@ static NOINLINE int wait_any(const struct hal_point *points, uint32_t count,
 
 	if (!held) {
 		err = wait_check(&w, flags);
+		if (UNLIKELY(err == WAIT_FAR))
+			return far_wait(points, count, flags, until_ns);
 		if (UNLIKELY(err != 0 || points == NULL))
 			return err;
 		if (count == 1 && is_reached(points))

@@ -10,6 +10,8 @@ const struct hal_option_def core_options[] = {
 	{"device", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "device that hal_open(NULL) opens, e.g. npu:0 or ref?units=8; empty: the "
 	 "best device present"},
+	{"broker_dir", HAL_OPTION_STRING, 0, 0, NULL, "/run/hald",
+	 "folder of the sockets of hald: the target hald:NAME is served at NAME.sock"},
 	{"config", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "file that is read last and overrides $HAL_CONFIG and all other files; "
 	 "/dev/null: read no file"},

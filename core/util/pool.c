@@ -54,7 +54,7 @@ static struct {
 } pools[OBJECT_KINDS];
 static void (*on_fork[OBJECT_KINDS])(void *object);
 
-static const char *const kind_names[OBJECT_KINDS] = {
+static const char *const kind_names[OBJECT_LOCAL_KINDS] = {
 	"device", "partition", "queue",    "buffer",           "program",
 	"kernel", "timeline",  "sequence", "completions ring", "scan",
 };
@@ -168,7 +168,8 @@ void *object_alloc(enum object_kind kind, size_t size)
 		o = add_new(kind, s);
 	pthread_mutex_unlock(&lock);
 	if (o == NULL) {
-		fail(ENOMEM, "no memory for a %s of %zu bytes", kind_names[kind], size);
+		fail(ENOMEM, "no memory for a %s of %zu bytes",
+		     kind_names[kind % OBJECT_LOCAL_KINDS], size);
 		return NULL;
 	}
 	memset(o, 0, size);

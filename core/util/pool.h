@@ -25,8 +25,12 @@ enum object_kind {
 	OBJECT_SEQUENCE,
 	OBJECT_COMPLETIONS,
 	OBJECT_SCAN,
-	OBJECT_KINDS,
+	OBJECT_LOCAL_KINDS,
+	OBJECT_KINDS = 2 * OBJECT_LOCAL_KINDS, /* with OBJECT_FAR of each */
 };
+
+/* The kind of objects of devices that another process serves (far/far.h). */
+#define OBJECT_FAR(kind)   ((enum object_kind)((kind) + OBJECT_LOCAL_KINDS))
 
 #define OBJECT_MAGIC(kind) (UINT32_C(0x48414c00) + (uint32_t)(kind))
 
@@ -60,5 +64,7 @@ int object_bad(const void *object, enum object_kind kind) __attribute__((cold));
 #endif
 /* Return whether o is a live object of kind. */
 #define OBJECT_OK(o, kind) ((o) != NULL && OBJECT_MAGIC_OF(o) == OBJECT_MAGIC(kind))
+/* Return whether o is a live object of kind of a device that another process serves. */
+#define OBJECT_IS_FAR(o, kind) OBJECT_OK(o, OBJECT_FAR(kind))
 
 #endif

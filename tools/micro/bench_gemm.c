@@ -197,11 +197,11 @@ static int run(const struct world *w, const struct shape *s, uint64_t *cycles)
 				  b_bytes(s, w->source)};
 	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
 	struct hal_program *prog = NULL;
-	struct hal_kernel *kernel;
+	struct hal_kernel *kernel = NULL;
 	struct hal_arg args[3] = {{0}};
 	int err = load(w, s, &prog);
 
-	for (uint32_t i = 0; err == 0 && i < arg_count(w); i++) {
+	for (uint32_t i = 0; err == 0 && i < 3 && i < arg_count(w); i++) {
 		bd.bytes = bytes[i];
 		err = hal_buffer_create(w->part, &bd, &args[i].buffer);
 	}

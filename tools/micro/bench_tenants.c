@@ -90,7 +90,7 @@ static int open_world(struct world *w, const char *policy, unsigned int tenants)
 		if (hal_partition_create(w->dev, &pd, &w->parts[w->part_count]) != 0)
 			return bench_die("hal_partition_create");
 	for (; w->queue_count < tenants; w->queue_count++) {
-		qd.priority = w->queue_count % 2;
+		qd.priority = (int32_t)(w->queue_count % 2);
 		qd.deadline_ns = qd.priority != 0 ? 1000000 : 0;
 		if (hal_queue_create(w->parts[w->queue_count % parts], &qd,
 				     &w->queues[w->queue_count]) != 0)

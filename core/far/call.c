@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call.c - channels to hald, and a request with its answer. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "far/internal.h"
+#include "far/message.h"
+#include "util/caller.h"
+#include "util/error.h"
+#include "util/log.h"
+
+/* A connection.  One thread at a time uses it. */
+struct channel {
+	struct channel *next; /* in the pool of the device */
+	int fd;
+	unsigned char buffer[FAR_INLINE];
+};
+
+static void channel_close(struct channel *ch)
+{
+	(void)close(ch->fd);
+	free(ch);
+}
+
+/* Note that hald has ended, and fail with -ENODEV. */
+static int lost(struct far_device *dev)
+{
+	if (!atomic_exchange(&dev->lost, true))
+		LOG(HAL_LOG_ERROR, "%s: hald has ended", dev->name);
+	return fail(ENODEV, "%s: hald has ended", dev->name);
+}
+
+/* Fill in the message for c.  A long payload goes into *memory, a memfd. */
+static int message_out(struct far_message *m, const struct far_call *c, int *memory)
+{
+	memset(m, 0, sizeof(*m));
+	m->op = c->op;
+	m->bytes = c->out_bytes;
+	memcpy(m->a, c->a, sizeof(m->a));
+	*memory = -1;
+	if (c->out_bytes <= FAR_INLINE)
+		return 0;
+	if (c->out_bytes > FAR_PAYLOAD_MAX)
+		return fail(E2BIG, "%llu bytes are more than hald takes at once, %u",
+			    U64(c->out_bytes), FAR_PAYLOAD_MAX);
+	*memory = message_memory(c->out, c->out_bytes);
+	return *memory < 0 ? *memory : 0;
+}
+
+/* Take the payload of the answer m, which is inline or in the memfd `memory`. */
+static int payload_in(struct far_call *c, const struct far_message *m,
+		      const unsigned char *data, int memory)
+{
+	if (c->in == NULL && c->in_any && m->bytes > 0) {
+		c->in = malloc(m->bytes);
+		if (c->in == NULL)
+			return fail(ENOMEM, "no memory for an answer of %llu bytes",
+				    U64(m->bytes));
+		c->in_max = m->bytes;
+	}
+	c->in_bytes = m->bytes;
+	if (m->bytes > c->in_max)
+		return fail(EPROTO, "hald answers with %llu bytes instead of %llu",
+			    U64(m->bytes), U64(c->in_max));
+	if (m->bytes == 0 || c->in == NULL)
+		return 0;
+	if (memory < 0) {
+		memcpy(c->in, data, m->bytes);
+		return 0;
+	}
+	return message_read(memory, c->in, m->bytes);
+}
+
+/* Handle the answer m.  Return what the function returned. */
+static int answered(struct far_call *c, const struct far_message *m,
+		    const unsigned char *data, const int fds[2])
+{
+	bool in_memory = m->bytes > FAR_INLINE;
+	int memory = in_memory ? fds[0] : -1, err = 0;
+
+	memcpy(c->a, m->a, sizeof(c->a));
+	if (m->result < 0 && !in_memory)
+		(void)fail(m->result, "%.*s", (int)m->bytes, (const char *)data);
+	else if (in_memory && memory < 0)
+		err = fail(EPROTO, "hald's answer lacks its data");
+	else
+		err = payload_in(c, m, data, memory);
+	c->in_fd = in_memory ? fds[1] : fds[0];
+	if (memory >= 0)
+		(void)close(memory);
+	if (err == 0 && m->result >= 0)
+		return m->result;
+	if (c->in_fd >= 0)
+		(void)close(c->in_fd);
+	c->in_fd = -1;
+	return err != 0 ? err : m->result;
+}
+
+/* Send c on ch and take the answer.  Set *broken if ch cannot be used any more. */
+static int exchange(struct far_device *dev, struct channel *ch, struct far_call *c,
+		    bool *broken)
+{
+	struct far_message m;
+	int fds[2], count = 0, memory;
+	int err = message_out(&m, c, &memory);
+
+	*broken = false;
+	if (err != 0)
+		return err;
+	if (memory >= 0)
+		fds[count++] = memory;
+	if (c->out_fd > 0)
+		fds[count++] = c->out_fd - 1;
+	err = message_send(ch->fd, &m, memory < 0 ? c->out : NULL, fds, count);
+	if (memory >= 0)
+		(void)close(memory);
+	if (err == 0)
+		err = message_receive(ch->fd, &m, ch->buffer, fds);
+	if (err != 0) {
+		*broken = true;
+		return lost(dev);
+	}
+	return answered(c, &m, ch->buffer, fds);
+}
+
+static int channel_connect(const struct far_device *dev, int fd)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+	memcpy(a.sun_path, dev->path, sizeof(a.sun_path));
+	if (connect(fd, (const struct sockaddr *)&a, sizeof(a)) == 0)
+		return 0;
+	if (errno == ENOENT || errno == ECONNREFUSED)
+		return fail(
+			ENODEV,
+			"%s: no hald serves it: connect to %s: %s; start \"hald\", or "
+			"set hal.broker_dir to the folder of its socket",
+			dev->name, dev->path, hal_strerror(errno));
+	return fail(errno, "%s: connect to %s: %s", dev->name, dev->path,
+		    hal_strerror(errno));
+}
+
+/* Open another channel. */
+static int channel_open(struct far_device *dev, struct channel **out)
+{
+	struct far_call c = {.op = FAR_HELLO,
+			     .a = {FAR_VERSION, dev->client[0], dev->client[1]},
+			     .in = &dev->info,
+			     .in_max = sizeof(dev->info)};
+	struct channel *ch = malloc(sizeof(*ch));
+	struct hal_device_info info;
+	bool broken = false;
+	int err;
+
+	if (ch == NULL)
+		return fail(ENOMEM, "no memory for a channel to hald");
+	ch->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (ch->fd < 0) {
+		free(ch);
+		return fail(errno, "socket: %s", hal_strerror(errno));
+	}
+	if (dev->client[0] != 0)
+		c.in = &info; /* the first one's stays */
+	err = channel_connect(dev, ch->fd);
+	if (err == 0)
+		err = exchange(dev, ch, &c, &broken);
+	if (err != 0) {
+		channel_close(ch);
+		return err;
+	}
+	dev->client[0] = c.a[1];
+	dev->client[1] = c.a[2];
+	*out = ch;
+	return 0;
+}
+
+/* Take a channel that no other thread uses. */
+static int channel_take(struct far_device *dev, struct channel **out)
+{
+	pthread_mutex_lock(&dev->lock);
+	*out = dev->idle;
+	if (*out != NULL)
+		dev->idle = (*out)->next;
+	pthread_mutex_unlock(&dev->lock);
+	return *out != NULL ? 0 : channel_open(dev, out);
+}
+
+static void channel_give(struct far_device *dev, struct channel *ch)
+{
+	pthread_mutex_lock(&dev->lock);
+	ch->next = dev->idle;
+	dev->idle = ch;
+	pthread_mutex_unlock(&dev->lock);
+}
+
+/* A thread that is cancelled in a request leaves a channel whose answer is still to come.
+ */
+static void cancelled(void *ch)
+{
+	channel_close(ch);
+}
+
+int far_ask(struct far_device *dev, struct far_call *c)
+{
+	struct channel *ch = NULL;
+	bool broken = false;
+	int err;
+
+	c->in_fd = -1;
+	if (atomic_load(&dev->lost))
+		return lost(dev);
+	err = channel_take(dev, &ch);
+	if (ch == NULL)
+		return err;
+	pthread_cleanup_push(cancelled, ch);
+	err = exchange(dev, ch, c, &broken);
+	pthread_cleanup_pop(0);
+	if (broken)
+		channel_close(ch);
+	else
+		channel_give(dev, ch);
+	return err;
+}
+
+int far_connect(struct far_device *dev)
+{
+	struct channel *ch = NULL;
+	int err = channel_open(dev, &ch);
+
+	if (ch != NULL)
+		channel_give(dev, ch);
+	return err;
+}
+
+void far_disconnect(struct far_device *dev)
+{
+	while (dev->idle != NULL) {
+		struct channel *ch = dev->idle;
+
+		dev->idle = ch->next;
+		channel_close(ch);
+	}
+}
