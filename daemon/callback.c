@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* callback.c - host functions, which a client calls, and its trace; see hald.h. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "hald.h"
+#include "util/error.h"
+
+/* ---- host functions ---------------------------------------------------------------- */
+
+static void callback_remove(struct client *c, const struct callback *cb)
+{
+	struct callback **at = &c->callbacks;
+
+	while (*at != cb)
+		at = &(*at)->next;
+	*at = cb->next;
+}
+
+void callback_run(void *user)
+{
+	struct callback *cb = user, **at;
+	struct client *c = cb->client;
+
+	pthread_mutex_lock(&c->lock);
+	cb->number = ++c->called;
+	cb->next = NULL;
+	for (at = &c->callbacks; *at != NULL; at = &(*at)->next)
+		;
+	*at = cb;
+	pthread_cond_broadcast(&c->changed);
+	while (!cb->returned && !c->closing)
+		pthread_cond_wait(&c->changed, &c->lock);
+	callback_remove(c, cb);
+	pthread_mutex_unlock(&c->lock);
+	free(cb);
+}
+
+/* ---- traces ------------------------------------------------------------------------- */
+
+int client_trace_stop(struct client *c)
+{
+	struct server *s = c->server;
+	bool own;
+
+	pthread_mutex_lock(&s->lock);
+	own = s->tracer == c->number;
+	if (own)
+		s->tracer = 0;
+	pthread_mutex_unlock(&s->lock);
+	return own ? hal_trace_stop(s->dev)
+		   : fail(EINVAL, "hal_trace_stop: this client writes no trace");
+}

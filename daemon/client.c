@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client.c - connections, clients, and their ends; see hald.h.
+ *
+ * The main thread accepts connections and watches the processes of clients.  Each channel
+ * has a thread.  The last thread of a client destroys what it has left.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "far/message.h"
+#include "hald.h"
+#include "util/compiler.h"
+#include "util/error.h"
+#include "util/log.h"
+
+enum { CLIENTS_MAX = 4096, CHANNELS_MAX = 256 };
+
+struct channel {
+	struct channel *next; /* of its client */
+	struct server *server;
+	struct client *client; /* NULL before FAR_HELLO */
+	int fd;
+	_Alignas(16) unsigned char buffer[FAR_INLINE];
+};
+
+/* ---- clients ----------------------------------------------------------------------- */
+
+static void client_free(struct client *c)
+{
+	handles_end(&c->handles);
+	(void)close(c->pidfd);
+	(void)pthread_cond_destroy(&c->changed);
+	(void)pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* End c: shut its channels, so that their threads end. */
+static void client_end(struct client *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->closing = true;
+	for (const struct channel *ch = c->channels; ch != NULL; ch = ch->next)
+		(void)shutdown(ch->fd, SHUT_RDWR);
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static int client_new(struct server *s, pid_t pid, struct client **out)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	struct client *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return fail(ENOMEM, "hald has no memory for another client");
+	c->server = s;
+	c->pid = pid;
+	handles_begin(&c->handles);
+	(void)pthread_mutex_init(&c->lock, NULL);
+	(void)pthread_cond_init(&c->changed, NULL);
+	c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (c->pidfd < 0 ||
+	    getrandom(&c->secret, sizeof(c->secret), 0) != sizeof(c->secret)) {
+		int err = fail(errno, "hald cannot watch process %d: %s", pid,
+			       hal_strerror(errno));
+
+		client_free(c);
+		return err;
+	}
+	pthread_mutex_lock(&s->lock);
+	c->number = ++s->client_count;
+	c->next = s->clients;
+	s->clients = c;
+	e.data.u64 = c->number;
+	(void)epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->pidfd, &e);
+	pthread_mutex_unlock(&s->lock);
+	LOG(HAL_LOG_INFO, "client %llu: process %d", U64(c->number), pid);
+	*out = c;
+	return 0;
+}
+
+/* Find the client of that number, if `secret` is its own.  The caller holds the lock. */
+static struct client *client_find(const struct server *s, uint64_t number,
+				  uint64_t secret)
+{
+	struct client *c = s->clients;
+
+	while (c != NULL && (c->number != number || c->secret != secret))
+		c = c->next;
+	return c;
+}
+
+/* Make ch a channel of c.  Return -ECANCELED if c ends, -EMFILE if it has too many. */
+static int client_join(struct client *c, struct channel *ch)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->closing) {
+		err = fail(ECANCELED, "the client has ended");
+	} else if (c->channel_count == CHANNELS_MAX) {
+		err = fail(EMFILE,
+			   "more than %d threads of a client call at the same time",
+			   CHANNELS_MAX);
+	} else {
+		ch->client = c;
+		ch->next = c->channels;
+		c->channels = ch;
+		c->channel_count++;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return err;
+}
+
+/* Take ch from its client.  Return whether it was the last. */
+static bool client_leave(struct client *c, struct channel *ch)
+{
+	struct channel **at = &c->channels;
+	bool last;
+
+	pthread_mutex_lock(&c->lock);
+	while (*at != ch)
+		at = &(*at)->next;
+	*at = ch->next;
+	last = --c->channel_count == 0;
+	c->closing |= last;
+	pthread_mutex_unlock(&c->lock);
+	return last;
+}
+
+/* Destroy c, whose last channel has closed. */
+static void client_gone(struct client *c)
+{
+	struct server *s = c->server;
+	struct client **at = &s->clients;
+
+	client_reap(c);
+	LOG(HAL_LOG_INFO, "client %llu: gone", U64(c->number));
+	pthread_mutex_lock(&s->lock);
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->pidfd, NULL);
+	pthread_cond_broadcast(&s->fewer);
+	pthread_mutex_unlock(&s->lock);
+	client_free(c);
+}
+
+/* ---- channels ---------------------------------------------------------------------- */
+
+/* Handle FAR_HELLO: make a client, or join the one whose numbers are sent. */
+static int hello(struct channel *ch, struct request *r)
+{
+	struct server *s = ch->server;
+	struct ucred who = {0};
+	socklen_t size = sizeof(who);
+	struct hal_device_info *info;
+	struct client *c = NULL;
+	int err;
+
+	if (r->m.a[0] != FAR_VERSION)
+		return fail(EPROTO,
+			    "the program's library speaks version %llu to hald, which "
+			    "speaks %u; use libraries of one release",
+			    U64(r->m.a[0]), FAR_VERSION);
+	if (getsockopt(ch->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
+		return fail(errno, "SO_PEERCRED: %s", hal_strerror(errno));
+	if (r->m.a[1] != 0) {
+		/* Under the lock, c does not go before ch has joined it. */
+		pthread_mutex_lock(&s->lock);
+		c = client_find(s, r->m.a[1], r->m.a[2]);
+		err = c != NULL && c->pid == who.pid
+			      ? client_join(c, ch)
+			      : fail(ECANCELED, "the client has ended");
+		pthread_mutex_unlock(&s->lock);
+	} else {
+		err = client_new(s, who.pid, &c);
+		if (c != NULL)
+			err = client_join(c, ch);
+	}
+	if (err != 0 || c == NULL)
+		return err;
+	r->m.a[1] = c->number;
+	r->m.a[2] = c->secret;
+	info = malloc(sizeof(*info));
+	if (info == NULL)
+		return fail(ENOMEM, "hald has no memory");
+	*info = s->info;
+	r->out = (char *)info;
+	r->out_bytes = sizeof(*info);
+	return 0;
+}
+
+/* Bring the payload of r, whose file descriptors are fds, into memory. */
+static int take_payload(struct request *r, struct channel *ch, int fds[2], void **memory)
+{
+	int err;
+
+	*memory = NULL;
+	r->data = (const char *)ch->buffer;
+	r->fd = fds[0];
+	if (r->m.bytes <= FAR_INLINE) {
+		if (fds[1] >= 0)
+			(void)close(fds[1]);
+		return 0;
+	}
+	r->fd = fds[1];
+	if (fds[0] < 0)
+		return fail(EPROTO, "the request lacks its data");
+	*memory = malloc(r->m.bytes);
+	err = *memory != NULL ? message_read(fds[0], *memory, r->m.bytes)
+			      : fail(ENOMEM,
+				     "hald has no memory for a request of %llu "
+				     "bytes",
+				     U64(r->m.bytes));
+	(void)close(fds[0]);
+	r->data = *memory;
+	return err;
+}
+
+/* Send the answer of r with its result, or the error's text. */
+static int answer(struct channel *ch, struct request *r, int result)
+{
+	const char *text = result < 0 ? hal_last_error() : NULL;
+	const void *data = r->out;
+	int fds[2], count = 0, memory = -1, err;
+
+	r->m.result = result;
+	r->m.bytes = r->out_bytes;
+	if (text != NULL) {
+		data = text;
+		r->m.bytes = strlen(text);
+	}
+	if (r->m.bytes > FAR_INLINE) {
+		memory = message_memory(data, r->m.bytes);
+		if (memory < 0)
+			return memory;
+		fds[count++] = memory;
+		data = NULL;
+	}
+	if (result >= 0 && r->out_fd >= 0)
+		fds[count++] = r->out_fd;
+	err = message_send(ch->fd, &r->m, data, fds, count);
+	if (memory >= 0)
+		(void)close(memory);
+	return err;
+}
+
+/* Carry out one request.  Return false once the channel is to be closed. */
+static bool serve_request(struct channel *ch)
+{
+	struct request r = {
+		.client = ch->client, .socket = ch->fd, .fd = -1, .out_fd = -1};
+	void *memory;
+	int fds[2], result, err = message_receive(ch->fd, &r.m, ch->buffer, fds);
+
+	if (err != 0)
+		return false;
+	result = take_payload(&r, ch, fds, &memory);
+	if (result == 0 && (r.m.op == FAR_HELLO) != (ch->client == NULL)) {
+		r.broken = true;
+		result = fail(EPROTO, "hello is the first request, and only that");
+	} else if (result == 0) {
+		result = ch->client == NULL ? hello(ch, &r) : request_run(&r);
+	}
+	err = answer(ch, &r, result);
+	free(memory);
+	free(r.out);
+	if (r.fd >= 0)
+		(void)close(r.fd);
+	if (r.out_fd >= 0)
+		(void)close(r.out_fd);
+	if (r.broken && ch->client != NULL) {
+		LOG(HAL_LOG_WARNING, "client %llu is ended: %s", U64(ch->client->number),
+		    hal_last_error());
+		client_end(ch->client);
+	}
+	return err == 0 && !r.broken && ch->client != NULL;
+}
+
+static void *channel_main(void *arg)
+{
+	struct channel *ch = arg;
+	struct client *c;
+
+	while (serve_request(ch))
+		;
+	c = ch->client;
+	if (c != NULL && client_leave(c, ch))
+		client_gone(c);
+	(void)close(ch->fd);
+	free(ch);
+	return NULL;
+}
+
+/* Start a thread for the connection fd. */
+static void channel_start(struct server *s, int fd)
+{
+	struct channel *ch = aligned_alloc(16, (sizeof(*ch) + 15) / 16 * 16);
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err = ENOMEM;
+
+	if (ch != NULL) {
+		ch->server = s;
+		ch->client = NULL;
+		ch->fd = fd;
+		(void)pthread_attr_init(&attr);
+		(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+		err = pthread_create(&thread, &attr, channel_main, ch);
+		(void)pthread_attr_destroy(&attr);
+	}
+	if (err == 0)
+		return;
+	LOG(HAL_LOG_WARNING, "a connection is refused: %s", hal_strerror(err));
+	(void)close(fd);
+	free(ch);
+}
+
+/* ---- the server -------------------------------------------------------------------- */
+
+enum { AT_SOCKET = -1, AT_STOP = -2 };
+
+static int watch(const struct server *s, int fd, int64_t what)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)what};
+
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) == 0
+		       ? 0
+		       : fail(errno, "epoll_ctl: %s", hal_strerror(errno));
+}
+
+/* The process of client `number` has ended. */
+static void process_ended(struct server *s, uint64_t number)
+{
+	struct client *c;
+
+	pthread_mutex_lock(&s->lock);
+	for (c = s->clients; c != NULL && c->number != number;)
+		c = c->next;
+	if (c != NULL) {
+		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->pidfd, NULL);
+		client_end(c);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* End all clients, and wait until they are gone. */
+static void end_all(struct server *s)
+{
+	pthread_mutex_lock(&s->lock);
+	for (struct client *c = s->clients; c != NULL; c = c->next)
+		client_end(c);
+	while (s->clients != NULL)
+		pthread_cond_wait(&s->fewer, &s->lock);
+	pthread_mutex_unlock(&s->lock);
+}
+
+int serve(struct server *s)
+{
+	struct epoll_event e;
+	int err;
+
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0)
+		return fail(errno, "epoll_create1: %s", hal_strerror(errno));
+	err = watch(s, s->socket, AT_SOCKET);
+	if (err == 0)
+		err = watch(s, s->stop_fd, AT_STOP);
+	while (err == 0) {
+		int fd;
+
+		if (epoll_wait(s->epoll, &e, 1, -1) != 1)
+			continue;
+		if (e.data.u64 == (uint64_t)(int64_t)AT_STOP)
+			break;
+		if (e.data.u64 != (uint64_t)(int64_t)AT_SOCKET) {
+			process_ended(s, e.data.u64);
+			continue;
+		}
+		fd = accept4(s->socket, NULL, NULL, SOCK_CLOEXEC);
+		if (fd >= 0)
+			channel_start(s, fd);
+	}
+	end_all(s);
+	(void)close(s->epoll);
+	return err;
+}

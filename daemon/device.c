@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.c - requests about the device, its trace and host functions. */
+#include "requests.h"
+
+#include <errno.h>
+
+#include "util/compiler.h"
+#include "util/error.h"
+
+/* ---- the device -------------------------------------------------------------------- */
+
+int do_close(struct request *r)
+{
+	struct client *c = r->client;
+	static const struct {
+		enum kind kind;
+		const char *one;
+	} kinds[] = {{KIND_PARTITION, "partition"},
+		     {KIND_PROGRAM, "program"},
+		     {KIND_TIMELINE, "timeline"},
+		     {KIND_COMPLETIONS, "completion ring"}};
+	struct counted has[ARRAY_LENGTH(kinds)] = {{0}};
+	char counts[128];
+
+	for (uint32_t k = 0; k < ARRAY_LENGTH(kinds); k++) {
+		has[k].one = kinds[k].one;
+		for (uint32_t i = 0; i < c->handles.count; i++)
+			has[k].count += handle_at(&c->handles, i, kinds[k].kind) != NULL;
+	}
+	format_counts(counts, sizeof(counts), has, ARRAY_LENGTH(has));
+	if (counts[0] != '\0')
+		return fail(EBUSY, "hald:%s still has %s", c->server->name, counts);
+	(void)client_trace_stop(c);
+	pthread_mutex_lock(&c->lock);
+	c->closing = true;
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+	return 0;
+}
+
+int do_set_policy(struct request *r)
+{
+	return fail(EPERM,
+		    "the policy of hald:%s is its operator's: section [policy] of "
+		    "its configuration names it",
+		    r->client->server->name);
+}
+
+int do_poll(struct request *r)
+{
+	return hal_device_poll(device_of(r), r->m.a[0]);
+}
+
+int do_time(struct request *r)
+{
+	r->m.a[0] = hal_device_get_time(device_of(r));
+	return 0;
+}
+
+int do_trace_start(struct request *r)
+{
+	struct server *s = r->client->server;
+	char path[64];
+	int err;
+
+	if (r->fd < 0)
+		return broken(r, "there is no file for the trace");
+	format_text(path, sizeof(path), "/proc/self/fd/%d", r->fd);
+	err = hal_trace_start(device_of(r), path);
+	if (err == 0) {
+		pthread_mutex_lock(&s->lock);
+		s->tracer = r->client->number;
+		pthread_mutex_unlock(&s->lock);
+	}
+	return err;
+}
+
+int do_trace_stop(struct request *r)
+{
+	return client_trace_stop(r->client);
+}
+
+/* ---- host functions ---------------------------------------------------------------- */
+
+int do_callback(struct request *r)
+{
+	struct client *c = r->client;
+	struct callback *cb = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	while (!c->closing) {
+		for (cb = c->callbacks; cb != NULL && cb->number <= c->taken;)
+			cb = cb->next;
+		if (cb != NULL)
+			break;
+		pthread_cond_wait(&c->changed, &c->lock);
+	}
+	if (cb != NULL) {
+		c->taken = cb->number;
+		r->m.a[0] = cb->number;
+		r->m.a[1] = cb->fn;
+		r->m.a[2] = cb->user;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return cb != NULL ? 0 : fail(ECANCELED, "the device is closed");
+}
+
+int do_called(struct request *r)
+{
+	struct client *c = r->client;
+
+	pthread_mutex_lock(&c->lock);
+	for (struct callback *cb = c->callbacks; cb != NULL; cb = cb->next)
+		cb->returned |= cb->number == r->m.a[0];
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+	return 0;
+}

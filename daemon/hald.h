@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hald.h - a process that serves a device to the programs of others.
+ *
+ * hald is an application of hal.h.  A thread for each channel (core/far/wire.h) reads a
+ * request, carries it out by the function of hal.h that the request names, and answers.
+ * A client is all channels of one open device of one program, and what it has created.
+ * When its process ends, or its last channel closes, its work is stopped and everything
+ * of it is destroyed.
+ *
+ * Whatever a client sends may be anything.  A request that no correct library sends ends
+ * the client.
+ */
+#ifndef HALD_HALD_H
+#define HALD_HALD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <hal/hal.h>
+
+#include "far/wire.h"
+
+/* ---- handles (handles.c) ----------------------------------------------------------- */
+
+enum kind {
+	KIND_PARTITION = 1,
+	KIND_BUFFER,
+	KIND_PROGRAM,
+	KIND_KERNEL,
+	KIND_QUEUE,
+	KIND_SEQUENCE,
+	KIND_COMPLETIONS,
+	KIND_TIMELINE,
+};
+
+/* An object of a client.  Guarded by the lock of its table, except .lock and what that
+ * guards. */
+struct entry {
+	void *object; /* NULL: unused */
+	uint32_t generation;
+	uint8_t kind;
+	bool owned;      /* the client destroys it; else it goes with .parent */
+	bool destroyed;  /* a request destroys it now */
+	uint32_t users;  /* requests that use it */
+	uint64_t parent; /* handle; 0: none */
+	/* Of a queue: its address, and the client's own number for it; see work.c. */
+	const struct hal_queue *queue;
+	uint64_t cookie;
+	/* Of what one thread at a time may use: a queue, sequence or ring. */
+	pthread_mutex_t lock;
+};
+
+struct handles {
+	pthread_mutex_t lock;
+	struct entry **entries;
+	uint32_t count, living; /* .living: those in use that the client owns */
+};
+
+void handles_begin(struct handles *t);
+void handles_end(struct handles *t);
+/* Return a new handle for object, or the one that it has; 0 with an error. */
+uint64_t handle_add(struct handles *t, enum kind kind, void *object, bool owned,
+		    uint64_t parent);
+/* Begin to use the object of a handle.  Return NULL, with -EINVAL as the error, if the
+ * handle is of no live object of that kind. */
+struct entry *handle_hold(struct handles *t, uint64_t handle, enum kind kind);
+void handle_release(struct handles *t, struct entry *e);
+/* Begin to destroy e, which the caller holds.  Return -EBUSY if another request uses it,
+ * else 0: no other request can begin to. */
+int handle_begin_destroy(struct handles *t, struct entry *e);
+/* End that: if the object was destroyed, forget it and what belongs to it. */
+void handle_end_destroy(struct handles *t, struct entry *e, bool destroyed);
+/* Return the object of the i-th entry if it is of kind and owned, else NULL. */
+void *handle_at(struct handles *t, uint32_t i, enum kind kind);
+
+/* Capabilities that a device has only in the process that has opened it. */
+#define CAPS_OF_ONE_PROCESS (HAL_CAP_PRIVATE | HAL_CAP_HOST_COPY | HAL_CAP_HOST_REGISTER)
+
+/* ---- clients (client.c) ------------------------------------------------------------ */
+
+struct channel;
+
+/* A host function that a client has to call. */
+struct callback {
+	struct callback *next;
+	struct client *client;
+	uint64_t number, fn, user;
+	bool returned;
+};
+
+struct client {
+	struct client *next;
+	struct server *server;
+	uint64_t number, secret;
+	pid_t pid;
+	int pidfd;
+	struct handles handles;
+	/* Guards what follows. */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct channel *channels;
+	uint32_t channel_count;
+	bool closing; /* hal_close, or its end: no host function is called any more */
+	struct callback *callbacks; /* that have not returned */
+	uint64_t called;            /* number of the last one */
+	uint64_t taken;             /* number of the last one that it was told */
+};
+
+struct server {
+	struct hal_device *dev;
+	struct hal_device_info info;
+	const char *name;
+	int socket, stop_fd, epoll;
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t fewer;
+	struct client *clients;
+	uint64_t client_count;
+	uint64_t tracer; /* the client that writes a trace; 0: none */
+};
+
+/* Serve the connections of s->socket until s->stop_fd is readable.  Return 0 or -errno.
+ */
+int serve(struct server *s);
+/* Destroy all that c has created, and stop its work. */
+void client_reap(struct client *c);
+/* Complete the trace that c has begun, if it has begun one. */
+int client_trace_stop(struct client *c);
+/* The function of each HAL_OP_HOST that a client submits; user: a struct callback. */
+void callback_run(void *user);
+
+/* ---- requests (requests.c) --------------------------------------------------------- */
+
+/* A request, and its answer. */
+struct request {
+	struct client *client;
+	int socket; /* of the channel */
+	struct far_message m;
+	const char *data; /* payload, .m.bytes bytes, aligned to 16 */
+	int fd;           /* of the operation; -1: none */
+	/* The answer; the rest of it is in .m. */
+	char *out; /* payload; freed after it was sent */
+	uint64_t out_bytes;
+	int out_fd;  /* -1: none; closed after it was sent */
+	bool broken; /* no correct library sends this request */
+};
+
+/* Carry out r.  Return what the function of hal.h returned. */
+int request_run(struct request *r);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - hald's command line, its device and its socket. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "hald.h"
+#include "util/error.h"
+
+#define DEFAULT_FOLDER "/run/hald"
+
+static int usage(FILE *f)
+{
+	fputs("usage: hald [--name NAME] [--dir FOLDER] [--option SECTION.KEY=VALUE]... "
+	      "[TARGET]\n"
+	      "Serve a device to the programs that open \"hald:NAME\".\n"
+	      "  TARGET         as of hal_open, e.g. npu:0?engine=fast; default: "
+	      "hal.device, else the best one\n"
+	      "  --name NAME    default: backend and number, e.g. npu0\n"
+	      "  --dir FOLDER   of the socket NAME.sock; default: " DEFAULT_FOLDER "\n"
+	      "Programs find another folder by their option hal.broker_dir.  SIGTERM "
+	      "and\n"
+	      "SIGINT end hald.\n",
+	      f);
+	return f == stdout ? 0 : 2;
+}
+
+static int die(const char *what)
+{
+	fprintf(stderr, "hald: %s: %s\n", what, hal_last_error());
+	return 1;
+}
+
+/* Listen at path, unless another hald does. */
+static int listen_at(const char *path)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return fail(errno, "socket: %s", hal_strerror(errno));
+	if (strlen(path) >= sizeof(a.sun_path)) {
+		(void)close(fd);
+		return fail(ENAMETOOLONG, "%s: longer than %zu bytes", path,
+			    sizeof(a.sun_path) - 1);
+	}
+	memcpy(a.sun_path, path, strlen(path) + 1);
+	if (connect(fd, (const struct sockaddr *)&a, sizeof(a)) == 0) {
+		(void)close(fd);
+		return fail(EADDRINUSE, "%s: another hald serves it", path);
+	}
+	(void)unlink(path); /* of one that was killed */
+	if (bind(fd, (const struct sockaddr *)&a, sizeof(a)) != 0 ||
+	    listen(fd, 128) != 0) {
+		int err = fail(errno, "%s: %s", path, hal_strerror(errno));
+
+		(void)close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/* Block the signals that end hald, and return a descriptor that tells of them. */
+static int signals(void)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
+		return -1;
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+/* What clients see of the device. */
+static int describe(struct server *s)
+{
+	int err;
+
+	s->info = (struct hal_device_info)HAL_INIT(hal_device_info);
+	err = hal_device_get_info(s->dev, &s->info);
+	s->info.caps &= ~CAPS_OF_ONE_PROCESS;
+	return err;
+}
+
+static int run(const char *target, const char *const *options, const char *name,
+	       const char *folder)
+{
+	struct server s = {.lock = PTHREAD_MUTEX_INITIALIZER,
+			   .fewer = PTHREAD_COND_INITIALIZER};
+	char own_name[32], path[256];
+	int err;
+
+	/* Before the device starts its threads. */
+	s.stop_fd = signals();
+	if (s.stop_fd < 0) {
+		(void)fail(errno, "%s", hal_strerror(errno));
+		return die("signals");
+	}
+	if (hal_open(target, options, &s.dev) != 0)
+		return die(target != NULL ? target : "hal_open");
+	if (describe(&s) != 0)
+		return die("hal_device_get_info");
+	format_text(own_name, sizeof(own_name), "%s%s", s.info.backend,
+		    target != NULL && strchr(target, ':') != NULL
+			    ? strchr(target, ':') + 1
+			    : "0");
+	own_name[strcspn(own_name, "?/")] = '\0';
+	s.name = name != NULL ? name : own_name;
+	format_text(path, sizeof(path), "%s/%s.sock", folder, s.name);
+	s.socket = listen_at(path);
+	if (s.socket < 0) {
+		(void)die("cannot listen");
+		(void)hal_close(s.dev);
+		return 1;
+	}
+	printf("hald: %s is served as hald:%s at %s\n", s.info.name, s.name, path);
+	(void)fflush(stdout);
+	err = serve(&s);
+	(void)unlink(path);
+	(void)close(s.socket);
+	(void)close(s.stop_fd);
+	if (err != 0)
+		(void)die("serve");
+	if (hal_close(s.dev) != 0)
+		return die("hal_close");
+	return err != 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{"name", required_argument, NULL, 'n'},
+		{"dir", required_argument, NULL, 'd'},
+		{"option", required_argument, NULL, 'o'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	const char **options = calloc((size_t)argc + 1, sizeof(*options));
+	const char *name = NULL, *folder = DEFAULT_FOLDER;
+	int o, count = 0, status;
+
+	if (options == NULL)
+		return 1;
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet */
+	while ((o = getopt_long(argc, argv, "n:d:o:h", long_options, NULL)) != -1) {
+		if (o == 'n') {
+			name = optarg;
+		} else if (o == 'd') {
+			folder = optarg;
+		} else if (o == 'o') {
+			options[count++] = optarg;
+		} else {
+			free((void *)options);
+			return usage(o == 'h' ? stdout : stderr);
+		}
+	}
+	if (argc - optind > 1)
+		status = usage(stderr);
+	else
+		status = run(optind < argc ? argv[optind] : NULL, options, name, folder);
+	free((void *)options);
+	return status;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c - requests about partitions, buffers and programs. */
+#include "requests.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hal/ext/memory.h>
+
+#include "util/compiler.h"
+#include "util/error.h"
+
+/* ---- partitions -------------------------------------------------------------------- */
+
+/* A partition's description, with the objects that it names. */
+struct desc {
+	union {
+		struct hal_partition_desc d;
+		char room[STRUCT_MAX];
+	} own;
+	union {
+		struct hal_partition_limits l;
+		char room[STRUCT_MAX];
+	} limits;
+	struct hal_partition_desc *d; /* NULL: the caller's pointer is */
+	struct entry *host;
+};
+
+/* Read the description at `at` of the payload, which ends at end, with limits behind it
+ * if limited is set. */
+static int desc_in(struct request *r, uint64_t at, uint64_t end, bool limited,
+		   struct desc *d)
+{
+	struct hal_partition_desc *own = &d->own.d;
+	void *in, *limits = NULL;
+	uint64_t host;
+	int err = struct_in(r, at, end, &d->own, sizeof(d->own), &in);
+
+	d->d = in;
+	d->host = NULL;
+	if (err != 0 || in == NULL)
+		return err;
+	at += own->size;
+	if (!limited != (at == end))
+		return broken(r, "a description has the wrong size");
+	if (limited)
+		err = struct_in(r, at, end, &d->limits, sizeof(d->limits), &limits);
+	if (err != 0)
+		return err;
+	memcpy(&host, &own->host, sizeof(host));
+	own->host = NULL;
+	own->limits = limits;
+	if (host == 0)
+		return 0;
+	d->host = handle_hold(&r->client->handles, host, KIND_PARTITION);
+	if (d->host == NULL)
+		return -EINVAL;
+	own->host = d->host->object;
+	return 0;
+}
+
+int do_partition(struct request *r)
+{
+	struct hal_partition *part;
+	struct desc d;
+	int err = desc_in(r, 0, r->m.bytes, r->m.a[0] != 0, &d);
+
+	if (err == 0)
+		err = hal_partition_create(device_of(r), d.d, &part);
+	release(r, d.host);
+	return err != 0 ? err : made(r, KIND_PARTITION, part);
+}
+
+int do_partition_named(struct request *r)
+{
+	const char *name = text_in(r);
+	struct hal_partition *part;
+	int err = name != NULL ? hal_partition_create_named(device_of(r), name, &part)
+			       : -EPROTO;
+
+	return err != 0 ? err : made(r, KIND_PARTITION, part);
+}
+
+int do_resize(struct request *r)
+{
+	struct entry *part = hold(r, 0, KIND_PARTITION);
+	uint64_t parent = r->m.a[0];
+	struct hal_point done = {0};
+	struct desc d = {.host = NULL};
+	int err = part == NULL ? -EINVAL : desc_in(r, 0, r->m.bytes, r->m.a[1] != 0, &d);
+
+	if (err == 0)
+		err = hal_partition_resize(part->object, d.d, &done);
+	if (err == 0)
+		err = point_out(r, &done, parent);
+	release(r, d.host);
+	release(r, part);
+	return err;
+}
+
+enum { MOVES_MAX = 32 };
+
+int do_move(struct request *r)
+{
+	uint64_t count = r->m.a[0], size = r->m.a[1], handles[MOVES_MAX] = {0};
+	uint64_t at = count * sizeof(uint64_t);
+	struct entry *held[MOVES_MAX] = {NULL};
+	struct hal_partition *parts[MOVES_MAX];
+	struct hal_point done = {0};
+	struct desc *d;
+	char *descs;
+	int err = 0;
+
+	if (count == 0 || count > MOVES_MAX || size < sizeof(uint32_t) ||
+	    size > STRUCT_MAX || r->m.bytes != at + count * size)
+		return broken(r, "the sizes of a move are wrong");
+	memcpy(handles, r->data, at);
+	d = calloc(count, sizeof(*d));
+	descs = calloc(count, size);
+	if (d == NULL || descs == NULL) {
+		free(descs);
+		free(d);
+		return fail(ENOMEM, "hald has no memory for a move");
+	}
+	for (uint32_t i = 0; err == 0 && i < count; i++, at += size) {
+		held[i] = handle_hold(&r->client->handles, handles[i], KIND_PARTITION);
+		if (held[i] == NULL) {
+			err = -EINVAL;
+			break;
+		}
+		parts[i] = held[i]->object;
+		err = desc_in(r, at, at + size, false, &d[i]);
+		if (err == 0 && d[i].d != NULL)
+			memcpy(descs + i * size, d[i].d, size);
+	}
+	if (err == 0)
+		err = hal_partitions_move(parts, (const void *)descs, (uint32_t)count,
+					  &done);
+	if (err == 0)
+		err = point_out(r, &done, handles[0]);
+	for (uint32_t i = 0; i < count; i++) {
+		release(r, held[i]);
+		release(r, d[i].host);
+	}
+	free(descs);
+	free(d);
+	return err;
+}
+
+/* ---- buffers ----------------------------------------------------------------------- */
+
+union buffer_desc {
+	struct hal_buffer_desc d;
+	char room[STRUCT_MAX];
+};
+
+static int buffer_made(struct request *r, struct hal_buffer *buf)
+{
+	r->m.a[1] = hal_buffer_get_bytes(buf);
+	return made(r, KIND_BUFFER, buf);
+}
+
+int do_buffer(struct request *r)
+{
+	uint64_t weights = r->m.a[1], size = r->m.a[2];
+	struct entry *part = hold(r, 0, KIND_PARTITION);
+	uint64_t caps = r->client->server->info.caps;
+	union buffer_desc room;
+	struct hal_buffer *buf;
+	void *d = NULL;
+	int err;
+
+	if (part == NULL)
+		return -EINVAL;
+	if (size == FAR_NO_STRUCT)
+		size = 0;
+	if (size > r->m.bytes || weights != r->m.bytes - size ||
+	    (weights != 0 && weights != r->client->server->info.colors))
+		err = broken(r, "the sizes of a buffer's description are wrong");
+	else
+		err = struct_in(r, 0, size, &room, sizeof(room), &d);
+	/* What a client maps is the memory's own descriptor. */
+	if (err == 0 && d != NULL && (room.d.flags & HAL_BUFFER_MAPPABLE) != 0 &&
+	    (caps & HAL_CAP_EXPORT) != 0)
+		room.d.flags |= HAL_BUFFER_EXPORTABLE;
+	if (err == 0)
+		err = hal_buffer_create_weighted(
+			part->object, d,
+			weights != 0 ? (const uint8_t *)r->data + size : NULL, &buf);
+	release(r, part);
+	return err != 0 ? err : buffer_made(r, buf);
+}
+
+int do_buffer_import(struct request *r)
+{
+	struct entry *part = hold(r, 0, KIND_PARTITION);
+	union buffer_desc room;
+	struct hal_buffer *buf;
+	void *d = NULL;
+	int err;
+
+	if (part == NULL)
+		return -EINVAL;
+	err = struct_in(r, 0, r->m.bytes, &room, sizeof(room), &d);
+	if (err == 0)
+		err = hal_buffer_import(part->object, r->fd, d, &buf);
+	release(r, part);
+	return err != 0 ? err : buffer_made(r, buf);
+}
+
+int do_buffer_write(struct request *r)
+{
+	struct entry *buf = hold(r, 0, KIND_BUFFER);
+	int err = buf == NULL
+			  ? -EINVAL
+			  : hal_buffer_write(buf->object, r->m.a[1], r->data, r->m.bytes);
+
+	release(r, buf);
+	return err;
+}
+
+int do_buffer_read(struct request *r)
+{
+	struct entry *buf;
+	void *out;
+	int err;
+
+	if (r->m.a[2] > FAR_CHUNK)
+		return broken(r, "too many bytes are asked for");
+	buf = hold(r, 0, KIND_BUFFER);
+	out = buf != NULL ? answer_room(r, r->m.a[2]) : NULL;
+	if (buf == NULL)
+		return -EINVAL;
+	err = out == NULL ? -ENOMEM
+			  : hal_buffer_read(buf->object, r->m.a[1], out, r->m.a[2]);
+	release(r, buf);
+	return err;
+}
+
+int do_buffer_map(struct request *r)
+{
+	struct entry *buf = hold(r, 0, KIND_BUFFER);
+	void *address;
+	int err;
+
+	if (buf == NULL)
+		return -EINVAL;
+	err = hal_buffer_map(buf->object, &address);
+	if (err == 0 && r->m.a[1] == 0) {
+		err = hal_buffer_export(buf->object, &r->out_fd);
+		if (err != 0)
+			(void)hal_buffer_unmap(buf->object);
+	}
+	release(r, buf);
+	return err;
+}
+
+int do_buffer_unmap(struct request *r)
+{
+	struct entry *buf = hold(r, 0, KIND_BUFFER);
+	int err = buf == NULL ? -EINVAL : hal_buffer_unmap(buf->object);
+
+	release(r, buf);
+	return err;
+}
+
+int do_buffer_export(struct request *r)
+{
+	struct entry *buf = hold(r, 0, KIND_BUFFER);
+	int err = buf == NULL ? -EINVAL : hal_buffer_export(buf->object, &r->out_fd);
+
+	release(r, buf);
+	return err;
+}
+
+int do_buffer_recolor(struct request *r)
+{
+	struct entry *buf, *q;
+	uint64_t parent = r->m.a[1];
+	struct hal_point done = {0};
+	int err;
+
+	if (r->m.bytes != 0 && r->m.bytes != r->client->server->info.colors)
+		return broken(r, "the number of weights is wrong");
+	buf = hold(r, 0, KIND_BUFFER);
+	q = buf != NULL ? hold(r, 1, KIND_QUEUE) : NULL;
+	err = -EINVAL;
+	if (q != NULL) {
+		pthread_mutex_lock(&q->lock);
+		err = hal_buffer_recolor(
+			buf->object, q->object, r->m.a[2],
+			r->m.bytes != 0 ? (const uint8_t *)r->data : NULL, &done);
+		pthread_mutex_unlock(&q->lock);
+	}
+	if (err == 0)
+		err = point_out(r, &done, parent);
+	release(r, q);
+	release(r, buf);
+	return err;
+}
+
+/* ---- programs ---------------------------------------------------------------------- */
+
+/* Write the kernels of prog into the answer. */
+static int kernels_out(struct request *r, struct hal_program *prog, uint64_t parent)
+{
+	struct hal_program_info info = HAL_INIT(hal_program_info);
+	struct far_kernel_entry *list;
+	int err = hal_program_get_info(prog, &info);
+
+	if (err != 0)
+		return err;
+	list = answer_room(r, info.kernel_count * sizeof(*list));
+	if (list == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; err == 0 && i < info.kernel_count; i++) {
+		struct hal_kernel *k;
+
+		err = hal_kernel_get(prog, i, &k);
+		if (err != 0)
+			return err;
+		list[i].info.size = sizeof(list[i].info);
+		list[i].handle =
+			handle_add(&r->client->handles, KIND_KERNEL, k, false, parent);
+		err = list[i].handle == 0 ? -ENOMEM
+					  : hal_kernel_get_info(k, &list[i].info);
+	}
+	return err;
+}
+
+int do_program(struct request *r)
+{
+	struct hal_program *prog;
+	int err = hal_program_load(device_of(r), r->data, r->m.bytes, &prog);
+
+	if (err == 0)
+		err = made(r, KIND_PROGRAM, prog);
+	return err != 0 ? err : kernels_out(r, prog, r->m.a[0]);
+}
+
+int do_program_name(struct request *r)
+{
+	const char *name = text_in(r);
+	struct entry *prog;
+	int err;
+
+	if (name == NULL)
+		return -EPROTO;
+	prog = hold(r, 0, KIND_PROGRAM);
+	err = prog == NULL ? -EINVAL : hal_program_set_name(prog->object, name);
+	release(r, prog);
+	return err;
+}

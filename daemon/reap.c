@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reap.c - what becomes of the objects of a client that has ended. */
+#include <errno.h>
+#include <time.h>
+
+#include "hald.h"
+#include "util/compiler.h"
+#include "util/log.h"
+
+/* Times that the objects are gone through, and the longest wait for a queue in each. */
+enum { PASSES = 100, PASS_NS = 100000000 };
+
+static int64_t in_a_while(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + PASS_NS;
+}
+
+/* Stop q for good, in the strongest mode that the device has. */
+static void stop_queue(const struct client *c, struct hal_queue *q)
+{
+	static const uint32_t modes[] = {HAL_SUSPEND_KILL, HAL_SUSPEND_SAVE,
+					 HAL_SUSPEND_FOLD, HAL_SUSPEND_DRAIN};
+
+	for (uint32_t i = 0; i < ARRAY_LENGTH(modes); i++)
+		if ((c->server->info.suspend_modes & 1u << modes[i]) != 0 &&
+		    hal_queue_suspend(q, modes[i] | HAL_SUSPEND_FINAL, NULL) == 0)
+			return;
+}
+
+/* Destroy one object.  Return 0 or -errno. */
+static int destroy(enum kind kind, void *object)
+{
+	switch (kind) {
+	case KIND_QUEUE:
+		return hal_queue_destroy(object);
+	case KIND_SEQUENCE:
+		return hal_sequence_destroy(object);
+	case KIND_BUFFER:
+		return hal_buffer_destroy(object);
+	case KIND_COMPLETIONS:
+		return hal_completions_destroy(object);
+	case KIND_PROGRAM:
+		return hal_program_unload(object);
+	case KIND_TIMELINE:
+		return hal_timeline_destroy(object);
+	case KIND_PARTITION:
+		return hal_partition_destroy(object);
+	default:
+		return 0;
+	}
+}
+
+/* Destroy all objects of kind that let themselves be destroyed. */
+static void destroy_all(struct client *c, enum kind kind)
+{
+	for (uint32_t i = c->handles.count; i-- > 0;) {
+		void *object = handle_at(&c->handles, i, kind);
+
+		if (object != NULL && destroy(kind, object) == 0)
+			handle_end_destroy(&c->handles, c->handles.entries[i], true);
+	}
+}
+
+/* Wait until a queue of c, which has been stopped, is quiet. */
+static void wait_for_queue(struct client *c)
+{
+	for (uint32_t i = 0; i < c->handles.count; i++) {
+		struct hal_queue *q = handle_at(&c->handles, i, KIND_QUEUE);
+		struct hal_point never = {NULL, UINT64_MAX};
+
+		if (q == NULL)
+			continue;
+		/* The queue's timeline fails once it is quiet. */
+		never.timeline = hal_queue_get_timeline(q);
+		(void)hal_wait(&never, 1, 0, in_a_while());
+		return;
+	}
+}
+
+void client_reap(struct client *c)
+{
+	static const enum kind order[] = {KIND_QUEUE,       KIND_SEQUENCE, KIND_BUFFER,
+					  KIND_COMPLETIONS, KIND_PROGRAM,  KIND_TIMELINE,
+					  KIND_PARTITION};
+
+	(void)client_trace_stop(c);
+	for (uint32_t i = 0; i < c->handles.count; i++) {
+		struct hal_queue *q = handle_at(&c->handles, i, KIND_QUEUE);
+
+		if (q != NULL)
+			stop_queue(c, q);
+	}
+	for (uint32_t pass = 0; c->handles.living > 0 && pass < PASSES; pass++) {
+		for (uint32_t i = 0; i < ARRAY_LENGTH(order); i++)
+			destroy_all(c, order[i]);
+		if (c->handles.living > 0)
+			wait_for_queue(c);
+	}
+	if (c->handles.living > 0)
+		LOG(HAL_LOG_ERROR, "client %llu: %u objects cannot be destroyed: %s",
+		    U64(c->number), c->handles.living, hal_last_error());
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* time.c - requests about completions, timelines and waits. */
+#define _GNU_SOURCE
+#include "requests.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/compiler.h"
+#include "util/error.h"
+
+/* ---- completions ------------------------------------------------------------------- */
+
+int do_completions(struct request *r)
+{
+	struct hal_completions *ring;
+	int err;
+
+	if (r->m.a[0] > UINT32_MAX)
+		return broken(r, "the number of entries is wrong");
+	err = hal_completions_create(device_of(r), (uint32_t)r->m.a[0], &ring);
+	return err != 0 ? err : made(r, KIND_COMPLETIONS, ring);
+}
+
+int do_completions_fd(struct request *r)
+{
+	struct entry *ring = hold(r, 0, KIND_COMPLETIONS);
+	int fd = ring == NULL ? -EINVAL : hal_completions_get_fd(ring->object);
+
+	release(r, ring);
+	if (fd < 0)
+		return fd;
+	r->out_fd = dup(fd);
+	return r->out_fd >= 0 ? 0 : fail(errno, "dup: %s", hal_strerror(errno));
+}
+
+/* ---- time -------------------------------------------------------------------------- */
+
+/* Longest time that a request sleeps in hal.h before it looks whether its client is
+ * there. */
+#define SLICE_NS INT64_C(20000000)
+
+static bool client_there(const struct request *r)
+{
+	struct pollfd p = {.fd = r->socket, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) <= 0 || (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0;
+}
+
+/* Return the end of the next slice of a wait until until_ns. */
+static int64_t slice_end(int64_t until_ns)
+{
+	struct timespec t;
+	int64_t end;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	end = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + SLICE_NS;
+	return until_ns < end ? until_ns : end;
+}
+
+int do_completions_read(struct request *r)
+{
+	int64_t until = (int64_t)r->m.a[2];
+	uint32_t max = r->m.a[1] < 1024 ? (uint32_t)r->m.a[1] : 1024;
+	struct hal_completion *out = answer_room(r, max * sizeof(*out));
+	struct entry *ring = hold(r, 0, KIND_COMPLETIONS);
+	int n = -EINVAL;
+
+	if (ring == NULL || out == NULL) {
+		release(r, ring);
+		return ring == NULL ? -EINVAL : -ENOMEM;
+	}
+	pthread_mutex_lock(&ring->lock);
+	do
+		n = hal_completions_read(ring->object, out, max,
+					 until <= 0 ? until : slice_end(until));
+	while (n == -ETIMEDOUT && slice_end(until) != until && client_there(r));
+	pthread_mutex_unlock(&ring->lock);
+	for (int i = 0; i < n; i++) {
+		uint64_t cookie = queue_cookie(r->client, out[i].queue);
+
+		memcpy(&out[i].queue, &cookie, sizeof(cookie));
+	}
+	r->out_bytes = n > 0 ? (uint64_t)n * sizeof(*out) : 0;
+	release(r, ring);
+	return n;
+}
+
+int do_timeline(struct request *r)
+{
+	struct hal_timeline *t;
+	int err = hal_timeline_create(device_of(r), &t);
+
+	return err != 0 ? err : made(r, KIND_TIMELINE, t);
+}
+
+int do_timeline_import(struct request *r)
+{
+	struct hal_timeline *t;
+	int err = hal_timeline_import(device_of(r), r->fd, &t);
+
+	return err != 0 ? err : made(r, KIND_TIMELINE, t);
+}
+
+int do_timeline_value(struct request *r)
+{
+	struct entry *t = hold(r, 0, KIND_TIMELINE);
+	int stuck = 0;
+
+	if (t == NULL)
+		return -EINVAL;
+	r->m.a[0] = hal_timeline_get_value(t->object, &stuck);
+	r->m.a[1] = (uint64_t)(int64_t)stuck;
+	release(r, t);
+	return 0;
+}
+
+int do_timeline_signal(struct request *r)
+{
+	struct entry *t = hold(r, 0, KIND_TIMELINE);
+	int err = t == NULL ? -EINVAL : hal_timeline_signal(t->object, r->m.a[1]);
+
+	release(r, t);
+	return err;
+}
+
+int do_timeline_export(struct request *r)
+{
+	struct entry *t = hold(r, 0, KIND_TIMELINE);
+	int err = t == NULL ? -EINVAL
+			    : hal_timeline_export(t->object, (uint32_t)r->m.a[1],
+						  &r->out_fd);
+
+	release(r, t);
+	return err;
+}
+
+int do_wait(struct request *r)
+{
+	uint32_t flags = (uint32_t)r->m.a[0];
+	int64_t until = (int64_t)r->m.a[1];
+	uint64_t count = r->m.bytes / sizeof(struct hal_point);
+	/* Virtual time passes only in the wait; it ends when nothing is left to do. */
+	bool sliced = until > 0 && (flags & HAL_WAIT_DEVICE_TIME) == 0 &&
+		      (r->client->server->info.caps & HAL_CAP_VIRTUAL_CLOCK) == 0;
+	struct held_points held;
+	int err;
+
+	if (count == 0 || count * sizeof(struct hal_point) != r->m.bytes)
+		return broken(r, "the number of points is wrong");
+	err = points_hold(r, r->data, (uint32_t)count, &held);
+	if (err != 0)
+		return err;
+	do
+		err = hal_wait(held.points, (uint32_t)count, flags,
+			       sliced ? slice_end(until) : until);
+	while (err == -ETIMEDOUT && sliced && slice_end(until) != until &&
+	       client_there(r));
+	points_release(r, &held);
+	return err;
+}
+
+int do_point_fd(struct request *r)
+{
+	struct entry *t = hold(r, 0, KIND_TIMELINE);
+	struct hal_point p = {NULL, r->m.a[1]};
+	int fd = -EINVAL;
+
+	if (t != NULL) {
+		p.timeline = t->object;
+		fd = hal_point_open_fd(&p);
+	}
+	release(r, t);
+	if (fd < 0)
+		return fd;
+	r->out_fd = fd;
+	return 0;
+}
