@@ -167,10 +167,10 @@ static int two_at_once(struct conf *c)
 	OK(hal_open(c->target, NULL, &other));
 	STEP(conf_whole(c, &mine));
 	/* All units of one device say nothing of the other's; or they are the same ones,
-	 * which one handle has at a time. */
+	 * which one handle has at a time, or which both share. */
 	d.units_floor = 1;
 	err = hal_partition_create(other, &d, &theirs);
-	if (err == -EBUSY) {
+	if (err == -EBUSY || (err == -ENOSPC && (c->info.caps & HAL_CAP_PRIVATE) == 0)) {
 		STEP(conf_part_gone(c, mine));
 		err = hal_partition_create(other, &d, &theirs);
 	}

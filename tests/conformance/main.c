@@ -40,11 +40,15 @@ void conf_register(const struct conf_pack *pack)
 		packs[pack_count++] = pack;
 }
 
-/* "npu" of "npu:0?rows=8". */
+/* "npu" of "npu:0?rows=8", and of "hald:npu0". */
 static const struct conf_pack *pack_of(const char *target)
 {
-	size_t n = strcspn(target, ":?");
+	const bool far = strncmp(target, "hald:", 5) == 0;
+	size_t n;
 	uint32_t i;
+
+	target += far ? 5 : 0;
+	n = strcspn(target, far ? "0123456789" : ":?");
 
 	for (i = 0; i < pack_count; i++)
 		if (strlen(packs[i]->backend) == n &&

@@ -1,0 +1,719 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_hald - programs on one device, and their ends: a program is killed, forks, breaks
+ * the protocol; hald is killed.
+ *
+ * Each test starts a hald of its own.  Other programs are children of this process, which
+ * open the device after the fork.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <hal/hal.h>
+#include <hal/ref.h>
+
+#include "far/wire.h"
+
+#define OK(call)                                                                         \
+	do {                                                                             \
+		int ok_ = (call);                                                        \
+		if (ok_ != 0)                                                            \
+			fail_msg("%s is %d: %s", #call, ok_, hal_last_error());          \
+	} while (0)
+
+/* Longer than anything here takes. */
+#define LONG_NS INT64_C(60000000000)
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* ---- a hald ------------------------------------------------------------------------ */
+
+struct hald {
+	pid_t pid;
+	char dir[64], option[96];
+	int out;
+};
+
+static void hald_exec(const struct hald *h, const char *target)
+{
+	execl(HALD, HALD, "--dir", h->dir, "--name", "ref0", "--option",
+	      "backend.ref.kernels=" KERNELS, target, (char *)NULL);
+	_exit(127);
+}
+
+/* Start a hald, and wait until it serves. */
+static void hald_begin(struct hald *h, const char *target)
+{
+	char line[256];
+	int out[2];
+
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	h->pid = fork();
+	if (h->pid == 0) {
+		(void)dup2(out[1], STDOUT_FILENO);
+		hald_exec(h, target);
+	}
+	assert_true(h->pid > 0);
+	(void)close(out[1]);
+	assert_true(read(out[0], line, sizeof(line)) > 0);
+	h->out = out[0];
+}
+
+static void hald_start(struct hald *h, const char *target)
+{
+	snprintf(h->dir, sizeof(h->dir), "/tmp/test_hald.XXXXXX");
+	assert_non_null(mkdtemp(h->dir));
+	snprintf(h->option, sizeof(h->option), "hal.broker_dir=%s", h->dir);
+	hald_begin(h, target);
+}
+
+/* End hald, which has to end well. */
+static void hald_stop(struct hald *h)
+{
+	int status;
+
+	assert_int_equal(kill(h->pid, SIGTERM), 0);
+	assert_int_equal(waitpid(h->pid, &status, 0), h->pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	(void)close(h->out);
+	assert_int_equal(rmdir(h->dir), 0); /* the socket is gone */
+}
+
+static void hald_kill(struct hald *h)
+{
+	assert_int_equal(kill(h->pid, SIGKILL), 0);
+	assert_int_equal(waitpid(h->pid, NULL, 0), h->pid);
+	(void)close(h->out);
+}
+
+/* ---- a program --------------------------------------------------------------------- */
+
+struct program {
+	struct hal_device *dev;
+	struct hal_partition *part;
+	struct hal_queue *q;
+	struct hal_buffer *buf;
+};
+
+/* Open the device and take units of it.  Return 0 or -errno. */
+static int program_open(const struct hald *h, struct program *p, uint32_t units)
+{
+	const char *const options[] = {h->option, NULL};
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+	int err = hal_open("hald:ref0", options, &p->dev);
+
+	pd.units_floor = units;
+	bd.bytes = 4096;
+	if (err == 0)
+		err = hal_partition_create(p->dev, &pd, &p->part);
+	if (err == 0)
+		err = hal_queue_create(p->part, &qd, &p->q);
+	return err != 0 ? err : hal_buffer_create(p->part, &bd, &p->buf);
+}
+
+static void program_close(struct program *p)
+{
+	OK(hal_queue_destroy(p->q));
+	OK(hal_buffer_destroy(p->buf));
+	OK(hal_partition_destroy(p->part));
+	OK(hal_close(p->dev));
+}
+
+/* Fill p's buffer with value, and look at what is in it. */
+static int program_works(struct program *p, uint32_t value)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_cmd cmd = hal_cmd_fill(p->buf, 0, 4096, value);
+	uint32_t got[1024];
+	struct hal_point done;
+	int err;
+
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	err = hal_submit(p->q, &d, &done);
+	if (err == 0)
+		err = hal_wait(&done, 1, 0, now_ns() + LONG_NS);
+	if (err == 0)
+		err = hal_buffer_read(p->buf, 0, got, sizeof(got));
+	for (uint32_t i = 0; err == 0 && i < 1024; i++)
+		if (got[i] != value)
+			err = -EILSEQ;
+	return err;
+}
+
+/* Submit a launch that takes some 20 s, of which nothing ends by itself here. */
+static int program_spins(struct program *p)
+{
+	static const struct {
+		struct hal_ref_image head;
+		char name[HAL_REF_NAME];
+	} image = {{HAL_REF_MAGIC, HAL_REF_VERSION, HAL_REF_NAME, 1}, "spin"};
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_arg arg = {.buffer = p->buf, .bytes = 64};
+	struct hal_program *prog;
+	struct hal_kernel *k;
+	struct hal_cmd cmd;
+	int err = hal_program_load(p->dev, &image, sizeof(image), &prog);
+
+	if (err == 0)
+		err = hal_kernel_find(prog, "spin", &k);
+	if (err != 0)
+		return err;
+	cmd = hal_cmd_launch(k, &arg, 1);
+	cmd.launch.groups[0] = 16000000;
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	return hal_submit(p->q, &d, NULL);
+}
+
+static void two_programs(void **state)
+{
+	struct program a, b;
+	struct hald h;
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	OK(program_open(&h, &a, 4));
+	OK(program_open(&h, &b, 4));
+	for (uint32_t i = 0; i < 20; i++) {
+		OK(program_works(&a, i));
+		OK(program_works(&b, ~i));
+	}
+	program_close(&a);
+	OK(program_works(&b, 1));
+	program_close(&b);
+	hald_stop(&h);
+}
+
+/* ---- a program is killed ------------------------------------------------------------ */
+
+enum { ALL_UNITS = 16 };
+
+/* In a child: take all units and keep them busy, write a number to `ready`, and stay.
+ * With forks set, leave the socket to a child that stays, too; the number is its own. */
+static void hog(const struct hald *h, int ready, bool forks)
+{
+	struct program p;
+	pid_t child = 0;
+
+	if (program_open(h, &p, ALL_UNITS) != 0 || program_works(&p, ~0u) != 0 ||
+	    program_spins(&p) != 0)
+		_exit(1);
+	if (forks)
+		child = fork();
+	if (!forks || child > 0)
+		(void)!write(ready, &child, sizeof(child));
+	for (;;)
+		(void)pause();
+}
+
+/* Start a hog and wait until it has all units.  *child: its own child; 0: none. */
+static pid_t hog_start(const struct hald *h, bool forks, pid_t *child)
+{
+	int ready[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)close(ready[0]);
+		hog(h, ready[1], forks);
+	}
+	assert_true(pid > 0);
+	(void)close(ready[1]);
+	assert_int_equal(read(ready[0], child, sizeof(*child)), sizeof(*child));
+	(void)close(ready[0]);
+	return pid;
+}
+
+/* Take all units as soon as they are free.  Return how long that took, in ns. */
+static int64_t take_all(const struct hald *h, struct program *p)
+{
+	const char *const options[] = {h->option, NULL};
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	int64_t from = now_ns();
+	int err;
+
+	OK(hal_open("hald:ref0", options, &p->dev));
+	pd.units_floor = ALL_UNITS;
+	do
+		err = hal_partition_create(p->dev, &pd, &p->part);
+	while (err == -ENOSPC && now_ns() < from + LONG_NS);
+	OK(err);
+	return now_ns() - from;
+}
+
+/* The device's whole memory is zero for who gets it next. */
+static void nothing_is_left(struct program *p)
+{
+	static char zeros[65536], got[sizeof(zeros)];
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+
+	bd.bytes = sizeof(got);
+	OK(hal_queue_create(p->part, &qd, &p->q));
+	OK(hal_buffer_create(p->part, &bd, &p->buf));
+	OK(hal_buffer_read(p->buf, 0, got, sizeof(got)));
+	assert_memory_equal(got, zeros, sizeof(got));
+	OK(program_works(p, 7));
+}
+
+static void killed(const char *target, bool forks)
+{
+	struct program p;
+	struct hald h;
+	int64_t took;
+	pid_t pid, child;
+
+	hald_start(&h, target);
+	pid = hog_start(&h, forks, &child);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	took = take_all(&h, &p);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	print_message("%s%s: all units %.2f ms after the kill\n", target,
+		      forks ? ", with a child" : "", (double)took / 1e6);
+	/* The launch would have gone on for seconds. */
+	assert_true(took < INT64_C(2000000000));
+	nothing_is_left(&p);
+	program_close(&p);
+	hald_stop(&h);
+	if (child > 0)
+		assert_int_equal(kill(child, SIGKILL), 0);
+}
+
+static void killed_in_real_time(void **state)
+{
+	(void)state;
+	killed("ref?clock=real", false);
+}
+
+static void killed_in_virtual_time(void **state)
+{
+	(void)state;
+	killed("ref", false);
+}
+
+/* The child of a killed program keeps its socket open, and does not keep it alive. */
+static void killed_with_a_child(void **state)
+{
+	(void)state;
+	killed("ref?clock=real", true);
+}
+
+/* A killed program harms nobody beside it. */
+static void killed_beside(void **state)
+{
+	struct program p;
+	struct hald h;
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	OK(program_open(&h, &p, 4));
+	for (uint32_t i = 0; i < 10; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			struct program other;
+
+			(void)program_open(&h, &other, 4);
+			(void)program_works(&other, i);
+			(void)kill(getpid(), SIGKILL);
+		}
+		OK(program_works(&p, i));
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		OK(program_works(&p, ~i));
+	}
+	program_close(&p);
+	hald_stop(&h);
+}
+
+/* A child cannot use what its parent has opened. */
+static void forked(void **state)
+{
+	struct program p;
+	struct hald h;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	OK(program_open(&h, &p, 4));
+	pid = fork();
+	if (pid == 0)
+		_exit(hal_buffer_destroy(p.buf) == -EPERM &&
+				      program_works(&p, 1) == -EPERM
+			      ? 0
+			      : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	OK(program_works(&p, 2));
+	program_close(&p);
+	hald_stop(&h);
+}
+
+/* ---- hald is killed ----------------------------------------------------------------- */
+
+struct waiting {
+	struct hal_point point;
+	_Atomic int64_t ended_ns;
+	int err;
+};
+
+static void *wait_for_ever(void *arg)
+{
+	struct waiting *w = arg;
+
+	w->err = hal_wait(&w->point, 1, 0, HAL_FOREVER);
+	w->ended_ns = now_ns();
+	return NULL;
+}
+
+static void hald_is_killed(void **state)
+{
+	struct waiting w = {{NULL, 0}, 0, 0};
+	struct program p;
+	struct hald h;
+	pthread_t thread;
+	int64_t at;
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	OK(program_open(&h, &p, 4));
+	OK(program_works(&p, 1));
+	w.point = (struct hal_point){hal_queue_get_timeline(p.q), 1000};
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_ever, &w), 0);
+	OK(program_works(&p, 2));
+	at = now_ns();
+	hald_kill(&h);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(w.err, -ENODEV);
+	print_message("-ENODEV %.2f ms after the kill\n",
+		      (double)(w.ended_ns - at) / 1e6);
+	assert_int_equal(program_works(&p, 3), -ENODEV);
+	assert_non_null(strstr(hal_last_error(), "hald has ended"));
+	/* What is left can be put away. */
+	program_close(&p);
+	/* A new one serves, over the socket that the old one has left. */
+	hald_begin(&h, "ref?clock=real");
+	OK(program_open(&h, &p, 4));
+	OK(program_works(&p, 4));
+	program_close(&p);
+	hald_stop(&h);
+}
+
+static void hald_is_ended(void **state)
+{
+	struct program p;
+	struct hald h;
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	OK(program_open(&h, &p, 4));
+	OK(program_spins(&p));
+	hald_stop(&h);
+	assert_int_equal(program_works(&p, 3), -ENODEV);
+	OK(hal_queue_destroy(p.q));
+}
+
+/* ---- hostile programs ---------------------------------------------------------------- */
+
+/* Connect to h as no library does. */
+static int raw_connect(const struct hald *h)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s/ref0.sock", h->dir);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&a, sizeof(a)), 0);
+	return fd;
+}
+
+/* Send m with bytes of payload; return what hald answers, -ENOTCONN if it closes the
+ * connection instead. */
+static int raw_ask(int fd, struct far_message *m, const void *data, size_t bytes)
+{
+	static char answer[sizeof(*m) + FAR_INLINE];
+	struct iovec parts[2] = {{m, sizeof(*m)}, {(void *)(uintptr_t)data, bytes}};
+	struct msghdr h = {.msg_iov = parts, .msg_iovlen = 2};
+
+	if (sendmsg(fd, &h, MSG_NOSIGNAL) < 0 ||
+	    recv(fd, answer, sizeof(answer), 0) < (ssize_t)sizeof(*m))
+		return -ENOTCONN;
+	memcpy(m, answer, sizeof(*m));
+	return m->result;
+}
+
+static int raw_client(const struct hald *h)
+{
+	struct far_message m = {.op = FAR_HELLO, .a = {FAR_VERSION}};
+	int fd = raw_connect(h);
+
+	assert_int_equal(raw_ask(fd, &m, NULL, 0), 0);
+	return fd;
+}
+
+/* Whatever a program sends, it is answered or its connection is closed, and the program
+ * beside it does not notice. */
+static void nonsense(void **state)
+{
+	uint64_t seed = 1;
+	struct program p;
+	struct hald h;
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	OK(program_open(&h, &p, 4));
+	for (uint32_t i = 0; i < 3000; i++) {
+		int fd = i % 5 == 0 ? raw_connect(&h) : raw_client(&h);
+		char data[700];
+		struct far_message m;
+
+		for (uint32_t k = 0; k < 4; k++) {
+			unsigned char *at = (unsigned char *)&m;
+
+			for (size_t n = 0; n < sizeof(m); n++) {
+				seed = seed * UINT64_C(6364136223846793005) + 1442695;
+				at[n] = (unsigned char)(seed >> 56);
+				data[n % sizeof(data)] = (char)(seed >> 48);
+			}
+			/* Small numbers get further. */
+			m.op = (uint32_t)(seed >> 40) % (FAR_OPS + 2);
+			m.bytes = (seed >> 20) % sizeof(data);
+			for (uint32_t n = 0; n < FAR_NUMBERS; n++)
+				if ((seed >> (20 + n) & 3) != 0)
+					m.a[n] %= 70;
+			/* These wait for what does not come. */
+			if (m.op == FAR_CALLBACK || m.op == FAR_DEVICE_POLL)
+				m.op = FAR_CLOSE;
+			if (raw_ask(fd, &m, data, m.bytes) == -ENOTCONN)
+				break;
+		}
+		(void)close(fd);
+		if (i % 100 == 0)
+			OK(program_works(&p, i));
+	}
+	OK(program_works(&p, 5));
+	program_close(&p);
+	hald_stop(&h);
+}
+
+/* Messages that are no messages. */
+static void malformed(void **state)
+{
+	static char large[sizeof(struct far_message) + FAR_INLINE + 100];
+	struct far_message m = {.op = FAR_HELLO, .a = {FAR_VERSION + 1}};
+	struct hald h;
+	int fd, fds[2];
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	/* Another version is told so. */
+	fd = raw_connect(&h);
+	assert_int_equal(raw_ask(fd, &m, NULL, 0), -EPROTO);
+	(void)close(fd);
+	/* Too short, too long, and of another size than it says. */
+	for (size_t n = 1; n < sizeof(large); n = n * 3 + 1) {
+		fd = raw_client(&h);
+		assert_true(send(fd, large, n == sizeof(m) ? n + 1 : n, MSG_NOSIGNAL) >
+			    0);
+		assert_true(recv(fd, large, sizeof(m), 0) <= 0);
+		memset(large, 0, sizeof(large));
+		(void)close(fd);
+	}
+	/* Data that is said to be in a memfd: there is none, or it is a pipe. */
+	fd = raw_client(&h);
+	m = (struct far_message){.op = FAR_PROGRAM, .bytes = 1 << 20};
+	assert_int_equal(raw_ask(fd, &m, NULL, 0), -EPROTO);
+	(void)close(fd);
+	assert_int_equal(pipe(fds), 0);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+	hald_stop(&h);
+}
+
+/* Handles of another client are of no use. */
+static void handles_of_others(void **state)
+{
+	struct far_message m;
+	struct program p;
+	struct hald h;
+	int fd;
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	OK(program_open(&h, &p, 4));
+	fd = raw_client(&h);
+	for (uint32_t kind = 0; kind < 10; kind++)
+		for (uint32_t i = 0; i < 8; i++) {
+			m = (struct far_message){
+				.op = FAR_BUFFER_READ,
+				.a = {UINT64_C(1) << 32 | kind << 24 | i, 0, 16}};
+			assert_int_equal(raw_ask(fd, &m, NULL, 0), -EINVAL);
+		}
+	/* Nor is its number without its secret. */
+	(void)close(fd);
+	fd = raw_connect(&h);
+	m = (struct far_message){.op = FAR_HELLO, .a = {FAR_VERSION, 1, 12345}};
+	assert_int_equal(raw_ask(fd, &m, NULL, 0), -ECANCELED);
+	(void)close(fd);
+	program_close(&p);
+	hald_stop(&h);
+}
+
+/* ---- all the rest --------------------------------------------------------------------- */
+
+struct caller {
+	const struct hald *h;
+	struct program *p;
+	pthread_t thread;
+	int err;
+};
+
+static void *works_often(void *arg)
+{
+	struct caller *c = arg;
+	struct program p = *c->p;
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+
+	bd.bytes = 4096;
+	c->err = hal_queue_create(p.part, &qd, &p.q);
+	if (c->err == 0)
+		c->err = hal_buffer_create(p.part, &bd, &p.buf);
+	for (uint32_t i = 0; c->err == 0 && i < 100; i++)
+		c->err = program_works(&p, i);
+	if (c->err == 0)
+		c->err = hal_queue_destroy(p.q);
+	if (c->err == 0)
+		c->err = hal_buffer_destroy(p.buf);
+	return NULL;
+}
+
+static void many_threads(void **state)
+{
+	struct caller callers[8];
+	struct program p;
+	struct hald h;
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	OK(program_open(&h, &p, 4));
+	for (int i = 0; i < 8; i++) {
+		callers[i] = (struct caller){.h = &h, .p = &p};
+		assert_int_equal(pthread_create(&callers[i].thread, NULL, works_often,
+						&callers[i]),
+				 0);
+	}
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(pthread_join(callers[i].thread, NULL), 0);
+		assert_int_equal(callers[i].err, 0);
+	}
+	program_close(&p);
+	hald_stop(&h);
+}
+
+static struct {
+	struct program *p;
+	int calls, err;
+} called;
+
+/* A host function may submit, and may not wait for its own device. */
+static void call(void *user)
+{
+	struct hal_point p = {hal_queue_get_timeline(called.p->q), 1000};
+
+	assert_ptr_equal(user, &called);
+	called.calls++;
+	called.err = hal_wait(&p, 1, 0, HAL_FOREVER);
+}
+
+static void host_functions(void **state)
+{
+	static const char *const targets[] = {"ref", "ref?clock=real"};
+	const struct hal_cmd cmd = hal_cmd_host(call, &called);
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+
+	(void)state;
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	for (int i = 0; i < 2; i++) {
+		struct hal_point done;
+		struct program p;
+		struct hald h;
+
+		hald_start(&h, targets[i]);
+		OK(program_open(&h, &p, 4));
+		called.p = &p;
+		called.calls = 0;
+		for (int k = 0; k < 5; k++)
+			OK(hal_submit(p.q, &d, &done));
+		OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+		assert_int_equal(called.calls, 5);
+		assert_int_equal(called.err, -EDEADLK);
+		program_close(&p);
+		hald_stop(&h);
+	}
+}
+
+static void not_there(void **state)
+{
+	const char *const options[] = {"hal.broker_dir=/nonexistent", NULL};
+	struct hal_device *dev;
+
+	(void)state;
+	assert_int_equal(hal_open("hald:ref0", options, &dev), -ENODEV);
+	assert_non_null(strstr(hal_last_error(), "/nonexistent/ref0.sock"));
+	assert_int_equal(hal_open("hald:", NULL, &dev), -EINVAL);
+	assert_int_equal(hal_open("hald:../x", NULL, &dev), -EINVAL);
+	assert_int_equal(hal_open("hald:ref0?clock=real", NULL, &dev), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_programs),
+		cmocka_unit_test(killed_in_real_time),
+		cmocka_unit_test(killed_in_virtual_time),
+		cmocka_unit_test(killed_with_a_child),
+		cmocka_unit_test(killed_beside),
+		cmocka_unit_test(forked),
+		cmocka_unit_test(hald_is_killed),
+		cmocka_unit_test(hald_is_ended),
+		cmocka_unit_test(nonsense),
+		cmocka_unit_test(malformed),
+		cmocka_unit_test(handles_of_others),
+		cmocka_unit_test(many_threads),
+		cmocka_unit_test(host_functions),
+		cmocka_unit_test(not_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
