@@ -21,7 +21,7 @@
 #include "util/error.h"
 #include "util/log.h"
 
-enum { CLIENTS_MAX = 4096, CHANNELS_MAX = 256 };
+enum { CONNECTIONS_MAX = 8192, CHANNELS_MAX = 256 }; /* in all; of a client */
 
 struct channel {
 	struct channel *next; /* of its client */
@@ -296,6 +296,7 @@ static void *channel_main(void *arg)
 	if (c != NULL && client_leave(c, ch))
 		client_gone(c);
 	(void)close(ch->fd);
+	atomic_fetch_sub(&ch->server->connections, 1);
 	free(ch);
 	return NULL;
 }
@@ -308,7 +309,9 @@ static void channel_start(struct server *s, int fd)
 	pthread_t thread;
 	int err = ENOMEM;
 
-	if (ch != NULL) {
+	if (atomic_fetch_add(&s->connections, 1) >= CONNECTIONS_MAX) {
+		err = EMFILE;
+	} else if (ch != NULL) {
 		ch->server = s;
 		ch->client = NULL;
 		ch->fd = fd;
@@ -320,6 +323,7 @@ static void channel_start(struct server *s, int fd)
 	if (err == 0)
 		return;
 	LOG(HAL_LOG_WARNING, "a connection is refused: %s", hal_strerror(err));
+	atomic_fetch_sub(&s->connections, 1);
 	(void)close(fd);
 	free(ch);
 }
@@ -352,6 +356,25 @@ static void process_ended(struct server *s, uint64_t number)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* Accept a connection.  If hald has no descriptor left for it, give up the one that it
+ * keeps for this, and refuse the connection, which would else be reported again at once.
+ */
+static void take_connection(struct server *s)
+{
+	int fd = accept4(s->socket, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd >= 0) {
+		channel_start(s, fd);
+	} else if (errno == EMFILE || errno == ENFILE) {
+		LOG(HAL_LOG_WARNING, "a connection is refused: %s", hal_strerror(errno));
+		(void)close(s->spare_fd);
+		fd = accept4(s->socket, NULL, NULL, SOCK_CLOEXEC);
+		if (fd >= 0)
+			(void)close(fd);
+		s->spare_fd = dup(s->stop_fd);
+	}
+}
+
 /* End all clients, and wait until they are gone. */
 static void end_all(struct server *s)
 {
@@ -368,6 +391,7 @@ int serve(struct server *s)
 	struct epoll_event e;
 	int err;
 
+	s->spare_fd = dup(s->stop_fd);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
 		return fail(errno, "epoll_create1: %s", hal_strerror(errno));
@@ -375,8 +399,6 @@ int serve(struct server *s)
 	if (err == 0)
 		err = watch(s, s->stop_fd, AT_STOP);
 	while (err == 0) {
-		int fd;
-
 		if (epoll_wait(s->epoll, &e, 1, -1) != 1)
 			continue;
 		if (e.data.u64 == (uint64_t)(int64_t)AT_STOP)
@@ -385,9 +407,7 @@ int serve(struct server *s)
 			process_ended(s, e.data.u64);
 			continue;
 		}
-		fd = accept4(s->socket, NULL, NULL, SOCK_CLOEXEC);
-		if (fd >= 0)
-			channel_start(s, fd);
+		take_connection(s);
 	}
 	end_all(s);
 	(void)close(s->epoll);

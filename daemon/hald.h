@@ -15,6 +15,7 @@
 #define HALD_HALD_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -114,6 +115,8 @@ struct server {
 	struct hal_device_info info;
 	const char *name;
 	int socket, stop_fd, epoll;
+	int spare_fd; /* to be closed when there are no others */
+	atomic_uint connections;
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t fewer;
 	struct client *clients;

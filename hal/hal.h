@@ -657,7 +657,7 @@ HAL_API int hal_scan_get_device(const struct hal_scan *scan, uint32_t index,
 /* ---- device ----------------------------------------------------------------------- */
 
 /* Open a device, as configured; see "Options" at the top of this file.
- * target: "npu:0?clock=real", "npu:0?rows=8&cols=8"; NULL: hal.device, else the best one.
+ * target: "npu:0?rows=8&cols=8"; "hald:npu0" (hald(8)); NULL: hal.device, else the best.
  * options: NULL, or a NULL-ended array of "section.key=value"; hal.config names a file.
  * Errors: memory; EACCES: a configuration file found by default is unsafe or unreadable.
  * EBUSY: another device or program writes the file of hal.trace or hal.journal.  EINVAL:
