@@ -66,15 +66,22 @@ GETTER(queue_fault, hal_queue, hal_queue_get_fault, hal_fault_info)
 /* Call a function that destroys the object that a0 names. */
 static int destroy(struct request *r, enum kind kind, int (*fn)(void *object))
 {
-	struct entry *e = hold(r, 0, kind);
+	struct entry *e;
 	int err;
 
+	client_sweep(r->client);
+	e = hold(r, 0, kind);
 	if (e == NULL)
 		return -EINVAL;
 	err = e->owned ? handle_begin_destroy(&r->client->handles, e) : fn(e->object);
 	if (err == 0 && e->owned) {
 		err = fn(e->object);
-		handle_end_destroy(&r->client->handles, e, err == 0);
+		if (err == -EBUSY && e->memory != NULL) {
+			handle_doom(&r->client->handles, e);
+			err = 0;
+		} else {
+			handle_end_destroy(&r->client->handles, e, err == 0);
+		}
 	}
 	release(r, e);
 	return err;
@@ -101,7 +108,7 @@ static int do_device_info(struct request *r)
 	struct hal_device_info *info = (struct hal_device_info *)(void *)r->out;
 
 	if (err == 0)
-		info->caps &= ~CAPS_OF_ONE_PROCESS;
+		info->caps = caps_of_clients(info->caps);
 	return err;
 }
 
@@ -208,6 +215,7 @@ static int (*const functions[FAR_OPS])(struct request *r) = {
 	[FAR_BUFFER_UNMAP] = do_buffer_unmap,
 	[FAR_BUFFER_EXPORT] = do_buffer_export,
 	[FAR_BUFFER_IMPORT] = do_buffer_import,
+	[FAR_HOST] = do_host,
 	[FAR_BUFFER_RECOLOR] = do_buffer_recolor,
 	[FAR_PROGRAM] = do_program,
 	[FAR_PROGRAM_NAME] = do_program_name,

@@ -52,6 +52,11 @@ struct entry {
 	uint64_t cookie;
 	/* Of what one thread at a time may use: a queue, sequence or ring. */
 	pthread_mutex_t lock;
+	/* Of host memory: where hald has mapped it.  The client has destroyed it, but
+	 * work uses it still (.doomed). */
+	void *memory;
+	uint64_t memory_bytes;
+	bool doomed;
 };
 
 struct handles {
@@ -74,11 +79,21 @@ void handle_release(struct handles *t, struct entry *e);
 int handle_begin_destroy(struct handles *t, struct entry *e);
 /* End that: if the object was destroyed, forget it and what belongs to it. */
 void handle_end_destroy(struct handles *t, struct entry *e, bool destroyed);
+/* The client has destroyed e, whose object is still in use: nobody finds it now. */
+void handle_doom(struct handles *t, struct entry *e);
 /* Return the object of the i-th entry if it is of kind and owned, else NULL. */
 void *handle_at(struct handles *t, uint32_t i, enum kind kind);
 
 /* Capabilities that a device has only in the process that has opened it. */
-#define CAPS_OF_ONE_PROCESS (HAL_CAP_PRIVATE | HAL_CAP_HOST_COPY | HAL_CAP_HOST_REGISTER)
+#define CAPS_OF_ONE_PROCESS (HAL_CAP_PRIVATE | HAL_CAP_HOST_REGISTER)
+
+/* Return what clients see of caps.  hald registers the host memory that it allocates. */
+static inline uint64_t caps_of_clients(uint64_t caps)
+{
+	if ((caps & HAL_CAP_HOST_REGISTER) == 0)
+		caps &= ~HAL_CAP_HOST_COPY;
+	return caps & ~CAPS_OF_ONE_PROCESS;
+}
 
 /* ---- clients (client.c) ------------------------------------------------------------ */
 
@@ -127,6 +142,8 @@ struct server {
 /* Serve the connections of s->socket until s->stop_fd is readable.  Return 0 or -errno.
  */
 int serve(struct server *s);
+/* Destroy the host memory that c has destroyed and that no work uses any more. */
+void client_sweep(struct client *c);
 /* Destroy all that c has created, and stop its work. */
 void client_reap(struct client *c);
 /* Complete the trace that c has begun, if it has begun one. */

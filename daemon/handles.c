@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "util/error.h"
 
@@ -149,6 +150,10 @@ int handle_begin_destroy(struct handles *t, struct entry *e)
 static void forget(struct handles *t, struct entry *e)
 {
 	t->living -= e->owned;
+	if (e->memory != NULL)
+		(void)munmap(e->memory, e->memory_bytes);
+	e->memory = NULL;
+	e->doomed = false;
 	e->object = NULL;
 	e->parent = 0;
 }
@@ -168,6 +173,13 @@ void handle_end_destroy(struct handles *t, struct entry *e, bool destroyed)
 					forget(t, t->entries[k]);
 			break;
 		}
+	pthread_mutex_unlock(&t->lock);
+}
+
+void handle_doom(struct handles *t, struct entry *e)
+{
+	pthread_mutex_lock(&t->lock);
+	e->doomed = true;
 	pthread_mutex_unlock(&t->lock);
 }
 

@@ -89,7 +89,7 @@ static int describe(struct server *s)
 
 	s->info = (struct hal_device_info)HAL_INIT(hal_device_info);
 	err = hal_device_get_info(s->dev, &s->info);
-	s->info.caps &= ~CAPS_OF_ONE_PROCESS;
+	s->info.caps = caps_of_clients(s->info.caps);
 	return err;
 }
 

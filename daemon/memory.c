@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c - requests about partitions, buffers and programs. */
+#define _GNU_SOURCE
 #include "requests.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <hal/ext/memory.h>
 
@@ -297,6 +301,70 @@ int do_buffer_recolor(struct request *r)
 		err = point_out(r, &done, parent);
 	release(r, q);
 	release(r, buf);
+	return err;
+}
+
+/* ---- host memory ------------------------------------------------------------------- */
+
+/* Make memory of bytes bytes that no process can shorten.  Return its descriptor. */
+static int shared_memory(uint64_t bytes)
+{
+	int fd = memfd_create("hal-host", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return fail(errno, "memfd_create: %s", hal_strerror(errno));
+	if (bytes > INT64_MAX || ftruncate(fd, (off_t)bytes) != 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+		(void)close(fd);
+		return fail(ENOMEM, "no memory for %llu bytes of the host", U64(bytes));
+	}
+	return fd;
+}
+
+/* Register the memory of r->out_fd with part, and put it into the table of the client. */
+static int host_made(struct request *r, struct hal_partition *part, uint64_t bytes)
+{
+	void *address =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->out_fd, 0);
+	struct hal_buffer *buf = NULL;
+	struct entry *e;
+	int err;
+
+	if (address == MAP_FAILED)
+		return fail(ENOMEM, "no memory for %llu bytes of the host", U64(bytes));
+	err = hal_host_register(part, address, bytes, &buf);
+	if (err == 0)
+		err = made(r, KIND_BUFFER, buf);
+	e = err == 0 ? handle_hold(&r->client->handles, r->m.a[0], KIND_BUFFER) : NULL;
+	if (e == NULL) {
+		(void)hal_buffer_destroy(buf);
+		(void)munmap(address, bytes);
+		return err != 0 ? err : -ENOMEM;
+	}
+	e->memory = address;
+	e->memory_bytes = bytes;
+	release(r, e);
+	return 0;
+}
+
+int do_host(struct request *r)
+{
+	uint64_t bytes = r->m.a[1];
+	struct entry *part = hold(r, 0, KIND_PARTITION);
+	int err = 0;
+
+	if (part == NULL)
+		return -EINVAL;
+	if (bytes == 0)
+		err = fail(EINVAL, "hal_host_alloc: bytes is 0");
+	else if ((r->client->server->info.caps & HAL_CAP_HOST_COPY) == 0)
+		err = fail(ENOTSUP, "hal_host_alloc: the device cannot copy to and from "
+				    "host memory that hald allocates");
+	else
+		r->out_fd = shared_memory(bytes);
+	if (err == 0)
+		err = r->out_fd < 0 ? r->out_fd : host_made(r, part->object, bytes);
+	release(r, part);
 	return err;
 }
 

@@ -64,6 +64,28 @@ static void destroy_all(struct client *c, enum kind kind)
 	}
 }
 
+void client_sweep(struct client *c)
+{
+	struct handles *t = &c->handles;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct entry *doomed = NULL;
+
+		pthread_mutex_lock(&t->lock);
+		if (t->entries[i]->doomed) {
+			doomed = t->entries[i];
+			doomed->doomed = false; /* no other thread takes it */
+		}
+		pthread_mutex_unlock(&t->lock);
+		if (doomed == NULL)
+			continue;
+		if (hal_buffer_destroy(doomed->object) == 0)
+			handle_end_destroy(t, doomed, true);
+		else
+			handle_doom(t, doomed);
+	}
+}
+
 /* Wait until a queue of c, which has been stopped, is quiet. */
 static void wait_for_queue(struct client *c)
 {

@@ -71,6 +71,7 @@ int do_buffer_map(struct request *r);
 int do_buffer_unmap(struct request *r);
 int do_buffer_export(struct request *r);
 int do_buffer_recolor(struct request *r);
+int do_host(struct request *r);
 int do_program(struct request *r);
 int do_program_name(struct request *r);
 int do_completions(struct request *r);

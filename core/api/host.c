@@ -29,7 +29,7 @@ int hal_host_alloc(struct hal_partition *part, uint64_t bytes, struct hal_buffer
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
 		return FAR_OR_BAD(part, OBJECT_PARTITION,
-				  far_host_memory("hal_host_alloc"));
+				  far_host_alloc(part, bytes, host, address));
 	if (host == NULL || address == NULL)
 		return fail(EINVAL, "hal_host_alloc: %s is NULL",
 			    host == NULL ? "host" : "address");
@@ -49,8 +49,7 @@ int hal_host_register(struct hal_partition *part, void *address, uint64_t bytes,
 	int err;
 
 	if (!OBJECT_OK(part, OBJECT_PARTITION))
-		return FAR_OR_BAD(part, OBJECT_PARTITION,
-				  far_host_memory("hal_host_register"));
+		return FAR_OR_BAD(part, OBJECT_PARTITION, far_host_register());
 	if (host == NULL || address == NULL)
 		return fail(EINVAL, "hal_host_register: %s is NULL",
 			    host == NULL ? "host" : "address");

@@ -63,7 +63,9 @@ int far_buffer_import(struct hal_partition *part, int fd,
 int far_buffer_recolor(struct hal_buffer *buf, struct hal_queue *queue,
 		       uint64_t color_mask, const uint8_t *weights,
 		       struct hal_point *done);
-int far_host_memory(const char *what);
+int far_host_alloc(struct hal_partition *part, uint64_t bytes, struct hal_buffer **host,
+		   void **address);
+int far_host_register(void);
 
 int far_program_load(struct hal_device *dev, const void *image, size_t size,
 		     struct hal_program **out);

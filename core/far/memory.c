@@ -414,10 +414,35 @@ int far_buffer_recolor(struct hal_buffer *buffer, struct hal_queue *queue,
 	return err != 0 ? err : far_point(dev, &c, done);
 }
 
-int far_host_memory(const char *what)
+/* ---- host memory ------------------------------------------------------------------- */
+
+int far_host_alloc(struct hal_partition *part, uint64_t bytes, struct hal_buffer **host,
+		   void **address)
 {
-	return fail(ENOTSUP,
-		    "%s: the device is in another process, which cannot reach this "
-		    "one's memory; use hal_buffer_write, or map a buffer",
-		    what);
+	const struct far *p = (const struct far *)part;
+	struct far_call c = {.op = FAR_HOST, .a = {p->handle, bytes}};
+	struct far_buffer *buf;
+	int err;
+
+	if (host == NULL || address == NULL)
+		return fail(EINVAL, "hal_host_alloc: %s is NULL",
+			    host == NULL ? "host" : "address");
+	err = buffer_made(p->dev, &c, host);
+	if (err != 0)
+		return err;
+	buf = (struct far_buffer *)*host;
+	buf->bytes = bytes;
+	err = map_here(buf, c.in_fd);
+	(void)close(c.in_fd);
+	if (err != 0)
+		(void)far_buffer_destroy(*host);
+	else
+		*address = buf->mapped;
+	return err;
+}
+
+int far_host_register(void)
+{
+	return fail(ENOTSUP, "hal_host_register: the device is in another process, which "
+			     "cannot reach this one's memory; use hal_host_alloc");
 }

@@ -71,6 +71,7 @@ enum far_op {
 	FAR_BUFFER_UNMAP,  /* a0 -> */
 	FAR_BUFFER_EXPORT, /* a0 -> fd */
 	FAR_BUFFER_IMPORT, /* a0 partition, desc, fd -> a0, a1 bytes */
+	FAR_HOST,          /* a0 partition, a1 bytes -> a0, fd of the memory */
 	FAR_BUFFER_RECOLOR, /* a0, a1 queue, a2 mask or weights, ... -> point */
 	FAR_PROGRAM,        /* image -> a0, struct far_kernel_entry of each kernel */
 	FAR_PROGRAM_NAME,   /* a0, name -> */
