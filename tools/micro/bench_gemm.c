@@ -253,7 +253,7 @@ static uint64_t stores_of(const struct shape *s)
 			uint32_t at = (uint32_t)(((uint64_t)m * s->n + n) % LINE);
 			uint32_t bytes = s->n - n < wide ? s->n - n : wide;
 
-			stores += 1 + (at + bytes > LINE);
+			stores += at + bytes > LINE ? 2 : 1;
 		}
 	return stores;
 }
