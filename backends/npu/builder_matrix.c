@@ -160,9 +160,9 @@ static uint32_t panel_depth(const struct out *o)
 	return o->size == 4 ? NPU_DEPTH_OUT32 : NPU_DEPTH;
 }
 
-/* Panels for m rows. */
+/* Panels for m rows; ldb: bytes from a row of B to the next, 0 for blocks. */
 static struct npu_panel gemm_panel(const struct hal_npu_gemm *op, const struct out *o,
-				   uint32_t m, uint64_t lda, uint64_t ldd)
+				   uint32_t m, uint64_t lda, uint64_t ldb, uint64_t ldd)
 {
 	const struct npu_panel_op p = {
 		.m = m,
@@ -170,6 +170,7 @@ static struct npu_panel gemm_panel(const struct hal_npu_gemm *op, const struct o
 		.k = op->k,
 		.depth = panel_depth(o),
 		.ldd = ldd,
+		.ldb = ldb,
 		.in = {.h = m, .ow = 1, .sy = 1, .reach = 1},
 		.pitch = {.row_bytes = op->k, .lda = lda},
 	};
@@ -231,7 +232,7 @@ static int gemm_rows(struct npu_op *g, const struct hal_npu_gemm *op, const stru
 		struct npu_panel panel;
 
 		m = op->m - m0 < GEMM_ROWS ? op->m - m0 : GEMM_ROWS;
-		panel = gemm_panel(op, o, (uint32_t)m, lda, ldd);
+		panel = gemm_panel(op, o, (uint32_t)m, lda, b->stride, ldd);
 		if (panel.kcut && panel.rows < m)
 			m = panel.rows;
 		rc = gemm_part(g, op, o, panel, (uint32_t)m0, (uint32_t)m, lda, b, ldd);
@@ -597,7 +598,7 @@ static bool is_cut(const struct conv *c)
 	if (v->kh != 1 || v->kw != 1 || v->sy != 1 || v->sx != 1 || v->pt || v->pl ||
 	    v->ow != v->w || c->groups.depth || m > GEMM_ROWS)
 		return false;
-	return gemm_panel(&op, &c->o, (uint32_t)m, v->c, c->ldd).kcut != 0;
+	return gemm_panel(&op, &c->o, (uint32_t)m, v->c, 0, c->ldd).kcut != 0;
 }
 
 /* OHWI [n][kh][kw][c / groups] -> blocks of 16 output channels, each block

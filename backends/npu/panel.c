@@ -16,6 +16,7 @@
 #define KEPT       1024u      /* translations that a slot keeps */
 #define LINE_PAGES 16u        /* that a walk brings, at most */
 #define WALK       30u        /* cycles that a walk which reads its table holds one up */
+#define WALK_B     64u        /* the same of weights, for which the array waits */
 
 uint32_t npu_panel_skip(struct npu_windows *in, uint64_t *lda)
 {
@@ -142,6 +143,18 @@ static uint64_t walks(uint64_t rows, uint64_t stride)
 	return wanted > KEPT ? rows * WALK * (wanted - KEPT) / wanted : 0;
 }
 
+/* Return the cycles in which the array waits for walks while a tile's weights are loaded
+ * row by row.  Each tile of columns touches the pages of all k rows.  If these are more
+ * than a slot keeps, each tile walks for them again, once for the pages of a line. */
+static uint64_t weight_walks(const struct npu_panel_op *o)
+{
+	uint64_t far = (uint64_t)LINE_PAGES * PAGE;
+	uint64_t pages = o->k * o->ldb / PAGE;
+	uint64_t lines = o->ldb > far ? o->k : pages / LINE_PAGES;
+
+	return pages > KEPT ? lines * WALK_B : 0;
+}
+
 /* Cycles in which a tile's rows are stored. */
 static uint64_t store_cycles(const struct npu_panel_op *o, uint32_t t)
 {
@@ -183,7 +196,8 @@ static uint64_t cost(const struct npu_panel_op *o, uint32_t depth, uint32_t room
 		begin = out.end;
 		if (l.at > begin + stream) /* its first rows need not wait for its last */
 			begin = l.at - stream;
-		busy = at_least(folds * stream, port) + folds * read.rows / PRICE;
+		busy = at_least(folds * stream, port) + folds * read.rows / PRICE +
+		       tiles(o->n) * weight_walks(o) * read.rows;
 		out.end = begin;
 		compute(&out, units, busy / units, store_cycles(o, t) * read.rows);
 		if (out.end >= limit)
@@ -258,7 +272,7 @@ static uint64_t cut_cost(const struct npu_panel_op *o, uint32_t rows, uint32_t k
 	uint64_t port = busy_port(o, rows) / tiles(o->n);
 	uint64_t each = at_least(array, at_least(port, loads));
 
-	return rows * lines + tiles(o->n) * (each + folds / PRICE);
+	return rows * lines + tiles(o->n) * (each + folds / PRICE + weight_walks(o));
 }
 
 struct npu_panel npu_panel_gemm(const struct npu_panel_op *o)

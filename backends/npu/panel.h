@@ -13,6 +13,7 @@ struct npu_panel_op {
 	uint32_t m, n, k;
 	uint32_t depth; /* most rows of a panel */
 	uint64_t ldd;   /* bytes from an output row to the next; 0: rows lie close */
+	uint64_t ldb;   /* bytes from a row of weights to the next; 0: blocks (F_BLOCK) */
 	struct npu_windows in;
 	struct npu_pitch pitch; /* GEMM: row_bytes and lda alone */
 };
