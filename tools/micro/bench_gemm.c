@@ -30,6 +30,7 @@
 #include <hal/npu.h>
 
 #include "bench.h"
+#include "npu_world.h"
 
 enum { PES = 16, LINE = 64, OPERANDS = 60 << 20, RANDOM_BOUND = 1 << 24 };
 enum {
@@ -44,43 +45,12 @@ struct shape {
 enum source { B_CONST, B_ARG, B_BLOCKED, B_CONV };
 
 struct world {
-	struct hal_device *dev;
-	struct hal_partition *part;
-	struct hal_queue *queue;
+	struct npu_world npu;
 	enum source source;
 	int verbose, stalls;
 	double least;   /* of the bound, or it is an error */
 	uint64_t start; /* cycles of a GEMM without the array's: 0 where they count */
 };
-
-/* ---- the device -------------------------------------------------------------------- */
-
-static int open_world(struct world *w, const char *target)
-{
-	struct hal_device_info info = HAL_INIT(hal_device_info);
-	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
-	const struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
-	int err = hal_open(target, NULL, &w->dev);
-
-	if (err == -ENODEV)
-		return BENCH_SKIP;
-	if (err != 0 || hal_device_get_info(w->dev, &info) != 0)
-		return bench_die("a device");
-	pd.units_floor = info.unit_rows * info.unit_cols;
-	if (hal_partition_create(w->dev, &pd, &w->part) != 0 ||
-	    hal_queue_create(w->part, &qd, &w->queue) != 0)
-		return bench_die("a partition and a queue");
-	return 0;
-}
-
-static int close_world(struct world *w)
-{
-	int err = hal_queue_destroy(w->queue);
-
-	err |= hal_partition_destroy(w->part);
-	err |= hal_close(w->dev);
-	return err != 0 ? bench_die("closing") : 0;
-}
 
 /* ---- one shape --------------------------------------------------------------------- */
 
@@ -149,96 +119,32 @@ static int build(struct hal_npu_builder *b, const struct shape *s, enum source s
 	return err != 0 ? err : hal_npu_gemm(b, &op);
 }
 
-static int load(const struct world *w, const struct shape *s, struct hal_program **prog)
-{
-	struct hal_npu_builder *b;
-	void *image = NULL;
-	size_t size;
-	int err = hal_npu_builder_create(&b);
-
-	if (err != 0)
-		return err;
-	err = build(b, s, w->source);
-	if (err == 0)
-		err = hal_npu_build(b, &image, &size);
-	(void)hal_npu_builder_destroy(b);
-	if (err == 0)
-		err = hal_program_load(w->dev, image, size, prog);
-	hal_npu_image_free(image);
-	return err;
-}
-
 static uint32_t arg_count(const struct world *w)
 {
 	return w->source == B_ARG || w->source == B_BLOCKED ? 3 : 2;
-}
-
-static int launch(const struct world *w, struct hal_kernel *kernel,
-		  const struct hal_arg *args, uint64_t *cycles)
-{
-	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
-	struct hal_cmd cmd = hal_cmd_launch(kernel, args, arg_count(w));
-	uint64_t begun = hal_device_get_time(w->dev);
-	struct hal_point done;
-	int err;
-
-	d.cmds = &cmd;
-	d.cmd_count = 1;
-	err = hal_submit(w->queue, &d, &done);
-	if (err == 0)
-		err = hal_wait(&done, 1, 0, HAL_FOREVER);
-	*cycles = hal_device_get_time(w->dev) - begun;
-	return err;
 }
 
 static int run(const struct world *w, const struct shape *s, uint64_t *cycles)
 {
 	const uint64_t bytes[] = {(uint64_t)s->m * s->k, (uint64_t)s->m * s->n,
 				  b_bytes(s, w->source)};
-	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
-	struct hal_program *prog = NULL;
-	struct hal_kernel *kernel = NULL;
-	struct hal_arg args[3] = {{0}};
-	int err = load(w, s, &prog);
+	struct hal_npu_builder *b = NULL;
+	int err = hal_npu_builder_create(&b);
 
-	for (uint32_t i = 0; err == 0 && i < 3 && i < arg_count(w); i++) {
-		bd.bytes = bytes[i];
-		err = hal_buffer_create(w->part, &bd, &args[i].buffer);
-	}
 	if (err == 0)
-		err = hal_kernel_find(prog, "gemm", &kernel);
+		err = build(b, s, w->source);
 	if (err == 0)
-		err = launch(w, kernel, args, cycles);
-	for (int i = 0; i < 3; i++)
-		(void)hal_buffer_destroy(args[i].buffer);
-	if (prog != NULL)
-		(void)hal_program_unload(prog);
+		err = npu_world_run(&w->npu, b, "gemm", bytes, arg_count(w), cycles);
+	if (b != NULL)
+		(void)hal_npu_builder_destroy(b);
 	if (err != 0)
 		fprintf(stderr, "%u x %u x %u: ", s->m, s->n, s->k);
 	return err != 0 ? bench_die("a GEMM") : 0;
 }
 
-static uint64_t bound_of(const struct shape *s)
+static uint64_t bound_of(const struct world *w, const struct shape *s)
 {
-	return (uint64_t)((s->k + PES - 1) / PES) * ((s->n + PES - 1) / PES) *
-	       (s->m > PES ? s->m : PES);
-}
-
-/* What the array has waited for, since the device was opened. */
-static void print_stalls(const struct world *w)
-{
-	const struct hal_npu_extension *npu = hal_device_get_extension(w->dev, "npu");
-	struct hal_npu_counters c = HAL_INIT(hal_npu_counters);
-
-	if (npu == NULL || npu->counters(hal_device_get_native(w->dev), 0, &c) != 0)
-		return;
-	printf("  stalls: activations %llu weights %llu outputs %llu sequence %llu; "
-	       "reads "
-	       "%llu writes %llu TLB misses %llu\n",
-	       (unsigned long long)c.stall_a, (unsigned long long)c.stall_w,
-	       (unsigned long long)c.stall_out, (unsigned long long)c.stall_seq,
-	       (unsigned long long)c.read_beats, (unsigned long long)c.write_beats,
-	       (unsigned long long)c.tlb_misses);
+	return npu_world_bound(&w->npu, s->m, s->n, s->k);
 }
 
 /* Stores of D: a row of 16 columns each, of 32 where two folds make a tile, in two where
@@ -273,7 +179,7 @@ static uint64_t whole_bound(const struct world *w, const struct shape *s)
 {
 	uint64_t bytes =
 		(uint64_t)s->m * s->k + (uint64_t)s->m * s->n + (uint64_t)s->n * s->k;
-	uint64_t bound = bound_of(s), stores;
+	uint64_t bound = bound_of(w, s), stores;
 
 	if (w->start == 0)
 		return bound;
@@ -299,7 +205,7 @@ static int measure(const struct world *w, const struct shape *s, double *ratio)
 		       s->m, s->n, s->k, (unsigned long long)cycles, *ratio,
 		       macs / ((double)cycles * PES * PES));
 	if (w->stalls)
-		print_stalls(w);
+		npu_world_print_stalls(&w->npu);
 	if (*ratio >= w->least)
 		return 0;
 	fprintf(stderr, "%u x %u x %u: %.4f of the bound, which is less than %.4f\n",
@@ -362,7 +268,7 @@ static int run_random(struct world *w, uint64_t seed, uint32_t count)
 		s.k = draw(&seed, 32768);
 		if ((uint64_t)s.m * s.k + (uint64_t)s.m * s.n + b_bytes(&s, B_BLOCKED) >
 			    OPERANDS ||
-		    bound_of(&s) > RANDOM_BOUND)
+		    bound_of(w, &s) > RANDOM_BOUND)
 			continue;
 		if (measure(w, &s, &ratio) != 0)
 			return TOOL_FAILED;
@@ -438,10 +344,10 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	bench_within(1200);
-	err = open_world(&w, target);
+	err = npu_world_open(&w.npu, target);
 	if (err == 0) {
 		err = run_all(&w, argc - optind, argv + optind);
-		if (close_world(&w) != 0)
+		if (npu_world_close(&w.npu) != 0)
 			err = TOOL_FAILED;
 	}
 	return tool_end(err);
