@@ -149,8 +149,8 @@ static void squares(struct rig *r, struct tally *t)
 static void topology(struct rig *r, const char *directory, const char *name,
 		     struct tally *t)
 {
-	static struct rig_layer layers[RIG_LAYERS];
-	uint32_t count = rig_layers(directory, name, layers);
+	static struct layer layers[LAYERS_MAX];
+	uint32_t count = layers_read(directory, name, layers);
 	uint32_t a = 0, b = 0, d = 0;
 	struct rig_memory cfg = rig_ideal(r);
 	struct rig_rect rect = {0, 0, 16, 16};
@@ -173,7 +173,7 @@ static void topology(struct rig *r, const char *directory, const char *name,
 	b = rig_alloc(r, 0, b, 64);
 	d = rig_alloc(r, 0, d, 64);
 	for (uint32_t i = 0; i < count; i++) {
-		const struct rig_layer *l = &layers[i];
+		const struct layer *l = &layers[i];
 		uint32_t desc[16];
 
 		rig_layer_desc(l, a, b, d, desc);
@@ -220,8 +220,8 @@ int main(int argc, char **argv)
 			for (int i = 3; i < argc; i++)
 				topology(&r, directory, argv[i], &t);
 		else
-			for (int i = 0; i < RIG_TOPOLOGIES; i++)
-				topology(&r, directory, rig_topologies[i], &t);
+			for (int i = 0; i < LAYERS_NETWORKS; i++)
+				topology(&r, directory, layers_networks[i], &t);
 	}
 	rig_close(&r);
 	CHECK(t.folds > 0, "no fold was seen");

@@ -11,9 +11,6 @@
 
 #define STAMP_SIZE 64u /* one line each: a stamp is never in the way of data */
 
-const char *const rig_topologies[RIG_TOPOLOGIES] = {"Resnet18", "mobilenet", "vit_s",
-						    "alexnet",  "Googlenet", "Resnet50"};
-
 static _Noreturn void die(int status, const char *format, ...)
 {
 	va_list args;
@@ -1005,67 +1002,7 @@ void rig_random_desc(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g
 
 /* ---- layer tables ------------------------------------------------------------------ */
 
-uint32_t rig_layers(const char *directory, const char *topology, struct rig_layer *out)
-{
-	char path[512], line[512];
-	uint32_t count = 0;
-	bool gemm = false, first = true;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s.csv", directory, topology);
-	f = fopen(path, "r");
-	if (!f)
-		return 0;
-	while (count < RIG_LAYERS && fgets(line, sizeof(line), f)) {
-		struct rig_layer *l = &out[count];
-		char *comma = strchr(line, ',');
-		uint32_t x[7];
-		int n;
-
-		if (first) {
-			gemm = strstr(line, "M,N,K") || strstr(line, "M, N, K");
-			first = false;
-			continue;
-		}
-		if (!comma)
-			continue;
-		*comma = 0;
-		memset(l, 0, sizeof(*l));
-		snprintf(l->name, sizeof(l->name), "%.40s", line);
-		l->gemm = gemm;
-		n = sscanf(comma + 1, "%u ,%u ,%u ,%u ,%u ,%u ,%u", &x[0], &x[1], &x[2],
-			   &x[3], &x[4], &x[5], &x[6]);
-		if (gemm && n >= 3) {
-			l->m = x[0];
-			l->n = x[1];
-			l->k = x[2];
-			count++;
-		} else if (!gemm && n == 7) {
-			l->h = x[0];
-			l->w = x[1];
-			l->kh = x[2];
-			l->kw = x[3];
-			l->c = x[4];
-			l->n = x[5];
-			l->stride = x[6];
-			l->oh = (l->h - l->kh + 2 * l->stride - 1) / l->stride;
-			l->ow = (l->w - l->kw + 2 * l->stride - 1) / l->stride;
-			l->m = l->oh * l->ow;
-			l->k = l->kh * l->kw * l->c;
-			count++;
-		}
-	}
-	fclose(f);
-	return count;
-}
-
-uint64_t rig_layer_bound(const struct rig_layer *l, uint32_t h, uint32_t w)
-{
-	return (uint64_t)((l->k + h - 1) / h) * ((l->n + w - 1) / w) *
-	       (l->m > h ? l->m : h);
-}
-
-static struct rig_conv layer_geometry(const struct rig_layer *l)
+static struct rig_conv layer_geometry(const struct layer *l)
 {
 	if (l->gemm)
 		return rig_matrix(l->m, l->n, l->k);
@@ -1083,14 +1020,14 @@ static struct rig_conv layer_geometry(const struct rig_layer *l)
 				 .dx = 1};
 }
 
-void rig_layer_bytes(const struct rig_layer *l, uint32_t *a, uint32_t *b, uint32_t *d)
+void rig_layer_bytes(const struct layer *l, uint32_t *a, uint32_t *b, uint32_t *d)
 {
 	*a = l->gemm ? l->m * l->k : l->h * l->w * l->c;
 	*b = l->k * ((l->n + 15) / 16 * 16);
 	*d = l->m * l->n;
 }
 
-void rig_layer_desc(const struct rig_layer *l, uint32_t a, uint32_t b, uint32_t d,
+void rig_layer_desc(const struct layer *l, uint32_t a, uint32_t b, uint32_t d,
 		    uint32_t desc[16])
 {
 	struct rig_conv c = layer_geometry(l);

@@ -17,6 +17,7 @@
 
 #include "bench.h"
 #include "hash.h"
+#include "layers.h"
 #include "npu_golden.h"
 #include "npu_model.h"
 #include "npu_panel.h"
@@ -172,23 +173,10 @@ void rig_random_vec(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
 
 /* ---- layer tables in SCALE-Sim's format -------------------------------------------- */
 
-struct rig_layer {
-	char name[48];
-	bool gemm;
-	uint32_t m, n, k;
-	uint32_t h, w, kh, kw, c, stride, oh, ow;
-};
-#define RIG_LAYERS     128
-#define RIG_TOPOLOGIES 6
-extern const char *const rig_topologies[RIG_TOPOLOGIES];
-/* Cycles on h x w PEs when every weight load is hidden: a fold costs max(M, h). */
-uint64_t rig_layer_bound(const struct rig_layer *l, uint32_t h, uint32_t w);
-/* Bytes of its operands, for rig_alloc. */
-void rig_layer_bytes(const struct rig_layer *l, uint32_t *a, uint32_t *b, uint32_t *d);
+/* Bytes of the operands of l, for rig_alloc. */
+void rig_layer_bytes(const struct layer *l, uint32_t *a, uint32_t *b, uint32_t *d);
 /* One multiplier for all, int8 output; operands wherever they are. */
-void rig_layer_desc(const struct rig_layer *l, uint32_t a, uint32_t b, uint32_t d,
+void rig_layer_desc(const struct layer *l, uint32_t a, uint32_t b, uint32_t d,
 		    uint32_t desc[16]);
-/* directory/<topology>.csv; the number of layers, 0 when the file is not there. */
-uint32_t rig_layers(const char *directory, const char *topology, struct rig_layer *out);
 
 #endif
