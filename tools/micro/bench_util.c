@@ -226,7 +226,7 @@ static int check_least(const struct world *w, const char *name, const struct use
 static int run_network(const struct world *w, const char *name,
 		       const struct layer *layers, uint32_t count)
 {
-	struct use all, one;
+	struct use all = {0}, one = {0};
 	double worst = 2;
 	const char *worst_name = "";
 
@@ -287,7 +287,7 @@ static int run_deep(const struct world *w, uint32_t k)
 
 	for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct layer l = {.gemm = true, .m = rows[i], .n = 64, .k = k};
-		struct use use;
+		struct use use = {0};
 
 		(void)snprintf(l.name, sizeof(l.name), "k%u.m%u", k, l.m);
 		if (measure(w, l.name, &l, 1, &use) != 0)
