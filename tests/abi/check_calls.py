@@ -31,6 +31,7 @@ SHARED = ("backends/memfd", "backends/stream")
 RANKS = [
     ["core/api"],
     ["core/layers", "core/replay"],
+    ["core/far"],
     ["core/config"],
     ["core/memory", "core/space", "core/observe"],
     ["core/sched"],

@@ -222,7 +222,7 @@ static int other_device(struct conf *c)
 	int fd, made;
 
 	STEP(has(c, HAL_CAP_EXPORT | HAL_CAP_IMPORT));
-	if ((c->info.caps & HAL_CAP_PRIVATE) == 0)
+	if (strncmp(c->target, "hald:", 5) == 0)
 		return conf_unsupported(c, "both openings share the units");
 	STEP(conf_whole(c, &p));
 	STEP(exportable(c, p, 0, BYTES, &from));
