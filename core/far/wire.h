@@ -21,7 +21,6 @@
 
 #include <hal/hal.h>
 
-#define FAR_VERSION     1u
 #define FAR_INLINE      49152u              /* bytes */
 #define FAR_PAYLOAD_MAX (UINT32_C(1) << 28) /* bytes */
 /* Longer data of hal_buffer_write and hal_buffer_read goes in several requests. */
@@ -107,6 +106,9 @@ enum far_op {
 	FAR_CALLED, /* a0 number: it has returned -> */
 	FAR_OPS,
 };
+
+/* Both sides must be of one version, which changes with each request that is added. */
+#define FAR_VERSION (1u << 16 | FAR_OPS)
 
 /* A kernel of a program. */
 struct far_kernel_entry {
