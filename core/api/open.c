@@ -60,6 +60,7 @@ static int configure(struct opened *o, const char *target, const char *const *op
 		format_text(t->far, sizeof(t->far), "%s", target);
 		format_text(t->folder, sizeof(t->folder), "%s",
 			    option_str(first, "broker_dir"));
+		err = config_check(&o->cfg);
 		goto out;
 	}
 	t->far[0] = '\0';

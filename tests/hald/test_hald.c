@@ -686,11 +686,13 @@ static void host_functions(void **state)
 static void not_there(void **state)
 {
 	const char *const options[] = {"hal.broker_dir=/nonexistent", NULL};
+	const char *const misspelt[] = {"hal.broker_dirr=/nonexistent", NULL};
 	struct hal_device *dev;
 
 	(void)state;
 	assert_int_equal(hal_open("hald:ref0", options, &dev), -ENODEV);
 	assert_non_null(strstr(hal_last_error(), "/nonexistent/ref0.sock"));
+	assert_int_equal(hal_open("hald:ref0", misspelt, &dev), -EINVAL);
 	assert_int_equal(hal_open("hald:", NULL, &dev), -EINVAL);
 	assert_int_equal(hal_open("hald:../x", NULL, &dev), -EINVAL);
 	assert_int_equal(hal_open("hald:ref0?clock=real", NULL, &dev), -EINVAL);
