@@ -277,13 +277,8 @@ struct crowd {
 /* Open CROWD partitions of 1 to 11 of 16 units, whose queues have these weights. */
 static void crowd_open(struct crowd *c, const uint32_t *weights)
 {
-	const struct {
-		struct hal_ref_image head;
-		struct hal_ref_kernel kernel;
-	} image = {
-		{HAL_REF_MAGIC, HAL_REF_VERSION, sizeof(struct hal_ref_kernel), 1},
-		{.name = "matrix", .fn = nothing, .work = 2200},
-	};
+	const struct hal_ref_kernel kernel = {
+		.name = "matrix", .fn = nothing, .work = 2200};
 	const char *options[] = {"policy.name=v10",
 				 "policy.v10_slice_us=1",
 				 "policy.v10_wait_us=1000000",
@@ -295,7 +290,7 @@ static void crowd_open(struct crowd *c, const uint32_t *weights)
 
 	memset(c, 0, sizeof(*c));
 	OK(hal_open("ref?clock=virtual", options, &c->w.dev));
-	OK(hal_program_load(c->w.dev, &image, sizeof(image), &c->w.prog));
+	OK(hal_ref_load(c->w.dev, &kernel, 1, &c->w.prog));
 	OK(hal_kernel_find(c->w.prog, "matrix", &c->kernel));
 	d.units_floor = 1;
 	d.units_ceiling = ALL - CROWD + 1;
