@@ -46,7 +46,8 @@ struct far_device {
 	pthread_mutex_t lock;
 	/* Channels without a request under way. */
 	struct channel *idle;
-	/* Those that are not the application's own, as a queue's, and all others. */
+	/* All that the application has been given: its own, and those of queues and
+	 * partitions. */
 	struct far_timeline *timelines;
 	/* The thread that calls host functions; started with the first. */
 	pthread_t callback_thread;
@@ -95,7 +96,7 @@ struct far_call {
 	uint64_t a[FAR_NUMBERS]; /* of the request, then of the answer */
 	const void *out;         /* payload of the request */
 	uint64_t out_bytes;
-	int out_fd; /* 0: none */
+	int out_fd; /* a file descriptor of the request, plus 1; 0: none */
 	/* Where the answer's payload goes.  If .in is NULL and .in_any is set, it is
 	 * allocated.  .in_bytes is its size. */
 	void *in;

@@ -71,12 +71,13 @@ enum far_op {
 	FAR_BUFFER_EXPORT, /* a0 -> fd */
 	FAR_BUFFER_IMPORT, /* a0 partition, desc, fd -> a0, a1 bytes */
 	FAR_HOST,          /* a0 partition, a1 bytes -> a0, fd of the memory */
-	FAR_BUFFER_RECOLOR, /* a0, a1 queue, a2 mask or weights, ... -> point */
+	FAR_BUFFER_RECOLOR, /* a0, a1 queue, a2 mask, weights or nothing -> point */
 	FAR_PROGRAM,        /* image -> a0, struct far_kernel_entry of each kernel */
 	FAR_PROGRAM_NAME,   /* a0, name -> */
 	FAR_PROGRAM_INFO,   /* a0, a1 size -> struct */
 	FAR_PROGRAM_UNLOAD,
-	FAR_QUEUE, /* a0 partition, a1 its handle here, desc -> a0, a1 its timeline */
+	FAR_QUEUE, /* a0 partition, a1 its number at the client, desc -> a0, a1 its
+		      timeline */
 	FAR_QUEUE_DESTROY,
 	FAR_QUEUE_SUSPEND, /* a0, a1 mode -> point */
 	FAR_QUEUE_RESUME,  /* a0 -> */
