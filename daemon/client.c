@@ -26,6 +26,7 @@ enum { CONNECTIONS_MAX = 8192, CHANNELS_MAX = 256 }; /* in all; of a client */
 struct channel {
 	struct channel *next; /* of its client */
 	struct server *server;
+	struct tenant *tenant; /* whose socket it has connected to; NULL: the device's */
 	struct client *client; /* NULL before FAR_HELLO */
 	int fd;
 	_Alignas(16) unsigned char buffer[FAR_INLINE];
@@ -53,14 +54,31 @@ static void client_end(struct client *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static int client_new(struct server *s, pid_t pid, struct client **out)
+/* Return 0 if another client of t may come.  The caller holds the lock of s. */
+static int clients_check(const struct server *s, const struct tenant *t)
+{
+	uint64_t count = 0;
+
+	for (const struct client *c = s->clients; c != NULL; c = c->next)
+		count += c->tenant == t;
+	return count < t->clients
+		       ? 0
+		       : fail(EDQUOT,
+			      "tenant \"%s\" may have the device open %llu times "
+			      "in all",
+			      t->name, U64(t->clients));
+}
+
+static int client_new(struct server *s, struct tenant *t, pid_t pid, struct client **out)
 {
 	struct epoll_event e = {.events = EPOLLIN};
 	struct client *c = calloc(1, sizeof(*c));
+	int refused;
 
 	if (c == NULL)
 		return fail(ENOMEM, "hald has no memory for another client");
 	c->server = s;
+	c->tenant = t;
 	c->pid = pid;
 	handles_begin(&c->handles);
 	(void)pthread_mutex_init(&c->lock, NULL);
@@ -75,13 +93,21 @@ static int client_new(struct server *s, pid_t pid, struct client **out)
 		return err;
 	}
 	pthread_mutex_lock(&s->lock);
-	c->number = ++s->client_count;
-	c->next = s->clients;
-	s->clients = c;
-	e.data.u64 = c->number;
-	(void)epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->pidfd, &e);
+	refused = clients_check(s, t);
+	if (refused == 0) {
+		c->number = ++s->client_count;
+		c->next = s->clients;
+		s->clients = c;
+		e.data.u64 = c->number;
+		(void)epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->pidfd, &e);
+	}
 	pthread_mutex_unlock(&s->lock);
-	LOG(HAL_LOG_INFO, "client %llu: process %d", U64(c->number), pid);
+	if (refused != 0) {
+		client_free(c);
+		return refused;
+	}
+	LOG(HAL_LOG_INFO, "client %llu: process %d, tenant \"%s\"", U64(c->number), pid,
+	    t->name);
 	*out = c;
 	return 0;
 }
@@ -162,6 +188,7 @@ static int hello(struct channel *ch, struct request *r)
 	struct ucred who = {0};
 	socklen_t size = sizeof(who);
 	struct hal_device_info *info;
+	struct tenant *t;
 	struct client *c = NULL;
 	int err;
 
@@ -181,7 +208,8 @@ static int hello(struct channel *ch, struct request *r)
 			      : fail(ECANCELED, "the client has ended");
 		pthread_mutex_unlock(&s->lock);
 	} else {
-		err = client_new(s, who.pid, &c);
+		t = tenant_find(s->tenants, ch->tenant, &who);
+		err = t != NULL ? client_new(s, t, who.pid, &c) : -EACCES;
 		if (c != NULL)
 			err = client_join(c, ch);
 	}
@@ -302,7 +330,7 @@ static void *channel_main(void *arg)
 }
 
 /* Start a thread for the connection fd. */
-static void channel_start(struct server *s, int fd)
+static void channel_start(struct server *s, struct tenant *t, int fd)
 {
 	struct channel *ch = aligned_alloc(16, (sizeof(*ch) + 15) / 16 * 16);
 	pthread_attr_t attr;
@@ -313,6 +341,7 @@ static void channel_start(struct server *s, int fd)
 		err = EMFILE;
 	} else if (ch != NULL) {
 		ch->server = s;
+		ch->tenant = t;
 		ch->client = NULL;
 		ch->fd = fd;
 		(void)pthread_attr_init(&attr);
@@ -330,7 +359,9 @@ static void channel_start(struct server *s, int fd)
 
 /* ---- the server -------------------------------------------------------------------- */
 
-enum { AT_SOCKET = -1, AT_STOP = -2 };
+/* What the numbers that epoll gives back stand for, beside clients: the sockets of
+ * tenants count down from AT_TENANT. */
+enum { AT_SOCKET = -1, AT_STOP = -2, AT_TENANT = -3 };
 
 static int watch(const struct server *s, int fd, int64_t what)
 {
@@ -359,16 +390,17 @@ static void process_ended(struct server *s, uint64_t number)
 /* Accept a connection.  If hald has no descriptor left for it, give up the one that it
  * keeps for this, and refuse the connection, which would else be reported again at once.
  */
-static void take_connection(struct server *s)
+static void take_connection(struct server *s, struct tenant *t)
 {
-	int fd = accept4(s->socket, NULL, NULL, SOCK_CLOEXEC);
+	int socket = t != NULL ? t->fd : s->socket;
+	int fd = accept4(socket, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd >= 0) {
-		channel_start(s, fd);
+		channel_start(s, t, fd);
 	} else if (errno == EMFILE || errno == ENFILE) {
 		LOG(HAL_LOG_WARNING, "a connection is refused: %s", hal_strerror(errno));
 		(void)close(s->spare_fd);
-		fd = accept4(s->socket, NULL, NULL, SOCK_CLOEXEC);
+		fd = accept4(socket, NULL, NULL, SOCK_CLOEXEC);
 		if (fd >= 0)
 			(void)close(fd);
 		s->spare_fd = dup(s->stop_fd);
@@ -386,9 +418,23 @@ static void end_all(struct server *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* Return the tenant whose socket epoll has told of by the number at; NULL: it is the
+ * device's. */
+static struct tenant *tenant_at(const struct server *s, int64_t at)
+{
+	struct tenant *t = s->tenants;
+
+	if (at > AT_TENANT)
+		return NULL;
+	for (; t != NULL && at != AT_TENANT; at++)
+		t = t->next;
+	return t;
+}
+
 int serve(struct server *s)
 {
 	struct epoll_event e;
+	int64_t at = AT_TENANT;
 	int err;
 
 	s->spare_fd = dup(s->stop_fd);
@@ -398,16 +444,18 @@ int serve(struct server *s)
 	err = watch(s, s->socket, AT_SOCKET);
 	if (err == 0)
 		err = watch(s, s->stop_fd, AT_STOP);
+	for (struct tenant *t = s->tenants; err == 0 && t != NULL; t = t->next, at--)
+		if (t->fd >= 0)
+			err = watch(s, t->fd, at);
 	while (err == 0) {
 		if (epoll_wait(s->epoll, &e, 1, -1) != 1)
 			continue;
 		if (e.data.u64 == (uint64_t)(int64_t)AT_STOP)
 			break;
-		if (e.data.u64 != (uint64_t)(int64_t)AT_SOCKET) {
+		if ((int64_t)e.data.u64 > 0)
 			process_ended(s, e.data.u64);
-			continue;
-		}
-		take_connection(s);
+		else
+			take_connection(s, tenant_at(s, (int64_t)e.data.u64));
 	}
 	end_all(s);
 	(void)close(s->epoll);

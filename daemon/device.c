@@ -3,6 +3,7 @@
 #include "requests.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "util/compiler.h"
 #include "util/error.h"
@@ -38,12 +39,31 @@ int do_close(struct request *r)
 	return 0;
 }
 
+enum { POLICY_OPTIONS_MAX = 64 };
+
 int do_set_policy(struct request *r)
 {
-	return fail(EPERM,
-		    "the policy of hald:%s is its operator's: section [policy] of "
-		    "its configuration names it",
-		    r->client->server->name);
+	const char *options[POLICY_OPTIONS_MAX + 1], *at = r->data;
+	uint32_t count = 0;
+
+	if (!r->client->tenant->admin)
+		return fail(
+			EPERM,
+			"the policy of hald:%s is its operator's: section [policy] of "
+			"its configuration names it, and tenants with admin = yes may "
+			"set it",
+			r->client->server->name);
+	/* The payload is the policy's name and its options, each with its end. */
+	if (r->m.bytes == 0 || r->data[r->m.bytes - 1] != '\0')
+		return broken(r, "a text does not end");
+	for (at += strlen(at) + 1; at < r->data + r->m.bytes; at += strlen(at) + 1) {
+		if (count == POLICY_OPTIONS_MAX)
+			return fail(EINVAL, "hal_device_set_policy: more than %d options",
+				    POLICY_OPTIONS_MAX);
+		options[count++] = at;
+	}
+	options[count] = NULL;
+	return hal_device_set_policy(device_of(r), r->data, options);
 }
 
 int do_poll(struct request *r)

@@ -23,6 +23,7 @@
 #include <hal/hal.h>
 
 #include "far/wire.h"
+#include "tenant.h"
 
 /* ---- handles (handles.c) ----------------------------------------------------------- */
 
@@ -110,6 +111,7 @@ struct callback {
 struct client {
 	struct client *next;
 	struct server *server;
+	struct tenant *tenant;
 	uint64_t number, secret;
 	pid_t pid;
 	int pidfd;
@@ -129,6 +131,7 @@ struct server {
 	struct hal_device *dev;
 	struct hal_device_info info;
 	const char *name;
+	struct tenant *tenants; /* at least one */
 	int socket, stop_fd, epoll;
 	int spare_fd; /* to be closed when there are no others */
 	atomic_uint connections;

@@ -20,12 +20,16 @@
 
 static int usage(FILE *f)
 {
-	fputs("usage: hald [--name NAME] [--dir FOLDER] [--option SECTION.KEY=VALUE]... "
+	fputs("usage: hald [--tenants FILE] [--name NAME] [--dir FOLDER] [--option "
+	      "SECTION.KEY=VALUE]... "
 	      "[TARGET]\n"
 	      "Serve a device to the programs that open \"hald:NAME\".\n"
 	      "  TARGET         as of hal_open, e.g. npu:0?engine=fast; default: "
 	      "hal.device, else the best one\n"
 	      "  --name NAME    default: backend and number, e.g. npu0\n"
+	      "  --tenants FILE sections [tenant \"name\"]: who may use how much; "
+	      "default: "
+	      "all who may connect, all of it\n"
 	      "  --dir FOLDER   of the socket NAME.sock; default: " DEFAULT_FOLDER "\n"
 	      "Programs find another folder by their option hal.broker_dir.  SIGTERM "
 	      "and\n"
@@ -69,6 +73,45 @@ static int listen_at(const char *path)
 	return fd;
 }
 
+/* Make the sockets of tenants that have one of their own: NAME.sock in a folder of the
+ * tenant's name.  Return 0 or -errno. */
+static int listen_for_tenants(const struct server *s, const char *folder)
+{
+	char path[256];
+
+	for (struct tenant *t = s->tenants; t != NULL; t = t->next) {
+		if (!t->socket)
+			continue;
+		format_text(path, sizeof(path), "%s/%s", folder, t->name);
+		if (mkdir(path, 0777) != 0 && errno != EEXIST)
+			return fail(errno, "%s: %s", path, hal_strerror(errno));
+		format_text(path, sizeof(path), "%s/%s/%s.sock", folder, t->name,
+			    s->name);
+		t->fd = listen_at(path);
+		if (t->fd < 0)
+			return t->fd;
+	}
+	return 0;
+}
+
+/* Close these sockets, and remove them and their folders. */
+static void forget_tenants(const struct server *s, const char *folder)
+{
+	char path[256];
+
+	for (struct tenant *t = s->tenants; t != NULL; t = t->next) {
+		if (t->fd < 0)
+			continue;
+		(void)close(t->fd);
+		format_text(path, sizeof(path), "%s/%s/%s.sock", folder, t->name,
+			    s->name);
+		(void)unlink(path);
+		format_text(path, sizeof(path), "%s/%s", folder, t->name);
+		(void)rmdir(path); /* unless another hald serves there */
+	}
+	tenants_free(s->tenants);
+}
+
 /* Block the signals that end hald, and return a descriptor that tells of them. */
 static int signals(void)
 {
@@ -93,21 +136,33 @@ static int describe(struct server *s)
 	return err;
 }
 
-static int run(const char *target, const char *const *options, const char *name,
-	       const char *folder)
+/* The arguments of hald. */
+struct arguments {
+	const char *target, *name, *folder, *tenants;
+	const char **options;
+};
+
+static int run(const struct arguments *a)
 {
+	const char *target = a->target, *folder = a->folder;
 	struct server s = {.lock = PTHREAD_MUTEX_INITIALIZER,
 			   .fewer = PTHREAD_COND_INITIALIZER};
 	char own_name[32], path[256];
 	int err;
 
+	if (a->tenants == NULL)
+		s.tenants = tenant_everyone();
+	else
+		(void)tenants_load(a->tenants, &s.tenants);
+	if (s.tenants == NULL)
+		return die("tenants");
 	/* Before the device starts its threads. */
 	s.stop_fd = signals();
 	if (s.stop_fd < 0) {
 		(void)fail(errno, "%s", hal_strerror(errno));
 		return die("signals");
 	}
-	if (hal_open(target, options, &s.dev) != 0)
+	if (hal_open(target, a->options, &s.dev) != 0)
 		return die(target != NULL ? target : "hal_open");
 	if (describe(&s) != 0)
 		return die("hal_device_get_info");
@@ -116,10 +171,10 @@ static int run(const char *target, const char *const *options, const char *name,
 			    ? strchr(target, ':') + 1
 			    : "0");
 	own_name[strcspn(own_name, "?/")] = '\0';
-	s.name = name != NULL ? name : own_name;
+	s.name = a->name != NULL ? a->name : own_name;
 	format_text(path, sizeof(path), "%s/%s.sock", folder, s.name);
 	s.socket = listen_at(path);
-	if (s.socket < 0) {
+	if (s.socket < 0 || listen_for_tenants(&s, folder) != 0) {
 		(void)die("cannot listen");
 		(void)hal_close(s.dev);
 		return 1;
@@ -128,6 +183,7 @@ static int run(const char *target, const char *const *options, const char *name,
 	(void)fflush(stdout);
 	err = serve(&s);
 	(void)unlink(path);
+	forget_tenants(&s, folder);
 	(void)close(s.socket);
 	(void)close(s.stop_fd);
 	if (err != 0)
@@ -143,32 +199,33 @@ int main(int argc, char **argv)
 		{"name", required_argument, NULL, 'n'},
 		{"dir", required_argument, NULL, 'd'},
 		{"option", required_argument, NULL, 'o'},
+		{"tenants", required_argument, NULL, 't'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	const char **options = calloc((size_t)argc + 1, sizeof(*options));
-	const char *name = NULL, *folder = DEFAULT_FOLDER;
+	struct arguments a = {.folder = DEFAULT_FOLDER,
+			      .options = calloc((size_t)argc + 1, sizeof(char *))};
 	int o, count = 0, status;
 
-	if (options == NULL)
+	if (a.options == NULL)
 		return 1;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet */
-	while ((o = getopt_long(argc, argv, "n:d:o:h", long_options, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, "n:d:o:t:h", long_options, NULL)) != -1) {
 		if (o == 'n') {
-			name = optarg;
+			a.name = optarg;
 		} else if (o == 'd') {
-			folder = optarg;
+			a.folder = optarg;
 		} else if (o == 'o') {
-			options[count++] = optarg;
+			a.options[count++] = optarg;
+		} else if (o == 't') {
+			a.tenants = optarg;
 		} else {
-			free((void *)options);
+			free((void *)a.options);
 			return usage(o == 'h' ? stdout : stderr);
 		}
 	}
-	if (argc - optind > 1)
-		status = usage(stderr);
-	else
-		status = run(optind < argc ? argv[optind] : NULL, options, name, folder);
-	free((void *)options);
+	a.target = optind < argc ? argv[optind] : NULL;
+	status = argc - optind > 1 ? usage(stderr) : run(&a);
+	free((void *)a.options);
 	return status;
 }

@@ -66,36 +66,75 @@ static int desc_in(struct request *r, uint64_t at, uint64_t end, bool limited,
 
 int do_partition(struct request *r)
 {
+	struct tenant *t = r->client->tenant;
 	struct hal_partition *part;
 	struct desc d;
 	int err = desc_in(r, 0, r->m.bytes, r->m.a[0] != 0, &d);
 
+	pthread_mutex_lock(&t->lock);
+	if (err == 0)
+		err = tenant_check_partition(r->client, d.d, NULL);
 	if (err == 0)
 		err = hal_partition_create(device_of(r), d.d, &part);
+	if (err == 0)
+		err = made(r, KIND_PARTITION, part);
+	pthread_mutex_unlock(&t->lock);
 	release(r, d.host);
-	return err != 0 ? err : made(r, KIND_PARTITION, part);
+	return err;
+}
+
+/* Refuse part, which a section of hald's configuration describes, if it is too much for
+ * its tenant. */
+static int named_check(struct request *r, struct hal_partition *part)
+{
+	struct hal_partition_info info = HAL_INIT(hal_partition_info);
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	int err = hal_partition_get_info(part, &info);
+
+	if (err != 0)
+		return err;
+	d.units_floor = info.units;
+	d.memory_bytes = info.memory_bytes;
+	return tenant_check_partition(r->client, &d, part);
 }
 
 int do_partition_named(struct request *r)
 {
 	const char *name = text_in(r);
+	struct tenant *t = r->client->tenant;
 	struct hal_partition *part;
-	int err = name != NULL ? hal_partition_create_named(device_of(r), name, &part)
-			       : -EPROTO;
+	int err;
 
-	return err != 0 ? err : made(r, KIND_PARTITION, part);
+	if (name == NULL)
+		return -EPROTO;
+	pthread_mutex_lock(&t->lock);
+	err = hal_partition_create_named(device_of(r), name, &part);
+	if (err == 0) {
+		err = named_check(r, part);
+		if (err == 0)
+			err = made(r, KIND_PARTITION, part);
+		else
+			(void)hal_partition_destroy(part);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return err;
 }
 
 int do_resize(struct request *r)
 {
+	struct tenant *t = r->client->tenant;
 	struct entry *part = hold(r, 0, KIND_PARTITION);
 	uint64_t parent = r->m.a[0];
 	struct hal_point done = {0};
 	struct desc d = {.host = NULL};
 	int err = part == NULL ? -EINVAL : desc_in(r, 0, r->m.bytes, r->m.a[1] != 0, &d);
 
+	pthread_mutex_lock(&t->lock);
+	if (err == 0)
+		err = tenant_check_partition(r->client, d.d, part->object);
 	if (err == 0)
 		err = hal_partition_resize(part->object, d.d, &done);
+	pthread_mutex_unlock(&t->lock);
 	if (err == 0)
 		err = point_out(r, &done, parent);
 	release(r, d.host);
@@ -109,6 +148,7 @@ int do_move(struct request *r)
 {
 	uint64_t count = r->m.a[0], size = r->m.a[1], handles[MOVES_MAX] = {0};
 	uint64_t at = count * sizeof(uint64_t);
+	struct tenant *t = r->client->tenant;
 	struct entry *held[MOVES_MAX] = {NULL};
 	struct hal_partition *parts[MOVES_MAX];
 	struct hal_point done = {0};
@@ -138,9 +178,13 @@ int do_move(struct request *r)
 		if (err == 0 && d[i].d != NULL)
 			memcpy(descs + i * size, d[i].d, size);
 	}
+	pthread_mutex_lock(&t->lock);
+	for (uint32_t i = 0; err == 0 && i < count; i++)
+		err = tenant_check_partition(r->client, d[i].d, parts[i]);
 	if (err == 0)
 		err = hal_partitions_move(parts, (const void *)descs, (uint32_t)count,
 					  &done);
+	pthread_mutex_unlock(&t->lock);
 	if (err == 0)
 		err = point_out(r, &done, handles[0]);
 	for (uint32_t i = 0; i < count; i++) {

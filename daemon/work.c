@@ -42,12 +42,18 @@ static void keep_cookie(struct client *c, const struct hal_queue *q, uint64_t ha
 static int queue_make(struct request *r, struct hal_partition *part,
 		      const struct hal_queue_desc *d)
 {
+	struct tenant *t = r->client->tenant;
 	uint64_t cookie = r->m.a[1];
 	struct hal_queue *q;
-	int err = hal_queue_create(part, d, &q);
+	int err;
 
+	pthread_mutex_lock(&t->lock);
+	err = tenant_check_queue(r->client, d);
+	if (err == 0)
+		err = hal_queue_create(part, d, &q);
 	if (err == 0)
 		err = made(r, KIND_QUEUE, q);
+	pthread_mutex_unlock(&t->lock);
 	if (err != 0)
 		return err;
 	keep_cookie(r->client, q, r->m.a[0], cookie);
@@ -303,6 +309,8 @@ int do_submit(struct request *r)
 	if (q == NULL)
 		return -EINVAL;
 	err = work_in(r, &w);
+	if (err == 0)
+		err = tenant_check_work(r->client, &w.d);
 	if (err == 0) {
 		pthread_mutex_lock(&q->lock);
 		err = hal_submit(q->object, &w.d, &done);
@@ -390,6 +398,8 @@ int do_sequence_submit(struct request *r)
 
 	if (err == 0 && r->m.bytes > 0)
 		err = work_in(r, &w);
+	if (err == 0)
+		err = tenant_check_work(r->client, &w.d);
 	if (err == 0) {
 		pthread_mutex_lock(&q->lock);
 		pthread_mutex_lock(&seq->lock);

@@ -25,7 +25,8 @@
  *          device memory, units or channels, EAGAIN queue full, EBUSY live children or
  *          in use, ETIMEDOUT, ECANCELED dropped, EIO device fault, EPERM refused, EPROTO
  *          other ABI, ENOENT no such name or file, ERANGE an index past the last,
- *          EDEADLK would wait for itself (from a host callback) or for ever.
+ *          EDEADLK would wait for itself (from a host callback) or for ever.  On a device
+ *          of hald(8) also EACCES (hal_open) and EDQUOT, EPERM: tenant's limits, rights.
  * Failure: a command that fails on the device fails its queue, for good, and no other
  *          queue.  Points of that submission and of later ones of the queue fail with
  *          its error, and so does hal_submit.  Timelines that the failed submission was

@@ -346,7 +346,8 @@ int hal_device_set_policy(struct hal_device *dev, const char *name,
 	int err = 0;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_device_set_policy(dev));
+		return FAR_OR_BAD(dev, OBJECT_DEVICE,
+				  far_device_set_policy(dev, name, options));
 	if (name == NULL)
 		return fail(EINVAL, "hal_device_set_policy: name is NULL");
 	if (policy_find(name) == NULL)

@@ -131,11 +131,27 @@ uint64_t far_device_get_time(struct hal_device *device)
 	return far_ask(dev, &c) == 0 ? c.a[0] : 0;
 }
 
-int far_device_set_policy(struct hal_device *device)
+int far_device_set_policy(struct hal_device *device, const char *name,
+			  const char *const *options)
 {
 	struct far_device *dev = (struct far_device *)device;
-	struct far_call c = {.op = FAR_SET_POLICY};
+	char texts[4096];
+	struct far_call c = {.op = FAR_SET_POLICY, .out = texts};
 
+	if (name == NULL)
+		return fail(EINVAL, "hal_device_set_policy: name is NULL");
+	do {
+		size_t bytes = strlen(name) + 1;
+
+		if (bytes > sizeof(texts) - c.out_bytes)
+			return fail(EINVAL,
+				    "hal_device_set_policy: name and options are "
+				    "longer than %zu bytes",
+				    sizeof(texts));
+		memcpy(texts + c.out_bytes, name, bytes);
+		c.out_bytes += bytes;
+		name = options != NULL ? *options++ : NULL;
+	} while (name != NULL);
 	return far_ask(dev, &c);
 }
 

@@ -27,7 +27,8 @@ int far_device_get_info(struct hal_device *dev, struct hal_device_info *info);
 int far_device_get_stats(struct hal_device *dev, struct hal_stats *stats);
 int far_device_poll(struct hal_device *dev, uint64_t ns);
 uint64_t far_device_get_time(struct hal_device *dev);
-int far_device_set_policy(struct hal_device *dev);
+int far_device_set_policy(struct hal_device *dev, const char *name,
+			  const char *const *options);
 int far_device_get_policy(struct hal_device *dev, struct hal_policy_info *info);
 int far_trace_start(struct hal_device *dev, const char *path);
 int far_trace_stop(struct hal_device *dev);

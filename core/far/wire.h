@@ -49,7 +49,7 @@ enum far_op {
 	FAR_DEVICE_STATS,    /* a1 size -> struct */
 	FAR_DEVICE_POLL,     /* a0 ns -> */
 	FAR_DEVICE_TIME,     /* -> a0 */
-	FAR_SET_POLICY,      /* -> */
+	FAR_SET_POLICY,      /* name, options, each with its zero byte -> */
 	FAR_GET_POLICY,      /* a1 size -> struct */
 	FAR_TRACE_START,     /* fd of the file -> */
 	FAR_TRACE_STOP,      /* -> */

@@ -56,13 +56,17 @@ static int64_t now_ns(void)
 struct hald {
 	pid_t pid;
 	char dir[64], option[96];
+	char tenants[96]; /* file of --tenants; "": none */
 	int out;
 };
 
 static void hald_exec(const struct hald *h, const char *target)
 {
+	/* Without a file, the arguments end before it. */
 	execl(HALD, HALD, "--dir", h->dir, "--name", "ref0", "--option",
-	      "backend.ref.kernels=" KERNELS, target, (char *)NULL);
+	      "backend.ref.kernels=" KERNELS, target,
+	      h->tenants[0] != '\0' ? "--tenants" : (char *)NULL, h->tenants,
+	      (char *)NULL);
 	_exit(127);
 }
 
@@ -86,6 +90,7 @@ static void hald_begin(struct hald *h, const char *target)
 
 static void hald_start(struct hald *h, const char *target)
 {
+	h->tenants[0] = '\0';
 	snprintf(h->dir, sizeof(h->dir), "/tmp/test_hald.XXXXXX");
 	assert_non_null(mkdtemp(h->dir));
 	snprintf(h->option, sizeof(h->option), "hal.broker_dir=%s", h->dir);
@@ -588,6 +593,231 @@ static void handles_of_others(void **state)
 	hald_stop(&h);
 }
 
+/* ---- tenants ------------------------------------------------------------------------- */
+
+/* Start a hald whose tenants are those of text. */
+static void hald_with_tenants(struct hald *h, const char *target, const char *text)
+{
+	FILE *f;
+
+	snprintf(h->dir, sizeof(h->dir), "/tmp/test_hald.XXXXXX");
+	assert_non_null(mkdtemp(h->dir));
+	snprintf(h->option, sizeof(h->option), "hal.broker_dir=%s", h->dir);
+	snprintf(h->tenants, sizeof(h->tenants), "%s/tenants.conf", h->dir);
+	f = fopen(h->tenants, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+	hald_begin(h, target);
+}
+
+static void hald_with_tenants_stop(struct hald *h)
+{
+	assert_int_equal(unlink(h->tenants), 0);
+	hald_stop(h);
+}
+
+static void opened_by(const struct hald *h, const char *tenant, struct hal_device **dev,
+		      int expected)
+{
+	char option[128];
+	const char *const options[] = {option, NULL};
+
+	snprintf(option, sizeof(option), "%s/%s", h->option, tenant);
+	if (hal_open("hald:ref0", options, dev) != expected)
+		fail_msg("hal_open: %s", hal_last_error());
+}
+
+/* The call answers err, with a text that has `part`. */
+#define REFUSED(call, err, part)                                                         \
+	do {                                                                             \
+		int got_ = (call);                                                       \
+		if (got_ != (err) || strstr(hal_last_error(), (part)) == NULL)           \
+			fail_msg("%s is %d: %s", #call, got_, hal_last_error());         \
+	} while (0)
+
+static const char two_tenants[] = "[tenant \"video\"]\n"
+				  "socket = yes\n"
+				  "units = 8\n"
+				  "memory = 1M\n"
+				  "partitions = 2\n"
+				  "queues = 2\n"
+				  "clients = 2\n"
+				  "deadlines = no\n"
+				  "[tenant \"rest\"]\n"
+				  "latency = yes\n"
+				  "place = yes\n"
+				  "priority_max = 5\n"
+				  "weight_max = 4\n"
+				  "admin = yes\n";
+
+static int partition_of(struct hal_device *dev, uint32_t units, uint64_t memory,
+			struct hal_partition **part)
+{
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+
+	d.units_floor = units;
+	d.memory_bytes = memory;
+	return hal_partition_create(dev, &d, part);
+}
+
+/* Limits are sums over all that a tenant has open. */
+static void limits(void **state)
+{
+	struct hal_device *a, *b, *c;
+	struct hal_partition *p, *other;
+	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hald h;
+
+	(void)state;
+	hald_with_tenants(&h, "ref?clock=real", two_tenants);
+	opened_by(&h, "video", &a, 0);
+	opened_by(&h, "video", &b, 0);
+	opened_by(&h, "video", &c, -EDQUOT);
+	OK(partition_of(a, 6, 600000, &p));
+	REFUSED(partition_of(b, 3, 1000, &other), -EDQUOT,
+		"tenant \"video\" may have 8 units in all: it has 6");
+	REFUSED(partition_of(b, 1, 600000, &other), -EDQUOT, "bytes of memory in all");
+	REFUSED(partition_of(b, 1, 0, &other), -EDQUOT, "memory_bytes");
+	OK(partition_of(b, 2, 1000, &other));
+	OK(hal_partition_destroy(p));
+	OK(partition_of(a, 1, 1000, &p));
+	d.units_floor = 7;
+	REFUSED(hal_partition_resize(p, &d, NULL), -EDQUOT, "8 units in all: it has 2");
+	{
+		struct hal_partition *third;
+
+		REFUSED(partition_of(a, 1, 1000, &third), -EDQUOT, "2 partitions in all");
+	}
+	OK(hal_partition_destroy(p));
+	OK(hal_partition_destroy(other));
+	OK(hal_close(a));
+	/* Another one may come now. */
+	opened_by(&h, "video", &c, 0);
+	OK(hal_close(b));
+	OK(hal_close(c));
+	hald_with_tenants_stop(&h);
+}
+
+/* Rights of queues, submissions and of the device. */
+static void rights(void **state)
+{
+	struct hal_submit_desc s = HAL_INIT(hal_submit_desc);
+	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_device *video, *rest;
+	struct hal_partition *p, *r;
+	struct hal_queue *q, *q2, *q3;
+	struct hald h;
+
+	(void)state;
+	hald_with_tenants(&h, "ref?clock=real&rows=4&units=16", two_tenants);
+	opened_by(&h, "video", &video, 0);
+	opened_by(&h, ".", &rest, 0); /* the device's own socket */
+	pd.rows = pd.cols = pd.col = 1;
+	pd.memory_bytes = 100000;
+	REFUSED(hal_partition_create(video, &pd, &p), -EPERM, "choose the place");
+	OK(hal_partition_create(rest, &pd, &r));
+	OK(partition_of(video, 1, 100000, &p));
+	d.service_class = HAL_CLASS_LATENCY;
+	REFUSED(hal_queue_create(p, &d, &q), -EPERM, "tenants.conf:1");
+	OK(hal_queue_create(r, &d, &q3));
+	d.service_class = HAL_CLASS_NORMAL;
+	d.priority = 1;
+	REFUSED(hal_queue_create(p, &d, &q), -EPERM, "priority");
+	d.priority = 0;
+	d.weight = 2;
+	REFUSED(hal_queue_create(p, &d, &q), -EPERM, "weight");
+	d.weight = 0;
+	d.deadline_ns = 1000;
+	REFUSED(hal_queue_create(p, &d, &q), -EPERM, "deadlines");
+	d.deadline_ns = 0;
+	OK(hal_queue_create(p, &d, &q));
+	OK(hal_queue_create(p, &d, &q2));
+	{
+		struct hal_queue *third;
+
+		REFUSED(hal_queue_create(p, &d, &third), -EDQUOT, "2 queues in all");
+	}
+	s.flags = HAL_SUBMIT_PRIORITY;
+	s.priority = 1;
+	REFUSED(hal_submit(q, &s, NULL), -EPERM, "priority");
+	OK(hal_submit(q3, &s, NULL));
+	REFUSED(hal_device_set_policy(video, "fifo", NULL), -EPERM, "admin = yes");
+	OK(hal_device_set_policy(rest, "wfq", NULL));
+	OK(hal_wait(&(struct hal_point){hal_queue_get_timeline(q3), 1}, 1, 0,
+		    now_ns() + LONG_NS));
+	OK(hal_queue_destroy(q));
+	OK(hal_queue_destroy(q2));
+	OK(hal_queue_destroy(q3));
+	OK(hal_partition_destroy(p));
+	OK(hal_partition_destroy(r));
+	OK(hal_close(video));
+	OK(hal_close(rest));
+	hald_with_tenants_stop(&h);
+}
+
+/* Nobody else comes in. */
+static void strangers(void **state)
+{
+	char text[96];
+	struct hal_device *dev;
+	struct hald h;
+
+	(void)state;
+	snprintf(text, sizeof(text), "[tenant \"other\"]\nuid = %u\n", getuid() + 1);
+	hald_with_tenants(&h, "ref?clock=real", text);
+	opened_by(&h, ".", &dev, -EACCES);
+	assert_non_null(strstr(hal_last_error(), "no section [tenant]"));
+	hald_with_tenants_stop(&h);
+}
+
+/* A file that is wrong is refused, with the place. */
+static void wrong_files(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"[tenant \"a\"]\nunits = many\n",
+		"[tenant \"a\"]\nunit = 3\n",
+		"[tenant a]\nunits = 3\n",
+		"[tenant \"../a\"]\n",
+		"[tenant \"a\"]\n[tenant \"a\"]\n",
+		"[hal]\ndevice = ref\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		char dir[] = "/tmp/test_hald.XXXXXX", file[64], text[512] = "";
+		int out[2], status;
+		FILE *f;
+		pid_t pid;
+
+		assert_non_null(mkdtemp(dir));
+		snprintf(file, sizeof(file), "%s/tenants.conf", dir);
+		f = fopen(file, "w");
+		assert_non_null(f);
+		assert_true(fputs(texts[i], f) >= 0);
+		assert_int_equal(fclose(f), 0);
+		assert_int_equal(pipe(out), 0);
+		pid = fork();
+		if (pid == 0) {
+			(void)dup2(out[1], STDERR_FILENO);
+			execl(HALD, HALD, "--dir", dir, "--tenants", file, "ref",
+			      (char *)NULL);
+			_exit(127);
+		}
+		(void)close(out[1]);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(read(out[0], text, sizeof(text) - 1) > 0);
+		(void)close(out[0]);
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 1 ||
+		    strstr(text, file) == NULL)
+			fail_msg("case %zu: status %d: %s", i, status, text);
+		assert_int_equal(unlink(file), 0);
+		assert_int_equal(rmdir(dir), 0);
+	}
+}
+
 /* ---- all the rest --------------------------------------------------------------------- */
 
 struct caller {
@@ -712,6 +942,10 @@ int main(void)
 		cmocka_unit_test(nonsense),
 		cmocka_unit_test(malformed),
 		cmocka_unit_test(handles_of_others),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(rights),
+		cmocka_unit_test(strangers),
+		cmocka_unit_test(wrong_files),
 		cmocka_unit_test(many_threads),
 		cmocka_unit_test(host_functions),
 		cmocka_unit_test(not_there),
