@@ -24,7 +24,10 @@
 enum { CONNECTIONS_MAX = 8192, CHANNELS_MAX = 256 }; /* in all; of a client */
 
 struct channel {
-	struct channel *next; /* of its client */
+	struct channel *next;        /* of its client */
+	struct channel *next_of_all; /* in .channels of the server */
+	pthread_t thread;
+	atomic_bool over; /* its thread ends */
 	struct server *server;
 	struct tenant *tenant; /* whose socket it has connected to; NULL: the device's */
 	struct client *client; /* NULL before FAR_HELLO */
@@ -174,7 +177,6 @@ static void client_gone(struct client *c)
 		at = &(*at)->next;
 	*at = c->next;
 	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->pidfd, NULL);
-	pthread_cond_broadcast(&s->fewer);
 	pthread_mutex_unlock(&s->lock);
 	client_free(c);
 }
@@ -323,36 +325,57 @@ static void *channel_main(void *arg)
 	c = ch->client;
 	if (c != NULL && client_leave(c, ch))
 		client_gone(c);
-	(void)close(ch->fd);
-	atomic_fetch_sub(&ch->server->connections, 1);
-	free(ch);
+	/* The main thread closes it. */
+	(void)shutdown(ch->fd, SHUT_RDWR);
+	atomic_store(&ch->over, true);
 	return NULL;
+}
+
+/* Join the threads of channels that are over, or of all: their connections must have been
+ * shut.  Main thread only. */
+static void channels_join(struct server *s, bool all)
+{
+	struct channel **at = &s->channels;
+
+	while (*at != NULL) {
+		struct channel *ch = *at;
+
+		if (!all && !atomic_load(&ch->over)) {
+			at = &ch->next_of_all;
+			continue;
+		}
+		*at = ch->next_of_all;
+		s->channel_count--;
+		(void)pthread_join(ch->thread, NULL);
+		(void)close(ch->fd);
+		free(ch);
+	}
 }
 
 /* Start a thread for the connection fd. */
 static void channel_start(struct server *s, struct tenant *t, int fd)
 {
 	struct channel *ch = aligned_alloc(16, (sizeof(*ch) + 15) / 16 * 16);
-	pthread_attr_t attr;
-	pthread_t thread;
 	int err = ENOMEM;
 
-	if (atomic_fetch_add(&s->connections, 1) >= CONNECTIONS_MAX) {
+	channels_join(s, false);
+	if (s->channel_count >= CONNECTIONS_MAX) {
 		err = EMFILE;
 	} else if (ch != NULL) {
 		ch->server = s;
 		ch->tenant = t;
 		ch->client = NULL;
 		ch->fd = fd;
-		(void)pthread_attr_init(&attr);
-		(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		err = pthread_create(&thread, &attr, channel_main, ch);
-		(void)pthread_attr_destroy(&attr);
+		atomic_init(&ch->over, false);
+		err = pthread_create(&ch->thread, NULL, channel_main, ch);
 	}
-	if (err == 0)
+	if (err == 0) {
+		ch->next_of_all = s->channels;
+		s->channels = ch;
+		s->channel_count++;
 		return;
+	}
 	LOG(HAL_LOG_WARNING, "a connection is refused: %s", hal_strerror(err));
-	atomic_fetch_sub(&s->connections, 1);
 	(void)close(fd);
 	free(ch);
 }
@@ -413,9 +436,11 @@ static void end_all(struct server *s)
 	pthread_mutex_lock(&s->lock);
 	for (struct client *c = s->clients; c != NULL; c = c->next)
 		client_end(c);
-	while (s->clients != NULL)
-		pthread_cond_wait(&s->fewer, &s->lock);
 	pthread_mutex_unlock(&s->lock);
+	/* Those of no client yet. */
+	for (const struct channel *ch = s->channels; ch != NULL; ch = ch->next_of_all)
+		(void)shutdown(ch->fd, SHUT_RDWR);
+	channels_join(s, true);
 }
 
 /* Return the tenant whose socket epoll has told of by the number at; NULL: it is the

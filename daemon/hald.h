@@ -133,10 +133,10 @@ struct server {
 	const char *name;
 	struct tenant *tenants; /* at least one */
 	int socket, stop_fd, epoll;
-	int spare_fd; /* to be closed when there are no others */
-	atomic_uint connections;
+	int spare_fd;             /* to be closed when there are no others */
+	struct channel *channels; /* used by the main thread alone */
+	uint32_t channel_count;
 	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t fewer;
 	struct client *clients;
 	uint64_t client_count;
 	uint64_t tracer; /* the client that writes a trace; 0: none */
