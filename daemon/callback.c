@@ -17,6 +17,45 @@ static void callback_remove(struct client *c, const struct callback *cb)
 	*at = cb->next;
 }
 
+struct callback *callback_new(struct client *c, uint64_t fn, uint64_t user)
+{
+	struct callback *cb = calloc(1, sizeof(*cb));
+
+	if (cb == NULL) {
+		(void)fail(ENOMEM, "hald has no memory for a host function");
+		return NULL;
+	}
+	cb->client = c;
+	cb->fn = fn;
+	cb->user = user;
+	pthread_mutex_lock(&c->lock);
+	cb->next_made = c->made;
+	cb->made = &c->made;
+	if (c->made != NULL)
+		c->made->made = &cb->next_made;
+	c->made = cb;
+	pthread_mutex_unlock(&c->lock);
+	return cb;
+}
+
+void callback_free(struct callback *cb)
+{
+	struct client *c = cb->client;
+
+	pthread_mutex_lock(&c->lock);
+	*cb->made = cb->next_made;
+	if (cb->next_made != NULL)
+		cb->next_made->made = cb->made;
+	pthread_mutex_unlock(&c->lock);
+	free(cb);
+}
+
+void callbacks_forget(struct client *c)
+{
+	while (c->made != NULL)
+		callback_free(c->made);
+}
+
 void callback_run(void *user)
 {
 	struct callback *cb = user, **at;
@@ -33,7 +72,7 @@ void callback_run(void *user)
 		pthread_cond_wait(&c->changed, &c->lock);
 	callback_remove(c, cb);
 	pthread_mutex_unlock(&c->lock);
-	free(cb);
+	callback_free(cb);
 }
 
 /* ---- traces ------------------------------------------------------------------------- */

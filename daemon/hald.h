@@ -102,7 +102,10 @@ struct channel;
 
 /* A host function that a client has to call. */
 struct callback {
-	struct callback *next;
+	/* In .made of the client, from its submission on.  A command that is dropped
+	 * never calls it. */
+	struct callback *next_made, **made;
+	struct callback *next; /* in .callbacks of the client, while it is called */
 	struct client *client;
 	uint64_t number, fn, user;
 	bool returned;
@@ -122,6 +125,7 @@ struct client {
 	struct channel *channels;
 	uint32_t channel_count;
 	bool closing; /* hal_close, or its end: no host function is called any more */
+	struct callback *made;
 	struct callback *callbacks; /* that have not returned */
 	uint64_t called;            /* number of the last one */
 	uint64_t taken;             /* number of the last one that it was told */
@@ -151,6 +155,11 @@ void client_sweep(struct client *c);
 void client_reap(struct client *c);
 /* Complete the trace that c has begun, if it has begun one. */
 int client_trace_stop(struct client *c);
+/* Make a host function of c, fn(user) there; NULL with an error. */
+struct callback *callback_new(struct client *c, uint64_t fn, uint64_t user);
+void callback_free(struct callback *cb);
+/* Free those of c whose commands have been dropped.  c has no queues any more. */
+void callbacks_forget(struct client *c);
 /* The function of each HAL_OP_HOST that a client submits; user: a struct callback. */
 void callback_run(void *user);
 

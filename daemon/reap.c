@@ -121,7 +121,9 @@ void client_reap(struct client *c)
 		if (c->handles.living > 0)
 			wait_for_queue(c);
 	}
-	if (c->handles.living > 0)
+	if (c->handles.living == 0)
+		callbacks_forget(c);
+	else
 		LOG(HAL_LOG_ERROR, "client %llu: %u objects cannot be destroyed: %s",
 		    U64(c->number), c->handles.living, hal_last_error());
 }

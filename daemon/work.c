@@ -164,15 +164,15 @@ static int from_handle(struct request *r, struct work *w, void *at, enum kind ki
 static int call_back(struct request *r, struct hal_cmd *cmd)
 {
 	struct callback *cb;
+	uint64_t fn, user;
 
 	if (cmd->host.fn == NULL)
 		return 0; /* hal_submit refuses it */
-	cb = calloc(1, sizeof(*cb));
+	memcpy(&fn, &cmd->host.fn, sizeof(fn));
+	memcpy(&user, &cmd->host.user, sizeof(user));
+	cb = callback_new(r->client, fn, user);
 	if (cb == NULL)
-		return fail(ENOMEM, "hald has no memory for a host function");
-	cb->client = r->client;
-	memcpy(&cb->fn, &cmd->host.fn, sizeof(cb->fn));
-	memcpy(&cb->user, &cmd->host.user, sizeof(cb->user));
+		return -ENOMEM;
 	cmd->host.fn = callback_run;
 	cmd->host.user = cb;
 	return 0;
@@ -210,7 +210,7 @@ static void callbacks_free(const struct work *w)
 {
 	for (uint32_t i = 0; w->cmds != NULL && i < w->d.cmd_count; i++)
 		if (w->cmds[i].op == HAL_OP_HOST && w->cmds[i].host.fn == callback_run)
-			free(w->cmds[i].host.user);
+			callback_free(w->cmds[i].host.user);
 }
 
 /* Check the sizes in the head of a submission, and copy it to w. */

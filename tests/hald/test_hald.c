@@ -124,6 +124,7 @@ struct program {
 	struct hal_partition *part;
 	struct hal_queue *q;
 	struct hal_buffer *buf;
+	struct hal_program *prog; /* of program_spins */
 };
 
 /* Open the device and take units of it.  Return 0 or -errno. */
@@ -134,6 +135,8 @@ static int program_open(const struct hald *h, struct program *p, uint32_t units)
 	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
 	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
 	int err = hal_open("hald:ref0", options, &p->dev);
+
+	p->prog = NULL;
 
 	pd.units_floor = units;
 	bd.bytes = 4096;
@@ -148,6 +151,7 @@ static void program_close(struct program *p)
 {
 	OK(hal_queue_destroy(p->q));
 	OK(hal_buffer_destroy(p->buf));
+	OK(hal_program_unload(p->prog));
 	OK(hal_partition_destroy(p->part));
 	OK(hal_close(p->dev));
 }
@@ -183,13 +187,12 @@ static int program_spins(struct program *p)
 	} image = {{HAL_REF_MAGIC, HAL_REF_VERSION, HAL_REF_NAME, 1}, "spin"};
 	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
 	struct hal_arg arg = {.buffer = p->buf, .bytes = 64};
-	struct hal_program *prog;
 	struct hal_kernel *k;
 	struct hal_cmd cmd;
-	int err = hal_program_load(p->dev, &image, sizeof(image), &prog);
+	int err = hal_program_load(p->dev, &image, sizeof(image), &p->prog);
 
 	if (err == 0)
-		err = hal_kernel_find(prog, "spin", &k);
+		err = hal_kernel_find(p->prog, "spin", &k);
 	if (err != 0)
 		return err;
 	cmd = hal_cmd_launch(k, &arg, 1);
@@ -267,6 +270,7 @@ static int64_t take_all(const struct hald *h, struct program *p)
 	int64_t from = now_ns();
 	int err;
 
+	p->prog = NULL;
 	OK(hal_open("hald:ref0", options, &p->dev));
 	pd.units_floor = ALL_UNITS;
 	do
@@ -445,7 +449,7 @@ static void hald_is_ended(void **state)
 	OK(program_spins(&p));
 	hald_stop(&h);
 	assert_int_equal(program_works(&p, 3), -ENODEV);
-	OK(hal_queue_destroy(p.q));
+	program_close(&p);
 }
 
 /* ---- hostile programs ---------------------------------------------------------------- */
