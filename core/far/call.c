@@ -175,8 +175,11 @@ static int channel_open(struct far_device *dev, struct channel **out)
 		channel_close(ch);
 		return err;
 	}
-	dev->client[0] = c.a[1];
-	dev->client[1] = c.a[2];
+	/* By the first one, before other threads know the device. */
+	if (dev->client[0] == 0) {
+		dev->client[0] = c.a[1];
+		dev->client[1] = c.a[2];
+	}
 	*out = ch;
 	return 0;
 }
