@@ -52,8 +52,13 @@ void callback_free(struct callback *cb)
 
 void callbacks_forget(struct client *c)
 {
-	while (c->made != NULL)
-		callback_free(c->made);
+	struct callback *next;
+
+	for (struct callback *cb = c->made; cb != NULL; cb = next) {
+		next = cb->next_made;
+		free(cb);
+	}
+	c->made = NULL;
 }
 
 void callback_run(void *user)
