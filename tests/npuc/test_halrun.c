@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,51 +16,12 @@
 #include <yajl/yajl_tree.h>
 
 #include "result.h"
+#include "run.h"
 #include "tiny.h"
 
 #define DIGITS HAL_SOURCE_DIR "/data/digits/"
 #define ON     HALRUN " -t 'npu:0?clock=virtual&model=" MODEL "' "
 #define SEVEN  ON DIGITS "digits.tflite " DIGITS "seven.npy "
-
-static char dir[] = "/tmp/halrun.XXXXXX";
-static char text[65536];
-
-/* The command runs in dir; exit status, what it says is in text. */
-__attribute__((format(printf, 1, 2))) static int run(const char *format, ...)
-{
-	char command[4096];
-	va_list args;
-	size_t n;
-	FILE *f;
-	int rc;
-
-	n = (size_t)snprintf(command, sizeof(command), "cd %s && exec 2>&1; ", dir);
-	va_start(args, format);
-	vsnprintf(command + n, sizeof(command) - n, format, args);
-	va_end(args);
-	f = popen(command, "r");
-	assert_non_null(f);
-	n = fread(text, 1, sizeof(text) - 1, f);
-	text[n] = '\0';
-	rc = pclose(f);
-	return WIFEXITED(rc) ? WEXITSTATUS(rc) : -1;
-}
-
-#define RUNS(...)                                                                        \
-	do {                                                                             \
-		if (run(__VA_ARGS__) != 0)                                               \
-			fail_msg("%s", text);                                            \
-	} while (0)
-#define SAYS(what)                                                                       \
-	do {                                                                             \
-		if (!strstr(text, what))                                                 \
-			fail_msg("no '%s' in: %s", what, text);                          \
-	} while (0)
-#define REFUSED(status, what, ...)                                                       \
-	do {                                                                             \
-		assert_int_equal(run(__VA_ARGS__), status);                              \
-		SAYS(what);                                                              \
-	} while (0)
 
 static FILE *open_in(const char *name)
 {
