@@ -197,6 +197,7 @@ static int program_spins(struct program *p)
 		return err;
 	cmd = hal_cmd_launch(k, &arg, 1);
 	cmd.launch.groups[0] = 16000000;
+	cmd.launch.groups[1] = 300;
 	d.cmds = &cmd;
 	d.cmd_count = 1;
 	return hal_submit(p->q, &d, NULL);
