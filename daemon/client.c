@@ -39,6 +39,7 @@ struct channel {
 
 static void client_free(struct client *c)
 {
+	board_free(c);
 	handles_end(&c->handles);
 	(void)close(c->pidfd);
 	(void)pthread_cond_destroy(&c->changed);
@@ -46,8 +47,7 @@ static void client_free(struct client *c)
 	free(c);
 }
 
-/* End c: shut its channels, so that their threads end. */
-static void client_end(struct client *c)
+void client_end(struct client *c)
 {
 	pthread_mutex_lock(&c->lock);
 	c->closing = true;
@@ -72,6 +72,17 @@ static int clients_check(const struct server *s, const struct tenant *t)
 			      t->name, U64(t->clients));
 }
 
+/* Take c from the list.  The caller holds the lock. */
+static void client_unlist(struct client *c)
+{
+	struct client **at = &c->server->clients;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	(void)epoll_ctl(c->server->epoll, EPOLL_CTL_DEL, c->pidfd, NULL);
+}
+
 static int client_new(struct server *s, struct tenant *t, pid_t pid, struct client **out)
 {
 	struct epoll_event e = {.events = EPOLLIN};
@@ -83,6 +94,7 @@ static int client_new(struct server *s, struct tenant *t, pid_t pid, struct clie
 	c->server = s;
 	c->tenant = t;
 	c->pid = pid;
+	c->bell = c->board_fd = -1;
 	handles_begin(&c->handles);
 	(void)pthread_mutex_init(&c->lock, NULL);
 	(void)pthread_cond_init(&c->changed, NULL);
@@ -103,7 +115,10 @@ static int client_new(struct server *s, struct tenant *t, pid_t pid, struct clie
 		s->clients = c;
 		e.data.u64 = c->number;
 		(void)epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->pidfd, &e);
+		refused = board_make(c);
 	}
+	if (refused != 0 && c->number != 0)
+		client_unlist(c);
 	pthread_mutex_unlock(&s->lock);
 	if (refused != 0) {
 		client_free(c);
@@ -168,15 +183,11 @@ static bool client_leave(struct client *c, struct channel *ch)
 static void client_gone(struct client *c)
 {
 	struct server *s = c->server;
-	struct client **at = &s->clients;
 
 	client_reap(c);
 	LOG(HAL_LOG_INFO, "client %llu: gone", U64(c->number));
 	pthread_mutex_lock(&s->lock);
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
-	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->pidfd, NULL);
+	client_unlist(c);
 	pthread_mutex_unlock(&s->lock);
 	client_free(c);
 }
@@ -217,6 +228,11 @@ static int hello(struct channel *ch, struct request *r)
 	}
 	if (err != 0 || c == NULL)
 		return err;
+	if (r->m.a[1] == 0) {
+		r->out_fd = c->board_fd;
+		r->out_fd2 = c->bell;
+		c->board_fd = -1;
+	}
 	r->m.a[1] = c->number;
 	r->m.a[2] = c->secret;
 	info = malloc(sizeof(*info));
@@ -277,17 +293,21 @@ static int answer(struct channel *ch, struct request *r, int result)
 	}
 	if (result >= 0 && r->out_fd >= 0)
 		fds[count++] = r->out_fd;
+	if (result >= 0 && memory < 0 && r->out_fd2 >= 0)
+		fds[count++] = r->out_fd2;
 	err = message_send(ch->fd, &r->m, data, fds, count);
 	if (memory >= 0)
 		(void)close(memory);
 	return err;
 }
 
-/* Carry out one request.  Return false once the channel is to be closed. */
-static bool serve_request(struct channel *ch)
+bool channel_serve(struct channel *ch)
 {
-	struct request r = {
-		.client = ch->client, .socket = ch->fd, .fd = -1, .out_fd = -1};
+	struct request r = {.client = ch->client,
+			    .socket = ch->fd,
+			    .fd = -1,
+			    .out_fd = -1,
+			    .out_fd2 = -1};
 	void *memory;
 	int fds[2], result, err = message_receive(ch->fd, &r.m, ch->buffer, fds);
 
@@ -298,6 +318,9 @@ static bool serve_request(struct channel *ch)
 		r.broken = true;
 		result = fail(EPROTO, "hello is the first request, and only that");
 	} else if (result == 0) {
+		/* A request follows what its client has submitted before. */
+		if (ch->client != NULL)
+			rings_take(ch->client);
 		result = ch->client == NULL ? hello(ch, &r) : request_run(&r);
 	}
 	err = answer(ch, &r, result);
@@ -315,18 +338,43 @@ static bool serve_request(struct channel *ch)
 	return err == 0 && !r.broken && ch->client != NULL;
 }
 
+struct channel *channel_new(struct server *s, struct tenant *t, int fd)
+{
+	struct channel *ch = aligned_alloc(16, (sizeof(*ch) + 15) / 16 * 16);
+
+	if (ch == NULL)
+		return NULL;
+	ch->server = s;
+	ch->tenant = t;
+	ch->client = NULL;
+	ch->fd = fd;
+	atomic_init(&ch->over, false);
+	return ch;
+}
+
+void channel_end(struct channel *ch)
+{
+	struct client *c = ch->client;
+
+	if (c != NULL && client_leave(c, ch))
+		client_gone(c);
+	(void)shutdown(ch->fd, SHUT_RDWR);
+}
+
+void channel_free(struct channel *ch)
+{
+	(void)close(ch->fd);
+	free(ch);
+}
+
 static void *channel_main(void *arg)
 {
 	struct channel *ch = arg;
-	struct client *c;
 
-	while (serve_request(ch))
+	while (channel_serve(ch))
 		;
-	c = ch->client;
-	if (c != NULL && client_leave(c, ch))
-		client_gone(c);
-	/* The main thread closes it. */
-	(void)shutdown(ch->fd, SHUT_RDWR);
+	channel_end(ch);
+	/* The main thread frees it. */
 	atomic_store(&ch->over, true);
 	return NULL;
 }
@@ -347,28 +395,21 @@ static void channels_join(struct server *s, bool all)
 		*at = ch->next_of_all;
 		s->channel_count--;
 		(void)pthread_join(ch->thread, NULL);
-		(void)close(ch->fd);
-		free(ch);
+		channel_free(ch);
 	}
 }
 
 /* Start a thread for the connection fd. */
 static void channel_start(struct server *s, struct tenant *t, int fd)
 {
-	struct channel *ch = aligned_alloc(16, (sizeof(*ch) + 15) / 16 * 16);
+	struct channel *ch = channel_new(s, t, fd);
 	int err = ENOMEM;
 
 	channels_join(s, false);
-	if (s->channel_count >= CONNECTIONS_MAX) {
+	if (s->channel_count >= CONNECTIONS_MAX)
 		err = EMFILE;
-	} else if (ch != NULL) {
-		ch->server = s;
-		ch->tenant = t;
-		ch->client = NULL;
-		ch->fd = fd;
-		atomic_init(&ch->over, false);
+	else if (ch != NULL)
 		err = pthread_create(&ch->thread, NULL, channel_main, ch);
-	}
 	if (err == 0) {
 		ch->next_of_all = s->channels;
 		s->channels = ch;
@@ -466,6 +507,11 @@ int serve(struct server *s)
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
 		return fail(errno, "epoll_create1: %s", hal_strerror(errno));
+	err = bells_start(s);
+	if (err != 0) {
+		(void)close(s->epoll);
+		return err;
+	}
 	err = watch(s, s->socket, AT_SOCKET);
 	if (err == 0)
 		err = watch(s, s->stop_fd, AT_STOP);
@@ -483,6 +529,7 @@ int serve(struct server *s)
 			take_connection(s, tenant_at(s, (int64_t)e.data.u64));
 	}
 	end_all(s);
+	bells_stop(s);
 	(void)close(s->epoll);
 	return err;
 }

@@ -14,7 +14,7 @@ int do_close(struct request *r)
 {
 	struct client *c = r->client;
 	static const struct {
-		enum kind kind;
+		enum far_kind kind;
 		const char *one;
 	} kinds[] = {{KIND_PARTITION, "partition"},
 		     {KIND_PROGRAM, "program"},
@@ -68,6 +68,8 @@ int do_set_policy(struct request *r)
 
 int do_poll(struct request *r)
 {
+	if ((r->client->server->info.caps & HAL_CAP_VIRTUAL_CLOCK) != 0)
+		rings_take_all(r->client->server);
 	return hal_device_poll(device_of(r), r->m.a[0]);
 }
 

@@ -35,7 +35,7 @@ static int get(struct request *r, void *object, get_fn fn)
 }
 
 /* Do as get, for the object that a0 names. */
-static int get_of(struct request *r, enum kind kind, get_fn fn)
+static int get_of(struct request *r, enum far_kind kind, get_fn fn)
 {
 	struct entry *e = hold(r, 0, kind);
 	int err;
@@ -63,8 +63,31 @@ GETTER(program_info, hal_program, hal_program_get_info, hal_program_info)
 GETTER(queue_stats, hal_queue, hal_queue_get_stats, hal_stats)
 GETTER(queue_fault, hal_queue, hal_queue_get_fault, hal_fault_info)
 
+/* Call fn to destroy the object of e, which no request and no record finds any more. */
+static int destroy_object(struct client *c, struct entry *e, int (*fn)(void *object))
+{
+	struct ring *ring = e->ring;
+	int err;
+
+	if (ring != NULL)
+		ring_withdraw(c, ring);
+	/* The engine may be taking a record that names it. */
+	if (client_has_rings(c))
+		inlet_pass(c->server->dev);
+	err = fn(e->object);
+	if (ring == NULL)
+		return err;
+	if (err != 0) {
+		ring_put_back(c, ring);
+		return err;
+	}
+	e->ring = NULL;
+	ring_free(c, ring);
+	return 0;
+}
+
 /* Call a function that destroys the object that a0 names. */
-static int destroy(struct request *r, enum kind kind, int (*fn)(void *object))
+static int destroy(struct request *r, enum far_kind kind, int (*fn)(void *object))
 {
 	struct entry *e;
 	int err;
@@ -75,7 +98,7 @@ static int destroy(struct request *r, enum kind kind, int (*fn)(void *object))
 		return -EINVAL;
 	err = e->owned ? handle_begin_destroy(&r->client->handles, e) : fn(e->object);
 	if (err == 0 && e->owned) {
-		err = fn(e->object);
+		err = destroy_object(r->client, e, fn);
 		if (err == -EBUSY && e->memory != NULL) {
 			handle_doom(&r->client->handles, e);
 			err = 0;

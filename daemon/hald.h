@@ -22,26 +22,18 @@
 
 #include <hal/hal.h>
 
+#include "api/inlet.h"
+#include "far/names.h"
 #include "far/wire.h"
 #include "tenant.h"
 
 /* ---- handles (handles.c) ----------------------------------------------------------- */
 
-enum kind {
-	KIND_PARTITION = 1,
-	KIND_BUFFER,
-	KIND_PROGRAM,
-	KIND_KERNEL,
-	KIND_QUEUE,
-	KIND_SEQUENCE,
-	KIND_COMPLETIONS,
-	KIND_TIMELINE,
-};
-
 /* An object of a client.  Guarded by the lock of its table, except .lock and what that
  * guards. */
 struct entry {
-	void *object; /* NULL: unused */
+	struct far_name name; /* for the engine */
+	void *object;         /* NULL: unused */
 	uint32_t generation;
 	uint8_t kind;
 	bool owned;      /* the client destroys it; else it goes with .parent */
@@ -51,6 +43,7 @@ struct entry {
 	/* Of a queue: its address, and the client's own number for it; see work.c. */
 	const struct hal_queue *queue;
 	uint64_t cookie;
+	struct ring *ring; /* of a queue; NULL: it has none */
 	/* Of what one thread at a time may use: a queue, sequence or ring. */
 	pthread_mutex_t lock;
 	/* Of host memory: where hald has mapped it.  The client has destroyed it, but
@@ -60,30 +53,40 @@ struct entry {
 	bool doomed;
 };
 
+/* An array of names that was too small; the engine may still read it. */
+struct outgrown {
+	struct outgrown *next;
+	struct far_name **at;
+};
+
 struct handles {
 	pthread_mutex_t lock;
-	struct entry **entries;
+	struct far_names names; /* of all entries; .count of them */
+	struct outgrown *outgrown;
 	uint32_t count, living; /* .living: those in use that the client owns */
 };
 
 void handles_begin(struct handles *t);
 void handles_end(struct handles *t);
 /* Return a new handle for object, or the one that it has; 0 with an error. */
-uint64_t handle_add(struct handles *t, enum kind kind, void *object, bool owned,
+uint64_t handle_add(struct handles *t, enum far_kind kind, void *object, bool owned,
 		    uint64_t parent);
 /* Begin to use the object of a handle.  Return NULL, with -EINVAL as the error, if the
  * handle is of no live object of that kind. */
-struct entry *handle_hold(struct handles *t, uint64_t handle, enum kind kind);
+struct entry *handle_hold(struct handles *t, uint64_t handle, enum far_kind kind);
 void handle_release(struct handles *t, struct entry *e);
 /* Begin to destroy e, which the caller holds.  Return -EBUSY if another request uses it,
- * else 0: no other request can begin to. */
+ * else 0: no other request, and no record taken after inlet_pass, can begin to. */
 int handle_begin_destroy(struct handles *t, struct entry *e);
 /* End that: if the object was destroyed, forget it and what belongs to it. */
 void handle_end_destroy(struct handles *t, struct entry *e, bool destroyed);
 /* The client has destroyed e, whose object is still in use: nobody finds it now. */
 void handle_doom(struct handles *t, struct entry *e);
+/* Return the i-th entry, of .count.  The caller holds the lock, or is the client's last
+ * thread. */
+struct entry *entry_at(const struct handles *t, uint32_t i);
 /* Return the object of the i-th entry if it is of kind and owned, else NULL. */
-void *handle_at(struct handles *t, uint32_t i, enum kind kind);
+void *handle_at(struct handles *t, uint32_t i, enum far_kind kind);
 
 /* Capabilities that a device has only in the process that has opened it. */
 #define CAPS_OF_ONE_PROCESS (HAL_CAP_PRIVATE | HAL_CAP_HOST_REGISTER)
@@ -99,6 +102,15 @@ static inline uint64_t caps_of_clients(uint64_t caps)
 /* ---- clients (client.c) ------------------------------------------------------------ */
 
 struct channel;
+
+/* The ring of a queue, whose records the client writes (far/ring.h). */
+struct ring {
+	struct ring *next; /* in .rings of the client */
+	struct inlet inlet;
+	struct far_ring *shared;
+	uint64_t bytes;
+	uint32_t users; /* threads that use .inlet; guarded by the client's lock */
+};
 
 /* A host function that a client has to call. */
 struct callback {
@@ -119,6 +131,9 @@ struct client {
 	pid_t pid;
 	int pidfd;
 	struct handles handles;
+	struct far_board *board; /* also mapped by the client, which cannot write it */
+	int board_fd;            /* -1 once the client has it */
+	int bell; /* eventfd of the client, which may do with it what it likes */
 	/* Guards what follows. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -129,6 +144,8 @@ struct client {
 	struct callback *callbacks; /* that have not returned */
 	uint64_t called;            /* number of the last one */
 	uint64_t taken;             /* number of the last one that it was told */
+	struct ring *rings;
+	uint64_t told[FAR_RINGS_MAX / 64 + 1]; /* a bit for each use of .board->told */
 };
 
 struct server {
@@ -137,18 +154,32 @@ struct server {
 	const char *name;
 	struct tenant *tenants; /* at least one */
 	int socket, stop_fd, epoll;
-	int spare_fd;             /* to be closed when there are no others */
+	int spare_fd; /* to be closed when there are no others */
+	int bells;    /* an epoll of the clients' bells, and of .wrong_fd */
+	int wrong_fd; /* eventfd: an inlet has refused a record */
+	pthread_t bell_thread;
 	struct channel *channels; /* used by the main thread alone */
 	uint32_t channel_count;
 	pthread_mutex_t lock; /* guards what follows */
 	struct client *clients;
 	uint64_t client_count;
+	bool bells_stop;
 	uint64_t tracer; /* the client that writes a trace; 0: none */
 };
 
+/* Make a channel of a connection to the socket of t (NULL: the device's); NULL: there is
+ * no memory. */
+struct channel *channel_new(struct server *s, struct tenant *t, int fd);
+/* Carry out one request.  Return false once the channel is to be ended. */
+bool channel_serve(struct channel *ch);
+/* Take ch from its client, which goes with its last channel, and shut the connection. */
+void channel_end(struct channel *ch);
+void channel_free(struct channel *ch);
 /* Serve the connections of s->socket until s->stop_fd is readable.  Return 0 or -errno.
  */
 int serve(struct server *s);
+/* End c: shut its channels, so that their threads end. */
+void client_end(struct client *c);
 /* Destroy the host memory that c has destroyed and that no work uses any more. */
 void client_sweep(struct client *c);
 /* Destroy all that c has created, and stop its work. */
@@ -163,6 +194,31 @@ void callbacks_forget(struct client *c);
 /* The function of each HAL_OP_HOST that a client submits; user: a struct callback. */
 void callback_run(void *user);
 
+/* ---- rings (ring.c) ---------------------------------------------------------------- */
+
+/* Begin to answer bells, and end that. */
+int bells_start(struct server *s);
+void bells_stop(struct server *s);
+/* Make the board and the bell of c. */
+int board_make(struct client *c);
+void board_free(struct client *c);
+/* Make a ring for q, a new queue of c; *fd is its memory.  Return NULL, with an error, if
+ * there can be none. */
+struct ring *ring_make(struct client *c, struct hal_queue *q, int *fd);
+/* Free a ring whose queue has been destroyed, or whose inlet is closed. */
+void ring_free(struct client *c, struct ring *ring);
+/* Take ring from c, so that no thread uses its inlet; and put it back. */
+void ring_withdraw(struct client *c, struct ring *ring);
+void ring_put_back(struct client *c, struct ring *ring);
+/* Return once all that c has submitted so far has been taken. */
+void rings_take(struct client *c);
+/* Have the engine take what any client has submitted so far, before it does other work.
+ */
+void rings_take_all(struct server *s);
+bool client_has_rings(struct client *c);
+/* Take nothing of c any more. */
+void rings_close(struct client *c);
+
 /* ---- requests (requests.c) --------------------------------------------------------- */
 
 /* A request, and its answer. */
@@ -176,6 +232,7 @@ struct request {
 	char *out; /* payload; freed after it was sent */
 	uint64_t out_bytes;
 	int out_fd;  /* -1: none; closed after it was sent */
+	int out_fd2; /* -1: none; only beside .out_fd; not closed */
 	bool broken; /* no correct library sends this request */
 };
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* handles.c - the numbers by which a client names its objects; see hald.h.
  *
- * A handle is generation << 32 | kind << 24 | index.  An entry's generation changes with
- * each object, so that the handle of a destroyed object is found to be stale. */
+ * An entry's generation, which is part of its handle, changes with each object, so that
+ * the handle of a destroyed object is found to be stale. */
 #include "hald.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
+#include "util/compiler.h"
 #include "util/error.h"
 
 #define ENTRIES_MAX (1u << 20) /* of a client */
@@ -25,13 +27,29 @@ void handles_begin(struct handles *t)
 	*t = (struct handles){.lock = PTHREAD_MUTEX_INITIALIZER};
 }
 
+struct entry *entry_at(const struct handles *t, uint32_t i)
+{
+	struct far_name **at = atomic_load_explicit(&t->names.at, memory_order_relaxed);
+
+	return container_of(at[i], struct entry, name);
+}
+
 void handles_end(struct handles *t)
 {
 	for (uint32_t i = 0; i < t->count; i++) {
-		(void)pthread_mutex_destroy(&t->entries[i]->lock);
-		free(t->entries[i]);
+		struct entry *e = entry_at(t, i);
+
+		(void)pthread_mutex_destroy(&e->lock);
+		free(e);
 	}
-	free((void *)t->entries);
+	while (t->outgrown != NULL) {
+		struct outgrown *o = t->outgrown;
+
+		t->outgrown = o->next;
+		free((void *)o->at);
+		free(o);
+	}
+	free((void *)atomic_load(&t->names.at));
 	(void)pthread_mutex_destroy(&t->lock);
 }
 
@@ -40,10 +58,31 @@ static uint64_t handle_of(const struct entry *e, uint32_t index)
 	return (uint64_t)e->generation << 32 | (uint64_t)e->kind << 24 | index;
 }
 
+/* Make room for twice as many names.  The engine may still read the old array, which is
+ * kept.  The caller holds the lock. */
+static bool grow(struct handles *t)
+{
+	size_t room = t->count != 0 ? 2 * (size_t)t->count : 1;
+	struct far_name **old = atomic_load(&t->names.at);
+	struct far_name **at = calloc(room, sizeof(void *));
+	struct outgrown *o = calloc(1, sizeof(*o));
+
+	if (at == NULL || o == NULL) {
+		free((void *)at);
+		free(o);
+		return false;
+	}
+	if (t->count > 0)
+		memcpy((void *)at, (void *)old, t->count * sizeof(void *));
+	*o = (struct outgrown){t->outgrown, old};
+	t->outgrown = o;
+	atomic_store_explicit(&t->names.at, at, memory_order_release);
+	return true;
+}
+
 /* Add an unused entry to t.  The caller holds the lock. */
 static struct entry *more(struct handles *t)
 {
-	struct entry **entries;
 	struct entry *e;
 
 	if (t->count == ENTRIES_MAX)
@@ -51,29 +90,24 @@ static struct entry *more(struct handles *t)
 	e = calloc(1, sizeof(*e));
 	if (e == NULL)
 		return NULL;
-	if ((t->count & (t->count - 1)) == 0) {
-		size_t room = t->count != 0 ? 2 * (size_t)t->count : 1;
-
-		entries = realloc((void *)t->entries, room * sizeof(void *));
-		if (entries == NULL) {
-			free(e);
-			return NULL;
-		}
-		t->entries = entries;
+	if ((t->count & (t->count - 1)) == 0 && !grow(t)) {
+		free(e);
+		return NULL;
 	}
 	(void)pthread_mutex_init(&e->lock, NULL);
-	t->entries[t->count++] = e;
+	atomic_load(&t->names.at)[t->count++] = &e->name;
+	atomic_store_explicit(&t->names.count, t->count, memory_order_release);
 	return e;
 }
 
 /* Return the index of object, or of an unused entry; t->count: there is neither.  The
  * caller holds the lock. */
-static uint32_t place_of(const struct handles *t, enum kind kind, const void *object)
+static uint32_t place_of(const struct handles *t, enum far_kind kind, const void *object)
 {
 	uint32_t unused = t->count;
 
 	for (uint32_t i = 0; i < t->count; i++) {
-		const struct entry *e = t->entries[i];
+		const struct entry *e = entry_at(t, i);
 
 		if (e->object == object && e->kind == kind)
 			return i;
@@ -83,7 +117,7 @@ static uint32_t place_of(const struct handles *t, enum kind kind, const void *ob
 	return unused;
 }
 
-uint64_t handle_add(struct handles *t, enum kind kind, void *object, bool owned,
+uint64_t handle_add(struct handles *t, enum far_kind kind, void *object, bool owned,
 		    uint64_t parent)
 {
 	uint64_t handle = 0;
@@ -92,13 +126,16 @@ uint64_t handle_add(struct handles *t, enum kind kind, void *object, bool owned,
 
 	pthread_mutex_lock(&t->lock);
 	i = place_of(t, kind, object);
-	e = i < t->count ? t->entries[i] : more(t);
+	e = i < t->count ? entry_at(t, i) : more(t);
 	if (e != NULL && e->object == NULL) {
 		e->object = object;
 		e->generation++;
 		e->kind = (uint8_t)kind;
 		e->owned = owned;
 		e->parent = parent;
+		e->name.object = object;
+		atomic_store_explicit(&e->name.handle, handle_of(e, i),
+				      memory_order_release);
 		t->living += owned;
 	}
 	if (e != NULL)
@@ -109,15 +146,16 @@ uint64_t handle_add(struct handles *t, enum kind kind, void *object, bool owned,
 	return handle;
 }
 
-struct entry *handle_hold(struct handles *t, uint64_t handle, enum kind kind)
+struct entry *handle_hold(struct handles *t, uint64_t handle, enum far_kind kind)
 {
 	uint32_t i = handle & 0xffffff;
 	struct entry *e = NULL;
 
 	pthread_mutex_lock(&t->lock);
-	if (i < t->count && t->entries[i]->object != NULL && !t->entries[i]->destroyed &&
-	    t->entries[i]->kind == kind && handle_of(t->entries[i], i) == handle) {
-		e = t->entries[i];
+	if (i < t->count && entry_at(t, i)->object != NULL &&
+	    !entry_at(t, i)->destroyed && entry_at(t, i)->kind == kind &&
+	    handle_of(entry_at(t, i), i) == handle) {
+		e = entry_at(t, i);
 		e->users++;
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -135,6 +173,38 @@ void handle_release(struct handles *t, struct entry *e)
 	pthread_mutex_unlock(&t->lock);
 }
 
+/* Call fn for e, and for what goes with it.  The caller holds the lock. */
+static void with_children(struct handles *t, struct entry *e,
+			  void (*fn)(struct handles *t, struct entry *e, uint32_t index))
+{
+	uint64_t handle;
+	uint32_t own = 0;
+
+	while (entry_at(t, own) != e)
+		own++;
+	handle = handle_of(e, own);
+	fn(t, e, own);
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct entry *child = entry_at(t, i);
+
+		if (child->object != NULL && child->parent == handle)
+			fn(t, child, i);
+	}
+}
+
+/* Let the engine find e no more, or again. */
+static void hide(struct handles *t, struct entry *e, uint32_t index)
+{
+	(void)t, (void)index;
+	atomic_store_explicit(&e->name.handle, 0, memory_order_release);
+}
+
+static void show(struct handles *t, struct entry *e, uint32_t index)
+{
+	(void)t;
+	atomic_store_explicit(&e->name.handle, handle_of(e, index), memory_order_release);
+}
+
 int handle_begin_destroy(struct handles *t, struct entry *e)
 {
 	bool busy;
@@ -142,13 +212,16 @@ int handle_begin_destroy(struct handles *t, struct entry *e)
 	pthread_mutex_lock(&t->lock);
 	busy = e->users > 1;
 	e->destroyed = !busy;
+	if (!busy)
+		with_children(t, e, hide);
 	pthread_mutex_unlock(&t->lock);
 	return busy ? fail(EBUSY, "the %s is in use by another call", names[e->kind]) : 0;
 }
 
 /* Forget the object of e.  The caller holds the lock. */
-static void forget(struct handles *t, struct entry *e)
+static void forget(struct handles *t, struct entry *e, uint32_t index)
 {
+	hide(t, e, index);
 	t->living -= e->owned;
 	if (e->memory != NULL)
 		(void)munmap(e->memory, e->memory_bytes);
@@ -162,17 +235,7 @@ void handle_end_destroy(struct handles *t, struct entry *e, bool destroyed)
 {
 	pthread_mutex_lock(&t->lock);
 	e->destroyed = false;
-	for (uint32_t i = 0; destroyed && i < t->count; i++)
-		if (t->entries[i] == e) {
-			uint64_t handle = handle_of(e, i);
-
-			forget(t, e);
-			for (uint32_t k = 0; k < t->count; k++)
-				if (t->entries[k]->object != NULL &&
-				    t->entries[k]->parent == handle)
-					forget(t, t->entries[k]);
-			break;
-		}
+	with_children(t, e, destroyed ? forget : show);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -183,13 +246,13 @@ void handle_doom(struct handles *t, struct entry *e)
 	pthread_mutex_unlock(&t->lock);
 }
 
-void *handle_at(struct handles *t, uint32_t i, enum kind kind)
+void *handle_at(struct handles *t, uint32_t i, enum far_kind kind)
 {
 	void *object = NULL;
 
 	pthread_mutex_lock(&t->lock);
-	if (i < t->count && t->entries[i]->kind == kind && t->entries[i]->owned)
-		object = t->entries[i]->object;
+	if (i < t->count && entry_at(t, i)->kind == kind && entry_at(t, i)->owned)
+		object = entry_at(t, i)->object;
 	pthread_mutex_unlock(&t->lock);
 	return object;
 }

@@ -335,11 +335,13 @@ int do_buffer_recolor(struct request *r)
 	q = buf != NULL ? hold(r, 1, KIND_QUEUE) : NULL;
 	err = -EINVAL;
 	if (q != NULL) {
-		pthread_mutex_lock(&q->lock);
+		uint64_t mask = r->m.a[2];
+
+		queue_hold(q);
 		err = hal_buffer_recolor(
-			buf->object, q->object, r->m.a[2],
+			buf->object, q->object, mask,
 			r->m.bytes != 0 ? (const uint8_t *)r->data : NULL, &done);
-		pthread_mutex_unlock(&q->lock);
+		queue_let_go(r, q);
 	}
 	if (err == 0)
 		err = point_out(r, &done, parent);

@@ -31,7 +31,7 @@ static void stop_queue(const struct client *c, struct hal_queue *q)
 }
 
 /* Destroy one object.  Return 0 or -errno. */
-static int destroy(enum kind kind, void *object)
+static int destroy(enum far_kind kind, void *object)
 {
 	switch (kind) {
 	case KIND_QUEUE:
@@ -54,13 +54,19 @@ static int destroy(enum kind kind, void *object)
 }
 
 /* Destroy all objects of kind that let themselves be destroyed. */
-static void destroy_all(struct client *c, enum kind kind)
+static void destroy_all(struct client *c, enum far_kind kind)
 {
 	for (uint32_t i = c->handles.count; i-- > 0;) {
 		void *object = handle_at(&c->handles, i, kind);
 
-		if (object != NULL && destroy(kind, object) == 0)
-			handle_end_destroy(&c->handles, c->handles.entries[i], true);
+		struct entry *e = entry_at(&c->handles, i);
+
+		if (object == NULL || destroy(kind, object) != 0)
+			continue;
+		handle_end_destroy(&c->handles, e, true);
+		if (e->ring != NULL)
+			ring_free(c, e->ring);
+		e->ring = NULL;
 	}
 }
 
@@ -72,8 +78,8 @@ void client_sweep(struct client *c)
 		struct entry *doomed = NULL;
 
 		pthread_mutex_lock(&t->lock);
-		if (t->entries[i]->doomed) {
-			doomed = t->entries[i];
+		if (entry_at(t, i)->doomed) {
+			doomed = entry_at(t, i);
 			doomed->doomed = false; /* no other thread takes it */
 		}
 		pthread_mutex_unlock(&t->lock);
@@ -104,11 +110,12 @@ static void wait_for_queue(struct client *c)
 
 void client_reap(struct client *c)
 {
-	static const enum kind order[] = {KIND_QUEUE,       KIND_SEQUENCE, KIND_BUFFER,
-					  KIND_COMPLETIONS, KIND_PROGRAM,  KIND_TIMELINE,
-					  KIND_PARTITION};
+	static const enum far_kind order[] = {
+		KIND_QUEUE,   KIND_SEQUENCE, KIND_BUFFER,   KIND_COMPLETIONS,
+		KIND_PROGRAM, KIND_TIMELINE, KIND_PARTITION};
 
 	(void)client_trace_stop(c);
+	rings_close(c);
 	for (uint32_t i = 0; i < c->handles.count; i++) {
 		struct hal_queue *q = handle_at(&c->handles, i, KIND_QUEUE);
 

@@ -70,7 +70,7 @@ int point_out(struct request *r, const struct hal_point *p, uint64_t parent)
 	return 0;
 }
 
-int made(struct request *r, enum kind kind, void *object)
+int made(struct request *r, enum far_kind kind, void *object)
 {
 	r->m.a[0] = handle_add(&r->client->handles, kind, object, true, 0);
 	return r->m.a[0] != 0 ? 0 : -ENOMEM;
@@ -81,7 +81,7 @@ struct hal_device *device_of(const struct request *r)
 	return r->client->server->dev;
 }
 
-struct entry *hold(struct request *r, uint32_t which, enum kind kind)
+struct entry *hold(struct request *r, uint32_t which, enum far_kind kind)
 {
 	return handle_hold(&r->client->handles, r->m.a[which], kind);
 }

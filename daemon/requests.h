@@ -20,7 +20,7 @@ const char *text_in(struct request *r);
 /* Write p into the answer.  parent is the handle of what its timeline goes with. */
 int point_out(struct request *r, const struct hal_point *p, uint64_t parent);
 /* Write a handle for object, which the client has created, into the answer. */
-int made(struct request *r, enum kind kind, void *object);
+int made(struct request *r, enum far_kind kind, void *object);
 
 /* Points of a request.  While they are held, nothing destroys their timelines. */
 struct held_points {
@@ -35,10 +35,15 @@ void points_release(struct request *r, struct held_points *held);
 /* Return the number that the client has given its queue q. */
 uint64_t queue_cookie(struct client *c, const struct hal_queue *q);
 
+/* Hold q, a queue, so that the caller may submit to it; and end that, with the state of
+ * its ring in the answer. */
+void queue_hold(struct entry *q);
+void queue_let_go(struct request *r, struct entry *q);
+
 /* Return the device that hald serves. */
 struct hal_device *device_of(const struct request *r);
 /* Begin and end to use the object of kind that number `which` of r names. */
-struct entry *hold(struct request *r, uint32_t which, enum kind kind);
+struct entry *hold(struct request *r, uint32_t which, enum far_kind kind);
 void release(struct request *r, struct entry *e);
 
 /* Requests, by the files that have them. */

@@ -225,7 +225,7 @@ static void add_client(struct sums *sum, struct client *c,
 
 	pthread_mutex_lock(&t->lock);
 	for (uint32_t i = 0; i < t->count; i++) {
-		const struct entry *e = t->entries[i];
+		const struct entry *e = entry_at(t, i);
 		struct hal_partition_info info = HAL_INIT(hal_partition_info);
 
 		if (e->object == NULL || !e->owned)

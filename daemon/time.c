@@ -155,6 +155,9 @@ int do_wait(struct request *r)
 	err = points_hold(r, r->data, (uint32_t)count, &held);
 	if (err != 0)
 		return err;
+	/* Virtual time passes for all. */
+	if ((r->client->server->info.caps & HAL_CAP_VIRTUAL_CLOCK) != 0)
+		rings_take_all(r->client->server);
 	do
 		err = hal_wait(held.points, (uint32_t)count, flags,
 			       sliced ? slice_end(until) : until);

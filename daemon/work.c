@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command/queue.h"
 #include "requests.h"
 #include "util/error.h"
 
@@ -16,8 +17,8 @@ uint64_t queue_cookie(struct client *c, const struct hal_queue *q)
 
 	pthread_mutex_lock(&t->lock);
 	for (uint32_t i = 0; cookie == 0 && i < t->count; i++)
-		if (t->entries[i]->queue == q)
-			cookie = t->entries[i]->cookie;
+		if (entry_at(t, i)->queue == q)
+			cookie = entry_at(t, i)->cookie;
 	pthread_mutex_unlock(&t->lock);
 	return cookie;
 }
@@ -31,11 +32,35 @@ static void keep_cookie(struct client *c, const struct hal_queue *q, uint64_t ha
 
 	pthread_mutex_lock(&t->lock);
 	for (uint32_t i = 0; i < t->count; i++)
-		if (t->entries[i]->queue == q)
-			t->entries[i]->queue = NULL;
-	t->entries[handle & 0xffffff]->queue = q;
-	t->entries[handle & 0xffffff]->cookie = cookie;
+		if (entry_at(t, i)->queue == q)
+			entry_at(t, i)->queue = NULL;
+	entry_at(t, handle & 0xffffff)->queue = q;
+	entry_at(t, handle & 0xffffff)->cookie = cookie;
 	pthread_mutex_unlock(&t->lock);
+}
+
+/* Give the client a ring for its new queue, unless it cannot have one. */
+static void ring_out(struct request *r, struct hal_queue *q, bool notifies)
+{
+	struct entry *e = handle_hold(&r->client->handles, r->m.a[0], KIND_QUEUE);
+
+	r->m.a[2] = FAR_NO_RING;
+	/* A submission to a queue with a ring of completions reserves an entry there. */
+	if (!notifies && e != NULL)
+		e->ring = ring_make(r->client, q, &r->out_fd);
+	if (e != NULL && e->ring != NULL) {
+		const struct inlet *in = &e->ring->inlet;
+
+		r->m.a[2] = (uint64_t)(in->told - r->client->board->told);
+		r->m.a[3] = q->slot_count;
+		r->m.a[4] = q->obj.id;
+		r->m.a[5] = (uint32_t)(in->priority_max > INT32_MAX
+					       ? INT32_MAX
+					       : (int32_t)in->priority_max);
+		r->m.a[5] |= in->deadlines ? FAR_MAY_DEADLINE : 0;
+		r->m.a[5] |= q->default_terms.deadline_ns != 0 ? FAR_HAS_DEADLINE : 0;
+	}
+	handle_release(&r->client->handles, e);
 }
 
 /* Make a queue as d says, with its handles in the answer. */
@@ -57,6 +82,7 @@ static int queue_make(struct request *r, struct hal_partition *part,
 	if (err != 0)
 		return err;
 	keep_cookie(r->client, q, r->m.a[0], cookie);
+	ring_out(r, q, d != NULL && d->completions != NULL);
 	r->m.a[1] = handle_add(&r->client->handles, KIND_TIMELINE,
 			       hal_queue_get_timeline(q), false, r->m.a[0]);
 	return r->m.a[1] != 0 ? 0 : -ENOMEM;
@@ -120,6 +146,24 @@ int do_queue_resume(struct request *r)
 	return err;
 }
 
+void queue_hold(struct entry *q)
+{
+	pthread_mutex_lock(&q->lock);
+	if (q->ring != NULL)
+		inlet_hold(&q->ring->inlet);
+}
+
+void queue_let_go(struct request *r, struct entry *q)
+{
+	const struct hal_queue *queue = q->object;
+
+	r->m.a[2] = atomic_load(&queue->tail);
+	r->m.a[3] = counter_get(&queue->submissions);
+	if (q->ring != NULL)
+		inlet_release(&q->ring->inlet);
+	pthread_mutex_unlock(&q->lock);
+}
+
 /* ---- submissions ------------------------------------------------------------------- */
 
 /* A submission that a client has sent, with the objects that it names. */
@@ -144,7 +188,7 @@ static void work_free(struct request *r, struct work *w)
 }
 
 /* Replace the handle in *at by the object that it names.  Return 0 or -EINVAL. */
-static int from_handle(struct request *r, struct work *w, void *at, enum kind kind)
+static int from_handle(struct request *r, struct work *w, void *at, enum far_kind kind)
 {
 	struct entry *e = NULL;
 	uint64_t handle;
@@ -312,9 +356,9 @@ int do_submit(struct request *r)
 	if (err == 0)
 		err = tenant_check_work(r->client, &w.d);
 	if (err == 0) {
-		pthread_mutex_lock(&q->lock);
+		queue_hold(q);
 		err = hal_submit(q->object, &w.d, &done);
-		pthread_mutex_unlock(&q->lock);
+		queue_let_go(r, q);
 	}
 	if (err == 0)
 		err = point_out(r, &done, parent);
@@ -401,12 +445,12 @@ int do_sequence_submit(struct request *r)
 	if (err == 0)
 		err = tenant_check_work(r->client, &w.d);
 	if (err == 0) {
-		pthread_mutex_lock(&q->lock);
+		queue_hold(q);
 		pthread_mutex_lock(&seq->lock);
 		err = hal_sequence_submit(q->object, seq->object,
 					  r->m.bytes > 0 ? &w.d : NULL, &done);
 		pthread_mutex_unlock(&seq->lock);
-		pthread_mutex_unlock(&q->lock);
+		queue_let_go(r, q);
 	}
 	if (err == 0)
 		err = point_out(r, &done, parent);

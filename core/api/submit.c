@@ -42,16 +42,7 @@ NOINLINE int queue_announce(struct hal_queue *q)
 
 NOINLINE int queue_full(const struct hal_queue *q, uint32_t slots)
 {
-	_Static_assert(sizeof(q->name) == LAZY_NAME, "it is copied whole");
-	if (q->name[0] == '\0')
-		return fail_lazily(EAGAIN,
-				   "queue %llu is full: fewer than %llu of its %llu "
-				   "slots are free",
-				   q->obj.id, slots, q->slot_count, NULL);
-	return fail_lazily(EAGAIN,
-			   "queue %1$llu \"%4$s\" is full: fewer than %2$llu of its "
-			   "%3$llu slots are free",
-			   q->obj.id, slots, q->slot_count, q->name);
+	return ring_full(q->obj.id, q->name, slots, q->slot_count);
 }
 
 NOINLINE int completions_full(const struct hal_completions *c)
@@ -250,7 +241,7 @@ static NOINLINE int submit_other(struct hal_queue *q, const struct hal_submit_de
 	int err = queue_open_check(q);
 
 	if (UNLIKELY(err != 0))
-		return err != FAR_QUEUE_REFUSED ? err : far_submit(q, desc, done);
+		return err;
 	if (UNLIKELY(desc == NULL || desc->size != sizeof(ours))) {
 		err = import_struct(&ours, sizeof(ours),
 				    offsetof(struct hal_submit_desc, not_before_ns), desc,
@@ -308,6 +299,16 @@ static NOINLINE int submit_more(struct hal_queue *q, const struct hal_submit_des
 	return extras(d) != 0 ? submit_other(q, d, done) : submit_one(q, d, done, true);
 }
 
+/* Submit d to q, which is NULL or not QUEUE_OPEN. */
+static NOINLINE int submit_closed(struct hal_queue *q, const struct hal_submit_desc *d,
+				  struct hal_point *done)
+{
+	if (LIKELY(q != NULL && atomic_load_explicit(&q->open, memory_order_relaxed) ==
+					QUEUE_OPEN_FAR))
+		return far_submit(q, d, done);
+	return submit_other(q, d, done);
+}
+
 int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 	       struct hal_point *done)
 {
@@ -321,8 +322,9 @@ int hal_submit(struct hal_queue *q, const struct hal_submit_desc *d,
 	/* QUEUE_OPEN: the queue is alive, was not inherited by fork, has not failed, and
 	 * has no completion ring. */
 	if (UNLIKELY(q == NULL ||
-		     atomic_load_explicit(&q->open, memory_order_acquire) != QUEUE_OPEN ||
-		     d == NULL || !is_usual(d) || d->cmds == NULL))
+		     atomic_load_explicit(&q->open, memory_order_acquire) != QUEUE_OPEN))
+		return submit_closed(q, d, done);
+	if (UNLIKELY(d == NULL || !is_usual(d) || d->cmds == NULL))
 		return submit_other(q, d, done);
 	/* One test of both is cheaper than one test of each. */
 	if ((extras(d) | points(d)) != 0)

@@ -26,6 +26,7 @@
 #include "command/completions.h"
 #include "command/deferred.h"
 #include "command/foreign.h"
+#include "far/ring.h"
 #include "loop/engine.h"
 #include "loop/watch.h"
 #include "memory/bimodal.h"
@@ -162,6 +163,8 @@ static COLD void fail_queue(struct hal_queue *q, int err, uint32_t cmd, const ch
 		queue_todo(q);
 	timeline_fail(&q->timeline, err, full, q->dev);
 	atomic_store_explicit(&q->open, 0, memory_order_release);
+	if (q->told != NULL)
+		atomic_store_explicit(&q->told->open, 0, memory_order_release);
 	/* The loss of a device has a line of its own. */
 	LOG(q->failure.status == -ENODEV ? HAL_LOG_DEBUG
 	    : err == -ECANCELED          ? HAL_LOG_INFO
@@ -246,6 +249,12 @@ static NOINLINE void submission_over_slowly(struct hal_queue *q, int status,
 	    took > q->retire_terms.deadline_ns)
 		counter_add(&q->observe.account.deadline_misses, 1);
 	atomic_store_explicit(&q->timeline.value, q->timeline.seen, memory_order_release);
+	if ((q->slow & SLOW_TOLD) != 0) {
+		atomic_store_explicit(&q->told->head, q->retire.pos,
+				      memory_order_relaxed);
+		atomic_store_explicit(&q->told->value, q->timeline.seen,
+				      memory_order_release);
+	}
 	if ((q->slow & SLOW_NOTIFIES) != 0)
 		completions_add(q, status, submit_ns, end_ns);
 	if ((q->slow & SLOW_HEAD) != 0) {
@@ -272,8 +281,8 @@ static ALWAYS_INLINE void submission_over(struct hal_queue *q, uint32_t own,
 			q->completed_more =
 				counter_get(&q->observe.account.completed) - value;
 		}
-		if (UNLIKELY((q->slow & (SLOW_DEADLINE | SLOW_NOTIFIES | SLOW_HEAD)) !=
-			     0))
+		if (UNLIKELY((q->slow & (SLOW_DEADLINE | SLOW_NOTIFIES | SLOW_HEAD |
+					 SLOW_TOLD)) != 0))
 			submission_over_slowly(q, 0, submit_ns, end_ns);
 		else
 			atomic_store_explicit(&q->timeline.value, value,
@@ -833,7 +842,14 @@ static void tail_changed(struct hal_device *dev, struct message *msg)
 static NOINLINE bool watch_queue(struct hal_device *dev, struct hal_queue *q)
 {
 	return watch_pays(dev, &q->announced_turn) &&
-	       watch_begin(dev, &q->message, &q->announced, &q->tail, tail_changed);
+	       watch_begin(dev, &q->message, &q->announced, &q->tail, WATCH_NOT_FENCED,
+			   tail_changed);
+}
+
+void queue_accept(struct hal_device *dev, struct hal_queue *q)
+{
+	if (queue_tail(q) != q->accepted)
+		accept(dev, q);
 }
 
 void queue_message(struct hal_device *dev, struct message *msg)

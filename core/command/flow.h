@@ -19,6 +19,8 @@ bool engine_turns(struct hal_device *dev, const struct hal_timeline *t, uint64_t
 
 /* Handle hal_queue.message: the ring has new records. */
 void queue_message(struct hal_device *dev, struct message *msg);
+/* Accept the records that have been submitted to q, if there are such, and advance q. */
+void queue_accept(struct hal_device *dev, struct hal_queue *q);
 /* Execute the records of q that need no device.  Make q runnable if its next command
  * needs the device and no state of q blocks it. */
 void queue_advance(struct hal_queue *q);

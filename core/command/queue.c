@@ -2,6 +2,8 @@
 /* queue.c - small operations on a queue: names, submit times, ends of waits. */
 #include "command/queue.h"
 
+#include <errno.h>
+
 #include "command/timeline.h"
 #include "loop/engine.h"
 #include "space/partition.h"
@@ -23,6 +25,20 @@ void queue_describe(const struct hal_queue *q, char *text, size_t size)
 {
 	format_text(text, size, "%s of partition %u \"%s\"", queue_text(q).text,
 		    q->home->obj.id, q->home->name);
+}
+
+COLD int ring_full(uint64_t queue, const char name[32], uint32_t slots, uint32_t of)
+{
+	_Static_assert(LAZY_NAME == 32, "the name is copied whole");
+	if (name[0] == '\0')
+		return fail_lazily(EAGAIN,
+				   "queue %llu is full: fewer than %llu of its %llu "
+				   "slots are free",
+				   queue, slots, of, NULL);
+	return fail_lazily(EAGAIN,
+			   "queue %1$llu \"%4$s\" is full: fewer than %2$llu of its "
+			   "%3$llu slots are free",
+			   queue, slots, of, name);
 }
 
 const char *record_name(const struct record *r)

@@ -11,7 +11,9 @@
 #include "observe/account.h"
 #include "util/list.h"
 
+struct far_told;
 struct hal_completions;
+struct inlet;
 
 /* An in-flight command: submitted to the device and not retired yet. */
 struct inflight {
@@ -43,10 +45,12 @@ struct inflight {
 #define SLOW_KILLED     512u  /* .sched.kills, .killed, .starving or .no_preempt is set */
 #define SLOW_STOPPED    1024u /* .sched.stopped_ns is not 0 */
 #define SLOW_RECOLOR    2048u /* .memory_watched is set */
+#define SLOW_TOLD       4096u /* .told is set */
 
 /* Values of hal_queue.open. */
 #define QUEUE_OPEN       UINT32_C(0x4f50454e)
 #define QUEUE_OPEN_TELLS UINT32_C(0x4f50454f) /* open, with a ring of completions */
+#define QUEUE_OPEN_FAR   UINT32_C(0x4f504550) /* another process serves it (far/far.h) */
 
 /* Value of hal_queue.failure.cmd. */
 #define FAILED_NO_COMMAND UINT32_MAX
@@ -207,7 +211,11 @@ struct hal_queue {
 	/* Completed commands minus completed submissions, when the last submission of
 	 * several commands or of none completed. */
 	uint64_t completed_more;
-	uint64_t unparked_ns;    /* when its last wait ended */
+	uint64_t unparked_ns; /* when its last wait ended */
+	/* Where records of another process come from, and where it is told what has
+	 * become of them; NULL: they are this process's. */
+	struct inlet *inlet;
+	struct far_told *told;
 	struct message callback; /* sent when the host function has returned */
 	struct hal_queue *callback_next;
 
@@ -288,6 +296,9 @@ struct hal_queue {
 
 	struct inflight inflight[];
 };
+
+/* Fail with -EAGAIN: the ring of that queue, of `of` slots, lacks free ones. */
+int ring_full(uint64_t queue, const char name[32], uint32_t slots, uint32_t of) COLD;
 
 /* The number and name of a queue, for a message. */
 struct queue_text {

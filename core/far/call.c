@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +15,11 @@
 #include "far/message.h"
 #include "util/caller.h"
 #include "util/error.h"
+#include "util/futex.h"
 #include "util/log.h"
+
+/* How often far_alive looks. */
+#define ALIVE_NS UINT64_C(1000000)
 
 /* A connection.  One thread at a time uses it. */
 struct channel {
@@ -32,6 +37,7 @@ static void channel_close(struct channel *ch)
 /* Note that hald has ended, and fail with -ENODEV. */
 static int lost(struct far_device *dev)
 {
+	atomic_store(&dev->serving, ~FAR_OPEN);
 	if (!atomic_exchange(&dev->lost, true))
 		LOG(HAL_LOG_ERROR, "%s: hald has ended", dev->name);
 	return fail(ENODEV, "%s: hald has ended", dev->name);
@@ -93,13 +99,16 @@ static int answered(struct far_call *c, const struct far_message *m,
 	else
 		err = payload_in(c, m, data, memory);
 	c->in_fd = in_memory ? fds[1] : fds[0];
+	c->in_fd2 = in_memory ? -1 : fds[1];
 	if (memory >= 0)
 		(void)close(memory);
 	if (err == 0 && m->result >= 0)
 		return m->result;
 	if (c->in_fd >= 0)
 		(void)close(c->in_fd);
-	c->in_fd = -1;
+	if (c->in_fd2 >= 0)
+		(void)close(c->in_fd2);
+	c->in_fd = c->in_fd2 = -1;
 	return err != 0 ? err : m->result;
 }
 
@@ -179,9 +188,31 @@ static int channel_open(struct far_device *dev, struct channel **out)
 	if (dev->client[0] == 0) {
 		dev->client[0] = c.a[1];
 		dev->client[1] = c.a[2];
+		far_board_map(dev, c.in_fd, c.in_fd2);
+	} else if (c.in_fd >= 0) {
+		(void)close(c.in_fd);
 	}
 	*out = ch;
 	return 0;
+}
+
+bool far_alive(struct far_device *dev)
+{
+	uint64_t now = monotonic_ns();
+	bool gone = false;
+
+	/* As often as a request would find out, if the caller made one instead. */
+	if (now - atomic_load(&dev->alive_ns) < ALIVE_NS)
+		return !atomic_load(&dev->lost);
+	atomic_store(&dev->alive_ns, now);
+	pthread_mutex_lock(&dev->lock);
+	if (dev->idle != NULL) {
+		struct pollfd p = {.fd = dev->idle->fd, .events = POLLRDHUP};
+
+		gone = poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP)) != 0;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return !gone || lost(dev) == 0;
 }
 
 /* Take a channel that no other thread uses. */
@@ -216,7 +247,7 @@ int far_ask(struct far_device *dev, struct far_call *c)
 	bool broken = false;
 	int err;
 
-	c->in_fd = -1;
+	c->in_fd = c->in_fd2 = -1;
 	if (atomic_load(&dev->lost))
 		return lost(dev);
 	err = channel_take(dev, &ch);

@@ -38,6 +38,17 @@ static size_t put_desc(struct far_device *dev, char *to,
 	return n + far_copy_struct(to + n, DESC_ROOM - n, ours.limits, err);
 }
 
+/* No program is placed in a new partition, whose index an older one may have had. */
+static void unbind_all(struct far_device *dev, uint32_t index)
+{
+	pthread_mutex_lock(&dev->lock);
+	for (struct far_program *prog = dev->programs; prog != NULL; prog = prog->next)
+		if (index < FAR_BOUND_MAX)
+			atomic_fetch_and(&prog->bound[index / 64],
+					 ~(UINT64_C(1) << index % 64));
+	pthread_mutex_unlock(&dev->lock);
+}
+
 static int partition_made(struct far_device *dev, struct far_call *c,
 			  struct hal_partition **out)
 {
@@ -49,6 +60,7 @@ static int partition_made(struct far_device *dev, struct far_call *c,
 	part = far_object(dev, OBJECT_PARTITION, sizeof(*part), c->a[0]);
 	if (part == NULL)
 		return -ENOMEM;
+	unbind_all(dev, FAR_INDEX(c->a[0]));
 	*out = (struct hal_partition *)part;
 	return 0;
 }
@@ -176,9 +188,10 @@ int far_partition_get_memory_info(const struct hal_partition *part,
 
 /* ---- buffers ----------------------------------------------------------------------- */
 
-static int buffer_made(struct far_device *dev, struct far_call *c,
+static int buffer_made(const struct far *part, struct far_call *c, bool plain,
 		       struct hal_buffer **out)
 {
+	struct far_device *dev = part->dev;
 	struct far_buffer *buf;
 	int err = far_ask(dev, c);
 
@@ -188,9 +201,16 @@ static int buffer_made(struct far_device *dev, struct far_call *c,
 	if (buf == NULL)
 		return -ENOMEM;
 	buf->bytes = c->a[1];
+	buf->part = plain ? part : NULL;
 	buf->imported = -1;
 	*out = (struct hal_buffer *)buf;
 	return 0;
+}
+
+/* Return whether commands may use a buffer of that description like any other. */
+static bool is_plain(const struct hal_buffer_desc *d)
+{
+	return d != NULL && (d->flags & HAL_BUFFER_BIMODAL) == 0;
 }
 
 int far_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *desc,
@@ -210,7 +230,7 @@ int far_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *
 		memcpy(payload + c.out_bytes, weights, c.a[1]);
 		c.out_bytes += c.a[1];
 	}
-	return err != 0 ? err : buffer_made(p->dev, &c, out);
+	return err != 0 ? err : buffer_made(p, &c, is_plain(desc), out);
 }
 
 int far_buffer_import(struct hal_partition *part, int fd,
@@ -233,7 +253,7 @@ int far_buffer_import(struct hal_partition *part, int fd,
 	if (err == 0 && own < 0)
 		err = fail(errno, "hal_buffer_import: dup: %s", hal_strerror(errno));
 	if (err == 0)
-		err = buffer_made(p->dev, &c, out);
+		err = buffer_made(p, &c, is_plain(desc), out);
 	if (err == 0)
 		((struct far_buffer *)*out)->imported = own;
 	else if (own >= 0)
@@ -252,6 +272,7 @@ int far_buffer_destroy(struct hal_buffer *buffer)
 		(void)munmap(buf->mapped, buf->bytes);
 	if (buf->imported >= 0)
 		(void)close(buf->imported);
+	buf->part = NULL;
 	far_object_free(OBJECT_BUFFER, buf);
 	return 0;
 }
@@ -411,7 +432,10 @@ int far_buffer_recolor(struct hal_buffer *buffer, struct hal_queue *queue,
 	c.a[1] = far_handle(dev, queue, OBJECT_QUEUE, "hal_buffer_recolor, queue", &err);
 	if (err == 0)
 		err = far_ask(dev, &c);
-	return err != 0 ? err : far_point(dev, &c, done);
+	if (err != 0)
+		return err;
+	far_ring_moved((struct far_queue *)queue, &c);
+	return far_point(dev, &c, done);
 }
 
 /* ---- host memory ------------------------------------------------------------------- */
@@ -427,7 +451,7 @@ int far_host_alloc(struct hal_partition *part, uint64_t bytes, struct hal_buffer
 	if (host == NULL || address == NULL)
 		return fail(EINVAL, "hal_host_alloc: %s is NULL",
 			    host == NULL ? "host" : "address");
-	err = buffer_made(p->dev, &c, host);
+	err = buffer_made(p, &c, false, host);
 	if (err != 0)
 		return err;
 	buf = (struct far_buffer *)*host;

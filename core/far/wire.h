@@ -21,6 +21,8 @@
 
 #include <hal/hal.h>
 
+#include "far/names.h"
+
 #define FAR_INLINE      49152u              /* bytes */
 #define FAR_PAYLOAD_MAX (UINT32_C(1) << 28) /* bytes */
 /* Longer data of hal_buffer_write and hal_buffer_read goes in several requests. */
@@ -35,6 +37,11 @@ struct far_message {
 	uint64_t a[FAR_NUMBERS];
 };
 
+#define FAR_NO_RING UINT64_MAX
+/* Rights of a queue: these bits, and the highest priority in the lower half. */
+#define FAR_MAY_DEADLINE (UINT64_C(1) << 32) /* submissions may have a deadline */
+#define FAR_HAS_DEADLINE (UINT64_C(1) << 33) /* they have one by default */
+
 /* Instead of the size of a caller's struct: the pointer is NULL. */
 #define FAR_NO_STRUCT UINT64_MAX
 
@@ -42,7 +49,8 @@ struct far_message {
  * for the operation's descriptor.  "point": a0 timeline, a1 value. */
 enum far_op {
 	/* a0 FAR_VERSION; a1, a2: 0, or the client's numbers from the answer to its first
-	 * channel -> a1, a2 */
+	 * channel -> a1, a2, struct hal_device_info; first channel: fds of the board and
+	 * the bell (ring.h) */
 	FAR_HELLO,
 	FAR_CLOSE,           /* -> */
 	FAR_DEVICE_INFO,     /* a1 size -> struct */
@@ -76,15 +84,18 @@ enum far_op {
 	FAR_PROGRAM_NAME,   /* a0, name -> */
 	FAR_PROGRAM_INFO,   /* a0, a1 size -> struct */
 	FAR_PROGRAM_UNLOAD,
-	FAR_QUEUE, /* a0 partition, a1 its number at the client, desc -> a0, a1 its
-		      timeline */
+	/* a0 partition, a1 its number at the client, desc -> a0, a1 its timeline, a2 its
+	 * place on the board or FAR_NO_RING; with a ring: a3 slots, a4 its number in
+	 * hald, a5 rights, fd */
+	FAR_QUEUE,
 	FAR_QUEUE_DESTROY,
 	FAR_QUEUE_SUSPEND, /* a0, a1 mode -> point */
 	FAR_QUEUE_RESUME,  /* a0 -> */
 	FAR_QUEUE_STATS,   /* a0, a1 size -> struct */
 	FAR_QUEUE_FAULT,   /* a0, a1 size -> struct */
-	FAR_SUBMIT,        /* a0 queue, struct far_work -> point */
-	FAR_SEQUENCE,      /* a0 partition, struct far_work -> a0 */
+	/* These answer with the state of the queue's ring: a2 tail, a3 submissions. */
+	FAR_SUBMIT,   /* a0 queue, struct far_work -> point */
+	FAR_SEQUENCE, /* a0 partition, struct far_work -> a0 */
 	FAR_SEQUENCE_DESTROY,
 	FAR_SEQUENCE_ARGS,   /* a0, a1 command, args -> */
 	FAR_SEQUENCE_SUBMIT, /* a0 queue, a1 sequence, struct far_work or nothing -> point

@@ -3,17 +3,30 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "far/internal.h"
+#include "util/compiler.h"
 #include "util/error.h"
 
 /* ---- programs ---------------------------------------------------------------------- */
 
 static void program_free(struct far_program *prog)
 {
+	struct far_device *dev = prog->far.dev;
+	struct far_program **at = &dev->programs;
+
+	pthread_mutex_lock(&dev->lock);
+	while (*at != NULL && *at != prog)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = prog->next;
+	pthread_mutex_unlock(&dev->lock);
 	for (uint32_t i = 0; prog->kernels != NULL && i < prog->kernel_count; i++)
-		if (prog->kernels[i] != NULL)
+		if (prog->kernels[i] != NULL) {
+			prog->kernels[i]->user = NULL;
 			far_object_free(OBJECT_KERNEL, prog->kernels[i]);
+		}
 	free((void *)prog->kernels);
 	far_object_free(OBJECT_PROGRAM, prog);
 }
@@ -30,7 +43,10 @@ static int kernels_made(struct far_program *prog, const struct far_kernel_entry 
 
 		if (k == NULL)
 			return -ENOMEM;
+		k->user = prog->far.dev;
+		k->prog = prog;
 		k->info = list[i].info;
+		far_ring_kernel(k);
 		prog->kernels[i] = k;
 	}
 	return 0;
@@ -61,6 +77,10 @@ int far_program_load(struct hal_device *device, const void *image, size_t size,
 	}
 	free(c.in);
 	if (err == 0) {
+		pthread_mutex_lock(&dev->lock);
+		prog->next = dev->programs;
+		dev->programs = prog;
+		pthread_mutex_unlock(&dev->lock);
 		*out = (struct hal_program *)prog;
 		return 0;
 	}
@@ -155,6 +175,12 @@ static size_t put_queue_desc(struct far_device *dev, char *to, size_t room,
 	return n;
 }
 
+/* hal_submit looks at .open alone. */
+static void forked(void *object)
+{
+	atomic_store(&((struct far_queue *)object)->far.open, 0);
+}
+
 int far_queue_create(struct hal_partition *part, const struct hal_queue_desc *desc,
 		     struct hal_queue **out)
 {
@@ -167,19 +193,31 @@ int far_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 
 	if (out == NULL)
 		return fail(EINVAL, "hal_queue_create: queue is NULL");
+	object_on_fork(OBJECT_FAR(OBJECT_QUEUE), forked);
 	q = far_object(dev, OBJECT_QUEUE, sizeof(*q), 0);
 	if (q == NULL)
 		return -ENOMEM;
+	q->told = &far_not_told;
 	c.a[1] = (uint64_t)(uintptr_t)q;
 	c.out_bytes = put_queue_desc(dev, payload, sizeof(payload), desc, &err);
 	if (err == 0)
 		err = far_ask(dev, &c);
 	if (err == 0) {
 		q->far.handle = c.a[0];
+		q->part = p;
+		atomic_store(&q->far.open, QUEUE_OPEN_FAR);
 		q->timeline = far_timeline_of(dev, c.a[1]);
 		err = q->timeline == NULL ? -ENOMEM : 0;
 	}
+	if (err == 0) {
+		if (c.out_bytes >= offsetof(struct hal_queue_desc, name) + LAZY_NAME)
+			memcpy(q->name, desc->name, sizeof(q->name));
+		far_ring_map(q, &c);
+	}
+	if (c.in_fd >= 0)
+		(void)close(c.in_fd);
 	if (err != 0) {
+		atomic_store(&q->far.open, 0);
 		far_object_free(OBJECT_QUEUE, q);
 		return err;
 	}
@@ -194,6 +232,8 @@ int far_queue_destroy(struct hal_queue *queue)
 
 	if (err != 0)
 		return err;
+	atomic_store(&q->far.open, 0);
+	far_ring_unmap(q);
 	far_timeline_free(q->timeline);
 	far_object_free(OBJECT_QUEUE, q);
 	return 0;
@@ -427,14 +467,17 @@ static int ask_work(struct far_device *dev, struct far_call *c,
 	return err;
 }
 
-int far_submit(struct hal_queue *queue, const struct hal_submit_desc *desc,
-	       struct hal_point *done)
+int far_submit_request(struct far_queue *q, const struct hal_submit_desc *desc,
+		       struct hal_point *done)
 {
-	const struct far *q = (const struct far *)queue;
-	struct far_call c = {.op = FAR_SUBMIT, .a = {q->handle}};
-	int err = ask_work(q->dev, &c, desc);
+	struct far_call c = {.op = FAR_SUBMIT, .a = {q->far.handle}};
+	int err = ask_work(q->far.dev, &c, desc);
 
-	return err != 0 ? err : far_point(q->dev, &c, done);
+	if (err != 0)
+		return err;
+	far_ring_moved(q, &c);
+	far_ring_bound(q, desc);
+	return far_point(q->far.dev, &c, done);
 }
 
 int far_sequence_create(struct hal_partition *part, const struct hal_submit_desc *desc,
@@ -501,5 +544,8 @@ int far_sequence_submit(struct hal_queue *queue, struct hal_sequence *seq,
 	c.a[1] = far_handle(q->dev, seq, OBJECT_SEQUENCE, "hal_sequence_submit", &err);
 	if (err == 0)
 		err = desc != NULL ? ask_work(q->dev, &c, desc) : far_ask(q->dev, &c);
-	return err != 0 ? err : far_point(q->dev, &c, done);
+	if (err != 0)
+		return err;
+	far_ring_moved((struct far_queue *)queue, &c);
+	return far_point(q->dev, &c, done);
 }

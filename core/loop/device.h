@@ -231,6 +231,7 @@ struct watched {
 	message_fn fn;     /* called for a change */
 	unsigned int seen; /* value of the word when it was last read */
 	uint32_t quiet;    /* turns since its last change */
+	bool fenced;       /* the sender passes a barrier of its own */
 };
 
 /* hal_device.intake: flags for the engine when it accepts records. */

@@ -50,9 +50,9 @@ static void read_soon(struct hal_device *dev)
 }
 
 /* Wake the engine's thread, which sleeps on inbox.sleeping or on file descriptors. */
-static COLD void wake_engine(struct hal_device *dev)
+static COLD void wake_engine(struct hal_device *dev, uint64_t since_ns)
 {
-	atomic_store_explicit(&dev->woken_ns, monotonic_ns(), memory_order_relaxed);
+	atomic_store_explicit(&dev->woken_ns, since_ns, memory_order_relaxed);
 	if (dev->event_fd < 0)
 		futex_wake(&dev->inbox.sleeping, 1);
 	else
@@ -66,7 +66,16 @@ void engine_post(struct hal_device *dev, struct message *msg)
 	if (dev->virtual_clock)
 		read_soon(dev);
 	else if (UNLIKELY(sleeps))
-		wake_engine(dev);
+		wake_engine(dev, monotonic_ns());
+}
+
+void engine_post_for(struct hal_device *dev, struct message *msg, uint64_t since_ns)
+{
+	bool sleeps = inbox_put(&dev->inbox, msg);
+
+	/* With clock=virtual the next thread that becomes the engine reads it. */
+	if (sleeps && !dev->virtual_clock)
+		wake_engine(dev, since_ns);
 }
 
 void engine_post_quietly(struct hal_device *dev, struct message *msg)

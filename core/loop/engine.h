@@ -12,6 +12,10 @@ void engine_init(struct hal_device *dev);
 
 /* Send msg to the engine, and wake the engine if it sleeps.  Does not wait. */
 void engine_post(struct hal_device *dev, struct message *msg);
+/* Send msg for a thread of another process, which has begun to at host time since_ns;
+ * from that the engine learns for how long to spin.  With clock=virtual the next thread
+ * that becomes the engine reads msg. */
+void engine_post_for(struct hal_device *dev, struct message *msg, uint64_t since_ns);
 /* Send msg, but let a sleeping engine sleep.  For messages that matter only once another
  * event wakes the engine: it reads msg before it handles that event. */
 void engine_post_quietly(struct hal_device *dev, struct message *msg);

@@ -31,7 +31,7 @@ static bool any_quiet(const struct hal_device *dev)
 }
 
 bool watch_begin(struct hal_device *dev, struct message *msg, WAKE_WORD *announced,
-		 const WAKE_WORD *word, message_fn fn)
+		 const WAKE_WORD *word, enum watch_fence fence, message_fn fn)
 {
 	if (!dev->watch.possible)
 		return false;
@@ -47,6 +47,7 @@ bool watch_begin(struct hal_device *dev, struct message *msg, WAKE_WORD *announc
 		.announced = announced,
 		.word = word,
 		.fn = fn,
+		.fenced = fence == WATCH_FENCED,
 		.seen = WAKE_LOAD(word),
 	};
 	return true;
@@ -67,23 +68,43 @@ static bool look(struct hal_device *dev, struct watched *w)
 	return true;
 }
 
+/* End the watch of the i-th word, which needs no barrier but the one here. */
+static COLD void unwatch(struct hal_device *dev, uint32_t i)
+{
+	struct watched w = dev->watch.of[i];
+
+	dev->watch.of[i] = dev->watch.of[--dev->watch.count];
+	announce_unwatch(w.announced);
+	WAKE_FENCE();
+	(void)look(dev, &w);
+}
+
 void watch_look(struct hal_device *dev)
 {
-	for (uint32_t i = 0; i < dev->watch.count; i++)
-		(void)look(dev, &dev->watch.of[i]);
+	for (uint32_t i = 0; i < dev->watch.count; i++) {
+		struct watched *w = &dev->watch.of[i];
+
+		/* A sender of another process may be quiet for ever. */
+		if (!look(dev, w) && UNLIKELY(w->fenced && w->quiet >= QUIET_TURNS))
+			unwatch(dev, i--);
+	}
 }
 
 bool watch_end(struct hal_device *dev)
 {
 	uint32_t count = dev->watch.count;
-	bool changed = false;
+	bool changed = false, fenced = true;
 
 	if (count == 0)
 		return false;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		announce_unwatch(dev->watch.of[i].announced);
-	/* A full barrier in all threads of the process. */
-	(void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+		fenced &= dev->watch.of[i].fenced;
+	}
+	/* A full barrier here, and in all threads of the process that need one. */
+	if (!fenced)
+		(void)membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	WAKE_FENCE();
 	for (uint32_t i = 0; i < count; i++)
 		changed |= look(dev, &dev->watch.of[i]);
 	dev->watch.count = 0;

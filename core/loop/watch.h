@@ -27,11 +27,15 @@ static ALWAYS_INLINE bool watch_pays(const struct hal_device *dev, uint32_t *tur
 	return dev->watch.turn - last < WATCH_BUSY_TURNS;
 }
 
+/* Whether the sender has a full barrier between its word and its look at *announced.  If
+ * not, the end of a watch has to make it pass one. */
+enum watch_fence { WATCH_NOT_FENCED, WATCH_FENCED };
+
 /* Watch *word, which the sender of msg announces by *announced, and call fn(dev, msg)
  * for each change from now on.  Call instead of announce_again.  Return false if too many
  * words are watched. */
 bool watch_begin(struct hal_device *dev, struct message *msg, WAKE_WORD *announced,
-		 const WAKE_WORD *word, message_fn fn) COLD;
+		 const WAKE_WORD *word, enum watch_fence fence, message_fn fn) COLD;
 
 /* Call the functions of the words that have changed. */
 void watch_look(struct hal_device *dev);

@@ -33,7 +33,8 @@ static bool watch(struct hal_device *dev, unsigned int i)
 {
 	struct sender *s = &senders[i];
 
-	return watch_begin(dev, &s->message, &s->announced, &s->word, changed);
+	return watch_begin(dev, &s->message, &s->announced, &s->word, WATCH_NOT_FENCED,
+			   changed);
 }
 
 /* A device of which only .watch is used. */
