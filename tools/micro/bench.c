@@ -68,12 +68,20 @@ static int nothing(const struct hal_ref_call *call)
 
 int bench_load(struct hal_device *dev, uint64_t span_ns, struct hal_program **prog)
 {
+	const struct {
+		struct hal_ref_image head;
+		char name[HAL_REF_NAME];
+	} image = {{HAL_REF_MAGIC, HAL_REF_VERSION, HAL_REF_NAME, 1}, "nothing"};
 	const struct hal_ref_kernel kernel = {.name = "nothing",
 					      .fn = nothing,
 					      .span_ns = span_ns,
 					      .arg_count = 2,
 					      .arg_bytes = {64, 64}};
 
+	if (hal_device_get_native(dev) == NULL) /* hald serves it, and has the kernel */
+		return hal_program_load(dev, &image, sizeof(image), prog) == 0
+			       ? 0
+			       : bench_die("hal_program_load");
 	if (hal_ref_load(dev, &kernel, 1, prog) != 0)
 		return bench_die("hal_ref_load");
 	return 0;

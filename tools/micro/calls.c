@@ -105,7 +105,8 @@ int calls_trace(int (*run)(void *user), void *user, struct calls_part *parts,
 		unsigned int count)
 {
 	struct tracer t = {.parts = parts, .count = count};
-	long options = PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL;
+	long options = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACESYSGOOD |
+		       PTRACE_O_EXITKILL;
 	int status;
 
 	memset(parts, 0, count * sizeof(*parts));
