@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -19,15 +20,23 @@
 #include "hald.h"
 #include "util/compiler.h"
 #include "util/error.h"
+#include "util/fd.h"
+#include "util/futex.h"
 #include "util/log.h"
 
 enum { CONNECTIONS_MAX = 8192, CHANNELS_MAX = 256 }; /* in all; of a client */
+/* Connections that are of no client yet: so many, for so long.  The oldest go first. */
+enum { UNKNOWN_MAX = 64, UNKNOWN_MS = 2000 };
+/* Longest time in which a client has to read an answer. */
+enum { ANSWER_S = 5 };
 
 struct channel {
 	struct channel *next;        /* of its client */
 	struct channel *next_of_all; /* in .channels of the server */
 	pthread_t thread;
-	atomic_bool over; /* its thread ends */
+	atomic_bool over;     /* its thread ends */
+	atomic_bool known;    /* it is of a client */
+	uint64_t accepted_ns; /* CLOCK_MONOTONIC */
 	struct server *server;
 	struct tenant *tenant; /* whose socket it has connected to; NULL: the device's */
 	struct client *client; /* NULL before FAR_HELLO */
@@ -47,13 +56,20 @@ static void client_free(struct client *c)
 	free(c);
 }
 
-void client_end(struct client *c)
+void client_end_locked(struct client *c)
 {
-	pthread_mutex_lock(&c->lock);
 	c->closing = true;
+	for (struct ring *r = c->rings; r != NULL; r = r->next)
+		inlet_refuse(&r->inlet, "the client has ended");
 	for (const struct channel *ch = c->channels; ch != NULL; ch = ch->next)
 		(void)shutdown(ch->fd, SHUT_RDWR);
 	pthread_cond_broadcast(&c->changed);
+}
+
+void client_end(struct client *c)
+{
+	pthread_mutex_lock(&c->lock);
+	client_end_locked(c);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -87,6 +103,7 @@ static int client_new(struct server *s, struct tenant *t, pid_t pid, struct clie
 {
 	struct epoll_event e = {.events = EPOLLIN};
 	struct client *c = calloc(1, sizeof(*c));
+	pthread_condattr_t monotonic;
 	int refused;
 
 	if (c == NULL)
@@ -95,9 +112,11 @@ static int client_new(struct server *s, struct tenant *t, pid_t pid, struct clie
 	c->tenant = t;
 	c->pid = pid;
 	c->bell = c->board_fd = -1;
-	handles_begin(&c->handles);
+	handles_begin(&c->handles, t);
 	(void)pthread_mutex_init(&c->lock, NULL);
-	(void)pthread_cond_init(&c->changed, NULL);
+	(void)pthread_condattr_init(&monotonic);
+	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&c->changed, &monotonic);
 	c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (c->pidfd < 0 ||
 	    getrandom(&c->secret, sizeof(c->secret), 0) != sizeof(c->secret)) {
@@ -228,6 +247,7 @@ static int hello(struct channel *ch, struct request *r)
 	}
 	if (err != 0 || c == NULL)
 		return err;
+	atomic_store(&ch->known, true);
 	if (r->m.a[1] == 0) {
 		r->out_fd = c->board_fd;
 		r->out_fd2 = c->bell;
@@ -318,9 +338,11 @@ bool channel_serve(struct channel *ch)
 		r.broken = true;
 		result = fail(EPROTO, "hello is the first request, and only that");
 	} else if (result == 0) {
-		/* A request follows what its client has submitted before. */
-		if (ch->client != NULL)
+		if (ch->client != NULL) {
+			tenant_turn(ch->client);
+			/* A request follows what its client has submitted before. */
 			rings_take(ch->client);
+		}
 		result = ch->client == NULL ? hello(ch, &r) : request_run(&r);
 	}
 	err = answer(ch, &r, result);
@@ -348,6 +370,8 @@ struct channel *channel_new(struct server *s, struct tenant *t, int fd)
 	ch->tenant = t;
 	ch->client = NULL;
 	ch->fd = fd;
+	ch->accepted_ns = monotonic_ns();
+	atomic_init(&ch->known, false);
 	atomic_init(&ch->over, false);
 	return ch;
 }
@@ -370,12 +394,14 @@ void channel_free(struct channel *ch)
 static void *channel_main(void *arg)
 {
 	struct channel *ch = arg;
+	int over_fd = ch->server->over_fd;
 
 	while (channel_serve(ch))
 		;
 	channel_end(ch);
 	/* The main thread frees it. */
 	atomic_store(&ch->over, true);
+	fd_signal(over_fd);
 	return NULL;
 }
 
@@ -399,12 +425,37 @@ static void channels_join(struct server *s, bool all)
 	}
 }
 
+/* Shut connections that have been of no client for too long, and the oldest of too many.
+ * Return for how many ms there is none to be shut; -1: there is none.  Main thread only.
+ */
+static int shut_unknown(struct server *s)
+{
+	const uint64_t now = monotonic_ns();
+	uint32_t count = 0;
+	int next = -1;
+
+	/* Newest first. */
+	for (const struct channel *ch = s->channels; ch != NULL; ch = ch->next_of_all) {
+		uint64_t age = (now - ch->accepted_ns) / 1000000;
+
+		if (atomic_load(&ch->known) || atomic_load(&ch->over))
+			continue;
+		if (++count > UNKNOWN_MAX || age >= UNKNOWN_MS)
+			(void)shutdown(ch->fd, SHUT_RDWR);
+		else
+			next = UNKNOWN_MS - (int)age;
+	}
+	return next;
+}
+
 /* Start a thread for the connection fd. */
 static void channel_start(struct server *s, struct tenant *t, int fd)
 {
+	const struct timeval patience = {.tv_sec = ANSWER_S};
 	struct channel *ch = channel_new(s, t, fd);
 	int err = ENOMEM;
 
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	channels_join(s, false);
 	if (s->channel_count >= CONNECTIONS_MAX)
 		err = EMFILE;
@@ -425,7 +476,7 @@ static void channel_start(struct server *s, struct tenant *t, int fd)
 
 /* What the numbers that epoll gives back stand for, beside clients: the sockets of
  * tenants count down from AT_TENANT. */
-enum { AT_SOCKET = -1, AT_STOP = -2, AT_TENANT = -3 };
+enum { AT_SOCKET = -1, AT_STOP = -2, AT_OVER = -3, AT_TENANT = -4 };
 
 static int watch(const struct server *s, int fd, int64_t what)
 {
@@ -504,6 +555,7 @@ int serve(struct server *s)
 	int err;
 
 	s->spare_fd = dup(s->stop_fd);
+	s->over_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
 		return fail(errno, "epoll_create1: %s", hal_strerror(errno));
@@ -515,14 +567,21 @@ int serve(struct server *s)
 	err = watch(s, s->socket, AT_SOCKET);
 	if (err == 0)
 		err = watch(s, s->stop_fd, AT_STOP);
+	if (err == 0)
+		err = watch(s, s->over_fd, AT_OVER);
 	for (struct tenant *t = s->tenants; err == 0 && t != NULL; t = t->next, at--)
 		if (t->fd >= 0)
 			err = watch(s, t->fd, at);
 	while (err == 0) {
-		if (epoll_wait(s->epoll, &e, 1, -1) != 1)
+		if (epoll_wait(s->epoll, &e, 1, shut_unknown(s)) != 1)
 			continue;
 		if (e.data.u64 == (uint64_t)(int64_t)AT_STOP)
 			break;
+		if (e.data.u64 == (uint64_t)(int64_t)AT_OVER) {
+			fd_silence(s->over_fd);
+			channels_join(s, false);
+			continue;
+		}
 		if ((int64_t)e.data.u64 > 0)
 			process_ended(s, e.data.u64);
 		else
@@ -530,6 +589,7 @@ int serve(struct server *s)
 	}
 	end_all(s);
 	bells_stop(s);
+	(void)close(s->over_fd);
 	(void)close(s->epoll);
 	return err;
 }

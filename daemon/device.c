@@ -129,12 +129,6 @@ int do_callback(struct request *r)
 
 int do_called(struct request *r)
 {
-	struct client *c = r->client;
-
-	pthread_mutex_lock(&c->lock);
-	for (struct callback *cb = c->callbacks; cb != NULL; cb = cb->next)
-		cb->returned |= cb->number == r->m.a[0];
-	pthread_cond_broadcast(&c->changed);
-	pthread_mutex_unlock(&c->lock);
+	callback_returned(r->client, r->m.a[0]);
 	return 0;
 }

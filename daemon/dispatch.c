@@ -72,7 +72,7 @@ static int destroy_object(struct client *c, struct entry *e, int (*fn)(void *obj
 	if (ring != NULL)
 		ring_withdraw(c, ring);
 	/* The engine may be taking a record that names it. */
-	if (client_has_rings(c))
+	if (atomic_load(&c->had_rings))
 		inlet_pass(c->server->dev);
 	err = fn(e->object);
 	if (ring == NULL)

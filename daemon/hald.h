@@ -44,6 +44,8 @@ struct entry {
 	const struct hal_queue *queue;
 	uint64_t cookie;
 	struct ring *ring; /* of a queue; NULL: it has none */
+	/* What a partition counts for. */
+	uint64_t units, memory_quota;
 	/* Of what one thread at a time may use: a queue, sequence or ring. */
 	pthread_mutex_t lock;
 	/* Of host memory: where hald has mapped it.  The client has destroyed it, but
@@ -63,14 +65,19 @@ struct handles {
 	pthread_mutex_t lock;
 	struct far_names names; /* of all entries; .count of them */
 	struct outgrown *outgrown;
+	struct tenant *tenant;  /* whom queues and partitions count for */
 	uint32_t count, living; /* .living: those in use that the client owns */
 };
 
-void handles_begin(struct handles *t);
+void handles_begin(struct handles *t, struct tenant *tenant);
 void handles_end(struct handles *t);
 /* Return a new handle for object, or the one that it has; 0 with an error. */
 uint64_t handle_add(struct handles *t, enum far_kind kind, void *object, bool owned,
 		    uint64_t parent);
+/* The same for an object that the client owns, but no request finds it before
+ * handle_end_destroy(t, *e, false). */
+uint64_t handle_add_hidden(struct handles *t, enum far_kind kind, void *object,
+			   struct entry **e);
 /* Begin to use the object of a handle.  Return NULL, with -EINVAL as the error, if the
  * handle is of no live object of that kind. */
 struct entry *handle_hold(struct handles *t, uint64_t handle, enum far_kind kind);
@@ -120,11 +127,13 @@ struct callback {
 	struct callback *next; /* in .callbacks of the client, while it is called */
 	struct client *client;
 	uint64_t number, fn, user;
+	struct hal_queue *queue; /* that waits for it; NULL: a thread does */
 	bool returned;
 };
 
 struct client {
 	struct client *next;
+	struct client *next_bell; /* in .bell_clients of the server */
 	struct server *server;
 	struct tenant *tenant;
 	uint64_t number, secret;
@@ -134,6 +143,7 @@ struct client {
 	struct far_board *board; /* also mapped by the client, which cannot write it */
 	int board_fd;            /* -1 once the client has it */
 	int bell; /* eventfd of the client, which may do with it what it likes */
+	atomic_bool had_rings;
 	/* Guards what follows. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -145,6 +155,7 @@ struct client {
 	uint64_t called;            /* number of the last one */
 	uint64_t taken;             /* number of the last one that it was told */
 	struct ring *rings;
+	uint32_t ring_count;
 	uint64_t told[FAR_RINGS_MAX / 64 + 1]; /* a bit for each use of .board->told */
 };
 
@@ -154,16 +165,19 @@ struct server {
 	const char *name;
 	struct tenant *tenants; /* at least one */
 	int socket, stop_fd, epoll;
+	int over_fd;  /* eventfd: a channel's thread is over */
 	int spare_fd; /* to be closed when there are no others */
 	int bells;    /* an epoll of the clients' bells, and of .wrong_fd */
 	int wrong_fd; /* eventfd: an inlet has refused a record */
 	pthread_t bell_thread;
+	atomic_bool bells_stop;
+	pthread_mutex_t bell_lock; /* guards .bell_clients; held for short alone */
+	struct client *bell_clients;
 	struct channel *channels; /* used by the main thread alone */
 	uint32_t channel_count;
 	pthread_mutex_t lock; /* guards what follows */
 	struct client *clients;
 	uint64_t client_count;
-	bool bells_stop;
 	uint64_t tracer; /* the client that writes a trace; 0: none */
 };
 
@@ -180,6 +194,8 @@ void channel_free(struct channel *ch);
 int serve(struct server *s);
 /* End c: shut its channels, so that their threads end. */
 void client_end(struct client *c);
+/* The same; the caller holds the client's lock. */
+void client_end_locked(struct client *c);
 /* Destroy the host memory that c has destroyed and that no work uses any more. */
 void client_sweep(struct client *c);
 /* Destroy all that c has created, and stop its work. */
@@ -193,6 +209,10 @@ void callback_free(struct callback *cb);
 void callbacks_forget(struct client *c);
 /* The function of each HAL_OP_HOST that a client submits; user: a struct callback. */
 void callback_run(void *user);
+/* The client's function of that number has returned. */
+void callback_returned(struct client *c, uint64_t number);
+/* Let the queues of c, which is closing, go on behind host functions. */
+void callbacks_release(struct client *c);
 
 /* ---- rings (ring.c) ---------------------------------------------------------------- */
 
@@ -215,7 +235,6 @@ void rings_take(struct client *c);
 /* Have the engine take what any client has submitted so far, before it does other work.
  */
 void rings_take_all(struct server *s);
-bool client_has_rings(struct client *c);
 /* Take nothing of c any more. */
 void rings_close(struct client *c);
 

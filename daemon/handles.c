@@ -22,9 +22,9 @@ static const char *const names[] = {
 	[KIND_COMPLETIONS] = "ring",    [KIND_TIMELINE] = "timeline",
 };
 
-void handles_begin(struct handles *t)
+void handles_begin(struct handles *t, struct tenant *tenant)
 {
-	*t = (struct handles){.lock = PTHREAD_MUTEX_INITIALIZER};
+	*t = (struct handles){.lock = PTHREAD_MUTEX_INITIALIZER, .tenant = tenant};
 }
 
 struct entry *entry_at(const struct handles *t, uint32_t i)
@@ -117,14 +117,15 @@ static uint32_t place_of(const struct handles *t, enum far_kind kind, const void
 	return unused;
 }
 
-uint64_t handle_add(struct handles *t, enum far_kind kind, void *object, bool owned,
-		    uint64_t parent)
+/* Do as handle_add.  *out: the entry; if it is new, it is hidden.  Return whether it is.
+ */
+static bool add_hidden(struct handles *t, enum far_kind kind, void *object, bool owned,
+		       uint64_t parent, struct entry **out, uint64_t *handle)
 {
-	uint64_t handle = 0;
+	bool fresh = false;
 	struct entry *e;
 	uint32_t i;
 
-	pthread_mutex_lock(&t->lock);
 	i = place_of(t, kind, object);
 	e = i < t->count ? entry_at(t, i) : more(t);
 	if (e != NULL && e->object == NULL) {
@@ -133,13 +134,44 @@ uint64_t handle_add(struct handles *t, enum far_kind kind, void *object, bool ow
 		e->kind = (uint8_t)kind;
 		e->owned = owned;
 		e->parent = parent;
+		e->destroyed = true;
 		e->name.object = object;
-		atomic_store_explicit(&e->name.handle, handle_of(e, i),
-				      memory_order_release);
 		t->living += owned;
+		if (kind == KIND_QUEUE)
+			atomic_fetch_add(&t->tenant->has.queues, 1);
+		if (kind == KIND_PARTITION)
+			atomic_fetch_add(&t->tenant->has.partitions, 1);
+		fresh = true;
 	}
-	if (e != NULL)
-		handle = handle_of(e, i);
+	*handle = e != NULL ? handle_of(e, i) : 0;
+	*out = e;
+	return fresh;
+}
+
+uint64_t handle_add_hidden(struct handles *t, enum far_kind kind, void *object,
+			   struct entry **e)
+{
+	uint64_t handle;
+
+	pthread_mutex_lock(&t->lock);
+	(void)add_hidden(t, kind, object, true, 0, e, &handle);
+	pthread_mutex_unlock(&t->lock);
+	if (handle == 0)
+		(void)fail(ENOMEM, "hald has no memory for another %s", names[kind]);
+	return handle;
+}
+
+uint64_t handle_add(struct handles *t, enum far_kind kind, void *object, bool owned,
+		    uint64_t parent)
+{
+	struct entry *e;
+	uint64_t handle;
+
+	pthread_mutex_lock(&t->lock);
+	if (add_hidden(t, kind, object, owned, parent, &e, &handle)) {
+		e->destroyed = false;
+		atomic_store_explicit(&e->name.handle, handle, memory_order_release);
+	}
 	pthread_mutex_unlock(&t->lock);
 	if (handle == 0)
 		(void)fail(ENOMEM, "hald has no memory for another %s", names[kind]);
@@ -222,6 +254,7 @@ int handle_begin_destroy(struct handles *t, struct entry *e)
 static void forget(struct handles *t, struct entry *e, uint32_t index)
 {
 	hide(t, e, index);
+	tenant_uncount(t->tenant, e);
 	t->living -= e->owned;
 	if (e->memory != NULL)
 		(void)munmap(e->memory, e->memory_bytes);

@@ -145,7 +145,8 @@ struct arguments {
 static int run(const struct arguments *a)
 {
 	const char *target = a->target, *folder = a->folder;
-	struct server s = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	struct server s = {.lock = PTHREAD_MUTEX_INITIALIZER,
+			   .bell_lock = PTHREAD_MUTEX_INITIALIZER};
 	char own_name[32], path[256];
 	int err;
 

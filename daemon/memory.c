@@ -64,6 +64,20 @@ static int desc_in(struct request *r, uint64_t at, uint64_t end, bool limited,
 	return 0;
 }
 
+/* Write a handle for part, which d describes, into the answer, and count it. */
+static int partition_made(struct request *r, struct hal_partition *part,
+			  const struct hal_partition_desc *d)
+{
+	struct entry *e;
+
+	r->m.a[0] = handle_add_hidden(&r->client->handles, KIND_PARTITION, part, &e);
+	if (r->m.a[0] == 0)
+		return -ENOMEM;
+	tenant_count_partition(r->client, e, d);
+	handle_end_destroy(&r->client->handles, e, false);
+	return 0;
+}
+
 int do_partition(struct request *r)
 {
 	struct tenant *t = r->client->tenant;
@@ -77,15 +91,15 @@ int do_partition(struct request *r)
 	if (err == 0)
 		err = hal_partition_create(device_of(r), d.d, &part);
 	if (err == 0)
-		err = made(r, KIND_PARTITION, part);
+		err = partition_made(r, part, d.d);
 	pthread_mutex_unlock(&t->lock);
 	release(r, d.host);
 	return err;
 }
 
-/* Refuse part, which a section of hald's configuration describes, if it is too much for
- * its tenant. */
-static int named_check(struct request *r, struct hal_partition *part)
+/* Give the client part, which a section of hald's configuration describes, unless that is
+ * too much for its tenant. */
+static int named_made(struct request *r, struct hal_partition *part)
 {
 	struct hal_partition_info info = HAL_INIT(hal_partition_info);
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
@@ -95,7 +109,8 @@ static int named_check(struct request *r, struct hal_partition *part)
 		return err;
 	d.units_floor = info.units;
 	d.memory_bytes = info.memory_bytes;
-	return tenant_check_partition(r->client, &d, part);
+	err = tenant_check_partition(r->client, &d, NULL);
+	return err != 0 ? err : partition_made(r, part, &d);
 }
 
 int do_partition_named(struct request *r)
@@ -110,10 +125,8 @@ int do_partition_named(struct request *r)
 	pthread_mutex_lock(&t->lock);
 	err = hal_partition_create_named(device_of(r), name, &part);
 	if (err == 0) {
-		err = named_check(r, part);
-		if (err == 0)
-			err = made(r, KIND_PARTITION, part);
-		else
+		err = named_made(r, part);
+		if (err != 0)
 			(void)hal_partition_destroy(part);
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -131,9 +144,11 @@ int do_resize(struct request *r)
 
 	pthread_mutex_lock(&t->lock);
 	if (err == 0)
-		err = tenant_check_partition(r->client, d.d, part->object);
+		err = tenant_check_partition(r->client, d.d, part);
 	if (err == 0)
 		err = hal_partition_resize(part->object, d.d, &done);
+	if (err == 0)
+		tenant_count_partition(r->client, part, d.d);
 	pthread_mutex_unlock(&t->lock);
 	if (err == 0)
 		err = point_out(r, &done, parent);
@@ -180,10 +195,12 @@ int do_move(struct request *r)
 	}
 	pthread_mutex_lock(&t->lock);
 	for (uint32_t i = 0; err == 0 && i < count; i++)
-		err = tenant_check_partition(r->client, d[i].d, parts[i]);
+		err = tenant_check_partition(r->client, d[i].d, held[i]);
 	if (err == 0)
 		err = hal_partitions_move(parts, (const void *)descs, (uint32_t)count,
 					  &done);
+	for (uint32_t i = 0; err == 0 && i < count; i++)
+		tenant_count_partition(r->client, held[i], d[i].d);
 	pthread_mutex_unlock(&t->lock);
 	if (err == 0)
 		err = point_out(r, &done, handles[0]);

@@ -116,6 +116,7 @@ void client_reap(struct client *c)
 
 	(void)client_trace_stop(c);
 	rings_close(c);
+	callbacks_release(c);
 	for (uint32_t i = 0; i < c->handles.count; i++) {
 		struct hal_queue *q = handle_at(&c->handles, i, KIND_QUEUE);
 

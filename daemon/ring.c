@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -26,9 +27,11 @@
 
 /* ---- memory ------------------------------------------------------------------------ */
 
+/* Of a board, what most clients use: allocated at once. */
+#define FIRST_BYTES 4096u
+
 /* Make memory of bytes bytes that nobody can shorten or lengthen, and map it.  If held,
- * nobody but hald can write it, else it is allocated at once.  Return the address, or
- * NULL with an error. */
+ * nobody but hald can write it.  Return the address, or NULL with an error. */
 static void *sealed_memory(const char *name, uint64_t bytes, bool held, int *fd)
 {
 	const unsigned int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL |
@@ -37,7 +40,7 @@ static void *sealed_memory(const char *name, uint64_t bytes, bool held, int *fd)
 
 	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd >= 0 && ftruncate(*fd, (off_t)bytes) == 0 &&
-	    (held || fallocate(*fd, 0, 0, (off_t)bytes) == 0))
+	    fallocate(*fd, 0, 0, (off_t)(held ? FIRST_BYTES : bytes)) == 0)
 		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	if (at != MAP_FAILED && fcntl(*fd, F_ADD_SEALS, seals) == 0)
 		return at;
@@ -53,6 +56,8 @@ static void *sealed_memory(const char *name, uint64_t bytes, bool held, int *fd)
 int board_make(struct client *c)
 {
 	struct epoll_event e = {.events = EPOLLIN | EPOLLET};
+	struct server *s = c->server;
+	int err = 0;
 
 	c->board = sealed_memory("hal-board", sizeof(*c->board), true, &c->board_fd);
 	if (c->board == NULL)
@@ -60,17 +65,30 @@ int board_make(struct client *c)
 	c->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->bell < 0)
 		return fail(errno, "eventfd: %s", hal_strerror(errno));
-	e.data.u64 = c->number;
-	if (epoll_ctl(c->server->bells, EPOLL_CTL_ADD, c->bell, &e) != 0)
-		return fail(errno, "epoll_ctl: %s", hal_strerror(errno));
-	return 0;
+	e.data.ptr = c;
+	pthread_mutex_lock(&s->bell_lock);
+	c->next_bell = s->bell_clients;
+	s->bell_clients = c;
+	if (epoll_ctl(s->bells, EPOLL_CTL_ADD, c->bell, &e) != 0)
+		err = fail(errno, "epoll_ctl: %s", hal_strerror(errno));
+	pthread_mutex_unlock(&s->bell_lock);
+	return err;
 }
 
 void board_free(struct client *c)
 {
+	struct server *s = c->server;
+	struct client **at = &s->bell_clients;
+
 	if (c->bell >= 0) {
+		pthread_mutex_lock(&s->bell_lock);
+		while (*at != NULL && *at != c)
+			at = &(*at)->next_bell;
+		if (*at != NULL)
+			*at = c->next_bell;
 		/* The client has the same eventfd, so that closing it is not enough. */
-		(void)epoll_ctl(c->server->bells, EPOLL_CTL_DEL, c->bell, NULL);
+		(void)epoll_ctl(s->bells, EPOLL_CTL_DEL, c->bell, NULL);
+		pthread_mutex_unlock(&s->bell_lock);
 		(void)close(c->bell);
 	}
 	if (c->board_fd >= 0)
@@ -132,6 +150,7 @@ struct ring *ring_make(struct client *c, struct hal_queue *q, int *fd)
 			     q->sched.own_class != HAL_CLASS_BEST_EFFORT,
 		.fd = c->server->wrong_fd,
 	};
+	atomic_store(&c->had_rings, true);
 	(void)inlet_open(&ring->inlet);
 	ring_put_back(c, ring);
 	return ring;
@@ -149,9 +168,12 @@ void ring_put_back(struct client *c, struct ring *ring)
 	pthread_mutex_lock(&c->lock);
 	ring->next = c->rings;
 	c->rings = ring;
+	c->ring_count++;
 	pthread_mutex_unlock(&c->lock);
-	/* The bell may have rung meanwhile. */
+	/* The bell may have rung meanwhile, or something have been refused. */
 	inlet_rung(&ring->inlet);
+	if (atomic_load(&ring->inlet.wrong) != NULL)
+		fd_signal(c->server->wrong_fd);
 }
 
 void ring_withdraw(struct client *c, struct ring *ring)
@@ -161,45 +183,56 @@ void ring_withdraw(struct client *c, struct ring *ring)
 	pthread_mutex_lock(&c->lock);
 	while (*at != NULL && *at != ring)
 		at = &(*at)->next;
-	if (*at != NULL)
+	if (*at != NULL) {
 		*at = ring->next;
+		c->ring_count--;
+	}
 	while (ring->users > 0)
 		pthread_cond_wait(&c->changed, &c->lock);
 	pthread_mutex_unlock(&c->lock);
 }
 
-enum { TAKES_MAX = 64 };
-
-void rings_take(struct client *c)
+/* Write the rings of c that have records to in, which has room for all, and use them.
+ * Return their number. */
+static uint32_t rings_use(struct client *c, struct inlet **in)
 {
-	struct inlet *in[TAKES_MAX];
 	uint32_t count = 0;
 
-	pthread_mutex_lock(&c->lock);
-	for (struct ring *r = c->rings; r != NULL && count < TAKES_MAX; r = r->next)
+	for (struct ring *r = c->rings; r != NULL; r = r->next)
 		if (inlet_has(&r->inlet)) {
 			r->users++;
 			in[count++] = &r->inlet;
 		}
-	pthread_mutex_unlock(&c->lock);
-	if (count == 0)
-		return;
-	inlets_take(in, count);
-	pthread_mutex_lock(&c->lock);
-	for (uint32_t i = 0; i < count; i++)
-		container_of(in[i], struct ring, inlet)->users--;
-	pthread_cond_broadcast(&c->changed);
-	pthread_mutex_unlock(&c->lock);
+	return count;
 }
 
-bool client_has_rings(struct client *c)
+/* Rings of which no memory has to be allocated. */
+enum { FEW_RINGS = 64 };
+
+void rings_take(struct client *c)
 {
-	bool has;
+	struct inlet *few[FEW_RINGS], **in = few;
+	uint32_t count;
 
 	pthread_mutex_lock(&c->lock);
-	has = c->rings != NULL;
+	if (c->ring_count > FEW_RINGS)
+		in = calloc(c->ring_count, sizeof(struct inlet *));
+	count = in != NULL ? rings_use(c, in) : 0;
 	pthread_mutex_unlock(&c->lock);
-	return has;
+	if (in == NULL) { /* as if its process had ended */
+		client_end(c);
+		return;
+	}
+	if (count > 0) {
+		inlets_take(in, count);
+		pthread_mutex_lock(&c->lock);
+		for (uint32_t i = 0; i < count; i++)
+			container_of(in[i], struct ring, inlet)->users--;
+		pthread_cond_broadcast(&c->changed);
+		pthread_mutex_unlock(&c->lock);
+	}
+	if (in != few)
+		free((void *)in);
 }
 
 void rings_close(struct client *c)
@@ -240,11 +273,12 @@ static const char *wrong_of(struct client *c)
 	return why;
 }
 
-/* End the clients of which an inlet has refused something.  The caller holds the lock. */
+/* End the clients of which an inlet has refused something.  The caller holds the lock of
+ * bells. */
 static void end_wrong(struct server *s)
 {
 	fd_silence(s->wrong_fd);
-	for (struct client *c = s->clients; c != NULL; c = c->next) {
+	for (struct client *c = s->bell_clients; c != NULL; c = c->next_bell) {
 		const char *why = wrong_of(c);
 
 		if (why == NULL)
@@ -256,41 +290,39 @@ static void end_wrong(struct server *s)
 
 void rings_take_all(struct server *s)
 {
-	pthread_mutex_lock(&s->lock);
-	for (struct client *c = s->clients; c != NULL; c = c->next)
+	pthread_mutex_lock(&s->bell_lock);
+	for (struct client *c = s->bell_clients; c != NULL; c = c->next_bell)
 		rung(c);
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&s->bell_lock);
 }
 
 static void *bells_main(void *arg)
 {
 	struct server *s = arg;
+	struct pollfd rings = {.fd = s->bells, .events = POLLIN};
 	struct epoll_event e[32];
-	bool stop = false;
 
-	while (!stop) {
-		int n = epoll_wait(s->bells, e, ARRAY_LENGTH(e), -1);
+	while (!atomic_load(&s->bells_stop)) {
+		int n;
 
-		pthread_mutex_lock(&s->lock);
-		for (int i = 0; i < n; i++) {
-			struct client *c = s->clients;
-
-			while (c != NULL && c->number != e[i].data.u64)
-				c = c->next;
-			if (c != NULL)
-				rung(c);
-			else if (e[i].data.u64 == 0)
+		/* Clients of events that have been fetched go only when the lock is free.
+		 */
+		(void)poll(&rings, 1, -1);
+		pthread_mutex_lock(&s->bell_lock);
+		n = epoll_wait(s->bells, e, ARRAY_LENGTH(e), 0);
+		for (int i = 0; i < n; i++)
+			if (e[i].data.ptr != NULL)
+				rung(e[i].data.ptr);
+			else
 				end_wrong(s);
-		}
-		stop = s->bells_stop;
-		pthread_mutex_unlock(&s->lock);
+		pthread_mutex_unlock(&s->bell_lock);
 	}
 	return NULL;
 }
 
 int bells_start(struct server *s)
 {
-	struct epoll_event e = {.events = EPOLLIN, .data.u64 = 0};
+	struct epoll_event e = {.events = EPOLLIN, .data.ptr = NULL};
 	int err = 0;
 
 	s->bells = epoll_create1(EPOLL_CLOEXEC);
@@ -304,9 +336,7 @@ int bells_start(struct server *s)
 
 void bells_stop(struct server *s)
 {
-	pthread_mutex_lock(&s->lock);
-	s->bells_stop = true;
-	pthread_mutex_unlock(&s->lock);
+	atomic_store(&s->bells_stop, true);
 	fd_signal(s->wrong_fd);
 	(void)pthread_join(s->bell_thread, NULL);
 	(void)close(s->wrong_fd);

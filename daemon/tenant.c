@@ -12,6 +12,7 @@
 #include "hald.h"
 #include "util/compiler.h"
 #include "util/error.h"
+#include "util/futex.h"
 #include "util/option.h"
 
 /* ---- the file ---------------------------------------------------------------------- */
@@ -26,6 +27,8 @@ static const struct hal_option_def keys[] = {
 	{"partitions", HAL_OPTION_INT, -1, INT32_MAX, NULL, "-1", "most partitions"},
 	{"queues", HAL_OPTION_INT, -1, INT32_MAX, NULL, "-1", "most queues"},
 	{"clients", HAL_OPTION_INT, -1, INT32_MAX, NULL, "-1", "most open devices"},
+	{"requests_per_s", HAL_OPTION_INT, 1, INT32_MAX, NULL, "2147483647",
+	 "most requests a second; more have to wait"},
 	{"latency", HAL_OPTION_BOOL, 0, 1, NULL, "no", "queues of class latency"},
 	{"deadlines", HAL_OPTION_BOOL, 0, 1, NULL, "yes", "deadlines"},
 	{"priority_max", HAL_OPTION_INT, INT32_MIN, INT32_MAX, NULL, "0", "of queues"},
@@ -116,6 +119,7 @@ static int tenant_read(const struct config *cfg, const struct config_entry *e,
 	t->partitions = limit(v, "partitions");
 	t->queues = limit(v, "queues");
 	t->clients = limit(v, "clients");
+	t->requests_per_s = limit(v, "requests_per_s");
 	t->classes = 1u << HAL_CLASS_NORMAL | 1u << HAL_CLASS_BEST_EFFORT;
 	if (option_int(v, "latency") != 0)
 		t->classes |= 1u << HAL_CLASS_LATENCY;
@@ -125,6 +129,7 @@ static int tenant_read(const struct config *cfg, const struct config_entry *e,
 	t->place = option_int(v, "place") != 0;
 	t->admin = option_int(v, "admin") != 0;
 	(void)pthread_mutex_init(&t->lock, NULL);
+	(void)pthread_mutex_init(&t->lock_turn, NULL);
 	config_values_free(v);
 	*out = t;
 	return 0;
@@ -176,7 +181,9 @@ struct tenant *tenant_everyone(void)
 	t->priority_max = INT32_MAX;
 	t->weight_max = UINT32_MAX;
 	t->deadlines = t->place = true;
+	t->requests_per_s = INT32_MAX;
 	(void)pthread_mutex_init(&t->lock, NULL);
+	(void)pthread_mutex_init(&t->lock_turn, NULL);
 	return t;
 }
 
@@ -187,6 +194,7 @@ void tenants_free(struct tenant *list)
 
 		list = t->next;
 		(void)pthread_mutex_destroy(&t->lock);
+		(void)pthread_mutex_destroy(&t->lock_turn);
 		free(t);
 	}
 }
@@ -212,48 +220,42 @@ struct tenant *tenant_find(struct tenant *list, struct tenant *of,
 
 /* ---- what -------------------------------------------------------------------------- */
 
-/* What the clients of a tenant have together. */
-struct sums {
-	uint64_t units, memory, partitions, queues;
-};
-
-/* Add what c has, except for one partition. */
-static void add_client(struct sums *sum, struct client *c,
-		       const struct hal_partition *except)
+/* Return the units that d asks for. */
+static uint64_t units_of(const struct hal_partition_desc *d)
 {
-	struct handles *t = &c->handles;
-
-	pthread_mutex_lock(&t->lock);
-	for (uint32_t i = 0; i < t->count; i++) {
-		const struct entry *e = entry_at(t, i);
-		struct hal_partition_info info = HAL_INIT(hal_partition_info);
-
-		if (e->object == NULL || !e->owned)
-			continue;
-		sum->queues += e->kind == KIND_QUEUE;
-		if (e->kind != KIND_PARTITION || e->object == except ||
-		    hal_partition_get_info(e->object, &info) != 0)
-			continue;
-		sum->partitions++;
-		sum->memory += info.memory_bytes;
-		/* A guest has the units of its host. */
-		if (info.index < c->server->info.partitions_max)
-			sum->units += info.units;
-	}
-	pthread_mutex_unlock(&t->lock);
+	if (d->rows != 0)
+		return (uint64_t)d->rows * d->cols;
+	return d->units_ceiling > d->units_floor ? d->units_ceiling : d->units_floor;
 }
 
-static struct sums sums_of(const struct client *c, const struct hal_partition *except)
+void tenant_count_partition(struct client *c, struct entry *e,
+			    const struct hal_partition_desc *d)
 {
-	struct server *s = c->server;
-	struct sums sum = {0};
+	struct hal_partition_info info = HAL_INIT(hal_partition_info);
+	struct tenant *t = c->tenant;
+	uint64_t units = units_of(d);
 
-	pthread_mutex_lock(&s->lock);
-	for (struct client *other = s->clients; other != NULL; other = other->next)
-		if (other->tenant == c->tenant)
-			add_client(&sum, other, except);
-	pthread_mutex_unlock(&s->lock);
-	return sum;
+	(void)hal_partition_get_info(e->object, &info);
+	if (info.units > units)
+		units = info.units;
+	/* A guest has the units of its host. */
+	if (info.index >= c->server->info.partitions_max)
+		units = 0;
+	atomic_fetch_add(&t->has.units, units - e->units);
+	atomic_fetch_add(&t->has.memory, info.memory_bytes - e->memory_quota);
+	e->units = units;
+	e->memory_quota = info.memory_bytes;
+}
+
+void tenant_uncount(struct tenant *t, struct entry *e)
+{
+	if (e->kind == KIND_QUEUE)
+		atomic_fetch_sub(&t->has.queues, 1);
+	if (e->kind == KIND_PARTITION)
+		atomic_fetch_sub(&t->has.partitions, 1);
+	atomic_fetch_sub(&t->has.units, e->units);
+	atomic_fetch_sub(&t->has.memory, e->memory_quota);
+	e->units = e->memory_quota = 0;
 }
 
 static int over(const struct tenant *t, uint64_t limit_of, uint64_t has, uint64_t more,
@@ -273,18 +275,15 @@ static int forbidden(const struct tenant *t, const char *what)
 }
 
 int tenant_check_partition(const struct client *c, const struct hal_partition_desc *d,
-			   const struct hal_partition *except)
+			   const struct entry *except)
 {
 	const struct tenant *t = c->tenant;
-	uint64_t units;
-	struct sums sum;
+	uint64_t units = atomic_load(&t->has.units);
+	uint64_t memory = atomic_load(&t->has.memory);
 	int err;
 
 	if (d == NULL)
 		return 0; /* hal.h refuses it */
-	units = d->rows != 0 ? (uint64_t)d->rows * d->cols
-			     : (d->units_ceiling > d->units_floor ? d->units_ceiling
-								  : d->units_floor);
 	if (!t->place && (d->row | d->col) != 0)
 		return forbidden(t, "choose the place of a partition");
 	if (t->memory != TENANT_NO_LIMIT && d->memory_bytes == 0 && except == NULL)
@@ -293,12 +292,16 @@ int tenant_check_partition(const struct client *c, const struct hal_partition_de
 			"tenant \"%s\" may have %llu bytes of memory in all: give the "
 			"partition a quota (memory_bytes)",
 			t->name, U64(t->memory));
-	sum = sums_of(c, except);
-	err = over(t, t->units, sum.units, units, "units");
+	if (except != NULL) {
+		units -= except->units;
+		memory -= except->memory_quota;
+	}
+	err = over(t, t->units, units, units_of(d), "units");
 	if (err == 0)
-		err = over(t, t->memory, sum.memory, d->memory_bytes, "bytes of memory");
-	if (err == 0)
-		err = over(t, t->partitions, sum.partitions, 1, "partitions");
+		err = over(t, t->memory, memory, d->memory_bytes, "bytes of memory");
+	if (err == 0 && except == NULL)
+		err = over(t, t->partitions, atomic_load(&t->has.partitions), 1,
+			   "partitions");
 	return err;
 }
 
@@ -316,7 +319,36 @@ int tenant_check_queue(const struct client *c, const struct hal_queue_desc *d)
 		return forbidden(t, "have queues of so high a weight");
 	if (!t->deadlines && d->deadline_ns != 0)
 		return forbidden(t, "have deadlines");
-	return over(t, t->queues, sums_of(c, NULL).queues, 1, "queues");
+	return over(t, t->queues, atomic_load(&t->has.queues), 1, "queues");
+}
+
+/* Requests of a second may come at once. */
+#define BURST_NS UINT64_C(1000000000)
+
+void tenant_turn(struct client *c)
+{
+	struct tenant *t = c->tenant;
+	struct timespec until;
+	uint64_t now, turn;
+
+	if (t->requests_per_s == INT32_MAX)
+		return;
+	now = monotonic_ns();
+	pthread_mutex_lock(&t->lock_turn);
+	if (t->turn_ns + BURST_NS < now)
+		t->turn_ns = now - BURST_NS;
+	t->turn_ns += BURST_NS / t->requests_per_s;
+	turn = t->turn_ns;
+	pthread_mutex_unlock(&t->lock_turn);
+	if (turn <= now)
+		return;
+	/* The client may end meanwhile. */
+	until = timespec_of(turn);
+	pthread_mutex_lock(&c->lock);
+	while (!c->closing &&
+	       pthread_cond_timedwait(&c->changed, &c->lock, &until) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&c->lock);
 }
 
 int tenant_check_work(const struct client *c, const struct hal_submit_desc *d)

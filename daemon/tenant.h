@@ -11,6 +11,7 @@
 #define HALD_TENANT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -18,6 +19,7 @@
 #include <hal/hal.h>
 
 struct client;
+struct entry;
 struct server;
 
 #define TENANT_NO_LIMIT UINT64_MAX
@@ -31,9 +33,16 @@ struct tenant {
 	int fd;           /* of that socket; -1: none */
 	/* Most of each that its clients have together; TENANT_NO_LIMIT: any number. */
 	uint64_t units, memory, partitions, queues, clients;
+	/* What they have, without .clients. */
+	struct {
+		_Atomic uint64_t units, memory, partitions, queues;
+	} has;
 	uint32_t classes; /* bit (1 << enum hal_class) */
 	int64_t priority_max, weight_max;
 	bool deadlines, place, admin;
+	uint64_t requests_per_s; /* TENANT_NO_LIMIT: any number */
+	uint64_t turn_ns;        /* when its next request is due; guarded by .lock_turn */
+	pthread_mutex_t lock_turn;
 	/* Held while a client creates something that counts. */
 	pthread_mutex_t lock;
 };
@@ -54,8 +63,15 @@ struct tenant *tenant_find(struct tenant *list, struct tenant *of,
  * this, -EDQUOT if it may not have so much of it.  except: a partition whose units and
  * memory do not count, as d replaces them; NULL: none. */
 int tenant_check_partition(const struct client *c, const struct hal_partition_desc *d,
-			   const struct hal_partition *except);
+			   const struct entry *except);
 int tenant_check_queue(const struct client *c, const struct hal_queue_desc *d);
+/* Count the units and the memory of e, a partition that d describes from now on.  What an
+ * entry counts for ends with it. */
+void tenant_count_partition(struct client *c, struct entry *e,
+			    const struct hal_partition_desc *d);
+void tenant_uncount(struct tenant *t, struct entry *e);
+/* Wait until a request of c is due: its tenant has made too many. */
+void tenant_turn(struct client *c);
 /* The same for terms of a submission. */
 int tenant_check_work(const struct client *c, const struct hal_submit_desc *d);
 

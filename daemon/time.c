@@ -51,14 +51,19 @@ static bool client_there(const struct request *r)
 	return poll(&p, 1, 0) <= 0 || (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0;
 }
 
-/* Return the end of the next slice of a wait until until_ns. */
-static int64_t slice_end(int64_t until_ns)
+/* Return the end of the next slice of a wait until until_ns, in the time of dev, or of
+ * the host if it is NULL. */
+static int64_t slice_end(struct hal_device *dev, int64_t until_ns)
 {
 	struct timespec t;
 	int64_t end;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	end = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + SLICE_NS;
+	if (dev != NULL) {
+		end = (int64_t)hal_device_get_time(dev) + SLICE_NS;
+	} else {
+		(void)clock_gettime(CLOCK_MONOTONIC, &t);
+		end = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + SLICE_NS;
+	}
 	return until_ns < end ? until_ns : end;
 }
 
@@ -77,8 +82,8 @@ int do_completions_read(struct request *r)
 	pthread_mutex_lock(&ring->lock);
 	do
 		n = hal_completions_read(ring->object, out, max,
-					 until <= 0 ? until : slice_end(until));
-	while (n == -ETIMEDOUT && slice_end(until) != until && client_there(r));
+					 until <= 0 ? until : slice_end(NULL, until));
+	while (n == -ETIMEDOUT && slice_end(NULL, until) != until && client_there(r));
 	pthread_mutex_unlock(&ring->lock);
 	for (int i = 0; i < n; i++) {
 		uint64_t cookie = queue_cookie(r->client, out[i].queue);
@@ -145,8 +150,11 @@ int do_wait(struct request *r)
 	int64_t until = (int64_t)r->m.a[1];
 	uint64_t count = r->m.bytes / sizeof(struct hal_point);
 	/* Virtual time passes only in the wait; it ends when nothing is left to do. */
-	bool sliced = until > 0 && (flags & HAL_WAIT_DEVICE_TIME) == 0 &&
-		      (r->client->server->info.caps & HAL_CAP_VIRTUAL_CLOCK) == 0;
+	bool sliced =
+		until > 0 && (r->client->server->info.caps & HAL_CAP_VIRTUAL_CLOCK) == 0;
+	struct hal_device *dev =
+		(flags & HAL_WAIT_DEVICE_TIME) != 0 && until != HAL_FOREVER ? device_of(r)
+									    : NULL;
 	struct held_points held;
 	int err;
 
@@ -160,8 +168,8 @@ int do_wait(struct request *r)
 		rings_take_all(r->client->server);
 	do
 		err = hal_wait(held.points, (uint32_t)count, flags,
-			       sliced ? slice_end(until) : until);
-	while (err == -ETIMEDOUT && sliced && slice_end(until) != until &&
+			       sliced ? slice_end(dev, until) : until);
+	while (err == -ETIMEDOUT && sliced && slice_end(dev, until) != until &&
 	       client_there(r));
 	points_release(r, &held);
 	return err;

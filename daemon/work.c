@@ -39,28 +39,42 @@ static void keep_cookie(struct client *c, const struct hal_queue *q, uint64_t ha
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Give the client a ring for its new queue, unless it cannot have one. */
-static void ring_out(struct request *r, struct hal_queue *q, bool notifies)
+/* Write what the client has to know of ring, which is that of q, into the answer. */
+static void ring_out(struct request *r, const struct hal_queue *q,
+		     const struct ring *ring)
 {
-	struct entry *e = handle_hold(&r->client->handles, r->m.a[0], KIND_QUEUE);
+	const struct inlet *in = &ring->inlet;
+	int64_t most = in->priority_max < INT32_MAX ? in->priority_max : INT32_MAX;
 
+	r->m.a[2] = (uint64_t)(in->told - r->client->board->told);
+	r->m.a[3] = q->slot_count;
+	r->m.a[4] = q->obj.id;
+	r->m.a[5] = (uint32_t)(int32_t)most;
+	r->m.a[5] |= in->deadlines ? FAR_MAY_DEADLINE : 0;
+	r->m.a[5] |= q->default_terms.deadline_ns != 0 ? FAR_HAS_DEADLINE : 0;
+}
+
+/* Give the client names for q, its new queue, and a ring unless it cannot have one. */
+static int queue_out(struct request *r, struct hal_queue *q, bool notifies)
+{
+	struct handles *t = &r->client->handles;
+	uint64_t cookie = r->m.a[1];
+	struct entry *e;
+
+	r->m.a[0] = handle_add_hidden(t, KIND_QUEUE, q, &e);
+	if (r->m.a[0] == 0)
+		return -ENOMEM;
+	keep_cookie(r->client, q, r->m.a[0], cookie);
+	r->m.a[1] =
+		handle_add(t, KIND_TIMELINE, hal_queue_get_timeline(q), false, r->m.a[0]);
 	r->m.a[2] = FAR_NO_RING;
 	/* A submission to a queue with a ring of completions reserves an entry there. */
-	if (!notifies && e != NULL)
-		e->ring = ring_make(r->client, q, &r->out_fd);
-	if (e != NULL && e->ring != NULL) {
-		const struct inlet *in = &e->ring->inlet;
-
-		r->m.a[2] = (uint64_t)(in->told - r->client->board->told);
-		r->m.a[3] = q->slot_count;
-		r->m.a[4] = q->obj.id;
-		r->m.a[5] = (uint32_t)(in->priority_max > INT32_MAX
-					       ? INT32_MAX
-					       : (int32_t)in->priority_max);
-		r->m.a[5] |= in->deadlines ? FAR_MAY_DEADLINE : 0;
-		r->m.a[5] |= q->default_terms.deadline_ns != 0 ? FAR_HAS_DEADLINE : 0;
-	}
-	handle_release(&r->client->handles, e);
+	e->ring = notifies || r->m.a[1] == 0 ? NULL : ring_make(r->client, q, &r->out_fd);
+	if (e->ring != NULL)
+		ring_out(r, q, e->ring);
+	/* From here on other requests find it. */
+	handle_end_destroy(t, e, r->m.a[1] == 0);
+	return r->m.a[1] != 0 ? 0 : -ENOMEM;
 }
 
 /* Make a queue as d says, with its handles in the answer. */
@@ -68,7 +82,6 @@ static int queue_make(struct request *r, struct hal_partition *part,
 		      const struct hal_queue_desc *d)
 {
 	struct tenant *t = r->client->tenant;
-	uint64_t cookie = r->m.a[1];
 	struct hal_queue *q;
 	int err;
 
@@ -76,16 +89,13 @@ static int queue_make(struct request *r, struct hal_partition *part,
 	err = tenant_check_queue(r->client, d);
 	if (err == 0)
 		err = hal_queue_create(part, d, &q);
-	if (err == 0)
-		err = made(r, KIND_QUEUE, q);
+	if (err == 0) {
+		err = queue_out(r, q, d != NULL && d->completions != NULL);
+		if (err != 0)
+			(void)hal_queue_destroy(q);
+	}
 	pthread_mutex_unlock(&t->lock);
-	if (err != 0)
-		return err;
-	keep_cookie(r->client, q, r->m.a[0], cookie);
-	ring_out(r, q, d != NULL && d->completions != NULL);
-	r->m.a[1] = handle_add(&r->client->handles, KIND_TIMELINE,
-			       hal_queue_get_timeline(q), false, r->m.a[0]);
-	return r->m.a[1] != 0 ? 0 : -ENOMEM;
+	return err;
 }
 
 int do_queue(struct request *r)

@@ -394,13 +394,19 @@ int inlet_open(struct inlet *in)
 	return engine_call(in->queue->dev, open_inlet, in);
 }
 
+void inlet_refuse(struct inlet *in, const char *why)
+{
+	const char *none = NULL;
+
+	(void)atomic_compare_exchange_strong(&in->wrong, &none, why);
+}
+
 static int close_inlet(struct hal_device *dev, void *arg)
 {
 	struct inlet *in = arg;
 	struct hal_queue *q = in->queue;
 
-	if (atomic_load(&in->wrong) == NULL)
-		atomic_store(&in->wrong, "it is closed");
+	inlet_refuse(in, "it is closed");
 	watch_forget(dev, &q->message);
 	q->slow &= ~SLOW_TOLD;
 	q->told = NULL;
@@ -414,8 +420,9 @@ void inlet_close(struct inlet *in)
 
 bool inlet_has(const struct inlet *in)
 {
-	return INLET_TAIL(&in->ring->tail) !=
-	       atomic_load_explicit(&in->seen, memory_order_acquire);
+	return atomic_load_explicit(&in->wrong, memory_order_relaxed) == NULL &&
+	       INLET_TAIL(&in->ring->tail) !=
+		       atomic_load_explicit(&in->seen, memory_order_acquire);
 }
 
 /* Longest time for which a bell may have been under way. */
@@ -486,13 +493,16 @@ void inlet_hold(struct inlet *in)
 		inlets_take(&in, 1);
 	while (!try_hold(in))
 		(void)sched_yield();
-	if (inlet_has(in) && atomic_load(&in->wrong) == NULL)
+	/* The records that have been taken since were not counted there. */
+	in->queue->ring_limit = atomic_load(&in->queue->head) + in->queue->slot_count;
+	if (inlet_has(in))
 		refuse(in, "records were submitted during a request for the same queue");
 }
 
 void inlet_release(struct inlet *in)
 {
-	atomic_store_explicit(&in->taker, 0, memory_order_release);
+	atomic_store(&in->taker, 0);
+	atomic_thread_fence(memory_order_seq_cst);
 	if (inlet_has(in))
 		announce(in, monotonic_ns());
 }

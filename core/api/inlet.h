@@ -45,6 +45,8 @@ struct inlet {
 int inlet_open(struct inlet *in);
 /* Take nothing any more.  On return the engine uses neither in->ring nor in->told. */
 void inlet_close(struct inlet *in);
+/* Take nothing any more, for that reason.  Any thread. */
+void inlet_refuse(struct inlet *in, const char *why);
 /* Return whether the ring has records that have not been taken.  Any thread. */
 bool inlet_has(const struct inlet *in);
 /* Have the engine take what the ring has: the other process has rung.  Any thread. */

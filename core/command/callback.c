@@ -63,6 +63,21 @@ static void call_function(struct hal_queue *q)
 	frames = here.outer;
 }
 
+/* Set while the host function that this thread is inside is not over when it returns. */
+static _Thread_local bool kept;
+static _Thread_local struct hal_queue *calling;
+
+struct hal_queue *callback_keep(void)
+{
+	kept = true;
+	return calling;
+}
+
+void callback_over(struct hal_queue *q)
+{
+	engine_post(q->dev, &q->callback);
+}
+
 /* ---- clock=real -------------------------------------------------------------------- */
 
 /* Take the submitted callbacks off the list.  Return them linked by .callback_next,
@@ -97,8 +112,11 @@ static void *callbacks_main(void *arg)
 		while (q != NULL) {
 			struct hal_queue *next = q->callback_next;
 
+			calling = q;
+			kept = false;
 			call_function(q);
-			engine_post(dev, &q->callback);
+			if (!kept)
+				callback_over(q);
 			q = next;
 		}
 	}

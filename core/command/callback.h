@@ -25,6 +25,12 @@ void callbacks_stop(struct hal_device *dev);
  * Engine only. */
 void callback_begin(struct hal_queue *q);
 
+/* Have the host function that the caller is, with clock=real, be over only once
+ * callback_over is called.  So it can return to let others be called.  Return its queue,
+ * which is not destroyed until then. */
+struct hal_queue *callback_keep(void);
+void callback_over(struct hal_queue *q);
+
 /* Return true if this thread is inside a host function of dev. */
 bool callback_inside(const struct hal_device *dev);
 /* Fail with -EDEADLK if this thread is inside a host function of dev.  what is the name

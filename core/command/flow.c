@@ -244,17 +244,18 @@ static NOINLINE void submission_over_slowly(struct hal_queue *q, int status,
 	uint64_t took = end_ns > submit_ns ? end_ns - submit_ns : 0;
 
 	/* This order matters to readers.  A thread that sees the point reached must find
-	 * the miss counted; a reader of the completion must find the point reached. */
+	 * the miss counted, and the program that it answers must be told of the point; a
+	 * reader of the completion must find the point reached. */
 	if (status == 0 && q->retire_terms.deadline_ns != 0 &&
 	    took > q->retire_terms.deadline_ns)
 		counter_add(&q->observe.account.deadline_misses, 1);
-	atomic_store_explicit(&q->timeline.value, q->timeline.seen, memory_order_release);
 	if ((q->slow & SLOW_TOLD) != 0) {
 		atomic_store_explicit(&q->told->head, q->retire.pos,
 				      memory_order_relaxed);
 		atomic_store_explicit(&q->told->value, q->timeline.seen,
 				      memory_order_release);
 	}
+	atomic_store_explicit(&q->timeline.value, q->timeline.seen, memory_order_release);
 	if ((q->slow & SLOW_NOTIFIES) != 0)
 		completions_add(q, status, submit_ns, end_ns);
 	if ((q->slow & SLOW_HEAD) != 0) {

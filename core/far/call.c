@@ -15,6 +15,7 @@
 #include "far/message.h"
 #include "util/caller.h"
 #include "util/error.h"
+#include "util/fd.h"
 #include "util/futex.h"
 #include "util/log.h"
 
@@ -200,11 +201,13 @@ bool far_alive(struct far_device *dev)
 {
 	uint64_t now = monotonic_ns();
 	bool gone = false;
+	int cancel;
 
 	/* As often as a request would find out, if the caller made one instead. */
 	if (now - atomic_load(&dev->alive_ns) < ALIVE_NS)
 		return !atomic_load(&dev->lost);
 	atomic_store(&dev->alive_ns, now);
+	cancel = cancel_hold();
 	pthread_mutex_lock(&dev->lock);
 	if (dev->idle != NULL) {
 		struct pollfd p = {.fd = dev->idle->fd, .events = POLLRDHUP};
@@ -212,6 +215,7 @@ bool far_alive(struct far_device *dev)
 		gone = poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP)) != 0;
 	}
 	pthread_mutex_unlock(&dev->lock);
+	cancel_release(cancel);
 	return !gone || lost(dev) == 0;
 }
 
@@ -241,7 +245,7 @@ static void cancelled(void *ch)
 	channel_close(ch);
 }
 
-int far_ask(struct far_device *dev, struct far_call *c)
+int far_ask_wait(struct far_device *dev, struct far_call *c)
 {
 	struct channel *ch = NULL;
 	bool broken = false;
@@ -260,6 +264,14 @@ int far_ask(struct far_device *dev, struct far_call *c)
 		channel_close(ch);
 	else
 		channel_give(dev, ch);
+	return err;
+}
+
+int far_ask(struct far_device *dev, struct far_call *c)
+{
+	int cancel = cancel_hold(), err = far_ask_wait(dev, c);
+
+	cancel_release(cancel);
 	return err;
 }
 

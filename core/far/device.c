@@ -312,7 +312,7 @@ static int ask_wait(struct far_device *dev, struct far_call *c, struct hal_point
 	int err;
 
 	pthread_cleanup_push(free, handles);
-	err = far_ask(dev, c);
+	err = far_ask_wait(dev, c);
 	pthread_cleanup_pop(1);
 	return err;
 }

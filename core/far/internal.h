@@ -106,6 +106,7 @@ struct far_program {
 struct far_timeline {
 	struct far far;
 	struct far_timeline *next; /* in the device's list */
+	uint64_t parent;           /* handle of what it goes with; 0: nothing */
 	/* Of a queue with a ring: its place on the board.  NULL: it has none. */
 	const struct far_told *told;
 	bool raised; /* the application may signal it */
@@ -159,6 +160,8 @@ struct far_call {
 /* Carry out c.  Return what the function returned, with its error text; -ENODEV if hald
  * has ended. */
 int far_ask(struct far_device *dev, struct far_call *c);
+/* The same, for hal_wait: a cancellation point. */
+int far_ask_wait(struct far_device *dev, struct far_call *c);
 /* Open the first channel.  Return 0 or -errno. */
 int far_connect(struct far_device *dev);
 void far_disconnect(struct far_device *dev);
@@ -209,12 +212,17 @@ uint64_t far_size(const void *in);
 /* Copy the struct `in` of .size bytes to at; return the bytes; 0 if it is NULL. */
 size_t far_copy_struct(void *at, size_t room, const void *in, int *err);
 
-/* Return the timeline of dev with that handle, which is made if there is none; NULL with
- * an error. */
-struct far_timeline *far_timeline_of(struct far_device *dev, uint64_t handle);
+/* Return the timeline of dev with that handle, which is made if there is none, and goes
+ * with the object parent (0: none); NULL with an error. */
+struct far_timeline *far_timeline_of(struct far_device *dev, uint64_t handle,
+				     uint64_t parent);
+/* Free the timelines that go with parent, which hald has destroyed. */
+void far_timelines_free(struct far_device *dev, uint64_t parent);
 /* Free t, whose owner hald has destroyed. */
 void far_timeline_free(struct far_timeline *t);
-/* Write the point in the answer c to *done, unless that is NULL.  Return 0 or -errno. */
-int far_point(struct far_device *dev, const struct far_call *c, struct hal_point *done);
+/* Write the point in the answer c, of the object parent, to *done, unless that is NULL.
+ * Return 0 or -errno. */
+int far_point(struct far_device *dev, const struct far_call *c, uint64_t parent,
+	      struct hal_point *done);
 
 #endif

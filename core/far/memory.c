@@ -103,7 +103,7 @@ int far_partition_resize(struct hal_partition *part,
 	c.out_bytes = put_desc(p->dev, payload, desc, &c.a[1], &err);
 	if (err == 0)
 		err = far_ask(p->dev, &c);
-	return err != 0 ? err : far_point(p->dev, &c, done);
+	return err != 0 ? err : far_point(p->dev, &c, p->handle, done);
 }
 
 /* Return the device of the first far partition; NULL with an error if the first one of
@@ -157,16 +157,21 @@ int far_partitions_move(struct hal_partition *const *parts,
 	c.out_bytes = (uint64_t)(to - payload);
 	if (err == 0)
 		err = far_ask(dev, &c);
-	return err != 0 ? err : far_point(dev, &c, done);
+	return err != 0
+		       ? err
+		       : far_point(dev, &c, ((const struct far *)parts[0])->handle, done);
 }
 
 int far_partition_destroy(struct hal_partition *part)
 {
-	int err = far_destroy(FAR_PARTITION_DESTROY, (const struct far *)part);
+	const struct far *p = (const struct far *)part;
+	int err = far_destroy(FAR_PARTITION_DESTROY, p);
 
-	if (err == 0)
-		far_object_free(OBJECT_PARTITION, part);
-	return err;
+	if (err != 0)
+		return err;
+	far_timelines_free(p->dev, p->handle);
+	far_object_free(OBJECT_PARTITION, part);
+	return 0;
 }
 
 int far_partition_get_info(const struct hal_partition *part,
@@ -435,7 +440,7 @@ int far_buffer_recolor(struct hal_buffer *buffer, struct hal_queue *queue,
 	if (err != 0)
 		return err;
 	far_ring_moved((struct far_queue *)queue, &c);
-	return far_point(dev, &c, done);
+	return far_point(dev, &c, ((const struct far *)queue)->handle, done);
 }
 
 /* ---- host memory ------------------------------------------------------------------- */

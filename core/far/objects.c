@@ -103,7 +103,8 @@ static struct far_timeline *find(const struct far_device *dev, uint64_t handle)
 	return t;
 }
 
-struct far_timeline *far_timeline_of(struct far_device *dev, uint64_t handle)
+struct far_timeline *far_timeline_of(struct far_device *dev, uint64_t handle,
+				     uint64_t parent)
 {
 	struct far_timeline *t;
 
@@ -112,6 +113,7 @@ struct far_timeline *far_timeline_of(struct far_device *dev, uint64_t handle)
 	if (t == NULL) {
 		t = far_object(dev, OBJECT_TIMELINE, sizeof(*t), handle);
 		if (t != NULL) {
+			t->parent = parent;
 			t->next = dev->timelines;
 			dev->timelines = t;
 		}
@@ -134,13 +136,35 @@ void far_timeline_free(struct far_timeline *t)
 	far_object_free(OBJECT_TIMELINE, t);
 }
 
-int far_point(struct far_device *dev, const struct far_call *c, struct hal_point *done)
+/* Take a timeline that goes with parent from the list. */
+static struct far_timeline *child_of(struct far_device *dev, uint64_t parent)
+{
+	struct far_timeline *t;
+
+	pthread_mutex_lock(&dev->lock);
+	t = dev->timelines;
+	while (t != NULL && t->parent != parent)
+		t = t->next;
+	pthread_mutex_unlock(&dev->lock);
+	return t;
+}
+
+void far_timelines_free(struct far_device *dev, uint64_t parent)
+{
+	struct far_timeline *t;
+
+	while ((t = child_of(dev, parent)) != NULL)
+		far_timeline_free(t);
+}
+
+int far_point(struct far_device *dev, const struct far_call *c, uint64_t parent,
+	      struct hal_point *done)
 {
 	struct far_timeline *t;
 
 	if (done == NULL)
 		return 0;
-	t = far_timeline_of(dev, c->a[0]);
+	t = far_timeline_of(dev, c->a[0], parent);
 	if (t == NULL)
 		return -ENOMEM;
 	done->timeline = (struct hal_timeline *)t;
@@ -158,7 +182,7 @@ static int timeline_made(struct far_device *dev, struct far_call *c,
 
 	if (err != 0)
 		return err;
-	t = far_timeline_of(dev, c->a[0]);
+	t = far_timeline_of(dev, c->a[0], 0);
 	if (t == NULL)
 		return -ENOMEM;
 	t->raised = c->op == FAR_TIMELINE;

@@ -88,6 +88,7 @@ void far_ring_moved(struct far_queue *q, const struct far_call *c)
 		return;
 	q->tail = (unsigned int)c->a[2];
 	q->submissions = c->a[3];
+	q->limit = atomic_load(&q->told->head) + q->slot_count;
 	atomic_store_explicit(&q->ring->tail, q->tail, memory_order_release);
 }
 

@@ -250,11 +250,13 @@ static bool write_far_points(const struct far_queue *q, const struct hal_point *
 			     uint32_t count, uint32_t op, uint32_t marks,
 			     unsigned int *pos)
 {
+	if (points == NULL && count > 0)
+		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct far_timeline *t = (const void *)points[i].timeline;
 		struct far_slot *s = slot_at(q, *pos);
 
-		if (points == NULL || !OBJECT_IS_FAR(&t->far, OBJECT_TIMELINE) ||
+		if (!OBJECT_IS_FAR(&t->far, OBJECT_TIMELINE) ||
 		    t->far.dev != q->far.dev ||
 		    (op == FAR_OP_SIGNAL && (!t->raised || points[i].value == 0)))
 			return false;

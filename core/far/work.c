@@ -206,7 +206,7 @@ int far_queue_create(struct hal_partition *part, const struct hal_queue_desc *de
 		q->far.handle = c.a[0];
 		q->part = p;
 		atomic_store(&q->far.open, QUEUE_OPEN_FAR);
-		q->timeline = far_timeline_of(dev, c.a[1]);
+		q->timeline = far_timeline_of(dev, c.a[1], c.a[0]);
 		err = q->timeline == NULL ? -ENOMEM : 0;
 	}
 	if (err == 0) {
@@ -234,7 +234,7 @@ int far_queue_destroy(struct hal_queue *queue)
 		return err;
 	atomic_store(&q->far.open, 0);
 	far_ring_unmap(q);
-	far_timeline_free(q->timeline);
+	far_timelines_free(q->far.dev, q->far.handle);
 	far_object_free(OBJECT_QUEUE, q);
 	return 0;
 }
@@ -245,7 +245,7 @@ int far_queue_suspend(struct hal_queue *queue, uint32_t mode, struct hal_point *
 	struct far_call c = {.op = FAR_QUEUE_SUSPEND, .a = {q->handle, mode}};
 	int err = far_ask(q->dev, &c);
 
-	return err != 0 ? err : far_point(q->dev, &c, quiet);
+	return err != 0 ? err : far_point(q->dev, &c, q->handle, quiet);
 }
 
 int far_queue_resume(struct hal_queue *queue)
@@ -477,7 +477,7 @@ int far_submit_request(struct far_queue *q, const struct hal_submit_desc *desc,
 		return err;
 	far_ring_moved(q, &c);
 	far_ring_bound(q, desc);
-	return far_point(q->far.dev, &c, done);
+	return far_point(q->far.dev, &c, q->far.handle, done);
 }
 
 int far_sequence_create(struct hal_partition *part, const struct hal_submit_desc *desc,
@@ -547,5 +547,5 @@ int far_sequence_submit(struct hal_queue *queue, struct hal_sequence *seq,
 	if (err != 0)
 		return err;
 	far_ring_moved((struct far_queue *)queue, &c);
-	return far_point(q->dev, &c, done);
+	return far_point(q->dev, &c, q->handle, done);
 }

@@ -122,6 +122,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	s.tenants->admin = true;
 	s.epoll = epoll_create1(EPOLL_CLOEXEC);
 	(void)pthread_mutex_init(&s.lock, NULL);
+	(void)pthread_mutex_init(&s.bell_lock, NULL);
 	must(bells_start(&s));
 	return atexit(finish);
 }
