@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "far/message.h"
-#include "hald.h"
+#include "requests.h"
 #include "util/compiler.h"
 #include "util/error.h"
 #include "util/fd.h"
@@ -99,52 +99,46 @@ static void client_unlist(struct client *c)
 	(void)epoll_ctl(c->server->epoll, EPOLL_CTL_DEL, c->pidfd, NULL);
 }
 
-static int client_new(struct server *s, struct tenant *t, pid_t pid, struct client **out)
+/* Make a client of t, whose process is peer.  The caller holds the lock of s, and has
+ * used t, which goes with the client. */
+static int client_new(struct server *s, struct tenant *t, struct peer *peer,
+		      struct client **out)
 {
 	struct epoll_event e = {.events = EPOLLIN};
 	struct client *c = calloc(1, sizeof(*c));
 	pthread_condattr_t monotonic;
-	int refused;
+	int err;
 
 	if (c == NULL)
 		return fail(ENOMEM, "hald has no memory for another client");
 	c->server = s;
 	c->tenant = t;
-	c->pid = pid;
+	c->pid = peer->pid;
+	c->pidfd = peer->pidfd;
+	peer->pidfd = -1;
 	c->bell = c->board_fd = -1;
 	handles_begin(&c->handles, t);
 	(void)pthread_mutex_init(&c->lock, NULL);
 	(void)pthread_condattr_init(&monotonic);
 	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&c->changed, &monotonic);
-	c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (c->pidfd < 0 ||
-	    getrandom(&c->secret, sizeof(c->secret), 0) != sizeof(c->secret)) {
-		int err = fail(errno, "hald cannot watch process %d: %s", pid,
-			       hal_strerror(errno));
-
+	err = clients_check(s, t);
+	if (err == 0 && getrandom(&c->secret, sizeof(c->secret), 0) != sizeof(c->secret))
+		err = fail(errno, "getrandom: %s", hal_strerror(errno));
+	if (err == 0)
+		err = board_make(c);
+	if (err != 0) {
 		client_free(c);
 		return err;
 	}
-	pthread_mutex_lock(&s->lock);
-	refused = clients_check(s, t);
-	if (refused == 0) {
-		c->number = ++s->client_count;
-		c->next = s->clients;
-		s->clients = c;
-		e.data.u64 = c->number;
-		(void)epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->pidfd, &e);
-		refused = board_make(c);
-	}
-	if (refused != 0 && c->number != 0)
-		client_unlist(c);
-	pthread_mutex_unlock(&s->lock);
-	if (refused != 0) {
-		client_free(c);
-		return refused;
-	}
-	LOG(HAL_LOG_INFO, "client %llu: process %d, tenant \"%s\"", U64(c->number), pid,
-	    t->name);
+	t->users++;
+	c->number = ++s->client_count;
+	c->next = s->clients;
+	s->clients = c;
+	e.data.u64 = c->number;
+	(void)epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->pidfd, &e);
+	LOG(HAL_LOG_INFO, "client %llu: process %d, tenant \"%s\"", U64(c->number),
+	    c->pid, t->name);
 	*out = c;
 	return 0;
 }
@@ -202,26 +196,76 @@ static bool client_leave(struct client *c, struct channel *ch)
 static void client_gone(struct client *c)
 {
 	struct server *s = c->server;
+	struct tenant *t;
 
 	client_reap(c);
 	LOG(HAL_LOG_INFO, "client %llu: gone", U64(c->number));
 	pthread_mutex_lock(&s->lock);
 	client_unlist(c);
 	pthread_mutex_unlock(&s->lock);
+	t = c->tenant;
 	client_free(c);
+	tenant_put(s, t);
 }
 
 /* ---- channels ---------------------------------------------------------------------- */
 
+/* Join the client whose numbers r has, which is to be of the process peer. */
+static int hello_again(struct channel *ch, struct request *r, const struct peer *peer,
+		       struct client **out)
+{
+	struct server *s = ch->server;
+	struct client *c;
+	int err;
+
+	/* Under the lock, c does not go before ch has joined it. */
+	pthread_mutex_lock(&s->lock);
+	c = client_find(s, r->m.a[1], r->m.a[2]);
+	err = c != NULL && c->pid == peer->pid ? client_join(c, ch)
+					       : fail(ECANCELED, "the client has ended");
+	pthread_mutex_unlock(&s->lock);
+	*out = c;
+	return err;
+}
+
+/* Make a client of the process peer, with ch as its first channel. */
+static int hello_first(struct channel *ch, struct request *r, struct peer *peer,
+		       struct client **out)
+{
+	struct server *s = ch->server;
+	struct tenant *t = ch->tenant;
+	struct client *c = NULL;
+	int err = 0;
+
+	pthread_mutex_lock(&s->lock);
+	if (t == NULL)
+		t = tenant_find(s->tenants, peer);
+	if (t == NULL)
+		err = -EACCES;
+	else if (t->removed)
+		err = fail(EACCES, "tenant \"%s\" has been removed", t->name);
+	if (err == 0)
+		err = client_new(s, t, peer, &c);
+	if (err == 0)
+		err = client_join(c, ch);
+	pthread_mutex_unlock(&s->lock);
+	if (err != 0)
+		return err;
+	/* In a container everybody may be root: its socket is a tenant's. */
+	c->is_operator = ch->tenant == NULL && (peer->uid == 0 || peer->uid == geteuid());
+	r->out_fd = c->board_fd;
+	r->out_fd2 = c->bell;
+	c->board_fd = -1;
+	*out = c;
+	return 0;
+}
+
 /* Handle FAR_HELLO: make a client, or join the one whose numbers are sent. */
 static int hello(struct channel *ch, struct request *r)
 {
-	struct server *s = ch->server;
-	struct ucred who = {0};
-	socklen_t size = sizeof(who);
 	struct hal_device_info *info;
-	struct tenant *t;
 	struct client *c = NULL;
+	struct peer peer;
 	int err;
 
 	if (r->m.a[0] != FAR_VERSION)
@@ -229,38 +273,22 @@ static int hello(struct channel *ch, struct request *r)
 			    "the program's library speaks version %llu to hald, which "
 			    "speaks %u; use libraries of one release",
 			    U64(r->m.a[0]), FAR_VERSION);
-	if (getsockopt(ch->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
-		return fail(errno, "SO_PEERCRED: %s", hal_strerror(errno));
-	if (r->m.a[1] != 0) {
-		/* Under the lock, c does not go before ch has joined it. */
-		pthread_mutex_lock(&s->lock);
-		c = client_find(s, r->m.a[1], r->m.a[2]);
-		err = c != NULL && c->pid == who.pid
-			      ? client_join(c, ch)
-			      : fail(ECANCELED, "the client has ended");
-		pthread_mutex_unlock(&s->lock);
-	} else {
-		t = tenant_find(s->tenants, ch->tenant, &who);
-		err = t != NULL ? client_new(s, t, who.pid, &c) : -EACCES;
-		if (c != NULL)
-			err = client_join(c, ch);
-	}
-	if (err != 0 || c == NULL)
+	info = answer_room(r, sizeof(*info));
+	if (info == NULL)
+		return -ENOMEM;
+	err = peer_read(ch->fd, &peer);
+	if (err != 0)
+		return err;
+	err = r->m.a[1] != 0 ? hello_again(ch, r, &peer, &c)
+			     : hello_first(ch, r, &peer, &c);
+	peer_free(&peer);
+	if (err != 0)
 		return err;
 	atomic_store(&ch->known, true);
-	if (r->m.a[1] == 0) {
-		r->out_fd = c->board_fd;
-		r->out_fd2 = c->bell;
-		c->board_fd = -1;
-	}
 	r->m.a[1] = c->number;
 	r->m.a[2] = c->secret;
-	info = malloc(sizeof(*info));
-	if (info == NULL)
-		return fail(ENOMEM, "hald has no memory");
-	*info = s->info;
-	r->out = (char *)info;
-	r->out_bytes = sizeof(*info);
+	*info = ch->server->info;
+	tenant_info(c, info);
 	return 0;
 }
 
@@ -368,6 +396,11 @@ struct channel *channel_new(struct server *s, struct tenant *t, int fd)
 		return NULL;
 	ch->server = s;
 	ch->tenant = t;
+	if (t != NULL) {
+		pthread_mutex_lock(&s->lock);
+		t->users++;
+		pthread_mutex_unlock(&s->lock);
+	}
 	ch->client = NULL;
 	ch->fd = fd;
 	ch->accepted_ns = monotonic_ns();
@@ -387,6 +420,7 @@ void channel_end(struct channel *ch)
 
 void channel_free(struct channel *ch)
 {
+	tenant_put(ch->server, ch->tenant);
 	(void)close(ch->fd);
 	free(ch);
 }
@@ -468,15 +502,13 @@ static void channel_start(struct server *s, struct tenant *t, int fd)
 		return;
 	}
 	LOG(HAL_LOG_WARNING, "a connection is refused: %s", hal_strerror(err));
-	(void)close(fd);
-	free(ch);
+	if (ch != NULL)
+		channel_free(ch);
+	else
+		(void)close(fd);
 }
 
 /* ---- the server -------------------------------------------------------------------- */
-
-/* What the numbers that epoll gives back stand for, beside clients: the sockets of
- * tenants count down from AT_TENANT. */
-enum { AT_SOCKET = -1, AT_STOP = -2, AT_OVER = -3, AT_TENANT = -4 };
 
 static int watch(const struct server *s, int fd, int64_t what)
 {
@@ -522,6 +554,20 @@ static void take_connection(struct server *s, struct tenant *t)
 	}
 }
 
+/* There is a connection to the socket of hald, or of the tenant at `at`. */
+static void connection(struct server *s, int64_t at)
+{
+	struct tenant *t = NULL;
+
+	if (at <= AT_TENANT) {
+		t = tenant_use_at(s, at);
+		if (t == NULL)
+			return; /* it has been removed meanwhile */
+	}
+	take_connection(s, t);
+	tenant_put(s, t);
+}
+
 /* End all clients, and wait until they are gone. */
 static void end_all(struct server *s)
 {
@@ -535,23 +581,9 @@ static void end_all(struct server *s)
 	channels_join(s, true);
 }
 
-/* Return the tenant whose socket epoll has told of by the number at; NULL: it is the
- * device's. */
-static struct tenant *tenant_at(const struct server *s, int64_t at)
-{
-	struct tenant *t = s->tenants;
-
-	if (at > AT_TENANT)
-		return NULL;
-	for (; t != NULL && at != AT_TENANT; at++)
-		t = t->next;
-	return t;
-}
-
 int serve(struct server *s)
 {
 	struct epoll_event e;
-	int64_t at = AT_TENANT;
 	int err;
 
 	s->spare_fd = dup(s->stop_fd);
@@ -569,9 +601,8 @@ int serve(struct server *s)
 		err = watch(s, s->stop_fd, AT_STOP);
 	if (err == 0)
 		err = watch(s, s->over_fd, AT_OVER);
-	for (struct tenant *t = s->tenants; err == 0 && t != NULL; t = t->next, at--)
-		if (t->fd >= 0)
-			err = watch(s, t->fd, at);
+	for (struct tenant *t = s->tenants; err == 0 && t != NULL; t = t->next)
+		err = tenant_watch(s, t);
 	while (err == 0) {
 		if (epoll_wait(s->epoll, &e, 1, shut_unknown(s)) != 1)
 			continue;
@@ -585,7 +616,7 @@ int serve(struct server *s)
 		if ((int64_t)e.data.u64 > 0)
 			process_ended(s, e.data.u64);
 		else
-			take_connection(s, tenant_at(s, (int64_t)e.data.u64));
+			connection(s, (int64_t)e.data.u64);
 	}
 	end_all(s);
 	bells_stop(s);

@@ -66,6 +66,59 @@ int do_set_policy(struct request *r)
 	return hal_device_set_policy(device_of(r), r->data, options);
 }
 
+/* ---- tenants -------------------------------------------------------------------------- */
+
+static int operator_check(const struct request *r)
+{
+	const struct client *c = r->client;
+
+	return c->tenant->admin || c->is_operator
+		       ? 0
+		       : fail(EPERM,
+			      "tenants of hald:%s are its "
+			      "operator's: its own user, root, "
+			      "and tenants with admin = yes",
+			      c->server->name);
+}
+
+int do_tenant_add(struct request *r)
+{
+	const char *text = text_in(r);
+	char *path;
+	int err;
+
+	if (text == NULL)
+		return -EPROTO;
+	err = operator_check(r);
+	path = err == 0 ? answer_room(r, 256) : NULL;
+	if (path == NULL)
+		return err != 0 ? err : -ENOMEM;
+	return tenant_add(r->client->server, text, path);
+}
+
+int do_tenant_remove(struct request *r)
+{
+	const char *name = text_in(r);
+	int err;
+
+	if (name == NULL)
+		return -EPROTO;
+	err = operator_check(r);
+	return err != 0 ? err : tenant_remove(r->client->server, name);
+}
+
+int do_tenant_list(struct request *r)
+{
+	const size_t room = 65536;
+	char *text;
+	int err = operator_check(r);
+
+	text = err == 0 ? answer_room(r, room) : NULL;
+	if (text == NULL)
+		return err != 0 ? err : -ENOMEM;
+	return tenants_text(r->client->server, text, room);
+}
+
 int do_poll(struct request *r)
 {
 	if ((r->client->server->info.caps & HAL_CAP_VIRTUAL_CLOCK) != 0)
@@ -87,6 +140,10 @@ int do_trace_start(struct request *r)
 
 	if (r->fd < 0)
 		return broken(r, "there is no file for the trace");
+	if (!r->client->tenant->sees_all)
+		return fail(EPERM,
+			    "hal_trace_start: a trace shows what others do; tenants "
+			    "with admin = yes may write one");
 	format_text(path, sizeof(path), "/proc/self/fd/%d", r->fd);
 	err = hal_trace_start(device_of(r), path);
 	if (err == 0) {

@@ -125,19 +125,25 @@ DESTROYER(timeline_destroy, hal_timeline, hal_timeline_destroy)
 
 /* ---- requests that only name an object ---------------------------------------------- */
 
+/* The struct of the caller in the answer may be older, and shorter, than this one. */
 static int do_device_info(struct request *r)
 {
 	int err = get(r, device_of(r), device_info);
 	struct hal_device_info *info = (struct hal_device_info *)(void *)r->out;
 
-	if (err == 0)
-		info->caps = caps_of_clients(info->caps);
-	return err;
+	if (err != 0)
+		return err;
+	info->caps = caps_of_clients(info->caps);
+	tenant_info(r->client, info);
+	return 0;
 }
 
 static int do_device_stats(struct request *r)
 {
-	return get(r, device_of(r), device_stats);
+	int err = get(r, device_of(r), device_stats);
+
+	return err != 0 ? err
+			: tenant_stats(r->client, (struct hal_stats *)(void *)r->out);
 }
 
 static int do_get_policy(struct request *r)
@@ -267,13 +273,22 @@ static int (*const functions[FAR_OPS])(struct request *r) = {
 	[FAR_TIMELINE_IMPORT] = do_timeline_import,
 	[FAR_WAIT] = do_wait,
 	[FAR_POINT_FD] = do_point_fd,
+	[FAR_TENANT_ADD] = do_tenant_add,
+	[FAR_TENANT_REMOVE] = do_tenant_remove,
+	[FAR_TENANT_LIST] = do_tenant_list,
 	[FAR_CALLBACK] = do_callback,
 	[FAR_CALLED] = do_called,
 };
 
 int request_run(struct request *r)
 {
+	int err;
+
 	if (r->m.op >= FAR_OPS || functions[r->m.op] == NULL)
 		return broken(r, "there is no such request");
-	return functions[r->m.op](r);
+	err = functions[r->m.op](r);
+	/* The text says what others have left, and who they are. */
+	if (err == -ENOSPC && !r->client->tenant->sees_all)
+		(void)fail(ENOSPC, "the device has no room for this now");
+	return err;
 }

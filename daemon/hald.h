@@ -45,7 +45,7 @@ struct entry {
 	uint64_t cookie;
 	struct ring *ring; /* of a queue; NULL: it has none */
 	/* What a partition counts for. */
-	uint64_t units, memory_quota;
+	uint64_t units, memory_quota, bandwidth;
 	/* Of what one thread at a time may use: a queue, sequence or ring. */
 	pthread_mutex_t lock;
 	/* Of host memory: where hald has mapped it.  The client has destroyed it, but
@@ -81,6 +81,9 @@ uint64_t handle_add_hidden(struct handles *t, enum far_kind kind, void *object,
 /* Begin to use the object of a handle.  Return NULL, with -EINVAL as the error, if the
  * handle is of no live object of that kind. */
 struct entry *handle_hold(struct handles *t, uint64_t handle, enum far_kind kind);
+/* The same for the i-th entry, if its object is of kind and owned; NULL without an error.
+ */
+struct entry *handle_hold_at(struct handles *t, uint32_t i, enum far_kind kind);
 void handle_release(struct handles *t, struct entry *e);
 /* Begin to destroy e, which the caller holds.  Return -EBUSY if another request uses it,
  * else 0: no other request, and no record taken after inlet_pass, can begin to. */
@@ -136,6 +139,7 @@ struct client {
 	struct client *next_bell; /* in .bell_clients of the server */
 	struct server *server;
 	struct tenant *tenant;
+	bool is_operator; /* its user is that of hald, or root */
 	uint64_t number, secret;
 	pid_t pid;
 	int pidfd;
@@ -162,8 +166,7 @@ struct client {
 struct server {
 	struct hal_device *dev;
 	struct hal_device_info info;
-	const char *name;
-	struct tenant *tenants; /* at least one */
+	const char *name, *folder; /* of the socket */
 	int socket, stop_fd, epoll;
 	int over_fd;  /* eventfd: a channel's thread is over */
 	int spare_fd; /* to be closed when there are no others */
@@ -175,7 +178,9 @@ struct server {
 	struct client *bell_clients;
 	struct channel *channels; /* used by the main thread alone */
 	uint32_t channel_count;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock;   /* guards what follows */
+	struct tenant *tenants; /* at least one */
+	int64_t next_at;
 	struct client *clients;
 	uint64_t client_count;
 	uint64_t tracer; /* the client that writes a trace; 0: none */
@@ -189,6 +194,10 @@ bool channel_serve(struct channel *ch);
 /* Take ch from its client, which goes with its last channel, and shut the connection. */
 void channel_end(struct channel *ch);
 void channel_free(struct channel *ch);
+/* What the numbers that epoll gives back stand for, beside clients: the sockets of
+ * tenants count down from AT_TENANT. */
+enum { AT_SOCKET = -1, AT_STOP = -2, AT_OVER = -3, AT_TENANT = -4 };
+
 /* Serve the connections of s->socket until s->stop_fd is readable.  Return 0 or -errno.
  */
 int serve(struct server *s);
@@ -213,6 +222,27 @@ void callback_run(void *user);
 void callback_returned(struct client *c, uint64_t number);
 /* Let the queues of c, which is closing, go on behind host functions. */
 void callbacks_release(struct client *c);
+
+/* ---- sockets and tenants (sockets.c) -------------------------------------------------- */
+
+/* Listen at path, unless another hald does.  Return the descriptor or -errno. */
+int listen_at(const char *path);
+/* Make the sockets of all tenants that have one; and remove them, with the tenants. */
+int tenants_listen(struct server *s);
+void tenants_forget(struct server *s);
+/* Have epoll tell of connections to the socket of t. */
+int tenant_watch(const struct server *s, const struct tenant *t);
+/* Return the tenant for which epoll gives back `at`, and use it until tenant_put; NULL:
+ * it has been removed. */
+struct tenant *tenant_use_at(struct server *s, int64_t at);
+void tenant_put(struct server *s, struct tenant *t);
+/* Add the tenant whose section is text.  path: of its socket; "": it has none. */
+int tenant_add(struct server *s, const char *text, char path[256]);
+/* Remove a tenant and end its clients. */
+int tenant_remove(struct server *s, const char *name);
+/* Write a line for each tenant: name, clients, units, memory, queues, path of its socket,
+ * with tabs between them. */
+int tenants_text(struct server *s, char *text, size_t room);
 
 /* ---- rings (ring.c) ---------------------------------------------------------------- */
 

@@ -196,6 +196,21 @@ struct entry *handle_hold(struct handles *t, uint64_t handle, enum far_kind kind
 	return e;
 }
 
+struct entry *handle_hold_at(struct handles *t, uint32_t i, enum far_kind kind)
+{
+	struct entry *e = NULL;
+
+	pthread_mutex_lock(&t->lock);
+	if (i < t->count && entry_at(t, i)->object != NULL &&
+	    !entry_at(t, i)->destroyed && entry_at(t, i)->kind == kind &&
+	    entry_at(t, i)->owned) {
+		e = entry_at(t, i);
+		e->users++;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return e;
+}
+
 void handle_release(struct handles *t, struct entry *e)
 {
 	if (e == NULL)

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "hald.h"
@@ -42,74 +39,6 @@ static int die(const char *what)
 {
 	fprintf(stderr, "hald: %s: %s\n", what, hal_last_error());
 	return 1;
-}
-
-/* Listen at path, unless another hald does. */
-static int listen_at(const char *path)
-{
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return fail(errno, "socket: %s", hal_strerror(errno));
-	if (strlen(path) >= sizeof(a.sun_path)) {
-		(void)close(fd);
-		return fail(ENAMETOOLONG, "%s: longer than %zu bytes", path,
-			    sizeof(a.sun_path) - 1);
-	}
-	memcpy(a.sun_path, path, strlen(path) + 1);
-	if (connect(fd, (const struct sockaddr *)&a, sizeof(a)) == 0) {
-		(void)close(fd);
-		return fail(EADDRINUSE, "%s: another hald serves it", path);
-	}
-	(void)unlink(path); /* of one that was killed */
-	if (bind(fd, (const struct sockaddr *)&a, sizeof(a)) != 0 ||
-	    listen(fd, 128) != 0) {
-		int err = fail(errno, "%s: %s", path, hal_strerror(errno));
-
-		(void)close(fd);
-		return err;
-	}
-	return fd;
-}
-
-/* Make the sockets of tenants that have one of their own: NAME.sock in a folder of the
- * tenant's name.  Return 0 or -errno. */
-static int listen_for_tenants(const struct server *s, const char *folder)
-{
-	char path[256];
-
-	for (struct tenant *t = s->tenants; t != NULL; t = t->next) {
-		if (!t->socket)
-			continue;
-		format_text(path, sizeof(path), "%s/%s", folder, t->name);
-		if (mkdir(path, 0777) != 0 && errno != EEXIST)
-			return fail(errno, "%s: %s", path, hal_strerror(errno));
-		format_text(path, sizeof(path), "%s/%s/%s.sock", folder, t->name,
-			    s->name);
-		t->fd = listen_at(path);
-		if (t->fd < 0)
-			return t->fd;
-	}
-	return 0;
-}
-
-/* Close these sockets, and remove them and their folders. */
-static void forget_tenants(const struct server *s, const char *folder)
-{
-	char path[256];
-
-	for (struct tenant *t = s->tenants; t != NULL; t = t->next) {
-		if (t->fd < 0)
-			continue;
-		(void)close(t->fd);
-		format_text(path, sizeof(path), "%s/%s/%s.sock", folder, t->name,
-			    s->name);
-		(void)unlink(path);
-		format_text(path, sizeof(path), "%s/%s", folder, t->name);
-		(void)rmdir(path); /* unless another hald serves there */
-	}
-	tenants_free(s->tenants);
 }
 
 /* Block the signals that end hald, and return a descriptor that tells of them. */
@@ -172,9 +101,10 @@ static int run(const struct arguments *a)
 			    : "0");
 	own_name[strcspn(own_name, "?/")] = '\0';
 	s.name = a->name != NULL ? a->name : own_name;
+	s.folder = folder;
 	format_text(path, sizeof(path), "%s/%s.sock", folder, s.name);
 	s.socket = listen_at(path);
-	if (s.socket < 0 || listen_for_tenants(&s, folder) != 0) {
+	if (s.socket < 0 || tenants_listen(&s) != 0) {
 		(void)die("cannot listen");
 		(void)hal_close(s.dev);
 		return 1;
@@ -183,7 +113,7 @@ static int run(const struct arguments *a)
 	(void)fflush(stdout);
 	err = serve(&s);
 	(void)unlink(path);
-	forget_tenants(&s, folder);
+	tenants_forget(&s);
 	(void)close(s.socket);
 	(void)close(s.stop_fd);
 	if (err != 0)

@@ -12,6 +12,7 @@
 
 #include <hal/ext/memory.h>
 
+#include "sched/inherit.h"
 #include "util/compiler.h"
 #include "util/error.h"
 
@@ -74,6 +75,7 @@ static int partition_made(struct request *r, struct hal_partition *part,
 	if (r->m.a[0] == 0)
 		return -ENOMEM;
 	tenant_count_partition(r->client, e, d);
+	inherit_within(part, r->client->tenant->owner);
 	handle_end_destroy(&r->client->handles, e, false);
 	return 0;
 }

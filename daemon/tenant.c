@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <hal/ext/memory.h>
+
 #include "config/entry.h"
 #include "config/ini.h"
 #include "hald.h"
@@ -20,21 +22,31 @@
 static const struct hal_option_def keys[] = {
 	{"uid", HAL_OPTION_INT, -1, UINT32_MAX, NULL, "-1", "user; -1: any"},
 	{"gid", HAL_OPTION_INT, -1, UINT32_MAX, NULL, "-1", "group; -1: any"},
+	{"label", HAL_OPTION_STRING, 0, 0, NULL, "", "security label; empty: any"},
+	{"cgroup", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "beginning of the control group's path; empty: any"},
+	{"unit", HAL_OPTION_STRING, 0, 0, NULL, "",
+	 "a part of that path, such as video.service; empty: any"},
 	{"socket", HAL_OPTION_BOOL, 0, 1, NULL, "no", "it has a socket of its own"},
 	{"units", HAL_OPTION_INT, -1, INT32_MAX, NULL, "-1",
 	 "most units; -1: any number"},
 	{"memory", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0", "sum of quotas; 0: any"},
+	{"bandwidth", HAL_OPTION_SIZE, 0, INT64_MAX, NULL, "0",
+	 "sum of limits, bytes a second; 0: any"},
 	{"partitions", HAL_OPTION_INT, -1, INT32_MAX, NULL, "-1", "most partitions"},
 	{"queues", HAL_OPTION_INT, -1, INT32_MAX, NULL, "-1", "most queues"},
 	{"clients", HAL_OPTION_INT, -1, INT32_MAX, NULL, "-1", "most open devices"},
-	{"requests_per_s", HAL_OPTION_INT, 1, INT32_MAX, NULL, "2147483647",
-	 "most requests a second; more have to wait"},
+	{"requests_per_s", HAL_OPTION_INT, 0, INT32_MAX, NULL, "0",
+	 "most requests a second, more have to wait; 0: any"},
 	{"latency", HAL_OPTION_BOOL, 0, 1, NULL, "no", "queues of class latency"},
 	{"deadlines", HAL_OPTION_BOOL, 0, 1, NULL, "yes", "deadlines"},
 	{"priority_max", HAL_OPTION_INT, INT32_MIN, INT32_MAX, NULL, "0", "of queues"},
 	{"weight_max", HAL_OPTION_INT, 1, UINT32_MAX, NULL, "1", "of queues"},
 	{"place", HAL_OPTION_BOOL, 0, 1, NULL, "no", "may choose rows and columns"},
-	{"admin", HAL_OPTION_BOOL, 0, 1, NULL, "no", "may set the policy"},
+	{"lend", HAL_OPTION_BOOL, 0, 1, NULL, "no",
+	 "lends urgency to, and inherits it from, others that do"},
+	{"admin", HAL_OPTION_BOOL, 0, 1, NULL, "no",
+	 "may set the policy, add tenants, and see what others do"},
 };
 
 /* Copy NAME of a section `tenant "NAME"` to name.  Return false if it has another form.
@@ -66,7 +78,7 @@ static bool is_key(const char *key)
 /* Check the names of sections and keys. */
 static int names_check(const struct config *cfg)
 {
-	char name[32], all[256] = "";
+	char name[32], all[512] = "";
 	size_t used = 0;
 
 	for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
@@ -93,6 +105,42 @@ static uint64_t limit(const struct hal_bk_config *v, const char *key)
 	return n < 0 ? TENANT_NO_LIMIT : (uint64_t)n;
 }
 
+/* Numbers of tenants that do not lend. */
+static _Atomic uint64_t owners = 1;
+
+/* Copy the value of key to `to`. */
+static int copy_text(char *to, size_t room, const struct hal_bk_config *v,
+		     const char *key, const struct config_entry *e)
+{
+	const char *text = option_str(v, key);
+
+	if (strlen(text) >= room)
+		return fail(EINVAL, "%s: %s of [%s] is longer than %zu bytes", e->source,
+			    key, e->section, room - 1);
+	memcpy(to, text, strlen(text) + 1);
+	return 0;
+}
+
+/* Read by what t is known, beside user and group. */
+static int identity_read(struct tenant *t, const struct hal_bk_config *v,
+			 const struct config_entry *e)
+{
+	int err = copy_text(t->label, sizeof(t->label), v, "label", e);
+
+	if (err == 0)
+		err = copy_text(t->cgroup, sizeof(t->cgroup), v, "cgroup", e);
+	if (err == 0)
+		err = copy_text(t->unit, sizeof(t->unit), v, "unit", e);
+	/* Units are what a tenant may have most of. */
+	if (err == 0 && t->unit[0] != '\0' && strchr(t->unit, '.') == NULL)
+		err = fail(
+			EINVAL,
+			"%s: unit of [%s] is \"%s\", not the name of a unit of systemd, "
+			"such as video.service",
+			e->source, e->section, t->unit);
+	return err;
+}
+
 /* Make the tenant of the section whose header is e. */
 static int tenant_read(const struct config *cfg, const struct config_entry *e,
 		       struct tenant **out)
@@ -112,6 +160,12 @@ static int tenant_read(const struct config *cfg, const struct config_entry *e,
 	format_text(t->source, sizeof(t->source), "%s", e->source);
 	t->uid = option_int(v, "uid");
 	t->gid = option_int(v, "gid");
+	err = identity_read(t, v, e);
+	if (err != 0) {
+		config_values_free(v);
+		free(t);
+		return err;
+	}
 	t->socket = option_int(v, "socket") != 0;
 	t->fd = -1;
 	t->units = limit(v, "units");
@@ -119,7 +173,9 @@ static int tenant_read(const struct config *cfg, const struct config_entry *e,
 	t->partitions = limit(v, "partitions");
 	t->queues = limit(v, "queues");
 	t->clients = limit(v, "clients");
-	t->requests_per_s = limit(v, "requests_per_s");
+	t->bandwidth =
+		option_int(v, "bandwidth") != 0 ? limit(v, "bandwidth") : TENANT_NO_LIMIT;
+	t->requests_per_s = (uint64_t)option_int(v, "requests_per_s");
 	t->classes = 1u << HAL_CLASS_NORMAL | 1u << HAL_CLASS_BEST_EFFORT;
 	if (option_int(v, "latency") != 0)
 		t->classes |= 1u << HAL_CLASS_LATENCY;
@@ -127,7 +183,10 @@ static int tenant_read(const struct config *cfg, const struct config_entry *e,
 	t->priority_max = option_int(v, "priority_max");
 	t->weight_max = option_int(v, "weight_max");
 	t->place = option_int(v, "place") != 0;
+	t->lend = option_int(v, "lend") != 0;
 	t->admin = option_int(v, "admin") != 0;
+	t->sees_all = t->admin;
+	t->owner = t->lend ? 0 : atomic_fetch_add(&owners, 1);
 	(void)pthread_mutex_init(&t->lock, NULL);
 	(void)pthread_mutex_init(&t->lock_turn, NULL);
 	config_values_free(v);
@@ -174,14 +233,16 @@ struct tenant *tenant_everyone(void)
 		(void)fail(ENOMEM, "no memory for a tenant");
 		return NULL;
 	}
+	format_text(t->name, sizeof(t->name), "everyone");
 	t->uid = t->gid = -1;
 	t->fd = -1;
-	t->units = t->memory = t->partitions = t->queues = t->clients = TENANT_NO_LIMIT;
+	t->units = t->memory = t->bandwidth = t->partitions = t->queues = t->clients =
+		TENANT_NO_LIMIT;
+	t->sees_all = true;
 	t->classes = UINT32_MAX;
 	t->priority_max = INT32_MAX;
 	t->weight_max = UINT32_MAX;
 	t->deadlines = t->place = true;
-	t->requests_per_s = INT32_MAX;
 	(void)pthread_mutex_init(&t->lock, NULL);
 	(void)pthread_mutex_init(&t->lock_turn, NULL);
 	return t;
@@ -201,20 +262,26 @@ void tenants_free(struct tenant *list)
 
 /* ---- who --------------------------------------------------------------------------- */
 
-struct tenant *tenant_find(struct tenant *list, struct tenant *of,
-			   const struct ucred *who)
+static bool fits(const struct tenant *t, const struct peer *peer)
 {
-	if (of != NULL)
-		return of;
+	return !t->socket && (t->uid < 0 || t->uid == (int64_t)peer->uid) &&
+	       (t->gid < 0 || t->gid == (int64_t)peer->gid) &&
+	       (t->label[0] == '\0' || strcmp(t->label, peer->label) == 0) &&
+	       (t->cgroup[0] == '\0' || peer_is_under(peer->cgroup, t->cgroup)) &&
+	       (t->unit[0] == '\0' || peer_has_part(peer->cgroup, t->unit));
+}
+
+struct tenant *tenant_find(struct tenant *list, const struct peer *peer)
+{
 	for (struct tenant *t = list; t != NULL; t = t->next)
-		if (!t->socket && (t->uid < 0 || t->uid == (int64_t)who->uid) &&
-		    (t->gid < 0 || t->gid == (int64_t)who->gid))
+		if (fits(t, peer))
 			return t;
 	(void)fail(
 		EACCES,
-		"no section [tenant] of hald is for user %u and group %u; ask who runs "
-		"hald for one, or for a socket",
-		who->uid, who->gid);
+		"no section [tenant] of hald is for user %u and group %u, control group "
+		"%s%s%s; ask who runs hald for one, or for a socket",
+		peer->uid, peer->gid, peer->cgroup[0] != '\0' ? peer->cgroup : "unknown",
+		peer->label[0] != '\0' ? ", label " : "", peer->label);
 	return NULL;
 }
 
@@ -241,6 +308,10 @@ void tenant_count_partition(struct client *c, struct entry *e,
 	/* A guest has the units of its host. */
 	if (info.index >= c->server->info.partitions_max)
 		units = 0;
+	if (d->limits != NULL) { /* a resize cannot change them */
+		atomic_fetch_add(&t->has.bandwidth, d->limits->bandwidth - e->bandwidth);
+		e->bandwidth = d->limits->bandwidth;
+	}
 	atomic_fetch_add(&t->has.units, units - e->units);
 	atomic_fetch_add(&t->has.memory, info.memory_bytes - e->memory_quota);
 	e->units = units;
@@ -255,7 +326,8 @@ void tenant_uncount(struct tenant *t, struct entry *e)
 		atomic_fetch_sub(&t->has.partitions, 1);
 	atomic_fetch_sub(&t->has.units, e->units);
 	atomic_fetch_sub(&t->has.memory, e->memory_quota);
-	e->units = e->memory_quota = 0;
+	atomic_fetch_sub(&t->has.bandwidth, e->bandwidth);
+	e->units = e->memory_quota = e->bandwidth = 0;
 }
 
 static int over(const struct tenant *t, uint64_t limit_of, uint64_t has, uint64_t more,
@@ -292,6 +364,20 @@ int tenant_check_partition(const struct client *c, const struct hal_partition_de
 			"tenant \"%s\" may have %llu bytes of memory in all: give the "
 			"partition a quota (memory_bytes)",
 			t->name, U64(t->memory));
+	if (t->bandwidth != TENANT_NO_LIMIT && except == NULL && d->host == NULL) {
+		uint64_t more = d->limits != NULL ? d->limits->bandwidth : 0;
+
+		if (more == 0)
+			return fail(EDQUOT,
+				    "tenant \"%s\" may move %llu bytes a second in all: "
+				    "give the partition a limit "
+				    "(hal_partition_limits.bandwidth)",
+				    t->name, U64(t->bandwidth));
+		err = over(t, t->bandwidth, atomic_load(&t->has.bandwidth), more,
+			   "bytes a second");
+		if (err != 0)
+			return err;
+	}
 	if (except != NULL) {
 		units -= except->units;
 		memory -= except->memory_quota;
@@ -322,6 +408,79 @@ int tenant_check_queue(const struct client *c, const struct hal_queue_desc *d)
 	return over(t, t->queues, atomic_load(&t->has.queues), 1, "queues");
 }
 
+/* ---- what it sees --------------------------------------------------------------------- */
+
+void tenant_info(const struct client *c, struct hal_device_info *info)
+{
+	const struct tenant *t = c->tenant;
+	uint64_t most = t->memory < info->memory_bytes ? t->memory : info->memory_bytes;
+	uint64_t has = atomic_load(&t->has.memory);
+
+	if (!t->sees_all)
+		info->memory_free = has < most ? most - has : 0;
+}
+
+static void raise(uint64_t *most, uint64_t value)
+{
+	if (value > *most)
+		*most = value;
+}
+
+/* Add what one partition has done to sum.  Percentiles are those of the slowest. */
+static void add_stats(struct hal_stats *sum, const struct hal_stats *one)
+{
+	sum->busy_ns += one->busy_ns;
+	sum->queueing_ns += one->queueing_ns;
+	sum->submitted += one->submitted;
+	sum->completed += one->completed;
+	sum->failed += one->failed;
+	sum->dropped += one->dropped;
+	sum->deadline_misses += one->deadline_misses;
+	sum->suspends += one->suspends;
+	sum->suspend_ns += one->suspend_ns;
+	sum->replayed += one->replayed;
+	sum->replayed_ns += one->replayed_ns;
+	sum->bytes_read += one->bytes_read;
+	sum->bytes_written += one->bytes_written;
+	sum->requests += one->requests;
+	sum->saved_bytes += one->saved_bytes;
+	for (uint32_t i = 0; i < HAL_HISTOGRAM_BUCKETS; i++)
+		sum->latency_histogram[i] += one->latency_histogram[i];
+	raise(&sum->suspend_max_ns, one->suspend_max_ns);
+	raise(&sum->latency_max_ns, one->latency_max_ns);
+	raise(&sum->request_p50_ns, one->request_p50_ns);
+	raise(&sum->request_p90_ns, one->request_p90_ns);
+	raise(&sum->request_p99_ns, one->request_p99_ns);
+	raise(&sum->request_p999_ns, one->request_p999_ns);
+	raise(&sum->request_max_ns, one->request_max_ns);
+	for (uint32_t i = 0; i < ARRAY_LENGTH(sum->stop_max_ns); i++)
+		raise(&sum->stop_max_ns[i], one->stop_max_ns[i]);
+}
+
+int tenant_stats(struct client *c, struct hal_stats *stats)
+{
+	struct handles *t = &c->handles;
+	struct hal_stats sum = HAL_INIT(hal_stats);
+
+	if (c->tenant->sees_all)
+		return 0;
+	sum.now_ns = stats->now_ns;
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct hal_stats one = HAL_INIT(hal_stats);
+		struct entry *e = handle_hold_at(t, i, KIND_PARTITION);
+
+		if (e == NULL)
+			continue;
+		if (hal_partition_get_stats(e->object, &one) == 0)
+			add_stats(&sum, &one);
+		handle_release(t, e);
+	}
+	*stats = sum;
+	return 0;
+}
+
+/* ---- requests ------------------------------------------------------------------------- */
+
 /* Requests of a second may come at once. */
 #define BURST_NS UINT64_C(1000000000)
 
@@ -331,7 +490,7 @@ void tenant_turn(struct client *c)
 	struct timespec until;
 	uint64_t now, turn;
 
-	if (t->requests_per_s == INT32_MAX)
+	if (t->requests_per_s == 0)
 		return;
 	now = monotonic_ns();
 	pthread_mutex_lock(&t->lock_turn);

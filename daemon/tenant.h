@@ -2,10 +2,11 @@
 /*
  * tenant.h - who may use the device, and how much of it.
  *
- * The file of hald's option --tenants has a section [tenant "name"] for each tenant.  A
- * client is of the tenant whose socket it has connected to, else of the first section
- * that names its user or group, or names neither.  Limits are sums over all clients of a
- * tenant.  Without the option all clients are of one tenant without limits.
+ * The file of hald's option --tenants has a section [tenant "name"] for each tenant, and
+ * administrators add and remove others while hald runs.  A client is of the tenant whose
+ * socket it has connected to, else of the first section that fits its label, control
+ * group, user and group.  Limits are sums over all clients of a tenant.  Without the
+ * option all clients are of one tenant without limits.
  */
 #ifndef HALD_TENANT_H
 #define HALD_TENANT_H
@@ -14,9 +15,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
 #include <hal/hal.h>
+
+#include "peer.h"
 
 struct client;
 struct entry;
@@ -29,17 +31,29 @@ struct tenant {
 	char name[32];
 	char source[160]; /* place of the section's header */
 	int64_t uid, gid; /* -1: any */
-	bool socket;      /* it has a socket of its own, and no other way in */
-	int fd;           /* of that socket; -1: none */
+	/* A security label, the beginning of a path of a control group, and a part of
+	 * one;
+	 * "": any. */
+	char label[128], cgroup[256], unit[128];
+	bool socket; /* it has a socket of its own, and no other way in */
+	int fd;      /* of that socket; -1: none */
+	int64_t at;  /* what epoll gives back for it */
+	/* Guarded by the lock of the server: clients and connections of the tenant, and
+	 * whether it goes with the last. */
+	uint32_t users;
+	bool removed;
+	/* Urgency is inherited between queues of one number alone; 0: it lends. */
+	uint64_t owner;
 	/* Most of each that its clients have together; TENANT_NO_LIMIT: any number. */
-	uint64_t units, memory, partitions, queues, clients;
+	uint64_t units, memory, bandwidth, partitions, queues, clients;
 	/* What they have, without .clients. */
 	struct {
-		_Atomic uint64_t units, memory, partitions, queues;
+		_Atomic uint64_t units, memory, bandwidth, partitions, queues;
 	} has;
 	uint32_t classes; /* bit (1 << enum hal_class) */
 	int64_t priority_max, weight_max;
-	bool deadlines, place, admin;
+	bool deadlines, place, lend, admin;
+	bool sees_all;           /* what others have and do is no secret to it */
 	uint64_t requests_per_s; /* TENANT_NO_LIMIT: any number */
 	uint64_t turn_ns;        /* when its next request is due; guarded by .lock_turn */
 	pthread_mutex_t lock_turn;
@@ -53,10 +67,9 @@ int tenants_load(const char *file, struct tenant **list);
 struct tenant *tenant_everyone(void);
 void tenants_free(struct tenant *list);
 
-/* Return the tenant of a process that has connected to the socket of `of` (NULL: the
- * device's own).  NULL, with -EACCES as the error, if it is of none. */
-struct tenant *tenant_find(struct tenant *list, struct tenant *of,
-			   const struct ucred *who);
+/* Return the first tenant that peer fits; NULL, with -EACCES as the error, if it fits
+ * none. */
+struct tenant *tenant_find(struct tenant *list, const struct peer *peer);
 
 /* Check what a client asks for.  The caller holds the tenant's .lock from before the
  * check until what was asked for exists.  Return 0; -EPERM if the tenant may not have
@@ -70,6 +83,10 @@ int tenant_check_queue(const struct client *c, const struct hal_queue_desc *d);
 void tenant_count_partition(struct client *c, struct entry *e,
 			    const struct hal_partition_desc *d);
 void tenant_uncount(struct tenant *t, struct entry *e);
+/* Replace what info and stats, of the device, tell of other tenants by what c's own has.
+ */
+void tenant_info(const struct client *c, struct hal_device_info *info);
+int tenant_stats(struct client *c, struct hal_stats *stats);
 /* Wait until a request of c is due: its tenant has made too many. */
 void tenant_turn(struct client *c);
 /* The same for terms of a submission. */

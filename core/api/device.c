@@ -211,6 +211,9 @@ const void *hal_device_get_extension(struct hal_device *dev, const char *name)
 	struct extension e = {.name = name};
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE)) {
+		if (name != NULL && OBJECT_IS_FAR(dev, OBJECT_DEVICE) &&
+		    (e.table = far_device_extension(dev, name)) != NULL)
+			return e.table;
 		far_has_no(dev, name != NULL ? name : "an extension");
 		return NULL;
 	}

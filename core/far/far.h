@@ -30,6 +30,8 @@ uint64_t far_device_get_time(struct hal_device *dev);
 int far_device_set_policy(struct hal_device *dev, const char *name,
 			  const char *const *options);
 int far_device_get_policy(struct hal_device *dev, struct hal_policy_info *info);
+/* Return the extension of that name, or NULL. */
+const void *far_device_extension(struct hal_device *dev, const char *name);
 int far_trace_start(struct hal_device *dev, const char *path);
 int far_trace_stop(struct hal_device *dev);
 

@@ -112,6 +112,9 @@ enum far_op {
 	FAR_TIMELINE_IMPORT, /* fd -> a0 */
 	FAR_WAIT,            /* a0 flags, a1 until, points -> */
 	FAR_POINT_FD,        /* point -> fd */
+	FAR_TENANT_ADD,      /* a section [tenant "name"] -> path of its socket */
+	FAR_TENANT_REMOVE,   /* name -> */
+	FAR_TENANT_LIST,     /* -> lines, as hal_hald_extension.tenant_list */
 	/* Wait for a host function that is to be called -> a0 number, a1 function, a2 its
 	 * argument, as they were in hal_cmd. */
 	FAR_CALLBACK,

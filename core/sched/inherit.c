@@ -22,9 +22,15 @@
  */
 #include "sched/inherit.h"
 
+#include "loop/engine.h"
 #include "space/partition.h"
 
 enum { SEARCHED = 256, EACH = 16 };
+
+struct inherit_owner {
+	struct hal_partition *part;
+	uint64_t owner;
+};
 
 /* ---- finding the queue that is waited for --------------------------------------- */
 
@@ -128,8 +134,24 @@ void inherit_try(struct hal_queue *q)
 	if (!q->dev->sched.limits.inherit || q->waiter.timeline->dev != q->dev)
 		return;
 	x = signalling_queue(q);
-	if (x != NULL && x != q)
+	if (x != NULL && x != q && x->home->sched.owner == q->home->sched.owner)
 		donate(q, x);
+}
+
+static int set_owner(struct hal_device *dev, void *arg)
+{
+	const struct inherit_owner *o = arg;
+
+	(void)dev;
+	o->part->sched.owner = o->owner;
+	return 0;
+}
+
+void inherit_within(struct hal_partition *part, uint64_t owner)
+{
+	struct inherit_owner o = {part, owner};
+
+	(void)engine_call(part->dev, set_owner, &o);
 }
 
 void inherit_leave(struct hal_queue *q)

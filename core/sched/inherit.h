@@ -29,6 +29,11 @@ static inline void inherit_begin(struct hal_queue *q)
 	q->dev->sched.listener->waits(q);
 }
 
+/* Have the queues of part, which has none yet, inherit urgency only from, and donate it
+ * only to, queues in partitions of the same owner; 0 is what all others have.  Any
+ * thread. */
+void inherit_within(struct hal_partition *part, uint64_t owner);
+
 /* End all donations of and to q, which is being destroyed. */
 void inherit_leave(struct hal_queue *q);
 

@@ -97,6 +97,8 @@ struct hal_partition {
 		/* At most limit_bytes per limit_window_ns; 0: no limit. */
 		uint64_t limit_bytes, limit_window_ns;
 		/* The latest run of consecutive commands of one program (beside.c). */
+		/* Urgency is inherited only between queues of one owner (inherit.c). */
+		uint64_t owner;
 		struct stretch {
 			uint32_t program;
 			uint64_t since_ns, until_ns;

@@ -8,6 +8,9 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
+
+#include <hal/hald.h>
 
 #include "hald_world.h"
 
@@ -638,6 +641,141 @@ static void not_there(void **state)
 	assert_int_equal(hal_open("hald:ref0?clock=real", NULL, &dev), -EINVAL);
 }
 
+/* ---- tenants that come and go ---------------------------------------------------------- */
+
+static const struct hal_hald_extension *operator_of(struct hal_device *dev)
+{
+	const struct hal_hald_extension *hald = hal_device_get_extension(dev, "hald");
+
+	if (hald == NULL)
+		fail_msg("%s", hal_last_error());
+	return hald;
+}
+
+static void tenants_at_run_time(void **state)
+{
+	const struct hal_hald_extension *hald;
+	struct hal_device *dev, *job, *gone;
+	struct hal_partition *part;
+	char path[256], text[4096];
+	struct hald h;
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	opened_by(&h, ".", &dev, 0);
+	hald = operator_of(dev);
+	OK(hald->tenant_add(dev, "[tenant \"job-7\"]\nsocket=yes\nunits=3\n", path,
+			    sizeof(path)));
+	assert_non_null(strstr(path, "/job-7/ref0.sock"));
+	REFUSED(hald->tenant_add(dev, "[tenant \"job-7\"]\n", path, sizeof(path)),
+		-EEXIST, "job-7");
+	REFUSED(hald->tenant_add(dev, "[tenant \"x\"]\nunit=1\nnonsense=2\n", path,
+				 sizeof(path)),
+		-EINVAL, "nonsense");
+	REFUSED(hald->tenant_add(dev, "[other]\n", path, sizeof(path)), -EINVAL, "other");
+	REFUSED(hald->tenant_add(dev, "[tenant \"a\"]\n[tenant \"b\"]\n", path,
+				 sizeof(path)),
+		-EINVAL, "more than one");
+	opened_by(&h, "job-7", &job, 0);
+	REFUSED(partition_of(job, 4, 0, &part), -EDQUOT, "3 units in all");
+	OK(partition_of(job, 2, 0, &part));
+	OK(hald->tenant_list(dev, text, sizeof(text)));
+	assert_non_null(strstr(text, "job-7\t1\t2 of 3\t"));
+	REFUSED(hald->tenant_list(dev, text, 10), -ENOBUFS, "9 bytes");
+	/* A tenant is no operator, though its user is: its socket may be another's. */
+	REFUSED(operator_of(job)->tenant_list(job, text, sizeof(text)), -EPERM,
+		"its operator's");
+	REFUSED(hald->tenant_remove(dev, "nobody"), -ENOENT, "nobody");
+	OK(hald->tenant_remove(dev, "job-7"));
+	/* Its clients are ended, its units are free, and its socket is gone. */
+	while (partition_of(dev, ALL_UNITS, 0, &part) != 0)
+		(void)sched_yield();
+	OK(hal_partition_destroy(part));
+	assert_int_equal(hal_device_poll(job, 0), -ENODEV);
+	opened_by(&h, "job-7", &gone, -ENODEV);
+	(void)hal_close(job);
+	OK(hal_close(dev));
+	hald_stop(&h);
+}
+
+/* Control group and user, as the kernel says. */
+static void identities(void **state)
+{
+	char text[1024], line[512] = "", *group;
+	FILE *f = fopen("/proc/self/cgroup", "r");
+	struct hal_device *dev;
+	struct hald h;
+
+	(void)state;
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL && strncmp(line, "0::", 3) != 0)
+		;
+	(void)fclose(f);
+	group = line + 3;
+	group[strcspn(group, "\n")] = '\0';
+	/* Sections that do not fit come first. */
+	snprintf(text, sizeof(text),
+		 "[tenant \"label\"]\nlabel = none_that_there_is\n"
+		 "[tenant \"group\"]\ncgroup = /none/that/there/is\n"
+		 "[tenant \"unit\"]\nunit = none.that.there.is\n"
+		 "[tenant \"uid\"]\nuid = 12345\n"
+		 "[tenant \"own\"]\nuid = %u\ncgroup = %s\npartitions = 0\n",
+		 getuid(), strncmp(line, "0::", 3) == 0 ? group : "");
+	hald_with_tenants(&h, "ref?clock=real", text);
+	opened_by(&h, ".", &dev, 0);
+	{
+		struct hal_partition *part;
+
+		REFUSED(partition_of(dev, 1, 0, &part), -EDQUOT, "tenant \"own\"");
+	}
+	OK(hal_close(dev));
+	hald_with_tenants_stop(&h);
+}
+
+/* What a tenant is told has nothing of another in it. */
+static void secrets(void **state)
+{
+	static const char tenants[] = "[tenant \"spy\"]\nsocket = yes\nmemory = 1M\n"
+				      "[tenant \"rest\"]\nlatency = yes\n";
+	struct hal_device_info info = HAL_INIT(hal_device_info), later = info;
+	struct hal_stats stats = HAL_INIT(hal_stats);
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_partition *part;
+	struct hal_device *spy;
+	struct program p;
+	struct hald h;
+	int err;
+
+	(void)state;
+	hald_with_tenants(&h, "ref?clock=real", tenants);
+	opened_by(&h, "spy", &spy, 0);
+	OK(hal_device_get_info(spy, &info));
+	OK(program_open(&h, &p, 12));
+	OK(program_works(&p, 5));
+	/* Free memory and statistics are its own. */
+	OK(hal_device_get_info(spy, &later));
+	assert_int_equal(info.memory_free, later.memory_free);
+	assert_int_equal(info.memory_free, 1 << 20);
+	OK(hal_device_get_stats(spy, &stats));
+	assert_int_equal(stats.submitted, 0);
+	assert_int_equal(stats.busy_ns, 0);
+	/* A refusal says nothing of who has the units, nor how many. */
+	pd.units_floor = 8;
+	pd.memory_bytes = 4096;
+	err = hal_partition_create(spy, &pd, &part);
+	assert_int_equal(err, -ENOSPC);
+	assert_string_equal(hal_last_error(), "the device has no room for this now");
+	REFUSED(hal_trace_start(spy, "/dev/null"), -EPERM, "admin = yes");
+	pd.units_floor = 2;
+	OK(hal_partition_create(spy, &pd, &part));
+	OK(hal_device_get_info(spy, &later));
+	assert_int_equal(later.memory_free, (1 << 20) - 4096);
+	OK(hal_partition_destroy(part));
+	OK(hal_close(spy));
+	program_close(&p);
+	hald_with_tenants_stop(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -658,6 +796,9 @@ int main(void)
 		cmocka_unit_test(wrong_files),
 		cmocka_unit_test(many_threads),
 		cmocka_unit_test(host_functions),
+		cmocka_unit_test(tenants_at_run_time),
+		cmocka_unit_test(identities),
+		cmocka_unit_test(secrets),
 		cmocka_unit_test(not_there),
 	};
 

@@ -52,6 +52,14 @@ static const char help[] =
 	"                     alone, for devices that do not report it: "
 	"'npu:0?hash=opaque'\n"
 	"\n"
+	"  tenant list TARGET lists the tenants of a hald, and what they have\n"
+	"  tenant add TARGET NAME [KEY=VALUE...]\n"
+	"                     adds a tenant to a hald that runs, with keys of "
+	"hald.conf(5), and\n"
+	"                     prints the path of its socket\n"
+	"  tenant remove TARGET NAME\n"
+	"                     removes one, and ends its clients\n"
+	"\n"
 	"  -j, --json         JSON instead of text\n"
 	"  -m, --markdown     backends: the table of docs/backends.md\n"
 	"  -p, --program PID  top, policy: the program to show; PID.N if it has several "
@@ -108,7 +116,7 @@ static const struct command {
 	{"options", halctl_options, 0, 0, 0}, {"backends", halctl_backends, 0, 1, 0},
 	{"top", halctl_top, 0, 0, 1},         {"policy", halctl_policy, 32, 0, 1},
 	{"replay", halctl_replay, 1, 0, 0},   {"profile", halctl_profile, INT_MAX, 0, 0},
-	{"probe", halctl_probe, 1, 0, 0},
+	{"probe", halctl_probe, 1, 0, 0},     {"tenant", halctl_tenant, 32, 0, 0},
 };
 
 static const struct command *find_command(const char *name)
