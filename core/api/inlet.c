@@ -28,6 +28,7 @@ _Static_assert(FAR_ARGS_MAX == INLINE_ARGS_MAX && FAR_RECORD_SLOTS == RECORD_SLO
 
 /* A submission that is being taken. */
 struct taking {
+	struct far_view names;
 	unsigned int begin, pos; /* of its first record, and of the next */
 	uint32_t left;           /* slots from .pos on that are submitted */
 	uint32_t commands;
@@ -55,61 +56,94 @@ static COLD void refuse(struct inlet *in, const char *why)
 
 /* ---- records ----------------------------------------------------------------------- */
 
-/* Replace the handles in n arguments by buffers.  Return whether all name one. */
-static ALWAYS_INLINE bool find_buffers(const struct inlet *in, struct hal_arg *args,
-				       uint32_t n)
+/* Copy argument i of a launch of k from the ring, check it and write it to *out. */
+static ALWAYS_INLINE bool take_arg(const struct taking *t, const struct hal_queue *q,
+				   const struct hal_kernel *k, const uint64_t *from,
+				   struct hal_bk_arg *out, uint32_t i)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t handle;
+	struct hal_arg args[INLINE_ARGS_MAX]; /* of which only the i-th is used */
+	uint64_t handle = INLET_LOAD(&from[3 * i]);
 
-		memcpy(&handle, &args[i].buffer, sizeof(handle));
-		if (handle == 0)
-			continue;
-		args[i].buffer = far_named(in->names, handle, KIND_BUFFER);
-		if (args[i].buffer == NULL)
+	_Static_assert(sizeof(struct hal_bk_arg) == 24, "it takes as much in both rings");
+	args[i].offset = INLET_LOAD(&from[3 * i + 1]);
+	args[i].bytes = INLET_LOAD(&from[3 * i + 2]);
+	args[i].buffer = NULL;
+	if (LIKELY(handle != 0)) {
+		args[i].buffer = far_named(&t->names, handle, KIND_BUFFER);
+		if (UNLIKELY(args[i].buffer == NULL))
 			return false;
 	}
-	return true;
+	return write_arg(q->home, k, args, out, i);
 }
 
-/* Write the launch s to r.  Return NULL, or why it is refused. */
+/* Copy, check and write the count arguments of a launch of k.  Unrolled, as
+ * write_inline_args. */
+static ALWAYS_INLINE bool take_args(const struct taking *t, const struct hal_queue *q,
+				    const struct hal_kernel *k, const uint64_t *from,
+				    struct hal_bk_arg *out, uint32_t count)
+{
+#define CASE_ARG(n)                                                                      \
+	case n:                                                                          \
+		if (UNLIKELY(!take_arg(t, q, k, from, out, (n)-1)))                      \
+			return false;                                                    \
+		__attribute__((fallthrough))
+	switch (count) {
+		CASE_ARG(8);
+		CASE_ARG(7);
+		CASE_ARG(6);
+		CASE_ARG(5);
+		CASE_ARG(4);
+		CASE_ARG(3);
+		CASE_ARG(2);
+		CASE_ARG(1);
+	case 0:
+		return true;
+	default:
+		return false;
+	}
+#undef CASE_ARG
+}
+
+/* Take the launch whose slot begins with head, and write it to r.  Return NULL, or why it
+ * is refused. */
 static ALWAYS_INLINE const char *take_launch(const struct inlet *in, struct taking *t,
-					     const struct far_slot *s, uint32_t own,
+					     union far_head head, uint32_t own,
 					     struct record *r)
 {
 	const struct hal_queue *q = in->queue;
-	const uint64_t *from = in->ring->slots[(t->pos & q->slot_mask) + 1].words;
-	uint32_t count = s->arg_count, slots = launch_slots(count);
+	const uint64_t *from = in->ring->slots[t->pos & q->slot_mask].words;
+	uint32_t count = head.arg_count;
 	union {
-		uint64_t words[3 * INLINE_ARGS_MAX];
-		struct hal_arg args[INLINE_ARGS_MAX];
-	} a;
+		uint64_t words[2];
+		uint32_t of[4];
+	} groups;
 	struct hal_kernel *k;
 
-	_Static_assert(sizeof(struct hal_arg) == 24, "three words");
-	if (UNLIKELY(count > INLINE_ARGS_MAX || slots > t->left))
-		return "a launch is cut off";
-	k = far_named(in->names, s->launch.kernel, KIND_KERNEL);
-	if (UNLIKELY(k == NULL || k->user != q->dev || k->info.arg_count != count))
+	k = far_named(&t->names, INLET_LOAD(&from[1]), KIND_KERNEL);
+	if (UNLIKELY(k == NULL || k->inline_args != count || k->user != q->dev))
 		return "a launch of no kernel";
+	if (UNLIKELY(k->slots > t->left))
+		return "a launch is cut off";
 	if (UNLIKELY(!is_bound(q, k)))
 		return "a launch in a partition where its program is not";
-	copy(a.words, from, 3 * count);
-	if (UNLIKELY(!find_buffers(in, a.args, count)))
-		return "an argument is no buffer";
-	write_common(r, HAL_OP_LAUNCH, s->flags & HAL_CMD_REPLAYABLE, slots, own,
-		     q->dev->now);
+	groups.words[0] = INLET_LOAD(&from[2]);
+	groups.words[1] = INLET_LOAD(&from[3]);
+	r->cmd.op = HAL_OP_LAUNCH;
+	/* .flags of a kernel are those of a launch that is a whole submission. */
+	r->cmd.flags = (head.flags & HAL_CMD_REPLAYABLE) |
+		       (own == (REC_END | REC_WHOLE) ? k->flags
+						     : record_flags(0, k->slots, own));
+	r->submit_ns = q->dev->now;
 	r->launch.kernel = k;
 	r->cmd.launch.kernel = k->bk;
 	r->cmd.launch.args = record_args(r);
 	r->cmd.launch.arg_count = count;
 	for (int i = 0; i < 3; i++)
-		r->cmd.launch.groups[i] =
-			s->launch.groups[i] | (s->launch.groups[i] == 0);
-	if (UNLIKELY(!write_inline_args(q->home, k, a.args, count, record_args(r))))
-		return "an argument is out of range";
-	t->pos += slots;
-	t->left -= slots;
+		r->cmd.launch.groups[i] = groups.of[i] + (groups.of[i] == 0);
+	if (UNLIKELY(!take_args(t, q, k, from + FAR_SLOT_WORDS, record_args(r), count)))
+		return "an argument is invalid";
+	t->pos += k->slots;
+	t->left -= k->slots;
 	return NULL;
 }
 
@@ -121,20 +155,20 @@ static const char *take_command(const struct inlet *in, struct taking *t,
 
 	switch (s->op) {
 	case HAL_OP_COPY:
-		c.copy.dst = far_named(in->names, s->copy.dst, KIND_BUFFER);
-		c.copy.src = far_named(in->names, s->copy.src, KIND_BUFFER);
+		c.copy.dst = far_named(&t->names, s->copy.dst, KIND_BUFFER);
+		c.copy.src = far_named(&t->names, s->copy.src, KIND_BUFFER);
 		c.copy.dst_offset = s->copy.dst_offset;
 		c.copy.src_offset = s->copy.src_offset;
 		c.copy.bytes = s->copy.bytes;
 		break;
 	case HAL_OP_FILL:
-		c.fill.dst = far_named(in->names, s->fill.dst, KIND_BUFFER);
+		c.fill.dst = far_named(&t->names, s->fill.dst, KIND_BUFFER);
 		c.fill.offset = s->fill.offset;
 		c.fill.bytes = s->fill.bytes;
 		c.fill.pattern = s->fill.pattern;
 		break;
 	case HAL_OP_TIMESTAMP:
-		c.timestamp.dst = far_named(in->names, s->timestamp.dst, KIND_BUFFER);
+		c.timestamp.dst = far_named(&t->names, s->timestamp.dst, KIND_BUFFER);
 		c.timestamp.offset = s->timestamp.offset;
 		break;
 	case HAL_OP_NOP:
@@ -161,7 +195,7 @@ static const char *take_points(const struct inlet *in, struct taking *t,
 	for (uint32_t i = 0; i < RECORD_POINTS; i++) {
 		if (i > 0 && s->point[i].timeline == 0)
 			break;
-		line[i] = far_named(in->names, s->point[i].timeline, KIND_TIMELINE);
+		line[i] = far_named(&t->names, s->point[i].timeline, KIND_TIMELINE);
 		if (line[i] == NULL ||
 		    (signals ? line[i]->raiser : line[i]->user) != dev ||
 		    (signals && s->point[i].value == 0))
@@ -218,31 +252,32 @@ static ALWAYS_INLINE uint32_t phase_of(uint32_t op)
 	}
 }
 
-/* Take the next record of t.  Return NULL, or why it is refused; set *last if it is the
- * last of its submission. */
-static ALWAYS_INLINE const char *take_record(const struct inlet *in, struct taking *t,
-					     bool *last)
+/* Take the next record of t, whose slot begins with head.  Return NULL, or why it is
+ * refused; set *last if it is the last of its submission. */
+static const char *take_record(const struct inlet *in, struct taking *t,
+			       union far_head head, bool *last)
 {
 	const struct hal_queue *q = in->queue;
 	struct record *r = &q->slots[t->pos & q->slot_mask];
-	const bool first = t->pos == t->begin;
-	uint32_t phase, own;
+	const bool first = t->pos == t->begin, whole = (head.marks & FAR_WHOLE) != 0;
+	uint32_t phase = phase_of(head.op), own;
 	struct far_slot s;
 
-	copy(s.words, in->ring->slots[t->pos & q->slot_mask].words, FAR_SLOT_WORDS);
-	phase = phase_of(s.op);
-	if (UNLIKELY(phase < t->phase || (phase == PHASE_HEAD && !first) ||
-		     (!first && ((s.marks & FAR_WHOLE) != 0) != t->whole)))
+	if (phase < t->phase || (phase == PHASE_HEAD && !first) ||
+	    (!first && whole != t->whole))
 		return "the records of a submission are out of order";
 	t->phase = phase;
-	t->whole = (s.marks & FAR_WHOLE) != 0;
+	t->whole = whole;
 	t->commands += phase == PHASE_COMMANDS;
-	*last = (s.marks & FAR_LAST) != 0;
-	own = (*last ? REC_END : 0) | (t->whole ? REC_WHOLE : 0);
-	if (UNLIKELY(t->whole && (t->commands > 1 || (*last && t->commands == 0))))
+	*last = (head.marks & FAR_LAST) != 0;
+	own = (*last ? REC_END : 0) | (whole ? REC_WHOLE : 0);
+	if (whole && (t->commands > 1 || (*last && t->commands == 0)))
 		return "a submission has not one command";
-	if (LIKELY(s.op == HAL_OP_LAUNCH))
-		return take_launch(in, t, &s, own, r);
+	if (head.op == HAL_OP_LAUNCH)
+		return take_launch(in, t, head, own, r);
+	s.words[0] = head.word;
+	copy(&s.words[1], &in->ring->slots[t->pos & q->slot_mask].words[1],
+	     FAR_SLOT_WORDS - 1);
 	if (phase == PHASE_COMMANDS)
 		return take_command(in, t, &s, own, r);
 	return phase == PHASE_HEAD ? take_head(in, t, &s, own, r)
@@ -266,45 +301,70 @@ static COLD void forget_points(const struct inlet *in, const struct taking *t)
 	}
 }
 
-/* Take a whole submission.  Return NULL, or why it is refused. */
-static ALWAYS_INLINE const char *take_submission(const struct inlet *in, struct taking *t)
+/* Return the first word of the next slot of t. */
+static ALWAYS_INLINE union far_head next_head(const struct inlet *in,
+					      const struct taking *t)
 {
-	const char *why = NULL;
+	return (union far_head){
+		.word = INLET_LOAD(
+			&in->ring->slots[t->pos & in->queue->slot_mask].words[0])};
+}
+
+/* Take a whole submission, whose first slot begins with head.  Return NULL, or why it is
+ * refused. */
+static NOINLINE const char *take_submission(const struct inlet *in, struct taking *t,
+					    union far_head head)
+{
+	const char *why;
 	bool last = false;
 
 	t->begin = t->pos;
 	t->commands = 0;
 	t->phase = PHASE_HEAD;
-	do {
-		if (UNLIKELY(t->left == 0))
+	for (;;) {
+		why = take_record(in, t, head, &last);
+		if (why != NULL || last)
+			break;
+		if (t->left == 0) {
 			why = "a submission has no end";
-		else
-			why = take_record(in, t, &last);
-	} while (LIKELY(why == NULL) && !last);
-	if (UNLIKELY(why != NULL))
+			break;
+		}
+		head = next_head(in, t);
+	}
+	if (why != NULL) {
 		forget_points(in, t);
+		t->pos = t->begin;
+	}
 	return why;
 }
+
+/* What a launch that is a whole submission begins with, but for flags and arguments. */
+static const union far_head usual_head = {.op = HAL_OP_LAUNCH,
+					  .marks = FAR_LAST | FAR_WHOLE};
+static const union far_head usual_mask = {.op = UINT32_MAX, .marks = UINT8_MAX};
 
 /* Take the records up to tail. */
 static void take_up_to(struct inlet *in, unsigned int tail)
 {
 	struct hal_queue *q = in->queue;
-	struct taking t = {.pos = queue_written(q)};
+	struct taking t = {.names = far_view(in->names), .pos = queue_written(q)};
 	uint64_t submissions = 0, commands = 0;
 	const char *why = NULL;
 
 	t.left = tail - t.pos;
 	if (UNLIKELY(t.left > q->slot_count - (t.pos - atomic_load(&q->head))))
 		why = "the tail of a ring has jumped";
-	while (why == NULL && t.left > 0) {
-		why = take_submission(in, &t);
-		if (LIKELY(why == NULL)) {
-			submissions++;
-			commands += t.commands;
-		} else {
-			t.pos = t.begin;
-		}
+	while (LIKELY(why == NULL) && t.left > 0) {
+		union far_head head = next_head(in, &t);
+
+		t.commands = 1;
+		if (LIKELY((head.word & usual_mask.word) == usual_head.word))
+			why = take_launch(in, &t, head, REC_END | REC_WHOLE,
+					  &q->slots[t.pos & q->slot_mask]);
+		else
+			why = take_submission(in, &t, head);
+		submissions += why == NULL;
+		commands += why == NULL ? t.commands : 0;
 	}
 	counter_set(&q->submissions, counter_get(&q->submissions) + submissions);
 	counter_set(&q->more_commands,

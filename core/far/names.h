@@ -38,17 +38,32 @@ struct far_names {
 	_Atomic(struct far_name **) at;
 };
 
+/* What a thread has read of names; it does not read them again for each handle. */
+struct far_view {
+	struct far_name *const *at;
+	uint32_t count;
+};
+
+static inline struct far_view far_view(const struct far_names *names)
+{
+	struct far_view v;
+
+	/* In this order: .at has room for as many. */
+	v.count = atomic_load_explicit(&names->count, memory_order_acquire);
+	v.at = atomic_load_explicit(&names->at, memory_order_acquire);
+	return v;
+}
+
 /* Return the object of kind that handle names, or NULL. */
-static inline void *far_named(const struct far_names *names, uint64_t handle,
+static inline void *far_named(const struct far_view *v, uint64_t handle,
 			      enum far_kind kind)
 {
 	uint32_t i = FAR_INDEX(handle);
 	const struct far_name *n;
 
-	if (i >= atomic_load_explicit(&names->count, memory_order_acquire) ||
-	    FAR_KIND(handle) != (uint32_t)kind)
+	if (i >= v->count || FAR_KIND(handle) != (uint32_t)kind)
 		return NULL;
-	n = atomic_load_explicit(&names->at, memory_order_acquire)[i];
+	n = v->at[i];
 	return atomic_load_explicit(&n->handle, memory_order_acquire) == handle
 		       ? n->object
 		       : NULL;

@@ -52,6 +52,16 @@ enum {
 #define FAR_RECORD_SLOTS 4u
 #define FAR_ARGS_MAX     8u /* of a launch in a ring */
 
+/* The first word of a slot. */
+union far_head {
+	struct {
+		uint32_t op;
+		uint16_t flags; /* HAL_CMD_* */
+		uint8_t marks, arg_count;
+	};
+	uint64_t word;
+};
+
 struct far_slot {
 	union {
 		struct {
