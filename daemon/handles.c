@@ -100,16 +100,20 @@ static struct entry *more(struct handles *t)
 	return e;
 }
 
-/* Return the index of object, or of an unused entry; t->count: there is neither.  The
+/* Return the index of object, which goes with parent, or of an unused entry; t->count:
+ * there is neither.  Only what goes with another object may have a name already: the
+ * address of what a client makes may still be that of what another thread destroys.  The
  * caller holds the lock. */
-static uint32_t place_of(const struct handles *t, enum far_kind kind, const void *object)
+static uint32_t place_of(const struct handles *t, enum far_kind kind, const void *object,
+			 uint64_t parent)
 {
 	uint32_t unused = t->count;
 
 	for (uint32_t i = 0; i < t->count; i++) {
 		const struct entry *e = entry_at(t, i);
 
-		if (e->object == object && e->kind == kind)
+		if (parent != 0 && e->object == object && e->kind == kind &&
+		    e->parent == parent)
 			return i;
 		if (e->object == NULL && e->users == 0)
 			unused = i;
@@ -126,7 +130,7 @@ static bool add_hidden(struct handles *t, enum far_kind kind, void *object, bool
 	struct entry *e;
 	uint32_t i;
 
-	i = place_of(t, kind, object);
+	i = place_of(t, kind, object, parent);
 	e = i < t->count ? entry_at(t, i) : more(t);
 	if (e != NULL && e->object == NULL) {
 		e->object = object;

@@ -9,6 +9,7 @@
 #include <hal/ext/replay.h>
 #include <hal/fpga.h>
 #include <hal/gpu.h>
+#include <hal/hald.h>
 #include <hal/levelzero.h>
 #include <hal/npu.h>
 #include <hal/pack.h>
@@ -23,6 +24,16 @@
 #define STRUCT(s) printf("struct %s %zu\n", #s, sizeof(struct s))
 #define FIELD(s, f)                                                                      \
 	printf("  %s %zu %zu\n", #f, offsetof(struct s, f), sizeof(((struct s *)0)->f))
+
+static void hald_h(void)
+{
+	STRUCT(hal_hald_extension);
+	FIELD(hal_hald_extension, size);
+	FIELD(hal_hald_extension, reserved);
+	FIELD(hal_hald_extension, tenant_add);
+	FIELD(hal_hald_extension, tenant_remove);
+	FIELD(hal_hald_extension, tenant_list);
+}
 
 static void hal_h(void)
 {
@@ -1021,6 +1032,7 @@ static void npuc_h(void)
 int main(void)
 {
 	hal_h();
+	hald_h();
 	backend_h();
 	policy_h();
 	npu_h();

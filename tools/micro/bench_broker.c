@@ -11,6 +11,10 @@
  *   syscalls    system calls of both processes a launch, in windows whose end the host
  *               looks for with hal_timeline_get_value, so that neither side sleeps;
  *               counted by a process that traces both.  As a note, the same with hal_wait
+ *   kill        time from the SIGKILL of a client, whose kernel would run for seconds and
+ *               which has all units, until another one has them
+ *   daemon_kill time from the SIGKILL of hald until a thread that waits is told, and from
+ *               the start of the next hald until it serves a client
  *   idle        CPU time of a launch beside 1,000 clients that have submitted once and do
  *               nothing since, over that beside none; and the bytes that each takes in
  * hald
@@ -27,6 +31,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -400,6 +405,167 @@ static int run_submit(struct broker *r)
 	return close_all(r);
 }
 
+/* ---- ends --------------------------------------------------------------------------- */
+
+enum { UNITS = 1024 };
+
+static int take_units(struct hal_device *dev, uint32_t units, struct hal_partition **part)
+{
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+
+	pd.units_floor = units;
+	return hal_partition_create(dev, &pd, part);
+}
+
+/* In a child: take all units, keep them busy, say so, and stay. */
+static _Noreturn void hog(const struct broker *r, int ready)
+{
+	const char *const options[] = {r->broker_dir, NULL};
+	static struct bench b;
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_partition *part;
+	struct hal_queue *q;
+	struct hal_submit_desc sd = HAL_INIT(hal_submit_desc);
+	struct hal_timeline *never;
+	struct hal_point p;
+
+	(void)b;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (hal_open("hald:ref0", options, &b.dev) != 0 ||
+	    take_units(b.dev, UNITS, &part) != 0 ||
+	    hal_queue_create(part, &qd, &q) != 0 ||
+	    hal_timeline_create(b.dev, &never) != 0)
+		_exit(1);
+	/* Work that never ends by itself. */
+	p = (struct hal_point){never, 1};
+	sd.waits = &p;
+	sd.wait_count = 1;
+	if (hal_submit(q, &sd, NULL) != 0 || write(ready, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		(void)pause();
+}
+
+/* Kill a client, and return how long it took until its units were free; 0 with an error.
+ */
+static double kill_once(struct broker *r, struct hal_device *dev)
+{
+	struct hal_partition *part;
+	uint64_t from;
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	bench_within(30);
+	if (pipe(ready) != 0)
+		return tool_fail("pipe: %s", strerror(errno)), 0;
+	pid = fork();
+	if (pid == 0)
+		hog(r, ready[1]);
+	(void)close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		return tool_fail("the client that is to be killed has failed"), 0;
+	(void)close(ready[0]);
+	from = bench_now();
+	(void)kill(pid, SIGKILL);
+	while (take_units(dev, UNITS, &part) != 0)
+		;
+	from = bench_now() - from;
+	(void)waitpid(pid, NULL, 0);
+	(void)hal_partition_destroy(part);
+	return (double)from / 1e6;
+}
+
+static int run_kill(struct broker *r)
+{
+	const char *const options[] = {r->broker_dir, NULL};
+	double took[ROUNDS_MAX];
+	struct hal_device *dev;
+
+	bench_within(30);
+	if (hald_start(r, SPIN, DEEP) != 0)
+		return TOOL_FAILED;
+	/* After the first fork, since a child cannot use it. */
+	for (unsigned int i = 0; i < r->rounds; i++) {
+		if (hal_open("hald:ref0", options, &dev) != 0)
+			return bench_die("hal_open");
+		took[i] = kill_once(r, dev);
+		if (hal_close(dev) != 0 || took[i] == 0)
+			return bench_die("after the kill");
+		printf("all units %.3f ms after the kill\n", took[i]);
+	}
+	printf("figure broker.kill.stop_ms %.3f\n", median(took, r->rounds));
+	return hald_stop(r);
+}
+
+/* A thread that waits for what never comes. */
+struct waiter {
+	struct hal_point point;
+	uint64_t end_ns;
+	int err;
+};
+
+static void *wait_for_ever(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->err = hal_wait(&w->point, 1, 0, HAL_FOREVER);
+	w->end_ns = bench_now();
+	return NULL;
+}
+
+static int run_daemon_kill(struct broker *r)
+{
+	double told[ROUNDS_MAX], serving[ROUNDS_MAX];
+	const char *options[2] = {r->broker_dir, NULL};
+
+	bench_within(30);
+	for (unsigned int i = 0; i < r->rounds; i++) {
+		struct hal_device *dev;
+		struct hal_timeline *never;
+		struct waiter w;
+		pthread_t thread;
+		uint64_t from;
+
+		if (hald_start(r, SPIN, DEEP) != 0)
+			return TOOL_FAILED;
+		if (hal_open("hald:ref0", options, &dev) != 0 ||
+		    hal_timeline_create(dev, &never) != 0)
+			return bench_die("hal_open");
+		w = (struct waiter){.point = {never, 1}};
+		if (pthread_create(&thread, NULL, wait_for_ever, &w) != 0)
+			return tool_fail("no thread");
+		/* It sleeps once others are answered beside it for longer than it spins.
+		 */
+		from = bench_now();
+		while (bench_now() - from < 2000000)
+			(void)hal_device_get_time(dev);
+		from = bench_now();
+		(void)kill(r->hald, SIGKILL);
+		(void)pthread_join(thread, NULL);
+		if (w.err != -ENODEV)
+			return bench_die("hal_wait");
+		told[i] = (double)(w.end_ns - from) / 1e6;
+		(void)waitpid(r->hald, NULL, 0);
+		(void)hal_timeline_destroy(never);
+		(void)hal_close(dev);
+		from = bench_now();
+		if (hald_start(r, SPIN, DEEP) != 0)
+			return TOOL_FAILED;
+		if (hal_open("hald:ref0", options, &dev) != 0)
+			return bench_die("hal_open");
+		serving[i] = (double)(bench_now() - from) / 1e6;
+		printf("-ENODEV %.3f ms after the kill, a new hald serves after %.1f "
+		       "ms\n",
+		       told[i], serving[i]);
+		if (hal_close(dev) != 0 || hald_stop(r) != 0)
+			return TOOL_FAILED;
+	}
+	printf("figure broker.daemon_kill.enodev_ms %.3f\n", median(told, r->rounds));
+	printf("figure broker.daemon_kill.serving_ms %.1f\n", median(serving, r->rounds));
+	return 0;
+}
+
 /* ---- idle clients -------------------------------------------------------------------- */
 
 #define IDLE 1000
@@ -507,9 +673,13 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(struct broker *r);
 	} modes[] = {
-		{"submit", run_submit},   {"vs_local", run_vs_local},
-		{"latency", run_latency}, {"syscalls", run_syscalls},
+		{"submit", run_submit},
+		{"vs_local", run_vs_local},
+		{"latency", run_latency},
+		{"syscalls", run_syscalls},
 		{"idle", run_idle},
+		{"kill", run_kill},
+		{"daemon_kill", run_daemon_kill},
 	};
 	static struct broker r = {.rounds = 5, .ns = 250000000};
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -523,6 +693,7 @@ int main(int argc, char **argv)
 		if (strcmp(mode, modes[i].name) == 0 && argc <= 4 && r.rounds > 0 &&
 		    r.rounds <= most && r.ns > 0)
 			return tool_end(modes[i].run(&r));
-	return tool_end(tool_usage("bench_broker submit|vs_local|latency|syscalls|idle "
+	return tool_end(tool_usage("bench_broker submit|vs_local|latency|syscalls|kill|"
+				   "daemon_kill|idle "
 				   "[ROUNDS [MS]]"));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_inlet - what the engine does more for a launch that another process submits through
- * a ring than for one of its own process, in instructions.
+ * bench_inlet - what the engine does more for a launch that another process submits
+ * through a ring than for one of its own process, in instructions.
  *
- *   tools/figures/count_instructions tools/micro/bench_inlet take [N]
+ *   tools/figures/count_instructions tests/hald/bench_inlet take [N]
  *
  * N launches of two buffers, in batches of 8, once written to a ring as another process
  * does, and once by hal_submit.  What is counted in both is the engine's part: from the
@@ -15,7 +15,7 @@
 
 #include <valgrind/callgrind.h>
 
-#include "../../tests/hald/inlet_world.h"
+#include "inlet_world.h"
 
 #define BATCH 8
 
@@ -50,9 +50,9 @@ int main(int argc, char **argv)
 	sd.cmd_count = 1;
 	for (int part = 0; part < 4; part++) { /* each once to warm up */
 		const bool far = part % 2 != 0;
-		uint64_t done = far ? atomic_load(&w.told.value)
-				    : hal_timeline_get_value(hal_queue_get_timeline(local),
-							     NULL);
+		uint64_t done =
+			far ? atomic_load(&w.told.value)
+			    : hal_timeline_get_value(hal_queue_get_timeline(local), NULL);
 
 		for (unsigned long i = 0; i < count; i += BATCH) {
 			for (int k = 0; k < BATCH; k++)
