@@ -9,6 +9,7 @@
 #include "api/submit.h"
 #include "api/write.h"
 #include "command/flow.h"
+#include "far/bell.h"
 #include "loop/watch.h"
 #include "util/fd.h"
 #include "util/futex.h"
@@ -425,8 +426,10 @@ static void inlet_message(struct hal_device *dev, struct message *msg)
 	struct hal_queue *q = container_of(msg, struct hal_queue, message);
 
 	watch_ring(dev, q);
-	atomic_fetch_add_explicit(&q->inlet->told->again, 1, memory_order_relaxed);
 	announce_again(&q->announced);
+	/* Behind that: a bell whose message was refused, since this one was still under
+	 * way, is answered here. */
+	bell_answered(&q->inlet->told->again);
 	tail_changed(dev, msg);
 }
 
@@ -503,8 +506,7 @@ void inlet_rung(struct inlet *in)
 
 	if (!inlet_has(in)) {
 		/* It has been taken already. */
-		atomic_fetch_add_explicit(&in->told->again, 1, memory_order_relaxed);
-		atomic_thread_fence(memory_order_seq_cst);
+		bell_answered(&in->told->again);
 		if (!inlet_has(in))
 			return;
 	}

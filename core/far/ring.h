@@ -13,17 +13,22 @@
  *   struct far_ring    the program writes, hald reads each word once
  *   struct far_board   hald writes; the program cannot map it for writing
  *
- * A program wakes hald by its bell, an eventfd.  "rung" is the program's own; "message"
- * is the message of the queue in the engine's inbox (wake.h):
+ * A program wakes hald by its bell, an eventfd (bell.h).  "rung" is the program's own;
+ * "message" is the message of the queue in the engine's inbox (wake.h):
  *
- *   program                            hald, thread of bells         engine
- *   R1  write the records              B1  tail has moved? then      E1  take the message
- *   R2  tail = end of the records          send the message          E2  again = again +
- * 1 R3  ---- full barrier              B2  else again = again + 1    E3  ---- full
- * barrier R4  announced is 2? then return        ---- full barrier         E4  read tail,
- * take the R5  again = rung? then return          tail has moved? then          records
- *   R6  rung = again, write the bell       send the message
+ *   program                   hald, thread of bells     engine
+ *   R1  write the records     B1  tail has moved?       E1  take the message
+ *   R2  tail = their end          then send message     E2  message may be sent
+ *   R3  ---- full barrier     B2  else again++          E3  again++
+ *   R4  announced is 2?           ---- full barrier         ---- full barrier
+ *       then return               tail has moved?       E4  read tail, take the
+ *   R5  again = rung?             then send message         records
+ *       then return
+ *   R6  rung = again,
+ *       write the bell
  *
+ * The message is sent only if it is not under way (wake.h).  E3 comes behind E2, so that
+ * it also answers a bell for which it was.
  * So the bell is not written twice before the engine has looked.  If the engine watches
  * the ring (watch.h), it sets "announced" to 2 and reads the tail in every turn.  To end
  * that it sets it to 0, and reads the tail once more after a full barrier.
@@ -112,10 +117,10 @@ struct far_ring {
 /* What hald tells about one queue. */
 struct far_told {
 	_Alignas(64) WAKE_WORD announced; /* ANNOUNCED_NOT or _WATCHED */
-	atomic_uint again;
-	atomic_uint head;       /* slots before it may be written again */
-	atomic_uint open;       /* FAR_OPEN; 0 once the queue has failed */
-	_Atomic uint64_t value; /* of the queue's timeline */
+	WAKE_WORD again;                  /* see bell.h */
+	atomic_uint head;                 /* slots before it may be written again */
+	atomic_uint open;                 /* FAR_OPEN; 0 once the queue has failed */
+	_Atomic uint64_t value;           /* of the queue's timeline */
 };
 
 /* Queues of a program that have a ring.  Others are served by requests alone. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "api/write.h"
+#include "far/bell.h"
 #include "far/internal.h"
 #include "util/compiler.h"
 #include "util/fd.h"
@@ -44,11 +45,14 @@ static struct far_slot *slot_at(const struct far_queue *q, unsigned int pos)
  * read the tails since (R5, R6 in ring.h). */
 static NOINLINE void ring_bell(struct far_queue *q)
 {
-	unsigned int again = atomic_load_explicit(&q->told->again, memory_order_relaxed);
+	/* The program only reads the board. */
+	const union {
+		const WAKE_WORD *in;
+		WAKE_WORD *word;
+	} again = {.in = &q->told->again};
 
-	if (q->rung == again)
+	if (!bell_must_ring(again.word, &q->rung))
 		return;
-	q->rung = again;
 	__atomic_store_n(&q->ring->rung_ns, monotonic_ns(), __ATOMIC_RELAXED);
 	fd_signal(q->far.dev->bell);
 }
@@ -57,6 +61,11 @@ static NOINLINE void ring_bell(struct far_queue *q)
 static ALWAYS_INLINE int publish(struct far_queue *q, unsigned int tail,
 				 struct hal_point *done)
 {
+	const union {
+		const WAKE_WORD *in;
+		WAKE_WORD *word;
+	} announced = {.in = &q->told->announced};
+
 	q->tail = tail;
 	q->submissions++;
 	if (done != NULL) {
@@ -64,9 +73,7 @@ static ALWAYS_INLINE int publish(struct far_queue *q, unsigned int tail,
 		done->value = q->submissions;
 	}
 	atomic_store_explicit(&q->ring->tail, tail, memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst);
-	if (UNLIKELY(atomic_load_explicit(&q->told->announced, memory_order_relaxed) !=
-		     ANNOUNCED_WATCHED))
+	if (UNLIKELY(!bell_is_watched(announced.word)))
 		ring_bell(q);
 	return 0;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * explore.c - all that can happen between two senders and an engine, with the functions
- * of core/loop/wake.h themselves.
+ * of core/loop/wake.h and core/far/bell.h themselves.
  *
  *   sender 0, 1   write a record, tail, announce_first, inbox_put, wake; as often as the
  *                 scenario says; or post a plain message; or wait for what the engine
  *                 raises, as hal_wait does: a message without a wake-up, then a look
+ *                 In some scenarios sender 0 is another process, and writes a bell
+ *                 (far/bell.h) instead of a message
+ *   bells         hald's thread that waits for bells, and sends messages for them
  *   engine        inbox_take, announce_again, look at tail; inbox_may_sleep, sleep,
  *                 inbox_awake; it may also wake by itself once (a timer), and look at a
  *                 tail without a message (an event of the device).  In some scenarios it
@@ -30,6 +33,10 @@
  * Wrong is: the engine sleeps for ever though a record or message has not been taken; one
  * is taken twice; a message is in the box twice; a record is read before it was written;
  * who waits is not told.
+ *
+ *   wakeup          all scenarios, then planted errors in the small ones
+ *   wakeup figure   all scenarios
+ *   wakeup quick    the small ones
  *
  * Errors are planted, one at a time, and have to be found; the table below says which of
  * them do no harm in which memory, and why.
@@ -61,11 +68,23 @@ static bool on_change(const void *p, uintptr_t e, uintptr_t v);
 #define WAKE_GLANCE(p)       ((__typeof__(*(p)))on_load(p))
 #define WAKE_FENCE()         on_fence(__func__)
 #define WAKE_FENCE_RMW()     on_fence(__func__)
+#define WAKE_ADD(p)          adds(p)
 #include "loop/wake.h"
+
+static void adds(unsigned int *p)
+{
+	unsigned int was;
+
+	do
+		was = WAKE_LOAD(p);
+	while (!WAKE_CHANGE(p, was, was + 1));
+}
+
+#include "far/bell.h"
 
 /* ---- what is shared ---------------------------------------------------------------- */
 
-enum { SENDERS = 2, ENGINE = SENDERS, THREADS, RECORDS = 3 };
+enum { SENDERS = 2, ENGINE = SENDERS, BELLS, THREADS, RECORDS = 3 };
 
 /* Only addresses: what the words hold is in the state. */
 static struct shared {
@@ -73,6 +92,8 @@ static struct shared {
 	unsigned int announced[SENDERS], tail[SENDERS];
 	unsigned int record[SENDERS][RECORDS];
 	unsigned int value; /* raised by the engine with the first record */
+	/* Of sender 0, if it is another process. */
+	unsigned int watched, again, taken;
 	struct message message[SENDERS];
 } shared;
 
@@ -84,13 +105,18 @@ enum {
 	AT_RECORD = AT_TAIL + SENDERS,
 	AT_NEXT = AT_RECORD + SENDERS * RECORDS,
 	AT_VALUE = AT_NEXT + SENDERS,
+	AT_WATCHED,
+	AT_AGAIN,
+	AT_TAKEN,
 	WORDS,
 };
 
 static const void *word(unsigned int at)
 {
-	if (at == AT_VALUE)
-		return &shared.value;
+	if (at >= AT_VALUE)
+		return (const unsigned int *[]){&shared.value, &shared.watched,
+						&shared.again,
+						&shared.taken}[at - AT_VALUE];
 	if (at >= AT_NEXT)
 		return &shared.message[at - AT_NEXT].next;
 	if (at >= AT_RECORD)
@@ -158,6 +184,8 @@ struct state {
 	bool watched[SENDERS];  /* by the engine */
 	bool watching[SENDERS]; /* the same when the engine's round began */
 	bool token;             /* the eventfd is readable */
+	bool bell;              /* it has been written, and not been told of */
+	uint8_t rung;           /* the program's own */
 	uint8_t timers;
 	bool waiting, raised, told; /* the waiter, by the engine */
 };
@@ -183,6 +211,12 @@ enum plant {
 	NO_V3,           /* a watch ends without a last look */
 	NO_V1,           /* the engine sleeps, and the queue stays announced as watched */
 	NO_WATCH,        /* no look in the turns between */
+	NO_R3,           /* no fence between tail and look in another process */
+	NO_B2,           /* none between again and the look at the tail */
+	NO_B2_AGAIN,     /* a bell that finds nothing does not raise again */
+	NO_E3,           /* the engine does not raise it */
+	AGAIN_FIRST,     /* it raises it before the message may be sent again */
+	AGAIN_LATE,      /* it raises it after the look at the tail */
 };
 
 enum memory { TSO, ARM };
@@ -195,6 +229,7 @@ struct scenario {
 	bool large;     /* not for planted errors: they are seen without */
 	bool event;     /* the engine also looks at tail 0 by itself */
 	bool watches;   /* the engine watches queues */
+	bool far;       /* sender 0 is another process */
 	uint8_t timers; /* times it wakes by itself */
 };
 
@@ -212,6 +247,8 @@ enum kind {
 	DRAIN,
 	ANSWER,
 	TOLD,
+	RING,
+	RUNG,
 	NOTE
 };
 enum { BY_TOKEN = 1, BY_TIMER }; /* what SLEEP answers */
@@ -300,6 +337,10 @@ static bool left_out(const char *where)
 		return plant == NO_E2;
 	if (strcmp(where, "announce_again") == 0)
 		return plant == NO_E7;
+	if (strcmp(where, "bell_is_watched") == 0)
+		return plant == NO_R3;
+	if (strcmp(where, "bell_answered") == 0)
+		return plant == NO_B2;
 	if (strcmp(where, "waits") == 0)
 		return memory == TSO || plant == NO_WAITER_FENCE;
 	abort(); /* a fence of which this test knows nothing */
@@ -321,6 +362,7 @@ enum note {
 	RAISES,
 	WATCHES,
 	UNWATCHES,
+	RINGS,
 };
 
 static void note(enum note what, unsigned int sender, uint8_t value)
@@ -355,6 +397,34 @@ static void waits(struct message *l)
 		(void)happened(TOLD, 0, 0, 0);
 }
 
+/* As publish in far/submit.c. */
+static void other_process(unsigned int round)
+{
+	unsigned int rung = now->rung;
+
+	WAKE_SET(&shared.record[0][round], 1);
+	WAKE_STORE(&shared.tail[0], round + 1);
+	if (bell_is_watched(&shared.watched) || !bell_must_ring(&shared.again, &rung))
+		return;
+	(void)happened(RING, 0, 0, 0);
+	/* Last: when the round is run again, it has been. */
+	note(RINGS, 0, (uint8_t)rung);
+}
+
+/* As inlet_rung in api/inlet.c. */
+static void bells(void)
+{
+	(void)happened(RUNG, 0, 0, 0);
+	if (WAKE_LOAD(&shared.tail[0]) == WAKE_LOAD(&shared.taken)) {
+		if (plant != NO_B2_AGAIN)
+			bell_answered(&shared.again);
+		if (WAKE_LOAD(&shared.tail[0]) == WAKE_LOAD(&shared.taken))
+			return;
+	}
+	if (announces(&shared.announced[0]) && posts(&shared.message[0]))
+		(void)happened(WAKE, 0, 0, 0);
+}
+
 static void sender(unsigned int i, unsigned int round)
 {
 	struct message *l = &shared.message[i];
@@ -362,6 +432,10 @@ static void sender(unsigned int i, unsigned int round)
 
 	if (scenario->waits && i == 1) {
 		waits(l);
+		return;
+	}
+	if (scenario->far && i == 0) {
+		other_process(round);
 		return;
 	}
 	/* Its message is free again. */
@@ -389,6 +463,25 @@ static void looks(unsigned int i)
 		WAKE_STORE(&shared.value, 1);
 		note(RAISES, i, 0);
 	}
+	if (scenario->far && i == 0)
+		WAKE_STORE(&shared.taken, tail);
+}
+
+/* As inlet_message in api/inlet.c. */
+static void reads_inlet(void)
+{
+	if (scenario->watches && !now->watching[0]) {
+		announce_watch(&shared.watched);
+		note(WATCHES, 0, 0);
+	}
+	if (plant == AGAIN_FIRST)
+		bell_answered(&shared.again);
+	announce_again(&shared.announced[0]);
+	if (plant != NO_E3 && plant != AGAIN_FIRST && plant != AGAIN_LATE)
+		bell_answered(&shared.again);
+	looks(0);
+	if (plant == AGAIN_LATE)
+		bell_answered(&shared.again);
 }
 
 static void reads_message(struct message *l)
@@ -404,6 +497,10 @@ static void reads_message(struct message *l)
 		/* The answer (engine.c) is a read-modify-write. */
 		(void)happened(FENCE, 0, 0, 0);
 		note(TAKES_LETTER, i, 0);
+		return;
+	}
+	if (scenario->far && i == 0) {
+		reads_inlet();
 		return;
 	}
 	if (scenario->watches) {
@@ -431,10 +528,13 @@ static bool ends_watches(void)
 		(void)happened(FENCE_OF, 0, (uint8_t)i, 0);
 	for (unsigned int i = 0; i < SENDERS; i++)
 		if (now->watching[i] && plant != NO_V1)
-			announce_unwatch(&shared.announced[i]);
+			announce_unwatch(scenario->far && i == 0 ? &shared.watched
+								 : &shared.announced[i]);
 	(void)happened(FENCE, 0, 0, 0);
+	/* Another process passes barriers of its own. */
 	for (unsigned int i = 0; i < SENDERS && plant != NO_V2 && plant != V2_FIRST; i++)
-		(void)happened(FENCE_OF, 0, (uint8_t)i, 0);
+		if (!scenario->far || i != 0)
+			(void)happened(FENCE_OF, 0, (uint8_t)i, 0);
 	for (unsigned int i = 0; i < SENDERS; i++) {
 		unsigned int before = seen[i];
 
@@ -526,6 +626,9 @@ static void take_note(struct state *s, const struct op *op)
 		s->raised = true;
 		s->told = s->told || s->waiting;
 		break;
+	case RINGS:
+		s->rung = op->value;
+		break;
 	case WATCHES:
 	case UNWATCHES:
 		s->watched[i] = op->at == WATCHES;
@@ -549,6 +652,8 @@ static bool run(struct state *s, unsigned int t)
 		return false;
 	if (t == ENGINE)
 		engine();
+	else if (t == BELLS)
+		bells();
 	else
 		sender(t, self->round);
 	return true;
@@ -572,7 +677,7 @@ static bool pending(struct state *s, unsigned int i, struct op *op)
 			memset(t->read, 0, sizeof(t->read));
 			if (i == ENGINE)
 				engine_round_ends(s);
-			else
+			else if (i != BELLS)
 				t->done = ++t->round == scenario->records[i];
 			continue;
 		}
@@ -615,6 +720,8 @@ static bool may(const struct state *s, unsigned int i, const struct op *op)
 		return s->taken[i] == op->expected;
 	case TOLD:
 		return s->told;
+	case RUNG:
+		return s->bell;
 	default:
 		return true;
 	}
@@ -667,6 +774,14 @@ static void step(struct state *s, unsigned int i, const struct op *op)
 		break;
 	case SLEEP:
 		heard(t, BY_TOKEN);
+		break;
+	case RING:
+		s->bell = true;
+		heard(t, 0);
+		break;
+	case RUNG:
+		s->bell = false;
+		heard(t, 0);
 		break;
 	case DRAIN:
 		s->token = false;
@@ -850,6 +965,8 @@ static void explore_all(const struct scenario *sc, enum memory m, enum plant p)
 	s.timers = sc->timers;
 	for (unsigned int i = 0; i < SENDERS; i++)
 		s.thread[i].done = sc->records[i] == 0;
+	s.thread[BELLS].done = !sc->far;
+	s.rung = UINT8_MAX;
 	free(table);
 	table = NULL;
 	table_size = 0;
@@ -889,6 +1006,30 @@ static const struct scenario scenarios[] = {
 	 .records = {2, 1},
 	 .plain = true,
 	 .watches = true},
+	{.name = "another process, two records",
+	 .records = {2, 0},
+	 .far = true,
+	 .timers = 1},
+	{.name = "another process, three records, and an event",
+	 .records = {3, 0},
+	 .far = true,
+	 .event = true,
+	 .large = true},
+	{.name = "another process, watched",
+	 .records = {3, 0},
+	 .far = true,
+	 .watches = true,
+	 .timers = 1},
+	{.name = "another process, an event",
+	 .records = {2, 0},
+	 .far = true,
+	 .event = true,
+	 .timers = 1},
+	{.name = "another process, watched, and a sender beside",
+	 .records = {2, 1},
+	 .far = true,
+	 .watches = true,
+	 .large = true},
 };
 
 static const char *const memories[] = {"tso", "arm"};
@@ -939,17 +1080,32 @@ static const struct planted {
 	 "no look at a watched tail in a turn",
 	 {true, true},
 	 "the look at the end of the watch takes what has come; it only comes later"},
+	{NO_R3, "no fence in R3", {false, false}, NULL},
+	{NO_B2,
+	 "no fence in B2",
+	 {true, false},
+	 "a read-modify-write is the barrier on x86; it costs an instruction there"},
+	{NO_B2_AGAIN,
+	 "a bell that finds nothing does not raise again",
+	 {false, false},
+	 NULL},
+	{NO_E3, "the engine does not raise again", {false, false}, NULL},
+	{AGAIN_FIRST,
+	 "again raised before the message may be sent",
+	 {false, false},
+	 NULL},
+	{AGAIN_LATE, "again raised after the look", {false, false}, NULL},
 };
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
 /* The number of violations; all states are added to *sum. */
-static size_t everywhere(enum memory m, enum plant p, size_t *sum, bool tell)
+static size_t everywhere(enum memory m, enum plant p, size_t *sum, bool tell, bool large)
 {
 	size_t found = 0;
 
 	for (size_t i = 0; i < LENGTH(scenarios); i++) {
-		if (p != NOTHING && scenarios[i].large)
+		if (!large && scenarios[i].large)
 			continue;
 		explore_all(&scenarios[i], m, p);
 		*sum += states;
@@ -973,8 +1129,8 @@ static int explore_planted(void)
 		for (unsigned int m = TSO; m <= ARM; m++) {
 			bool harmless = planted[i].harmless[m];
 			size_t sum = 0;
-			size_t found =
-				everywhere((enum memory)m, planted[i].plant, &sum, false);
+			size_t found = everywhere((enum memory)m, planted[i].plant, &sum,
+						  false, false);
 
 			printf("planted, %s: %s: %s\n", memories[m], planted[i].name,
 			       found > 0  ? first_wrong
@@ -988,12 +1144,14 @@ static int explore_planted(void)
 
 int main(int argc, char **argv)
 {
+	const char *mode = argc > 1 ? argv[1] : "";
 	size_t all = 0, found = 0;
 	int missed = 0;
 
 	for (unsigned int m = TSO; m <= ARM; m++)
-		found += everywhere((enum memory)m, NOTHING, &all, true);
-	if (argc < 2 || strcmp(argv[1], "figure") != 0)
+		found += everywhere((enum memory)m, NOTHING, &all, true,
+				    strcmp(mode, "quick") != 0);
+	if (strcmp(mode, "") == 0)
 		missed = explore_planted();
 	printf("figure hal.wakeup.states %zu\nfigure hal.wakeup.violations %zu\n", all,
 	       found);
