@@ -246,10 +246,10 @@ static int hello_first(struct channel *ch, struct request *r, struct peer *peer,
 		err = fail(EACCES, "tenant \"%s\" has been removed", t->name);
 	if (err == 0)
 		err = client_new(s, t, peer, &c);
-	if (err == 0)
+	if (c != NULL)
 		err = client_join(c, ch);
 	pthread_mutex_unlock(&s->lock);
-	if (err != 0)
+	if (err != 0 || c == NULL)
 		return err;
 	/* In a container everybody may be root: its socket is a tenant's. */
 	c->is_operator = ch->tenant == NULL && (peer->uid == 0 || peer->uid == geteuid());
@@ -282,7 +282,7 @@ static int hello(struct channel *ch, struct request *r)
 	err = r->m.a[1] != 0 ? hello_again(ch, r, &peer, &c)
 			     : hello_first(ch, r, &peer, &c);
 	peer_free(&peer);
-	if (err != 0)
+	if (err != 0 || c == NULL)
 		return err;
 	atomic_store(&ch->known, true);
 	r->m.a[1] = c->number;

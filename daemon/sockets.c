@@ -204,23 +204,16 @@ int tenant_add(struct server *s, const char *text, char path[256])
 	return err;
 }
 
-int tenant_remove(struct server *s, const char *name)
+/* Take the tenant of that name from the list, and end its clients.  The caller holds the
+ * lock, and has to put *out. */
+static int tenant_take(struct server *s, const char *name, struct tenant **out)
 {
-	struct tenant *t, **at;
+	struct tenant **at = tenant_named(s, name), *t = *at;
 
-	pthread_mutex_lock(&s->lock);
-	at = tenant_named(s, name);
-	t = *at;
-	if (t == NULL || t->next == NULL) {
-		int err = t == NULL ? fail(ENOENT, "there is no tenant \"%s\"", name) : 0;
-
-		if (err == 0 && s->tenants == t)
-			err = fail(EBUSY, "\"%s\" is the only tenant", name);
-		if (err != 0) {
-			pthread_mutex_unlock(&s->lock);
-			return err;
-		}
-	}
+	if (t == NULL)
+		return fail(ENOENT, "there is no tenant \"%s\"", name);
+	if (s->tenants == t && t->next == NULL)
+		return fail(EBUSY, "\"%s\" is the only tenant", name);
 	*at = t->next;
 	t->removed = true;
 	t->users++;
@@ -228,8 +221,21 @@ int tenant_remove(struct server *s, const char *name)
 	for (struct client *c = s->clients; c != NULL; c = c->next)
 		if (c->tenant == t)
 			client_end(c);
-	LOG(HAL_LOG_INFO, "tenant \"%s\" has been removed", name);
+	*out = t;
+	return 0;
+}
+
+int tenant_remove(struct server *s, const char *name)
+{
+	struct tenant *t = NULL;
+	int err;
+
+	pthread_mutex_lock(&s->lock);
+	err = tenant_take(s, name, &t);
 	pthread_mutex_unlock(&s->lock);
+	if (err != 0)
+		return err;
+	LOG(HAL_LOG_INFO, "tenant \"%s\" has been removed", name);
 	tenant_put(s, t);
 	return 0;
 }

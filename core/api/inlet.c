@@ -63,11 +63,12 @@ static ALWAYS_INLINE bool take_arg(const struct taking *t, const struct hal_queu
 				   struct hal_bk_arg *out, uint32_t i)
 {
 	struct hal_arg args[INLINE_ARGS_MAX]; /* of which only the i-th is used */
-	uint64_t handle = INLET_LOAD(&from[3 * i]);
+	const uint64_t *at = from + (size_t)3 * i;
+	uint64_t handle = INLET_LOAD(&at[0]);
 
 	_Static_assert(sizeof(struct hal_bk_arg) == 24, "it takes as much in both rings");
-	args[i].offset = INLET_LOAD(&from[3 * i + 1]);
-	args[i].bytes = INLET_LOAD(&from[3 * i + 2]);
+	args[i].offset = INLET_LOAD(&at[1]);
+	args[i].bytes = INLET_LOAD(&at[2]);
 	args[i].buffer = NULL;
 	if (LIKELY(handle != 0)) {
 		args[i].buffer = far_named(&t->names, handle, KIND_BUFFER);

@@ -116,9 +116,10 @@ static ALWAYS_INLINE bool write_far_arg(const struct far_queue *q,
 			bytes = left;
 		handle = buf->far.handle;
 	}
-	out[3 * i] = handle;
-	out[3 * i + 1] = args[i].offset;
-	out[3 * i + 2] = bytes;
+	out += (size_t)3 * i;
+	out[0] = handle;
+	out[1] = args[i].offset;
+	out[2] = bytes;
 	return LIKELY(bytes >= k->info.arg_bytes[i]);
 }
 

@@ -83,7 +83,7 @@ static int hald_start(struct broker *r, const char *spin_us, const char *depth)
 
 	snprintf(r->dir, sizeof(r->dir), "/tmp/bench_broker.XXXXXX");
 	if (mkdtemp(r->dir) == NULL || pipe(out) != 0)
-		return tool_fail("no temporary folder: %s", strerror(errno));
+		return tool_fail("no temporary folder: %s", hal_strerror(errno));
 	snprintf(r->broker_dir, sizeof(r->broker_dir), "hal.broker_dir=%s", r->dir);
 	r->hald = fork();
 	if (r->hald == 0) {
@@ -290,7 +290,8 @@ static int measure_latency(struct broker *r, struct bench *b, double *p50)
 		last = now;
 	} while (n < SAMPLES && last - start < r->ns);
 	qsort(r->samples, n, sizeof(r->samples[0]), compare_u64);
-	*p50 = (double)r->samples[n / 2];
+	n /= 2;
+	*p50 = (double)r->samples[n];
 	return 0;
 }
 
@@ -458,7 +459,7 @@ static double kill_once(struct broker *r, struct hal_device *dev)
 
 	bench_within(30);
 	if (pipe(ready) != 0)
-		return tool_fail("pipe: %s", strerror(errno)), 0;
+		return tool_fail("pipe: %s", hal_strerror(errno)), 0;
 	pid = fork();
 	if (pid == 0)
 		hog(r, ready[1]);
@@ -573,16 +574,19 @@ static int run_daemon_kill(struct broker *r)
 /* Resident bytes of hald. */
 static long hald_bytes(const struct broker *r)
 {
-	char path[64];
-	long pages = 0, resident = 0;
+	char path[64], line[128] = "", *at;
+	long resident;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int)r->hald);
 	f = fopen(path, "r");
-	if (f != NULL && fscanf(f, "%ld %ld", &pages, &resident) != 2)
-		resident = 0;
-	if (f != NULL)
-		(void)fclose(f);
+	if (f == NULL)
+		return 0;
+	if (fgets(line, sizeof(line), f) == NULL)
+		line[0] = '\0';
+	(void)fclose(f);
+	at = strchr(line, ' '); /* behind all pages */
+	resident = at != NULL ? strtol(at, NULL, 10) : 0;
 	return resident * sysconf(_SC_PAGESIZE);
 }
 
