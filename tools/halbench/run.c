@@ -345,6 +345,18 @@ static int run_requests(struct world *w)
 
 /* ---- set up and down ---------------------------------------------------------------- */
 
+/* Options of hal_open are not those of a device that hald serves: set its policy. */
+static int set_policy(struct hal_device *dev, const struct policy_spec *p)
+{
+	const char *options[OPTIONS_MAX + 1] = {NULL};
+
+	if (hal_device_get_extension(dev, "hald") == NULL)
+		return 0;
+	for (uint32_t i = 0; i < p->option_count; i++)
+		options[i] = strchr(p->options[i], '.') + 1; /* behind "policy." */
+	return hal_device_set_policy(dev, p->name, options);
+}
+
 static int open_device(struct world *w, const struct policy_spec *p)
 {
 	const char *options[OPTIONS_MAX + 1] = {
@@ -370,7 +382,8 @@ static int open_device(struct world *w, const struct policy_spec *p)
 			"%s: halbench cannot step a real clock; choose a --target with a "
 			"virtual clock, such as ref?units=32 or npu:0",
 			w->setup->target);
-	if (hal_completions_create(w->dev, RING_ENTRIES, &w->ring) != 0)
+	if (set_policy(w->dev, p) != 0 ||
+	    hal_completions_create(w->dev, RING_ENTRIES, &w->ring) != 0)
 		return tool_fail_hal();
 	return 0;
 }

@@ -130,7 +130,13 @@ static int open_network(struct service *s, struct hal_device *dev,
 
 bool service_runs(struct hal_device *dev, const struct model *m)
 {
-	return hal_device_get_extension(dev, m->network != NULL ? "npu" : "ref") != NULL;
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+
+	/* Steps are functions of this process; a network runs on any NPU, also on one
+	 * that hald serves. */
+	if (m->network == NULL)
+		return hal_device_get_extension(dev, "ref") != NULL;
+	return hal_device_get_info(dev, &info) == 0 && strcmp(info.backend, "npu") == 0;
 }
 
 int service_open(struct service *s, struct hal_device *dev, struct hal_partition *part,
