@@ -235,11 +235,15 @@ static int hello_first(struct channel *ch, struct request *r, struct peer *peer,
 	struct server *s = ch->server;
 	struct tenant *t = ch->tenant;
 	struct client *c = NULL;
+	/* In a container everybody may be root: its socket is a tenant's. */
+	const bool is_operator = t == NULL && (peer->uid == 0 || peer->uid == geteuid());
 	int err = 0;
 
 	pthread_mutex_lock(&s->lock);
 	if (t == NULL)
 		t = tenant_find(s->tenants, peer);
+	if (t == NULL && is_operator)
+		t = s->operator_tenant;
 	if (t == NULL)
 		err = -EACCES;
 	else if (t->removed)
@@ -251,8 +255,7 @@ static int hello_first(struct channel *ch, struct request *r, struct peer *peer,
 	pthread_mutex_unlock(&s->lock);
 	if (err != 0 || c == NULL)
 		return err;
-	/* In a container everybody may be root: its socket is a tenant's. */
-	c->is_operator = ch->tenant == NULL && (peer->uid == 0 || peer->uid == geteuid());
+	c->is_operator = is_operator;
 	r->out_fd = c->board_fd;
 	r->out_fd2 = c->bell;
 	c->board_fd = -1;

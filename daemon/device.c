@@ -75,9 +75,8 @@ static int operator_check(const struct request *r)
 	return c->tenant->admin || c->is_operator
 		       ? 0
 		       : fail(EPERM,
-			      "tenants of hald:%s are its "
-			      "operator's: its own user, root, "
-			      "and tenants with admin = yes",
+			      "tenants of hald:%s are its operator's: its own user and "
+			      "root by the device's socket, and tenants with admin = yes",
 			      c->server->name);
 }
 
@@ -104,7 +103,7 @@ int do_tenant_remove(struct request *r)
 	if (name == NULL)
 		return -EPROTO;
 	err = operator_check(r);
-	return err != 0 ? err : tenant_remove(r->client->server, name);
+	return err != 0 ? err : tenant_remove(r->client->server, r->client, name);
 }
 
 int do_tenant_list(struct request *r)

@@ -180,6 +180,8 @@ struct server {
 	uint32_t channel_count;
 	pthread_mutex_t lock;   /* guards what follows */
 	struct tenant *tenants; /* at least one */
+	/* Of the operator, where no section is for it, so that none locks it out. */
+	struct tenant *operator_tenant;
 	int64_t next_at;
 	struct client *clients;
 	uint64_t client_count;
@@ -225,8 +227,11 @@ void callbacks_release(struct client *c);
 
 /* ---- sockets and tenants (sockets.c) -------------------------------------------------- */
 
-/* Listen at path, unless another hald does.  Return the descriptor or -errno. */
-int listen_at(const char *path);
+/* Permissions of a socket to which anybody may connect, and hear whether he may stay. */
+#define SOCKET_FOR_ALL 0666
+/* Listen at path, unless another hald does, with these permissions; 0: those that umask
+ * leaves.  Return the descriptor or -errno. */
+int listen_at(const char *path, mode_t mode);
 /* Make the sockets of all tenants that have one; and remove them, with the tenants. */
 int tenants_listen(struct server *s);
 void tenants_forget(struct server *s);
@@ -238,8 +243,8 @@ struct tenant *tenant_use_at(struct server *s, int64_t at);
 void tenant_put(struct server *s, struct tenant *t);
 /* Add the tenant whose section is text.  path: of its socket; "": it has none. */
 int tenant_add(struct server *s, const char *text, char path[256]);
-/* Remove a tenant and end its clients. */
-int tenant_remove(struct server *s, const char *name);
+/* Remove a tenant, not that of c, which asks for this, and end its clients. */
+int tenant_remove(struct server *s, const struct client *c, const char *name);
 /* Write a line for each tenant: name, clients, units, memory, queues, path of its socket,
  * with tabs between them. */
 int tenants_text(struct server *s, char *text, size_t room);

@@ -28,11 +28,20 @@ static int usage(FILE *f)
 	      "default: "
 	      "all who may connect, all of it\n"
 	      "  --dir FOLDER   of the socket NAME.sock; default: " DEFAULT_FOLDER "\n"
+	      "  --version\n"
 	      "Programs find another folder by their option hal.broker_dir.  SIGTERM "
 	      "and\n"
 	      "SIGINT end hald.\n",
 	      f);
 	return f == stdout ? 0 : 2;
+}
+
+static int version(void)
+{
+	uint32_t v = hal_version();
+
+	printf("hald %u.%u.%u\n", v >> 16, v >> 8 & 0xff, v & 0xff);
+	return 0;
 }
 
 static int die(const char *what)
@@ -80,11 +89,15 @@ static int run(const struct arguments *a)
 	int err;
 
 	if (a->tenants == NULL)
-		s.tenants = tenant_everyone();
+		s.tenants = tenant_unlimited("everyone");
 	else
 		(void)tenants_load(a->tenants, &s.tenants);
-	if (s.tenants == NULL)
+	s.operator_tenant = tenant_unlimited("operator");
+	if (s.tenants == NULL || s.operator_tenant == NULL)
 		return die("tenants");
+	s.operator_tenant->admin = true;
+	/* A client may close a descriptor that it polls. */
+	(void)signal(SIGPIPE, SIG_IGN);
 	/* Before the device starts its threads. */
 	s.stop_fd = signals();
 	if (s.stop_fd < 0) {
@@ -93,6 +106,7 @@ static int run(const struct arguments *a)
 	}
 	if (hal_open(target, a->options, &s.dev) != 0)
 		return die(target != NULL ? target : "hal_open");
+	inlet_serve(s.dev);
 	if (describe(&s) != 0)
 		return die("hal_device_get_info");
 	format_text(own_name, sizeof(own_name), "%s%s", s.info.backend,
@@ -101,9 +115,18 @@ static int run(const struct arguments *a)
 			    : "0");
 	own_name[strcspn(own_name, "?/")] = '\0';
 	s.name = a->name != NULL ? a->name : own_name;
+	if (s.name[0] == '\0' || strpbrk(s.name, "/?\n") != NULL) {
+		(void)fail(EINVAL,
+			   "\"%s\" cannot be part of the target hald:NAME; it has one or "
+			   "more characters without / and ?",
+			   s.name);
+		(void)die("--name");
+		(void)hal_close(s.dev);
+		return 1;
+	}
 	s.folder = folder;
 	format_text(path, sizeof(path), "%s/%s.sock", folder, s.name);
-	s.socket = listen_at(path);
+	s.socket = listen_at(path, a->tenants != NULL ? SOCKET_FOR_ALL : 0);
 	if (s.socket < 0 || tenants_listen(&s) != 0) {
 		(void)die("cannot listen");
 		(void)hal_close(s.dev);
@@ -114,6 +137,7 @@ static int run(const struct arguments *a)
 	err = serve(&s);
 	(void)unlink(path);
 	tenants_forget(&s);
+	tenants_free(s.operator_tenant);
 	(void)close(s.socket);
 	(void)close(s.stop_fd);
 	if (err != 0)
@@ -131,6 +155,7 @@ int main(int argc, char **argv)
 		{"option", required_argument, NULL, 'o'},
 		{"tenants", required_argument, NULL, 't'},
 		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
 	};
 	struct arguments a = {.folder = DEFAULT_FOLDER,
@@ -140,7 +165,7 @@ int main(int argc, char **argv)
 	if (a.options == NULL)
 		return 1;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet */
-	while ((o = getopt_long(argc, argv, "n:d:o:t:h", long_options, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, "n:d:o:t:hV", long_options, NULL)) != -1) {
 		if (o == 'n') {
 			a.name = optarg;
 		} else if (o == 'd') {
@@ -149,6 +174,9 @@ int main(int argc, char **argv)
 			a.options[count++] = optarg;
 		} else if (o == 't') {
 			a.tenants = optarg;
+		} else if (o == 'V') {
+			free((void *)a.options);
+			return version();
 		} else {
 			free((void *)a.options);
 			return usage(o == 'h' ? stdout : stderr);

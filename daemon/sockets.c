@@ -11,17 +11,44 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "far/message.h"
 #include "hald.h"
 #include "util/compiler.h"
 #include "util/error.h"
 #include "util/log.h"
 
-/* Listen at path, unless another hald does. */
-int listen_at(const char *path)
+/* Remove the socket at path, which a hald that was killed has left; nothing else. */
+static int remove_old(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0)
+		return errno == ENOENT ? 0
+				       : fail(errno, "%s: %s", path, hal_strerror(errno));
+	if (!S_ISSOCK(st.st_mode))
+		return fail(EEXIST, "%s: there is a file of this name; it is no socket",
+			    path);
+	return unlink(path) == 0 || errno == ENOENT
+		       ? 0
+		       : fail(errno, "%s: %s", path, hal_strerror(errno));
+}
+
+/* Bind fd to a, and let whom mode says connect; 0: whom umask says. */
+static int bind_to(int fd, const struct sockaddr_un *a, mode_t mode)
+{
+	if (bind(fd, (const struct sockaddr *)a, sizeof(*a)) != 0)
+		return fail(errno, "%s: %s%s", a->sun_path, hal_strerror(errno),
+			    errno == ENOENT ? ": make the folder first" : "");
+	if (mode != 0 && chmod(a->sun_path, mode) != 0)
+		return fail(errno, "%s: chmod: %s", a->sun_path, hal_strerror(errno));
+	return listen(fd, 128) == 0
+		       ? 0
+		       : fail(errno, "%s: listen: %s", a->sun_path, hal_strerror(errno));
+}
+
+int listen_at(const char *path, mode_t mode)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)
 		return fail(errno, "socket: %s", hal_strerror(errno));
@@ -35,15 +62,13 @@ int listen_at(const char *path)
 		(void)close(fd);
 		return fail(EADDRINUSE, "%s: another hald serves it", path);
 	}
-	(void)unlink(path); /* of one that was killed */
-	if (bind(fd, (const struct sockaddr *)&a, sizeof(a)) != 0 ||
-	    listen(fd, 128) != 0) {
-		int err = fail(errno, "%s: %s", path, hal_strerror(errno));
-
-		(void)close(fd);
-		return err;
-	}
-	return fd;
+	err = remove_old(path);
+	if (err == 0)
+		err = bind_to(fd, &a, mode);
+	if (err == 0)
+		return fd;
+	(void)close(fd);
+	return err;
 }
 
 /* ---- sockets of tenants -------------------------------------------------------------- */
@@ -64,10 +89,15 @@ static int tenant_listen(struct server *s, struct tenant *t)
 	if (!t->socket)
 		return 0;
 	format_text(path, sizeof(path), "%s/%s", s->folder, t->name);
-	if (mkdir(path, 0777) != 0 && errno != EEXIST)
+	/* Whoever reaches the socket is the tenant: the folder says who does. */
+	if (mkdir(path, 0750) != 0 && errno != EEXIST)
 		return fail(errno, "%s: %s", path, hal_strerror(errno));
+	if ((t->uid >= 0 || t->gid >= 0) &&
+	    chown(path, (uid_t)t->uid, (gid_t)t->gid) != 0)
+		return fail(errno, "%s: give it to user %lld and group %lld: %s", path,
+			    (long long)t->uid, (long long)t->gid, hal_strerror(errno));
 	socket_path(s, t, path);
-	t->fd = listen_at(path);
+	t->fd = listen_at(path, SOCKET_FOR_ALL);
 	return t->fd < 0 ? t->fd : 0;
 }
 
@@ -156,14 +186,8 @@ static struct tenant **tenant_named(struct server *s, const char *name)
 /* Read the one section in text. */
 static int section_read(const char *text, struct tenant **out)
 {
-	char path[64];
-	int fd = message_memory(text, strlen(text)), err;
+	int err = tenants_load_text(text, out);
 
-	if (fd < 0)
-		return fd;
-	format_text(path, sizeof(path), "/proc/self/fd/%d", fd);
-	err = tenants_load(path, out);
-	(void)close(fd);
 	if (err == 0 && (*out)->next != NULL) {
 		tenants_free(*out);
 		return fail(EINVAL, "there is more than one section");
@@ -171,9 +195,36 @@ static int section_read(const char *text, struct tenant **out)
 	return err;
 }
 
+/* Put t at the beginning of the list.  The caller holds the lock. */
+static int tenant_enlist(struct server *s, struct tenant *t)
+{
+	int err;
+
+	if (*tenant_named(s, t->name) != NULL)
+		return fail(EEXIST, "there is a tenant \"%s\"", t->name);
+	if (tenant_is_anybodys(t))
+		return fail(
+			EINVAL,
+			"tenant \"%s\" would be everybody's: give it a socket, or say "
+			"by uid, gid, label, cgroup or unit whose it is",
+			t->name);
+	err = tenant_listen(s, t);
+	if (err == 0)
+		err = tenant_watch(s, t);
+	if (err != 0) {
+		tenant_close(s, t);
+		return err;
+	}
+	/* Before sections of the file, which may be for everybody. */
+	t->next = s->tenants;
+	s->tenants = t;
+	LOG(HAL_LOG_INFO, "tenant \"%s\" has been added", t->name);
+	return 0;
+}
+
 int tenant_add(struct server *s, const char *text, char path[256])
 {
-	struct tenant *t, **at;
+	struct tenant *t;
 	int err = section_read(text, &t);
 
 	if (err != 0)
@@ -181,23 +232,10 @@ int tenant_add(struct server *s, const char *text, char path[256])
 	format_text(t->source, sizeof(t->source), "added to hald:%s while it runs",
 		    s->name);
 	pthread_mutex_lock(&s->lock);
-	at = tenant_named(s, t->name);
-	if (*at != NULL)
-		err = fail(EEXIST, "there is a tenant \"%s\"", t->name);
-	if (err == 0)
-		err = tenant_listen(s, t);
-	if (err == 0)
-		err = tenant_watch(s, t);
-	if (err == 0) {
-		/* The sections of the file come first. */
-		*at = t;
+	err = tenant_enlist(s, t);
+	path[0] = '\0';
+	if (err == 0 && t->socket)
 		socket_path(s, t, path);
-		if (!t->socket)
-			path[0] = '\0';
-		LOG(HAL_LOG_INFO, "tenant \"%s\" has been added", t->name);
-	} else {
-		tenant_close(s, t);
-	}
 	pthread_mutex_unlock(&s->lock);
 	if (err != 0)
 		tenants_free(t);
@@ -206,12 +244,15 @@ int tenant_add(struct server *s, const char *text, char path[256])
 
 /* Take the tenant of that name from the list, and end its clients.  The caller holds the
  * lock, and has to put *out. */
-static int tenant_take(struct server *s, const char *name, struct tenant **out)
+static int tenant_take(struct server *s, const struct client *asks, const char *name,
+		       struct tenant **out)
 {
 	struct tenant **at = tenant_named(s, name), *t = *at;
 
 	if (t == NULL)
 		return fail(ENOENT, "there is no tenant \"%s\"", name);
+	if (asks->tenant == t)
+		return fail(EBUSY, "\"%s\" is the tenant of this program itself", name);
 	if (s->tenants == t && t->next == NULL)
 		return fail(EBUSY, "\"%s\" is the only tenant", name);
 	*at = t->next;
@@ -225,13 +266,13 @@ static int tenant_take(struct server *s, const char *name, struct tenant **out)
 	return 0;
 }
 
-int tenant_remove(struct server *s, const char *name)
+int tenant_remove(struct server *s, const struct client *c, const char *name)
 {
 	struct tenant *t = NULL;
 	int err;
 
 	pthread_mutex_lock(&s->lock);
-	err = tenant_take(s, name, &t);
+	err = tenant_take(s, c, name, &t);
 	pthread_mutex_unlock(&s->lock);
 	if (err != 0)
 		return err;

@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <hal/ext/memory.h>
 
 #include "config/entry.h"
 #include "config/ini.h"
+#include "far/message.h"
 #include "hald.h"
 #include "util/compiler.h"
 #include "util/error.h"
@@ -49,6 +51,8 @@ static const struct hal_option_def keys[] = {
 	 "may set the policy, add tenants, and see what others do"},
 };
 
+#define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
 /* Copy NAME of a section `tenant "NAME"` to name.  Return false if it has another form.
  */
 static bool name_of(const char *section, char name[32])
@@ -60,7 +64,8 @@ static bool name_of(const char *section, char name[32])
 	    section[n - 1] != '"')
 		return false;
 	n -= sizeof(begin);
-	if (n >= 32 || strcspn(section + sizeof(begin) - 1, "/.") < n)
+	/* It is the name of a folder, and stands in lists. */
+	if (n >= 32 || strspn(section + sizeof(begin) - 1, NAME_CHARACTERS) < n)
 		return false;
 	memcpy(name, section + sizeof(begin) - 1, n);
 	name[n] = '\0';
@@ -80,22 +85,24 @@ static int names_check(const struct config *cfg)
 {
 	char name[32], all[512] = "";
 	size_t used = 0;
+	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
 		format_text(all + used, sizeof(all) - used, " %s", keys[i].key);
 		used += strlen(all + used);
 	}
+	/* Entries are newest first: the last error is that of the first wrong line. */
 	for (const struct config_entry *e = cfg->entries; e != NULL; e = e->next) {
 		if (!name_of(e->section, name))
-			return fail(EINVAL,
-				    "%s: [%s] is not of the form [tenant \"name\"], with "
-				    "a name of 1 to 31 characters without / and .",
-				    e->source, e->section);
-		if (e->key[0] != '\0' && !is_key(e->key))
-			return fail(EINVAL, "%s: %s is no key of a tenant; these are:%s",
-				    e->source, e->key, all);
+			err = fail(EINVAL,
+				   "%s: [%s] is not of the form [tenant \"name\"], with "
+				   "a name of 1 to 31 letters, digits, - and _",
+				   e->source, e->section);
+		else if (e->key[0] != '\0' && !is_key(e->key))
+			err = fail(EINVAL, "%s: %s is no key of a tenant; these are:%s",
+				   e->source, e->key, all);
 	}
-	return 0;
+	return err;
 }
 
 static uint64_t limit(const struct hal_bk_config *v, const char *key)
@@ -194,22 +201,22 @@ static int tenant_read(const struct config *cfg, const struct config_entry *e,
 	return 0;
 }
 
-int tenants_load(const char *file, struct tenant **list)
+/* Make *list of the sections in cfg, of `file`, and free cfg.  err: that of reading it.
+ */
+static int sections_load(struct config *cfg, int err, const char *file,
+			 struct tenant **list)
 {
-	struct config cfg = {NULL, 0, NULL};
-	int err = ini_load_named(&cfg, file);
-
 	*list = NULL;
 	if (err == 0)
-		err = names_check(&cfg);
+		err = names_check(cfg);
 	/* Entries are newest first, so that the first section ends up first. */
-	for (const struct config_entry *e = cfg.entries; err == 0 && e != NULL;
+	for (const struct config_entry *e = cfg->entries; err == 0 && e != NULL;
 	     e = e->next) {
 		struct tenant *t = NULL;
 
 		if (e->key[0] != '\0')
 			continue;
-		err = tenant_read(&cfg, e, &t);
+		err = tenant_read(cfg, e, &t);
 		if (t != NULL) {
 			t->next = *list;
 			*list = t;
@@ -217,7 +224,7 @@ int tenants_load(const char *file, struct tenant **list)
 	}
 	if (err == 0 && *list == NULL)
 		err = fail(EINVAL, "%s: there is no section [tenant \"name\"]", file);
-	config_free(&cfg);
+	config_free(cfg);
 	if (err != 0) {
 		tenants_free(*list);
 		*list = NULL;
@@ -225,7 +232,28 @@ int tenants_load(const char *file, struct tenant **list)
 	return err;
 }
 
-struct tenant *tenant_everyone(void)
+int tenants_load(const char *file, struct tenant **list)
+{
+	struct config cfg = {NULL, 0, NULL};
+	int err = ini_load_named(&cfg, file);
+
+	return sections_load(&cfg, err, file, list);
+}
+
+int tenants_load_text(const char *text, struct tenant **list)
+{
+	struct config cfg = {NULL, 0, NULL};
+	int fd = message_memory(text, strlen(text));
+	int err = fd < 0 || lseek(fd, 0, SEEK_SET) != 0
+			  ? -errno
+			  : ini_load_found(&cfg, fd, "section");
+
+	if (fd >= 0)
+		(void)close(fd);
+	return sections_load(&cfg, err, "section", list);
+}
+
+struct tenant *tenant_unlimited(const char *name)
 {
 	struct tenant *t = calloc(1, sizeof(*t));
 
@@ -233,7 +261,7 @@ struct tenant *tenant_everyone(void)
 		(void)fail(ENOMEM, "no memory for a tenant");
 		return NULL;
 	}
-	format_text(t->name, sizeof(t->name), "everyone");
+	format_text(t->name, sizeof(t->name), "%s", name);
 	t->uid = t->gid = -1;
 	t->fd = -1;
 	t->units = t->memory = t->bandwidth = t->partitions = t->queues = t->clients =
@@ -261,6 +289,12 @@ void tenants_free(struct tenant *list)
 }
 
 /* ---- who --------------------------------------------------------------------------- */
+
+bool tenant_is_anybodys(const struct tenant *t)
+{
+	return !t->socket && t->uid < 0 && t->gid < 0 && t->label[0] == '\0' &&
+	       t->cgroup[0] == '\0' && t->unit[0] == '\0';
+}
 
 static bool fits(const struct tenant *t, const struct peer *peer)
 {

@@ -35,9 +35,10 @@ struct tenant {
 	 * one;
 	 * "": any. */
 	char label[128], cgroup[256], unit[128];
-	bool socket; /* it has a socket of its own, and no other way in */
-	int fd;      /* of that socket; -1: none */
-	int64_t at;  /* what epoll gives back for it */
+	/* It has a socket of its own, and no other way in.  .uid and .gid own that. */
+	bool socket;
+	int fd;     /* of that socket; -1: none */
+	int64_t at; /* what epoll gives back for it */
 	/* Guarded by the lock of the server: clients and connections of the tenant, and
 	 * whether it goes with the last. */
 	uint32_t users;
@@ -63,13 +64,18 @@ struct tenant {
 
 /* Read the sections of a file into *list.  Return 0 or -errno; the text says where. */
 int tenants_load(const char *file, struct tenant **list);
-/* Return a tenant without limits, for a hald without such a file; NULL with an error. */
-struct tenant *tenant_everyone(void);
+/* The same for sections in text. */
+int tenants_load_text(const char *text, struct tenant **list);
+/* Return a tenant without limits; NULL with an error. */
+struct tenant *tenant_unlimited(const char *name);
 void tenants_free(struct tenant *list);
 
 /* Return the first tenant that peer fits; NULL, with -EACCES as the error, if it fits
  * none. */
 struct tenant *tenant_find(struct tenant *list, const struct peer *peer);
+
+/* Return whether t's section fits all that connect to the device's socket. */
+bool tenant_is_anybodys(const struct tenant *t);
 
 /* Check what a client asks for.  The caller holds the tenant's .lock from before the
  * check until what was asked for exists.  Return 0; -EPERM if the tenant may not have

@@ -1173,7 +1173,8 @@ HAL_API int hal_completions_read(struct hal_completions *ring, struct hal_comple
 				 uint32_t max, int64_t until_ns);
 
 /* Return the ring's file descriptor, which is readable while entries are unread, and once
- * hal_completions_read would return -ENODEV.
+ * hal_completions_read would return -ENODEV: of a device that hald serves, it hangs up
+ * (POLLHUP) when hald ends.
  * For poll, epoll and io_uring only: do not read, write or close it.
  * Errors: handle; ENOTSUP: a virtual clock, whose time stands still while the program
  * sleeps, and hal_device_poll has never been called for the device.
@@ -1230,12 +1231,14 @@ HAL_API int hal_timeline_signal(struct hal_timeline *timeline, uint64_t value);
 HAL_API int hal_wait(const struct hal_point *points, uint32_t count, uint32_t flags,
 		     int64_t until_ns);
 
-/* Return a new file descriptor that is readable once point is reached or has failed.
+/* Return a new file descriptor that is readable once point is reached or has failed.  Of
+ * a device that hald serves, it may hang up then, too (POLLHUP beside POLLIN), and hangs
+ * up alone when hald ends.
  * It is O_CLOEXEC and O_NONBLOCK; hal_wait with until_ns 0 says what has happened.
  * Errors: memory; EINVAL: point is NULL, or its timeline is not alive.  EMFILE: the
  * process has too many open files.  ENOTSUP: a virtual clock, point is not reached, and
  * hal_device_poll has never been called for the device.  EPERM: the timeline was made
- * before a fork.  Others: of eventfd(2).
+ * before a fork.  Others: of eventfd(2), pipe2(2).
  * Threads: any.
  * Memory: point is read during the call.  The caller closes the descriptor, which may
  * outlive the timeline. */

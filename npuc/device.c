@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - a device with one partition of all its units. */
+/* device.c - a device with one partition. */
 #include "device.h"
 
 #include <errno.h>
@@ -60,9 +60,24 @@ static int open_device(const char *target, struct hal_device **dev)
 	return hal_open(target, NULL, dev);
 }
 
-int device_open(const char *target, struct device *d, char why[NPUC_WHY])
+/* Make the partition, and tell of its shape as of the device's. */
+static int partition_make(struct device *d, uint32_t units)
 {
 	struct hal_partition_desc desc = HAL_INIT(hal_partition_desc);
+	struct hal_partition_info info = HAL_INIT(hal_partition_info);
+	int rc;
+
+	desc.units_floor = units ? units : d->info.unit_rows * d->info.unit_cols;
+	rc = hal_partition_create(d->dev, &desc, &d->part);
+	if (rc >= 0)
+		rc = hal_partition_get_info(d->part, &info);
+	d->info.unit_rows = info.rows;
+	d->info.unit_cols = info.cols;
+	return rc;
+}
+
+int device_open(const char *target, uint32_t units, struct device *d, char why[NPUC_WHY])
+{
 	int rc;
 
 	*d = (struct device){.info = {.size = (uint32_t)sizeof(d->info)}};
@@ -74,10 +89,8 @@ int device_open(const char *target, struct device *d, char why[NPUC_WHY])
 		device_close(d);
 		return -ENODEV;
 	}
-	if (rc >= 0) {
-		desc.units_floor = d->info.unit_rows * d->info.unit_cols;
-		rc = hal_partition_create(d->dev, &desc, &d->part);
-	}
+	if (rc >= 0)
+		rc = partition_make(d, units);
 	if (rc >= 0)
 		return 0;
 	snprintf(why, NPUC_WHY, "%s", hal_last_error());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h - what npuc and halrun share: a device with one partition of all its units. */
+/* device.h - what npuc and halrun share: a device with one partition. */
 #ifndef NPUC_DEVICE_H
 #define NPUC_DEVICE_H
 
@@ -10,12 +10,13 @@
 struct device {
 	struct hal_device *dev;
 	struct hal_partition *part;
-	struct hal_device_info info;
+	struct hal_device_info info; /* .unit_rows and .unit_cols: of the partition */
 };
 
 /* target as in hal_open; NULL: what the configuration selects.  An NPU has engine=fast
- * where neither says anything of engine or model.  0 or -errno with why. */
-int device_open(const char *target, struct device *d, char why[NPUC_WHY]);
+ * where neither says anything of engine or model.  units: of the partition; 0: all that
+ * the device has.  0 or -errno with why. */
+int device_open(const char *target, uint32_t units, struct device *d, char why[NPUC_WHY]);
 /* -EIO: closed, but a trace could not be written; hal_last_error says so. */
 int device_close(struct device *d);
 /* path, or what it stands for when it is "-". */

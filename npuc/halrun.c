@@ -57,6 +57,11 @@ static const char help[] =
 	"what\n"
 	"                       the configuration selects; engine=fast, which takes the\n"
 	"                       cycles of the RTL, unless an engine is given\n"
+	"  -u, --units N        runs on N units of the device, in a shape that the "
+	"device\n"
+	"                       chooses, and leaves the others to programs beside it; "
+	"default:\n"
+	"                       all of them\n"
 	"  -h, --help, -V, --version\n"
 	"\n"
 	"exit status: 0, 1 when a file, the model or the device is at fault, 2 when the\n"
@@ -71,6 +76,7 @@ static const struct option longs[] = {
 	{"labels", required_argument, NULL, 'l'},
 	{"explain", no_argument, NULL, 'e'},
 	{"json", no_argument, NULL, 'j'},
+	{"units", required_argument, NULL, 'u'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
@@ -80,7 +86,7 @@ struct args {
 	const char *target, *model, *labels;
 	struct feed feed;
 	char *outputs[OUTPUTS_MAX];
-	uint64_t top, repeat; /* repeat 0: not given */
+	uint64_t top, repeat, units; /* repeat, units 0: not given */
 	bool json, explain, top_given;
 };
 
@@ -155,7 +161,7 @@ static int run(const struct args *a)
 		rc = result_check(&r);
 	if (!rc)
 		rc = feed_check_outputs(&a->feed, &p);
-	if (!rc && device_open(a->target, &d, why))
+	if (!rc && device_open(a->target, (uint32_t)a->units, &d, why))
 		rc = tool_fail("%s", why);
 	if (!rc)
 		rc = a->explain ? explain_print(&p, &d, &a->feed) : infer(a, &d, &r);
@@ -201,6 +207,8 @@ static int parse_option(int c, struct args *a, bool *done)
 		return parse_number("random", optarg, 1, UINT64_MAX, &a->feed.seed);
 	case 'R':
 		return parse_number("repeat", optarg, 1, REPEAT_MAX, &a->repeat);
+	case 'u':
+		return parse_number("units", optarg, 1, INT32_MAX, &a->units);
 	case 'o':
 		if (a->feed.output_count == OUTPUTS_MAX)
 			return tool_usage("--output is given more than %u times",
@@ -279,7 +287,7 @@ int main(int argc, char **argv)
 
 	while (!rc && !done) {
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-		c = getopt_long(argc, argv, "t:n:o:r:R:l:ejhV", longs, NULL);
+		c = getopt_long(argc, argv, "t:n:o:r:R:l:u:ejhV", longs, NULL);
 		if (c == -1)
 			break;
 		rc = parse_option(c, &a, &done);

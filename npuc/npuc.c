@@ -180,7 +180,7 @@ static int explain(const struct args *a, const struct npuc_model *m)
 	int rc = 0;
 
 	if (!a->no_device)
-		rc = device_open(a->target, &d, no_device);
+		rc = device_open(a->target, 0, &d, no_device);
 	if (rc && a->target)
 		return tool_fail("%s", no_device);
 	rc = explain_on(&d, m, no_device, why);

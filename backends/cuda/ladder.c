@@ -55,7 +55,9 @@ static bool find_helper(const struct cu_device *dev, char path[PATH_MAX])
 	}
 	snprintf(path, PATH_MAX, "%s", HELPER);
 	if (!dladdr((const void *)cu_way_names, &info) ||
-	    !realpath(info.dli_fname, origin))
+	    /* of a program that was found by PATH, dladdr knows no folder */
+	    !realpath(strchr(info.dli_fname, '/') ? info.dli_fname : "/proc/self/exe",
+		      origin))
 		return false;
 	n = (size_t)(strrchr(origin, '/') - origin);
 	for (i = 0; i < 2; i++) {

@@ -109,19 +109,17 @@ static void search_dir(struct search *f, const char *dir)
 	closedir(d);
 }
 
-/* Where this library lies. */
-static int own_dir(char *dir, size_t size)
+/* Where this library lies, or the program that contains it: of one that was found by
+ * PATH, dladdr knows no folder. */
+static int own_dir(char dir[PATH_MAX])
 {
 	Dl_info info;
-	const char *slash;
 
-	if (!dladdr(&npu_host, &info) || !info.dli_fname)
+	if (!dladdr(&npu_host, &info) || !info.dli_fname ||
+	    !realpath(strchr(info.dli_fname, '/') ? info.dli_fname : "/proc/self/exe",
+		      dir))
 		return 0;
-	slash = strrchr(info.dli_fname, '/');
-	if (!slash || (size_t)(slash - info.dli_fname) >= size)
-		return 0;
-	memcpy(dir, info.dli_fname, (size_t)(slash - info.dli_fname));
-	dir[slash - info.dli_fname] = 0;
+	*strrchr(dir, '/') = 0;
 	return 1;
 }
 
@@ -135,7 +133,7 @@ static void search_list(struct search *f, const char *list)
 		if (n && n < sizeof(dir)) {
 			memcpy(dir, list, n);
 			dir[n] = 0;
-			if (!strncmp(dir, "$ORIGIN", 7) && own_dir(own, sizeof(own))) {
+			if (!strncmp(dir, "$ORIGIN", 7) && own_dir(own)) {
 				append(own, sizeof(own), "", dir + 7);
 				search_dir(f, own);
 			} else {

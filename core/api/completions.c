@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "api/handle.h"
@@ -46,7 +45,7 @@ int hal_completions_create(struct hal_device *dev, uint32_t entries,
 			   struct hal_completions **out)
 {
 	struct hal_completions *c;
-	int err;
+	int fd[2], err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
 		return FAR_OR_BAD(dev, OBJECT_DEVICE,
@@ -65,17 +64,19 @@ int hal_completions_create(struct hal_device *dev, uint32_t entries,
 	c->dev = dev;
 	c->size = entries;
 	c->entries = calloc(entries, sizeof(*c->entries));
-	c->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (c->entries == NULL || c->fd < 0) {
+	if (c->entries == NULL || fd_pair(fd, dev->for_processes) != 0) {
 		err = c->entries == NULL
 			      ? fail(ENOMEM, "no memory for %u completions", entries)
-			      : fail(errno, "no eventfd: %s", hal_strerror(errno));
-		if (c->fd >= 0)
-			fd_close(c->fd);
+			      : fail(errno,
+				     "hal_completions_create: cannot make a file "
+				     "descriptor: %s",
+				     hal_strerror(errno));
 		free(c->entries);
 		object_free(OBJECT_COMPLETIONS, c);
 		return err;
 	}
+	c->fd = fd[0];
+	c->signal_fd = fd[1];
 	list_init(&c->on_device);
 	(void)engine_call(dev, enter, c);
 	atomic_fetch_add(&dev->rings, 1);
@@ -96,6 +97,7 @@ int hal_completions_destroy(struct hal_completions *c)
 	(void)engine_call(c->dev, leave, c);
 	atomic_fetch_sub(&c->dev->rings, 1);
 	fd_close(c->fd);
+	fd_close(c->signal_fd);
 	free(c->entries);
 	c->entries = NULL;
 	object_free(OBJECT_COMPLETIONS, c);

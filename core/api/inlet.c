@@ -453,6 +453,11 @@ static int open_inlet(struct hal_device *dev, void *arg)
 	return 0;
 }
 
+void inlet_serve(struct hal_device *dev)
+{
+	dev->for_processes = true;
+}
+
 int inlet_open(struct inlet *in)
 {
 	return engine_call(in->queue->dev, open_inlet, in);

@@ -40,6 +40,10 @@ struct inlet {
 	_Atomic(const char *) wrong;
 };
 
+/* Serve other processes by dev from now on: descriptors of points and of completion rings
+ * hang up when this process ends.  This process ignores SIGPIPE.  Call right after
+ * hal_open. */
+void inlet_serve(struct hal_device *dev);
 /* Take the records of in->ring from now on.  No record has been submitted yet.  Call
  * before the queue's handle is given to the other process. */
 int inlet_open(struct inlet *in);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* point_fd.c - hal_point_open_fd: an eventfd that becomes readable when a point is
- * reached or its timeline fails. */
+/* point_fd.c - hal_point_open_fd: a descriptor that becomes readable when a point
+ * is reached or its timeline fails. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 
 #include "api/handle.h"
 #include "command/callback.h"
@@ -16,7 +14,7 @@ struct fd_waiter {
 	struct waiter waiter;
 	struct message message;
 	uint64_t value;
-	int fd; /* a duplicate, because the caller may close its own at any time */
+	int fd; /* to signal; the caller may close its own at any time */
 };
 
 /* Make the caller's fd readable.  Engine only. */
@@ -49,7 +47,7 @@ int hal_point_open_fd(const struct hal_point *point)
 {
 	struct fd_waiter *f;
 	struct hal_timeline *t;
-	int fd;
+	int fd[2];
 
 	if (point == NULL)
 		return fail(EINVAL, "hal_point_open_fd: point is NULL");
@@ -65,28 +63,25 @@ int hal_point_open_fd(const struct hal_point *point)
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
 		return fail(ENOMEM, "hal_point_open_fd: no memory");
-	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	f->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (f->fd < 0) {
+	if (fd_pair(fd, t->dev->for_processes) != 0) {
 		int err = fail(errno,
 			       "hal_point_open_fd: cannot make a file descriptor: %s",
 			       hal_strerror(errno));
 
-		if (fd >= 0)
-			fd_close(fd);
 		free(f);
 		return err;
 	}
 	if (timeline_test(t, point->value) != 0) {
-		fd_signal(fd);
-		fd_close(f->fd);
+		fd_signal(fd[1]);
+		fd_close(fd[1]);
 		free(f);
-		return fd;
+		return fd[0];
 	}
+	f->fd = fd[1];
 	f->waiter.timeline = t;
 	f->value = point->value;
 	f->message.fn = fd_add;
 	atomic_fetch_add_explicit(&t->fds, 1, memory_order_relaxed);
 	engine_post(t->dev, &f->message);
-	return fd;
+	return fd[0];
 }

@@ -11,7 +11,7 @@
 void completions_notify(struct hal_completions *c)
 {
 	if (atomic_exchange(&c->notified, 1) == 0)
-		fd_signal(c->fd);
+		fd_signal(c->signal_fd);
 }
 
 void completions_lost(struct hal_device *dev)

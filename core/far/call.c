@@ -22,6 +22,12 @@
 /* How often far_alive looks. */
 #define ALIVE_NS UINT64_C(1000000)
 
+/* Longest time for which a cancelled thread waits for hald: hald looks every 20 ms
+ * whether the thread is there. */
+#define PATIENCE_US 100000
+
+#define GONE        "hald has ended, or has closed the connection of this program"
+
 /* A connection.  One thread at a time uses it. */
 struct channel {
 	struct channel *next; /* in the pool of the device */
@@ -40,8 +46,8 @@ static int lost(struct far_device *dev)
 {
 	atomic_store(&dev->serving, ~FAR_OPEN);
 	if (!atomic_exchange(&dev->lost, true))
-		LOG(HAL_LOG_ERROR, "%s: hald has ended", dev->name);
-	return fail(ENODEV, "%s: hald has ended", dev->name);
+		LOG(HAL_LOG_ERROR, "%s: " GONE, dev->name);
+	return fail(ENODEV, "%s: " GONE, dev->name);
 }
 
 /* Fill in the message for c.  A long payload goes into *memory, a memfd. */
@@ -153,6 +159,12 @@ static int channel_connect(const struct far_device *dev, int fd)
 			"%s: no hald serves it: connect to %s: %s; start \"hald\", or "
 			"set hal.broker_dir to the folder of its socket",
 			dev->name, dev->path, hal_strerror(errno));
+	if (errno == EACCES)
+		return fail(
+			EACCES,
+			"%s: connect to %s: %s; ask who runs hald for the right to, or "
+			"for a socket of your own",
+			dev->name, dev->path, hal_strerror(EACCES));
 	return fail(errno, "%s: connect to %s: %s", dev->name, dev->path,
 		    hal_strerror(errno));
 }
@@ -238,32 +250,55 @@ static void channel_give(struct far_device *dev, struct channel *ch)
 	pthread_mutex_unlock(&dev->lock);
 }
 
-/* A thread that is cancelled in a request leaves a channel whose answer is still to come.
- */
-static void cancelled(void *ch)
+/* Close a channel whose answer is still to come, because the thread that waits for it is
+ * cancelled.  hald ends a client with its last channel, so there is another one first.
+ * Then return once hald has let go of what the request used, or PATIENCE_US later. */
+static void channel_abandon(struct far_device *dev, struct channel *ch)
 {
+	const struct timeval patience = {.tv_usec = PATIENCE_US};
+	struct channel *next = NULL;
+
+	if (channel_open(dev, &next) == 0)
+		channel_give(dev, next);
+	(void)setsockopt(ch->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	(void)shutdown(ch->fd, SHUT_WR);
+	while (recv(ch->fd, ch->buffer, sizeof(ch->buffer), 0) > 0)
+		;
 	channel_close(ch);
+}
+
+/* What a thread that waits for an answer uses. */
+struct waiting {
+	struct far_device *dev;
+	struct channel *ch;
+};
+
+static void cancelled(void *arg)
+{
+	const struct waiting *w = arg;
+
+	channel_abandon(w->dev, w->ch);
 }
 
 int far_ask_wait(struct far_device *dev, struct far_call *c)
 {
-	struct channel *ch = NULL;
+	struct waiting w = {.dev = dev};
 	bool broken = false;
 	int err;
 
 	c->in_fd = c->in_fd2 = -1;
 	if (atomic_load(&dev->lost))
 		return lost(dev);
-	err = channel_take(dev, &ch);
-	if (ch == NULL)
+	err = channel_take(dev, &w.ch);
+	if (w.ch == NULL)
 		return err;
-	pthread_cleanup_push(cancelled, ch);
-	err = exchange(dev, ch, c, &broken);
+	pthread_cleanup_push(cancelled, &w);
+	err = exchange(dev, w.ch, c, &broken);
 	pthread_cleanup_pop(0);
 	if (broken)
-		channel_close(ch);
+		channel_close(w.ch);
 	else
-		channel_give(dev, ch);
+		channel_give(dev, w.ch);
 	return err;
 }
 

@@ -98,7 +98,18 @@ int far_close(struct hal_device *device)
 
 int far_device_get_info(struct hal_device *dev, struct hal_device_info *info)
 {
-	return far_get(FAR_DEVICE_INFO, (const struct far *)dev, info);
+	struct far_device *far = (struct far_device *)dev;
+	const size_t size = far_size(info);
+	int err = far_get(FAR_DEVICE_INFO, &far->far, info);
+
+	if (err == 0 || size < sizeof(info->size) || !atomic_load(&far->lost))
+		return err;
+	/* As of a device of this process that is lost. */
+	memcpy(info, &far->info, size < sizeof(far->info) ? size : sizeof(far->info));
+	info->size = (uint32_t)size;
+	if (size >= offsetof(struct hal_device_info, lost) + sizeof(info->lost))
+		info->lost = -ENODEV;
+	return 0;
 }
 
 int far_device_get_stats(struct hal_device *dev, struct hal_stats *stats)

@@ -73,7 +73,8 @@ struct far_buffer {
 	/* Its partition, or NULL: commands of a ring cannot use it. */
 	const struct far *part;
 	uint64_t bytes;
-	int imported; /* descriptor of imported memory, to map it; -1: it is not */
+	bool exportable; /* as the application has asked for */
+	int imported;    /* descriptor of imported memory, to map it; -1: it is not */
 	/* The mapping, and how often the application has asked for it.  Guarded by the
 	 * device's .lock. */
 	void *mapped;

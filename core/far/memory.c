@@ -193,8 +193,9 @@ int far_partition_get_memory_info(const struct hal_partition *part,
 
 /* ---- buffers ----------------------------------------------------------------------- */
 
-static int buffer_made(const struct far *part, struct far_call *c, bool plain,
-		       struct hal_buffer **out)
+/* Ask by c for a buffer of that description in part; NULL: for host memory. */
+static int buffer_made(const struct far *part, struct far_call *c,
+		       const struct hal_buffer_desc *d, struct hal_buffer **out)
 {
 	struct far_device *dev = part->dev;
 	struct far_buffer *buf;
@@ -206,16 +207,11 @@ static int buffer_made(const struct far *part, struct far_call *c, bool plain,
 	if (buf == NULL)
 		return -ENOMEM;
 	buf->bytes = c->a[1];
-	buf->part = plain ? part : NULL;
+	buf->part = d != NULL && (d->flags & HAL_BUFFER_BIMODAL) == 0 ? part : NULL;
+	buf->exportable = d != NULL && (d->flags & HAL_BUFFER_EXPORTABLE) != 0;
 	buf->imported = -1;
 	*out = (struct hal_buffer *)buf;
 	return 0;
-}
-
-/* Return whether commands may use a buffer of that description like any other. */
-static bool is_plain(const struct hal_buffer_desc *d)
-{
-	return d != NULL && (d->flags & HAL_BUFFER_BIMODAL) == 0;
 }
 
 int far_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *desc,
@@ -235,7 +231,7 @@ int far_buffer_create(struct hal_partition *part, const struct hal_buffer_desc *
 		memcpy(payload + c.out_bytes, weights, c.a[1]);
 		c.out_bytes += c.a[1];
 	}
-	return err != 0 ? err : buffer_made(p, &c, is_plain(desc), out);
+	return err != 0 ? err : buffer_made(p, &c, desc, out);
 }
 
 int far_buffer_import(struct hal_partition *part, int fd,
@@ -258,7 +254,7 @@ int far_buffer_import(struct hal_partition *part, int fd,
 	if (err == 0 && own < 0)
 		err = fail(errno, "hal_buffer_import: dup: %s", hal_strerror(errno));
 	if (err == 0)
-		err = buffer_made(p, &c, is_plain(desc), out);
+		err = buffer_made(p, &c, desc, out);
 	if (err == 0)
 		((struct far_buffer *)*out)->imported = own;
 	else if (own >= 0)
@@ -408,13 +404,17 @@ int far_buffer_unmap(struct hal_buffer *buffer)
 
 int far_buffer_export(struct hal_buffer *buffer, int *fd)
 {
-	const struct far *buf = (const struct far *)buffer;
-	struct far_call c = {.op = FAR_BUFFER_EXPORT, .a = {buf->handle}};
+	const struct far_buffer *buf = (const struct far_buffer *)buffer;
+	struct far_call c = {.op = FAR_BUFFER_EXPORT, .a = {buf->far.handle}};
 	int err;
 
 	if (fd == NULL)
 		return fail(EINVAL, "hal_buffer_export: fd is NULL");
-	err = far_ask(buf->dev, &c);
+	/* hald makes each mappable buffer such that it can export it. */
+	if (!buf->exportable)
+		return fail(EINVAL, "hal_buffer_export: the buffer was created without "
+				    "HAL_BUFFER_EXPORTABLE");
+	err = far_ask(buf->far.dev, &c);
 	if (err == 0)
 		*fd = c.in_fd;
 	return err;
@@ -456,7 +456,7 @@ int far_host_alloc(struct hal_partition *part, uint64_t bytes, struct hal_buffer
 	if (host == NULL || address == NULL)
 		return fail(EINVAL, "hal_host_alloc: %s is NULL",
 			    host == NULL ? "host" : "address");
-	err = buffer_made(p, &c, false, host);
+	err = buffer_made(p, &c, NULL, host);
 	if (err != 0)
 		return err;
 	buf = (struct far_buffer *)*host;

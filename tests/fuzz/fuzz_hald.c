@@ -118,7 +118,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	s.info = (struct hal_device_info)HAL_INIT(hal_device_info);
 	must(hal_device_get_info(s.dev, &s.info));
 	s.name = "ref0";
-	s.tenants = tenant_everyone();
+	s.tenants = tenant_unlimited("everyone");
 	s.tenants->admin = true;
 	s.epoll = epoll_create1(EPOLL_CLOEXEC);
 	(void)pthread_mutex_init(&s.lock, NULL);

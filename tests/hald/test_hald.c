@@ -7,8 +7,10 @@
  * open the device after the fork.
  */
 #define _GNU_SOURCE
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/stat.h>
 
 #include <hal/hald.h>
 
@@ -227,6 +229,95 @@ static void hald_is_ended(void **state)
 	hald_stop(&h);
 	assert_int_equal(program_works(&p, 3), -ENODEV);
 	program_close(&p);
+}
+
+/* Descriptors tell of completions, of points, and of the end of hald. */
+static void descriptors(void **state)
+{
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_completions *ring;
+	struct hal_completion c[8];
+	struct pollfd fds[2];
+	struct hal_point p;
+	struct hal_cmd cmd;
+	struct program a;
+	struct hald h;
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	OK(program_open(&h, &a, 4));
+	OK(hal_completions_create(a.dev, 8, &ring));
+	OK(hal_queue_destroy(a.q));
+	qd.completions = ring;
+	OK(hal_queue_create(a.part, &qd, &a.q));
+	fds[0] = (struct pollfd){hal_completions_get_fd(ring), POLLIN, 0};
+	cmd = hal_cmd_fill(a.buf, 0, 4096, 1);
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	for (uint32_t i = 0; i < 100; i++) {
+		p = (struct hal_point){hal_queue_get_timeline(a.q), i + 1};
+		fds[1] = (struct pollfd){hal_point_open_fd(&p), POLLIN, 0};
+		assert_int_equal(poll(fds, 2, 0), 0);
+		OK(hal_submit(a.q, &d, &p));
+		for (uint32_t k = 0; k < 2; k++) {
+			assert_int_equal(poll(&fds[k], 1, 60000), 1);
+			/* A descriptor of a point may hang up, too. */
+			assert_int_equal(fds[k].revents & ~(k == 1 ? POLLHUP : 0),
+					 POLLIN);
+		}
+		(void)close(fds[1].fd);
+		assert_int_equal(hal_completions_read(ring, c, 8, 0), 1);
+	}
+	/* One that is closed harms nobody. */
+	p.value = 101;
+	(void)close(hal_point_open_fd(&p));
+	OK(hal_submit(a.q, &d, &p));
+	OK(hal_wait(&p, 1, 0, now_ns() + LONG_NS));
+	assert_int_equal(hal_completions_read(ring, c, 8, 0), 1);
+	p.value = 1000;
+	fds[1] = (struct pollfd){hal_point_open_fd(&p), POLLIN, 0};
+	assert_int_equal(poll(fds, 2, 0), 0);
+	hald_kill(&h);
+	for (uint32_t k = 0; k < 2; k++) {
+		assert_int_equal(poll(&fds[k], 1, 60000), 1);
+		assert_int_equal(fds[k].revents, POLLHUP);
+	}
+	(void)close(fds[1].fd);
+	assert_int_equal(hal_completions_read(ring, c, 8, HAL_FOREVER), -ENODEV);
+	OK(hal_device_get_info(a.dev, &info));
+	assert_int_equal(info.lost, -ENODEV);
+	assert_int_equal(info.unit_rows * info.unit_cols, ALL_UNITS);
+	program_close(&a);
+}
+
+/* A thread that is cancelled in hal_wait does not end its program's connection, and what
+ * it waited for can be destroyed. */
+static void cancelled_waits(void **state)
+{
+	struct program p;
+	struct hald h;
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	OK(program_open(&h, &p, 4));
+	for (uint32_t i = 0; i < 10; i++) {
+		struct waiting w = {{NULL, 1}, 0, 0};
+		pthread_t thread;
+
+		OK(hal_timeline_create(p.dev, &w.point.timeline));
+		assert_int_equal(pthread_create(&thread, NULL, wait_for_ever, &w), 0);
+		/* Some are cancelled before they wait, others while they do. */
+		for (uint32_t k = 0; k < i * 20; k++)
+			OK(program_works(&p, k));
+		assert_int_equal(pthread_cancel(thread), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		OK(hal_timeline_destroy(w.point.timeline));
+		OK(program_works(&p, i));
+	}
+	program_close(&p);
+	hald_stop(&h);
 }
 
 /* ---- hostile programs ---------------------------------------------------------------- */
@@ -470,19 +561,49 @@ static void rights(void **state)
 	hald_with_tenants_stop(&h);
 }
 
+/* In a child, as another user: open the device by the socket in `folder`.  Return whether
+ * that is refused by -EACCES with that text. */
+static bool stranger_is_refused(const struct hald *h, const char *folder,
+				const char *text)
+{
+	struct hal_device *dev;
+	char option[128];
+	const char *const options[] = {option, NULL};
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		snprintf(option, sizeof(option), "%s%s", h->option, folder);
+		if (setgid(54321) != 0 || setuid(54321) != 0)
+			_exit(2);
+		_exit(hal_open("hald:ref0", options, &dev) != -EACCES ||
+		      strstr(hal_last_error(), text) == NULL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status == 0;
+}
+
 /* Nobody else comes in. */
 static void strangers(void **state)
 {
-	char text[96];
-	struct hal_device *dev;
 	struct hald h;
 
 	(void)state;
-	snprintf(text, sizeof(text), "[tenant \"other\"]\nuid = %u\n", getuid() + 1);
-	hald_with_tenants(&h, "ref?clock=real", text);
-	opened_by(&h, ".", &dev, -EACCES);
-	assert_non_null(strstr(hal_last_error(), "no section [tenant]"));
+	if (getuid() != 0) {
+		print_message("skipped: only root has another user\n");
+		skip();
+	}
+	hald_with_tenants(&h, "ref?clock=real",
+			  "[tenant \"other\"]\nuid = 12345\n"
+			  "[tenant \"inside\"]\nsocket = yes\nuid = 12345\n");
+	assert_int_equal(chmod(h.dir, 0755), 0);
+	assert_true(stranger_is_refused(&h, "", "no section [tenant]"));
+	assert_true(stranger_is_refused(&h, "/inside", "socket of your own"));
 	hald_with_tenants_stop(&h);
+	hald_start(&h, "ref");
+	assert_int_equal(chmod(h.dir, 0755), 0);
+	assert_true(stranger_is_refused(&h, "", "socket of your own"));
+	hald_stop(&h);
 }
 
 /* A file that is wrong is refused, with the place. */
@@ -698,6 +819,95 @@ static void tenants_at_run_time(void **state)
 	hald_stop(&h);
 }
 
+/* Sections that are for nobody here do not lock out who runs hald; and a tenant that is
+ * added comes before them. */
+static void operators(void **state)
+{
+	const struct hal_hald_extension *hald;
+	struct hal_device *dev, *own;
+	struct hal_partition *part;
+	char path[256], text[256];
+	struct hald h;
+
+	(void)state;
+	hald_with_tenants(&h, "ref?clock=real", "[tenant \"other\"]\nuid = 54321\n");
+	opened_by(&h, ".", &dev, 0);
+	hald = operator_of(dev);
+	OK(partition_of(dev, ALL_UNITS, 0, &part));
+	OK(hal_partition_destroy(part));
+	OK(hal_device_set_policy(dev, "fifo", NULL));
+	REFUSED(hald->tenant_add(dev, "[tenant \"all\"]\nunits = 1\n", path,
+				 sizeof(path)),
+		-EINVAL, "everybody's");
+	REFUSED(hald->tenant_add(dev, "[tenant \"a b\"]\nunits = 1\n", path,
+				 sizeof(path)),
+		-EINVAL, "section:1: [tenant \"a b\"]");
+	snprintf(text, sizeof(text),
+		 "[tenant \"own\"]\nuid = %u\nunits = 1\nadmin = yes\n", getuid());
+	OK(hald->tenant_add(dev, text, path, sizeof(path)));
+	assert_string_equal(path, "");
+	opened_by(&h, ".", &own, 0);
+	REFUSED(partition_of(own, 2, 0, &part), -EDQUOT, "tenant \"own\"");
+	REFUSED(operator_of(own)->tenant_remove(own, "own"), -EBUSY, "this program");
+	OK(hal_close(own));
+	OK(hald->tenant_remove(dev, "own"));
+	REFUSED(hald->tenant_remove(dev, "other"), -EBUSY, "the only");
+	OK(hal_close(dev));
+	hald_with_tenants_stop(&h);
+}
+
+static mode_t mode_of(const char *folder, const char *file)
+{
+	char path[256];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+/* Who may connect: whom the sections are to decide about, all; to a tenant's socket, who
+ * gets into its folder; without sections, whom umask says. */
+static void permissions(void **state)
+{
+	const mode_t before = umask(077);
+	struct hald h;
+
+	(void)state;
+	hald_with_tenants(&h, "ref", two_tenants);
+	assert_int_equal(mode_of(h.dir, "ref0.sock"), 0666);
+	assert_int_equal(mode_of(h.dir, "video"), 0700);
+	assert_int_equal(mode_of(h.dir, "video/ref0.sock"), 0666);
+	hald_with_tenants_stop(&h);
+	hald_start(&h, "ref");
+	assert_int_equal(mode_of(h.dir, "ref0.sock"), 0700);
+	hald_stop(&h);
+	(void)umask(before);
+}
+
+/* A file that is no socket stays where it is, and hald ends with status 1. */
+static void no_socket(void **state)
+{
+	char path[128];
+	struct hald h;
+	int status;
+
+	(void)state;
+	snprintf(h.dir, sizeof(h.dir), "/tmp/test_hald.XXXXXX");
+	assert_non_null(mkdtemp(h.dir));
+	h.tenants[0] = '\0';
+	snprintf(path, sizeof(path), "%s/ref0.sock", h.dir);
+	assert_int_equal(close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
+	h.pid = fork();
+	if (h.pid == 0)
+		hald_exec(&h, "ref");
+	assert_int_equal(waitpid(h.pid, &status, 0), h.pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 1);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(h.dir), 0);
+}
+
 /* Control group and user, as the kernel says. */
 static void identities(void **state)
 {
@@ -787,6 +997,8 @@ int main(void)
 		cmocka_unit_test(forked),
 		cmocka_unit_test(hald_is_killed),
 		cmocka_unit_test(hald_is_ended),
+		cmocka_unit_test(descriptors),
+		cmocka_unit_test(cancelled_waits),
 		cmocka_unit_test(nonsense),
 		cmocka_unit_test(malformed),
 		cmocka_unit_test(handles_of_others),
@@ -798,6 +1010,9 @@ int main(void)
 		cmocka_unit_test(host_functions),
 		cmocka_unit_test(tenants_at_run_time),
 		cmocka_unit_test(identities),
+		cmocka_unit_test(operators),
+		cmocka_unit_test(permissions),
+		cmocka_unit_test(no_socket),
 		cmocka_unit_test(secrets),
 		cmocka_unit_test(not_there),
 	};

@@ -243,7 +243,7 @@ static void check_cycles(const struct table *t, const char *path)
 	uint64_t cycles;
 
 	assert_int_equal(npuc_program_open(path, &options, &p, why), 0);
-	assert_int_equal(device_open(TARGET, &d, why), 0);
+	assert_int_equal(device_open(TARGET, 0, &d, why), 0);
 	assert_int_equal(npuc_run_open(d.dev, d.part, &p, &run, why), 0);
 	assert_int_equal(t->layers, p.layer_count);
 	for (uint32_t i = 0; i <= p.layer_count; i++) {

@@ -454,6 +454,11 @@ static void test_repeat(void **state)
 	SAYS("wall time: p50 ");
 	SAYS("MAC use: ");
 	SAYS(" %, 231680 MACs a run\n");
+	/* On a part of the array, with the same results. */
+	RUNS(SEVEN "-n 0 -o whole.npy");
+	RUNS(SEVEN "-n 0 -R 2 --units 128 -o part.npy && cmp whole.npy part.npy");
+	SAYS("2 runs on ");
+	SAYS(", 8 x 16\n");
 }
 
 static void test_labels(void **state)
@@ -517,6 +522,8 @@ static void test_usage(void **state)
 	REFUSED(2, "--random x: it must be a number", HALRUN " -r x x");
 	REFUSED(2, "--repeat 0: it must be a number from 1 to 10000000",
 		HALRUN " -R 0 x y");
+	REFUSED(2, "--units 0: it must be a number from 1", HALRUN " -u 0 x y");
+	REFUSED(1, "units", ON "ports.tflite -r 1 -u 100000");
 	REFUSED(2, "--top 1.5: it must be a number", HALRUN " -n 1.5 x y");
 	REFUSED(2, "--json and an output cannot both", HALRUN " -j -o - x y");
 	REFUSED(2, "the model and an input cannot both be standard input", HALRUN " - -");

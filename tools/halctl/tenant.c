@@ -83,7 +83,9 @@ static int run(const char *what, struct hal_device *dev, const struct halctl *ct
 	const struct hal_hald_extension *hald = hal_device_get_extension(dev, "hald");
 
 	if (hald == NULL)
-		return tool_fail_hal();
+		return tool_fail("tenant %s: hald does not serve %s; name its target, "
+				 "such as hald:npu0",
+				 what, ctl->words[1]);
 	if (strcmp(what, "list") == 0)
 		return list(hald, dev);
 	if (strcmp(what, "add") == 0)
