@@ -59,6 +59,7 @@ static void client_free(struct client *c)
 void client_end_locked(struct client *c)
 {
 	c->closing = true;
+	lockstep_end(c);
 	for (struct ring *r = c->rings; r != NULL; r = r->next)
 		inlet_refuse(&r->inlet, "the client has ended");
 	for (const struct channel *ch = c->channels; ch != NULL; ch = ch->next)
@@ -71,6 +72,20 @@ void client_end(struct client *c)
 	pthread_mutex_lock(&c->lock);
 	client_end_locked(c);
 	pthread_mutex_unlock(&c->lock);
+}
+
+void client_end_number(struct server *s, uint64_t number)
+{
+	struct client *c;
+
+	pthread_mutex_lock(&s->lock);
+	for (c = s->clients; c != NULL && c->number != number;)
+		c = c->next;
+	if (c != NULL) {
+		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->pidfd, NULL);
+		client_end(c);
+	}
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* Return 0 if another client of t may come.  The caller holds the lock of s. */
@@ -137,6 +152,7 @@ static int client_new(struct server *s, struct tenant *t, struct peer *peer,
 	s->clients = c;
 	e.data.u64 = c->number;
 	(void)epoll_ctl(s->epoll, EPOLL_CTL_ADD, c->pidfd, &e);
+	lockstep_join(c);
 	LOG(HAL_LOG_INFO, "client %llu: process %d, tenant \"%s\"", U64(c->number),
 	    c->pid, t->name);
 	*out = c;
@@ -198,7 +214,10 @@ static void client_gone(struct client *c)
 	struct server *s = c->server;
 	struct tenant *t;
 
+	(void)lockstep_enter(c, true);
 	client_reap(c);
+	lockstep_part(c);
+	lockstep_leave(c);
 	LOG(HAL_LOG_INFO, "client %llu: gone", U64(c->number));
 	pthread_mutex_lock(&s->lock);
 	client_unlist(c);
@@ -352,6 +371,21 @@ static int answer(struct channel *ch, struct request *r, int result)
 	return err;
 }
 
+/* Return whether r waits for its turn in a lockstep: not what a host function of its
+ * client asks for, in whose time nothing else happens. */
+static bool takes_turn(const struct request *r)
+{
+	bool inside;
+
+	if (r->client->server->lockstep == NULL || r->m.op == FAR_CALLBACK ||
+	    r->m.op == FAR_CALLED)
+		return false;
+	pthread_mutex_lock(&r->client->lock);
+	inside = r->client->callbacks != NULL;
+	pthread_mutex_unlock(&r->client->lock);
+	return !inside;
+}
+
 bool channel_serve(struct channel *ch)
 {
 	struct request r = {.client = ch->client,
@@ -359,6 +393,7 @@ bool channel_serve(struct channel *ch)
 			    .fd = -1,
 			    .out_fd = -1,
 			    .out_fd2 = -1};
+	bool gone = false;
 	void *memory;
 	int fds[2], result, err = message_receive(ch->fd, &r.m, ch->buffer, fds);
 
@@ -368,15 +403,17 @@ bool channel_serve(struct channel *ch)
 	if (result == 0 && (r.m.op == FAR_HELLO) != (ch->client == NULL)) {
 		r.broken = true;
 		result = fail(EPROTO, "hello is the first request, and only that");
+	} else if (result == 0 && ch->client == NULL) {
+		result = hello(ch, &r);
 	} else if (result == 0) {
-		if (ch->client != NULL) {
-			tenant_turn(ch->client);
-			/* A request follows what its client has submitted before. */
-			rings_take(ch->client);
-		}
-		result = ch->client == NULL ? hello(ch, &r) : request_run(&r);
+		tenant_turn(ch->client);
+		gone = takes_turn(&r) && !lockstep_enter(ch->client, false);
+		/* A request follows what its client has submitted before. */
+		rings_take(ch->client);
+		result = gone ? fail(ECANCELED, "the client has ended") : request_run(&r);
 	}
 	err = answer(ch, &r, result);
+	lockstep_leave(ch->client);
 	free(memory);
 	free(r.out);
 	if (r.fd >= 0)
@@ -522,21 +559,6 @@ static int watch(const struct server *s, int fd, int64_t what)
 		       : fail(errno, "epoll_ctl: %s", hal_strerror(errno));
 }
 
-/* The process of client `number` has ended. */
-static void process_ended(struct server *s, uint64_t number)
-{
-	struct client *c;
-
-	pthread_mutex_lock(&s->lock);
-	for (c = s->clients; c != NULL && c->number != number;)
-		c = c->next;
-	if (c != NULL) {
-		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->pidfd, NULL);
-		client_end(c);
-	}
-	pthread_mutex_unlock(&s->lock);
-}
-
 /* Accept a connection.  If hald has no descriptor left for it, give up the one that it
  * keeps for this, and refuse the connection, which would else be reported again at once.
  */
@@ -617,7 +639,7 @@ int serve(struct server *s)
 			continue;
 		}
 		if ((int64_t)e.data.u64 > 0)
-			process_ended(s, e.data.u64);
+			client_end_number(s, e.data.u64); /* its process has ended */
 		else
 			connection(s, (int64_t)e.data.u64);
 	}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "loop/device.h"
 #include "util/compiler.h"
 #include "util/error.h"
 
@@ -118,8 +119,32 @@ int do_tenant_list(struct request *r)
 	return tenants_text(r->client->server, text, room);
 }
 
+static bool never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+/* Let device time pass up to until_ns in lockstep.  Return what hal_device_poll does. */
+static int poll_in_step(struct request *r, uint64_t until_ns)
+{
+	struct hal_device *dev = device_of(r);
+	const uint64_t before = counter_get(&dev->command.ended);
+	uint64_t ended;
+	int err;
+
+	if (!lockstep_wait(r->client, never, NULL, until_ns))
+		return fail(ECANCELED, "the client has ended");
+	err = hal_device_poll(dev, 0);
+	ended = counter_get(&dev->command.ended) - before;
+	return err < 0 ? err : (int)(ended < INT32_MAX ? ended : INT32_MAX);
+}
+
 int do_poll(struct request *r)
 {
+	if (r->client->server->lockstep != NULL && r->m.a[0] != 0)
+		return poll_in_step(
+			r, hal_bk_after(hal_device_get_time(device_of(r)), r->m.a[0]));
 	if ((r->client->server->info.caps & HAL_CAP_VIRTUAL_CLOCK) != 0)
 		rings_take_all(r->client->server);
 	return hal_device_poll(device_of(r), r->m.a[0]);

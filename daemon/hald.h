@@ -36,13 +36,10 @@ struct entry {
 	void *object;         /* NULL: unused */
 	uint32_t generation;
 	uint8_t kind;
-	bool owned;      /* the client destroys it; else it goes with .parent */
-	bool destroyed;  /* a request destroys it now */
-	uint32_t users;  /* requests that use it */
-	uint64_t parent; /* handle; 0: none */
-	/* Of a queue: its address, and the client's own number for it; see work.c. */
-	const struct hal_queue *queue;
-	uint64_t cookie;
+	bool owned;        /* the client destroys it; else it goes with .parent */
+	bool destroyed;    /* a request destroys it now */
+	uint32_t users;    /* requests that use it */
+	uint64_t parent;   /* handle; 0: none */
 	struct ring *ring; /* of a queue; NULL: it has none */
 	/* What a partition counts for. */
 	uint64_t units, memory_quota, bandwidth;
@@ -134,8 +131,21 @@ struct callback {
 	bool returned;
 };
 
+struct turn;
+
+/* The place of a client in the lockstep; guarded by the lock of that. */
+struct seat {
+	struct seat *next;
+	int64_t tenant; /* what seats are ordered by: its tenant's place, then .client */
+	uint64_t client;
+	struct turn *turns; /* threads that carry out its requests, or are to */
+	uint64_t since_ns;  /* when it was last answered */
+	bool ended, reaped; /* its process has; and it is being put away */
+};
+
 struct client {
 	struct client *next;
+	struct seat seat;
 	struct client *next_bell; /* in .bell_clients of the server */
 	struct server *server;
 	struct tenant *tenant;
@@ -185,7 +195,8 @@ struct server {
 	int64_t next_at;
 	struct client *clients;
 	uint64_t client_count;
-	uint64_t tracer; /* the client that writes a trace; 0: none */
+	uint64_t tracer;           /* the client that writes a trace; 0: none */
+	struct lockstep *lockstep; /* NULL: clients are served as they come */
 };
 
 /* Make a channel of a connection to the socket of t (NULL: the device's); NULL: there is
@@ -205,6 +216,8 @@ enum { AT_SOCKET = -1, AT_STOP = -2, AT_OVER = -3, AT_TENANT = -4 };
 int serve(struct server *s);
 /* End c: shut its channels, so that their threads end. */
 void client_end(struct client *c);
+/* The same for the client of that number, if it is there. */
+void client_end_number(struct server *s, uint64_t number);
 /* The same; the caller holds the client's lock. */
 void client_end_locked(struct client *c);
 /* Destroy the host memory that c has destroyed and that no work uses any more. */
@@ -272,6 +285,30 @@ void rings_take(struct client *c);
 void rings_take_all(struct server *s);
 /* Take nothing of c any more. */
 void rings_close(struct client *c);
+
+/* ---- lockstep (lockstep.c) --------------------------------------------------------- */
+
+enum { LOCKSTEP_MAX = 4096 };
+
+/* Serve clients in lockstep: nothing happens before so many have come. */
+int lockstep_make(struct server *s, uint32_t clients);
+void lockstep_free(struct server *s);
+/* c, which has just come, takes part; and not any more.  All of these do nothing without
+ * a lockstep. */
+void lockstep_join(struct client *c);
+void lockstep_part(struct client *c);
+/* Wait for the turn of c, for a request or, if ends is set, to put away what it has left.
+ * Return false if c has ended meanwhile: then there is no turn. */
+bool lockstep_enter(struct client *c, bool ends);
+/* End the turn: the request has been answered. */
+void lockstep_leave(struct client *c);
+/* Within a turn, wait until over(arg) holds, or device time until_ns has come
+ * (UINT64_MAX: none), or nothing is left that could happen.  Return false if c has ended
+ * meanwhile.  over may be called by any thread. */
+bool lockstep_wait(const struct client *c, bool (*over)(void *arg), void *arg,
+		   uint64_t until_ns);
+/* c is about to end. */
+void lockstep_end(struct client *c);
 
 /* ---- requests (requests.c) --------------------------------------------------------- */
 

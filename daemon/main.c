@@ -27,6 +27,9 @@ static int usage(FILE *f)
 	      "  --tenants FILE sections [tenant \"name\"]: who may use how much; "
 	      "default: "
 	      "all who may connect, all of it\n"
+	      "  --lockstep N   N programs take turns under the virtual clock, so that "
+	      "each run is the\n"
+	      "                 same; nothing happens before all have come\n"
 	      "  --dir FOLDER   of the socket NAME.sock; default: " DEFAULT_FOLDER "\n"
 	      "  --version\n"
 	      "Programs find another folder by their option hal.broker_dir.  SIGTERM "
@@ -74,9 +77,27 @@ static int describe(struct server *s)
 	return err;
 }
 
+/* Have as many programs as text says take turns. */
+static int lockstep_begin(struct server *s, const char *text)
+{
+	char *end;
+	unsigned long clients = strtoul(text, &end, 10);
+
+	if (end == text || *end != '\0' || clients < 1 || clients > LOCKSTEP_MAX)
+		return fail(EINVAL, "\"%s\" is no number from 1 to %d", text,
+			    LOCKSTEP_MAX);
+	if ((s->info.caps & HAL_CAP_VIRTUAL_CLOCK) == 0)
+		return fail(
+			EINVAL,
+			"%s has no virtual clock; open it with ?clock=virtual, if its "
+			"backend has one",
+			s->info.name);
+	return lockstep_make(s, (uint32_t)clients);
+}
+
 /* The arguments of hald. */
 struct arguments {
-	const char *target, *name, *folder, *tenants;
+	const char *target, *name, *folder, *tenants, *lockstep;
 	const char **options;
 };
 
@@ -109,6 +130,11 @@ static int run(const struct arguments *a)
 	inlet_serve(s.dev);
 	if (describe(&s) != 0)
 		return die("hal_device_get_info");
+	if (a->lockstep != NULL && lockstep_begin(&s, a->lockstep) != 0) {
+		(void)die("--lockstep");
+		(void)hal_close(s.dev);
+		return 1;
+	}
 	format_text(own_name, sizeof(own_name), "%s%s", s.info.backend,
 		    target != NULL && strchr(target, ':') != NULL
 			    ? strchr(target, ':') + 1
@@ -138,6 +164,7 @@ static int run(const struct arguments *a)
 	(void)unlink(path);
 	tenants_forget(&s);
 	tenants_free(s.operator_tenant);
+	lockstep_free(&s);
 	(void)close(s.socket);
 	(void)close(s.stop_fd);
 	if (err != 0)
@@ -154,6 +181,7 @@ int main(int argc, char **argv)
 		{"dir", required_argument, NULL, 'd'},
 		{"option", required_argument, NULL, 'o'},
 		{"tenants", required_argument, NULL, 't'},
+		{"lockstep", required_argument, NULL, 'l'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
@@ -165,7 +193,7 @@ int main(int argc, char **argv)
 	if (a.options == NULL)
 		return 1;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet */
-	while ((o = getopt_long(argc, argv, "n:d:o:t:hV", long_options, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, "n:d:o:t:l:hV", long_options, NULL)) != -1) {
 		if (o == 'n') {
 			a.name = optarg;
 		} else if (o == 'd') {
@@ -174,6 +202,8 @@ int main(int argc, char **argv)
 			a.options[count++] = optarg;
 		} else if (o == 't') {
 			a.tenants = optarg;
+		} else if (o == 'l') {
+			a.lockstep = optarg;
 		} else if (o == 'V') {
 			free((void *)a.options);
 			return version();

@@ -92,6 +92,14 @@ void client_sweep(struct client *c)
 	}
 }
 
+static bool has_failed(void *arg)
+{
+	int failed = 0;
+
+	(void)hal_timeline_get_value(arg, &failed);
+	return failed != 0;
+}
+
 /* Wait until a queue of c, which has been stopped, is quiet. */
 static void wait_for_queue(struct client *c)
 {
@@ -103,6 +111,7 @@ static void wait_for_queue(struct client *c)
 			continue;
 		/* The queue's timeline fails once it is quiet. */
 		never.timeline = hal_queue_get_timeline(q);
+		(void)lockstep_wait(c, has_failed, never.timeline, UINT64_MAX);
 		(void)hal_wait(&never, 1, 0, in_a_while());
 		return;
 	}

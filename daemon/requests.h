@@ -32,9 +32,6 @@ int points_hold(struct request *r, const char *from, uint32_t count,
 		struct held_points *held);
 void points_release(struct request *r, struct held_points *held);
 
-/* Return the number that the client has given its queue q. */
-uint64_t queue_cookie(struct client *c, const struct hal_queue *q);
-
 /* Hold q, a queue, so that the caller may submit to it; and end that, with the state of
  * its ring in the answer. */
 void queue_hold(struct entry *q);

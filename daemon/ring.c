@@ -126,7 +126,8 @@ static void told_give(struct client *c, const struct far_told *told)
 
 struct ring *ring_make(struct client *c, struct hal_queue *q, int *fd)
 {
-	struct ring *ring = calloc(1, sizeof(*ring));
+	/* In lockstep each submission is a request, which has its turn. */
+	struct ring *ring = c->server->lockstep == NULL ? calloc(1, sizeof(*ring)) : NULL;
 	struct far_told *told = ring != NULL ? told_take(c) : NULL;
 
 	if (told == NULL) {

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "command/completions.h"
 #include "util/compiler.h"
 #include "util/error.h"
 
@@ -67,6 +68,30 @@ static int64_t slice_end(struct hal_device *dev, int64_t until_ns)
 	return until_ns < end ? until_ns : end;
 }
 
+/* Return whether the ring has something to read, or never will. */
+static bool ring_over(void *arg)
+{
+	struct hal_completions *ring = arg;
+
+	return atomic_load(&ring->head) != atomic_load(&ring->tail) ||
+	       completions_over(ring);
+}
+
+/* Read entries of ring: the lock of its entry is held. */
+static int read_entries(struct request *r, struct hal_completions *ring,
+			struct hal_completion *out, uint32_t max, int64_t until)
+{
+	int n;
+
+	if (until != 0 && !lockstep_wait(r->client, ring_over, ring, UINT64_MAX))
+		return fail(ECANCELED, "the client has ended");
+	do
+		n = hal_completions_read(ring, out, max,
+					 until <= 0 ? until : slice_end(NULL, until));
+	while (n == -ETIMEDOUT && slice_end(NULL, until) != until && client_there(r));
+	return n;
+}
+
 int do_completions_read(struct request *r)
 {
 	int64_t until = (int64_t)r->m.a[2];
@@ -80,16 +105,8 @@ int do_completions_read(struct request *r)
 		return ring == NULL ? -EINVAL : -ENOMEM;
 	}
 	pthread_mutex_lock(&ring->lock);
-	do
-		n = hal_completions_read(ring->object, out, max,
-					 until <= 0 ? until : slice_end(NULL, until));
-	while (n == -ETIMEDOUT && slice_end(NULL, until) != until && client_there(r));
+	n = read_entries(r, ring->object, out, max, until);
 	pthread_mutex_unlock(&ring->lock);
-	for (int i = 0; i < n; i++) {
-		uint64_t cookie = queue_cookie(r->client, out[i].queue);
-
-		memcpy(&out[i].queue, &cookie, sizeof(cookie));
-	}
 	r->out_bytes = n > 0 ? (uint64_t)n * sizeof(*out) : 0;
 	release(r, ring);
 	return n;
@@ -144,6 +161,29 @@ int do_timeline_export(struct request *r)
 	return err;
 }
 
+/* The points that a request waits for. */
+struct waiting {
+	const struct held_points *held;
+	bool any;
+};
+
+/* Return whether enough of the points are reached. */
+static bool points_over(void *arg)
+{
+	const struct waiting *w = arg;
+
+	for (uint32_t i = 0; i < w->held->count; i++) {
+		int failed = 0;
+		const struct hal_point *p = &w->held->points[i];
+		bool reached = hal_timeline_get_value(p->timeline, &failed) >= p->value;
+
+		/* One that has failed ends a wait for all. */
+		if (failed != 0 || reached == w->any)
+			return reached || failed != 0;
+	}
+	return !w->any;
+}
+
 int do_wait(struct request *r)
 {
 	uint32_t flags = (uint32_t)r->m.a[0];
@@ -156,6 +196,7 @@ int do_wait(struct request *r)
 		(flags & HAL_WAIT_DEVICE_TIME) != 0 && until != HAL_FOREVER ? device_of(r)
 									    : NULL;
 	struct held_points held;
+	struct waiting w;
 	int err;
 
 	if (count == 0 || count * sizeof(struct hal_point) != r->m.bytes)
@@ -166,6 +207,12 @@ int do_wait(struct request *r)
 	/* Virtual time passes for all. */
 	if ((r->client->server->info.caps & HAL_CAP_VIRTUAL_CLOCK) != 0)
 		rings_take_all(r->client->server);
+	w = (struct waiting){&held, (flags & HAL_WAIT_ANY) != 0};
+	if (until > 0 && !lockstep_wait(r->client, points_over, &w,
+					dev != NULL ? (uint64_t)until : UINT64_MAX)) {
+		points_release(r, &held);
+		return fail(ECANCELED, "the client has ended");
+	}
 	do
 		err = hal_wait(held.points, (uint32_t)count, flags,
 			       sliced ? slice_end(dev, until) : until);

@@ -10,35 +10,6 @@
 
 /* ---- queues ------------------------------------------------------------------------ */
 
-uint64_t queue_cookie(struct client *c, const struct hal_queue *q)
-{
-	struct handles *t = &c->handles;
-	uint64_t cookie = 0;
-
-	pthread_mutex_lock(&t->lock);
-	for (uint32_t i = 0; cookie == 0 && i < t->count; i++)
-		if (entry_at(t, i)->queue == q)
-			cookie = entry_at(t, i)->cookie;
-	pthread_mutex_unlock(&t->lock);
-	return cookie;
-}
-
-/* Note the client's number for its new queue q.  It stays when q is destroyed, since
- * completions may name q then; the address may become another queue's. */
-static void keep_cookie(struct client *c, const struct hal_queue *q, uint64_t handle,
-			uint64_t cookie)
-{
-	struct handles *t = &c->handles;
-
-	pthread_mutex_lock(&t->lock);
-	for (uint32_t i = 0; i < t->count; i++)
-		if (entry_at(t, i)->queue == q)
-			entry_at(t, i)->queue = NULL;
-	entry_at(t, handle & 0xffffff)->queue = q;
-	entry_at(t, handle & 0xffffff)->cookie = cookie;
-	pthread_mutex_unlock(&t->lock);
-}
-
 /* Write what the client has to know of ring, which is that of q, into the answer. */
 static void ring_out(struct request *r, const struct hal_queue *q,
 		     const struct ring *ring)
@@ -58,13 +29,13 @@ static void ring_out(struct request *r, const struct hal_queue *q,
 static int queue_out(struct request *r, struct hal_queue *q, bool notifies)
 {
 	struct handles *t = &r->client->handles;
-	uint64_t cookie = r->m.a[1];
 	struct entry *e;
 
 	r->m.a[0] = handle_add_hidden(t, KIND_QUEUE, q, &e);
 	if (r->m.a[0] == 0)
 		return -ENOMEM;
-	keep_cookie(r->client, q, r->m.a[0], cookie);
+	/* Its address in the client. */
+	memcpy(&q->told_as, &r->m.a[1], sizeof(q->told_as));
 	r->m.a[1] =
 		handle_add(t, KIND_TIMELINE, hal_queue_get_timeline(q), false, r->m.a[0]);
 	r->m.a[2] = FAR_NO_RING;

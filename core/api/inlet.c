@@ -458,6 +458,32 @@ void inlet_serve(struct hal_device *dev)
 	dev->for_processes = true;
 }
 
+bool inlet_run(struct hal_device *dev, bool (*over)(void *arg), void *arg,
+	       uint64_t until_ns)
+{
+	/* Without an end, time passes with work alone. */
+	const bool idle = until_ns != UINT64_MAX;
+
+	for (;;) {
+		bool is_over, did = true, time_is_up;
+
+		engine_enter(dev);
+		for (;;) {
+			is_over = over(arg);
+			time_is_up = dev->now >= until_ns;
+			if (is_over || time_is_up || !did)
+				break;
+			did = engine_turn(dev, until_ns, idle);
+		}
+		engine_leave(dev);
+		if (is_over || time_is_up)
+			return true;
+		if (atomic_load(&dev->command.callbacks_begun) == 0)
+			return false;
+		engine_callback_sleep(dev);
+	}
+}
+
 int inlet_open(struct inlet *in)
 {
 	return engine_call(in->queue->dev, open_inlet, in);

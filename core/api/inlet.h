@@ -44,6 +44,11 @@ struct inlet {
  * hang up when this process ends.  This process ignores SIGPIPE.  Call right after
  * hal_open. */
 void inlet_serve(struct hal_device *dev);
+/* Under a virtual clock, run dev until over(arg) holds, which is asked before each engine
+ * turn, or until_ns of device time (UINT64_MAX: for ever).  Return false if nothing is
+ * left before that could happen. */
+bool inlet_run(struct hal_device *dev, bool (*over)(void *arg), void *arg,
+	       uint64_t until_ns);
 /* Take the records of in->ring from now on.  No record has been submitted yet.  Call
  * before the queue's handle is given to the other process. */
 int inlet_open(struct inlet *in);

@@ -116,6 +116,7 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->issue_terms = q->default_terms;
 	q->retire_terms = q->default_terms;
 	q->completions = d->completions;
+	q->told_as = q;
 	q->slow = (d->deadline_ns != 0 ? SLOW_DEADLINE : 0) |
 		  (d->completions != NULL ? SLOW_NOTIFIES : 0);
 	q->part_word = part->obj.id / 64;

@@ -26,7 +26,7 @@ void completions_add(struct hal_queue *q, int status, uint64_t submit_ns, uint64
 	uint32_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
 	struct hal_completion *e = &c->entries[tail & (c->size - 1)];
 
-	e->queue = q;
+	e->queue = q->told_as;
 	e->value = ++q->notified;
 	e->tag = q->retire_terms.tag;
 	e->status = status;

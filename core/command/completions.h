@@ -21,8 +21,8 @@ struct hal_completions {
 	struct hal_device *dev;
 	struct list on_device; /* in device.command.rings; engine only */
 	struct hal_completion *entries;
-	uint32_t size; /* a power of two */
-	int fd, signal_fd; /* of fd_pair */
+	uint32_t size;        /* a power of two */
+	int fd, signal_fd;    /* of fd_pair */
 	atomic_uint queues;   /* number of queues that report to this ring */
 	atomic_uint taken;    /* entries reserved by submissions, or not read yet */
 	atomic_uint notified; /* 1: .fd is readable or is about to be */

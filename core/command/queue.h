@@ -178,6 +178,8 @@ struct hal_queue {
 	uint32_t inflight_count;
 	struct inflight *oldest, *unused; /* of the circle: first in flight, first free */
 	uint64_t notified;                /* submissions reported to .completions */
+	/* What completions say it is: itself, or what another process knows it by. */
+	struct hal_queue *told_as;
 	struct terms issue_terms, retire_terms; /* of the submissions at the cursors */
 	uint8_t stepping;                       /* STEP_* */
 	/* Reasons not to issue its next command, or to take the slow path to it. */

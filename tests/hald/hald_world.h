@@ -55,19 +55,34 @@ static inline int64_t now_ns(void)
 struct hald {
 	pid_t pid;
 	char dir[64], option[96];
-	char tenants[96]; /* file of --tenants; "": none */
+	char tenants[96];     /* file of --tenants; "": none */
+	const char *lockstep; /* of --lockstep; NULL: none */
 	int out;
 };
 
 static inline void hald_exec(const struct hald *h, const char *target)
 {
+	char *arguments[16] = {(char *)(uintptr_t)HALD,
+			       (char *)(uintptr_t) "--dir",
+			       (char *)(uintptr_t)h->dir,
+			       (char *)(uintptr_t) "--name",
+			       (char *)(uintptr_t) "ref0",
+			       (char *)(uintptr_t) "--option",
+			       (char *)(uintptr_t) "backend.ref.kernels=" KERNELS,
+			       (char *)(uintptr_t)target};
+	int n = 8;
+
 	/* A test that fails leaves none. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* Without a file, the arguments end before it. */
-	execl(HALD, HALD, "--dir", h->dir, "--name", "ref0", "--option",
-	      "backend.ref.kernels=" KERNELS, target,
-	      h->tenants[0] != '\0' ? "--tenants" : (char *)NULL, h->tenants,
-	      (char *)NULL);
+	if (h->tenants[0] != '\0') {
+		arguments[n++] = (char *)(uintptr_t) "--tenants";
+		arguments[n++] = (char *)(uintptr_t)h->tenants;
+	}
+	if (h->lockstep != NULL) {
+		arguments[n++] = (char *)(uintptr_t) "--lockstep";
+		arguments[n++] = (char *)(uintptr_t)h->lockstep;
+	}
+	execv(HALD, arguments);
 	_exit(127);
 }
 
@@ -92,6 +107,7 @@ static inline void hald_begin(struct hald *h, const char *target)
 static inline void hald_start(struct hald *h, const char *target)
 {
 	h->tenants[0] = '\0';
+	h->lockstep = NULL;
 	snprintf(h->dir, sizeof(h->dir), "/tmp/test_hald.XXXXXX");
 	assert_non_null(mkdtemp(h->dir));
 	snprintf(h->option, sizeof(h->option), "hal.broker_dir=%s", h->dir);
@@ -278,10 +294,13 @@ static inline int raw_client(const struct hald *h)
 
 /* ---- tenants ------------------------------------------------------------------------- */
 
-/* Start a hald whose tenants are those of text. */
-static inline void hald_with_tenants(struct hald *h, const char *target, const char *text)
+/* Start a hald whose tenants are those of text, in lockstep of so many (NULL: none). */
+static inline void hald_with(struct hald *h, const char *target, const char *text,
+			     const char *lockstep)
 {
 	FILE *f;
+
+	h->lockstep = lockstep;
 
 	snprintf(h->dir, sizeof(h->dir), "/tmp/test_hald.XXXXXX");
 	assert_non_null(mkdtemp(h->dir));
@@ -292,6 +311,11 @@ static inline void hald_with_tenants(struct hald *h, const char *target, const c
 	assert_true(fputs(text, f) >= 0);
 	assert_int_equal(fclose(f), 0);
 	hald_begin(h, target);
+}
+
+static inline void hald_with_tenants(struct hald *h, const char *target, const char *text)
+{
+	hald_with(h, target, text, NULL);
 }
 
 static inline void hald_with_tenants_stop(struct hald *h)

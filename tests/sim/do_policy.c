@@ -89,6 +89,8 @@ static int set(struct sim *s, const char *name)
 
 int sim_policy_begin(struct sim *s)
 {
+	if (s->script->shared)
+		return 0;
 	return set(s, s->script->policy[0] ? s->script->policy : "fifo");
 }
 
@@ -99,6 +101,8 @@ int sim_policy_check(struct sim *s)
 	struct hal_policy_info i = HAL_INIT(hal_policy_info);
 	uint64_t faults, wrong;
 
+	if (s->script->shared)
+		return 0;
 	SIM_OK(hal_device_get_policy(s->dev, &i));
 	faults = i.invalid + i.stalls + i.starved;
 	if (!s->hostile) {
@@ -130,6 +134,8 @@ int do_policy(struct sim *s, const uint32_t *p)
 
 	if (sim_policy_check(s))
 		return -1;
+	if (s->script->shared)
+		return 0;
 	if (s->script->policy[0])
 		name = s->script->policy;
 	return set(s, name);
@@ -141,7 +147,7 @@ int do_hostile(struct sim *s, const uint32_t *p)
 	void *lib = dlopen(SIM_HOSTILE, RTLD_NOW | RTLD_NOLOAD);
 	struct hostile_control *c;
 
-	if (s->script->policy[0])
+	if (s->script->policy[0] || s->script->shared)
 		return 0;
 	if (sim_policy_check(s))
 		return -1;

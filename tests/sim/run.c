@@ -253,7 +253,7 @@ int sim_end(struct sim *s)
 
 /* ---- a process ---------------------------------------------------------------------- */
 
-static void run(const struct sim_script *script, bool verbose, struct sim_result *out)
+void sim_run_here(const struct sim_script *script, bool verbose, struct sim_result *out)
 {
 	struct sim *s = calloc(1, sizeof(*s));
 	int err;
@@ -305,9 +305,9 @@ static void in_child(const struct sim_script *script, bool twice, bool verbose, 
 	struct sim_result a, b;
 
 	setitimer(ITIMER_PROF, &limit, NULL);
-	run(script, verbose, &a);
+	sim_run_here(script, verbose, &a);
 	if (!a.failed && twice) {
-		run(script, false, &b);
+		sim_run_here(script, false, &b);
 		a.failed = b.failed || a.hash != b.hash;
 		if (b.failed)
 			memcpy(a.why, b.why, sizeof(a.why));

@@ -33,6 +33,7 @@ struct sim_op {
 struct sim_script {
 	char target[320];
 	char policy[32]; /* "": not always the same */
+	bool shared;     /* others use the device, too, and choose its policy */
 	uint32_t count;
 	struct sim_op *ops;
 };

@@ -229,6 +229,9 @@ extern uint32_t sim_seconds; /* it may take, of processor time */
 void sim_run(const struct sim_script *script, bool twice, bool verbose,
 	     struct sim_result *out);
 
+/* The same here. */
+void sim_run_here(const struct sim_script *script, bool verbose, struct sim_result *out);
+
 /* Opens the device and what all operations use; in the end all resumes, ends, and is put
  * away. */
 int sim_begin(struct sim *s);
