@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "hald.h"
@@ -93,7 +94,9 @@ static int run(const struct arguments *a)
 	else
 		(void)tenants_load(a->tenants, &s.tenants);
 	s.operator_tenant = tenant_unlimited("operator");
-	if (s.tenants == NULL || s.operator_tenant == NULL)
+	s.removed = tenant_unlimited("");
+	s.start_s = (int64_t)time(NULL);
+	if (s.tenants == NULL || s.operator_tenant == NULL || s.removed == NULL)
 		return die("tenants");
 	s.operator_tenant->admin = true;
 	/* A client may close a descriptor that it polls. */
@@ -138,6 +141,7 @@ static int run(const struct arguments *a)
 	(void)unlink(path);
 	tenants_forget(&s);
 	tenants_free(s.operator_tenant);
+	tenants_free(s.removed);
 	(void)close(s.socket);
 	(void)close(s.stop_fd);
 	if (err != 0)

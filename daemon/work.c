@@ -64,6 +64,7 @@ static int queue_out(struct request *r, struct hal_queue *q, bool notifies)
 	r->m.a[0] = handle_add_hidden(t, KIND_QUEUE, q, &e);
 	if (r->m.a[0] == 0)
 		return -ENOMEM;
+	e->service_class = q->sched.own_class;
 	keep_cookie(r->client, q, r->m.a[0], cookie);
 	r->m.a[1] =
 		handle_add(t, KIND_TIMELINE, hal_queue_get_timeline(q), false, r->m.a[0]);
