@@ -52,6 +52,11 @@ static const char help[] =
 	"                     alone, for devices that do not report it: "
 	"'npu:0?hash=opaque'\n"
 	"\n"
+	"  ps TARGET          lists the clients of a hald: what they have, and how much "
+	"they "
+	"use it\n"
+	"  metrics TARGET     prints the counters of a hald and its tenants for "
+	"Prometheus\n"
 	"  tenant list TARGET lists the tenants of a hald, and what they have\n"
 	"  tenant add TARGET NAME [KEY=VALUE...]\n"
 	"                     adds a tenant to a hald that runs, with keys of "
@@ -117,6 +122,7 @@ static const struct command {
 	{"top", halctl_top, 0, 0, 1},         {"policy", halctl_policy, 32, 0, 1},
 	{"replay", halctl_replay, 1, 0, 0},   {"profile", halctl_profile, INT_MAX, 0, 0},
 	{"probe", halctl_probe, 1, 0, 0},     {"tenant", halctl_tenant, 32, 0, 0},
+	{"ps", halctl_ps, 1, 0, 0},           {"metrics", halctl_metrics, 1, 0, 0},
 };
 
 static const struct command *find_command(const char *name)
