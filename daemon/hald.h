@@ -278,6 +278,12 @@ void tally_settle(struct client *c, struct entry *e, struct tally *done);
 /* Take that back: the partition could not be destroyed. */
 void tally_unsettle(struct client *c, struct entry *e, const struct tally *done);
 
+/* ---- configuration (check.c) ----------------------------------------------------------- */
+
+/* Print the first error of a file of hal.conf(5), or of hald.conf(5) if it has a section
+ * of a tenant, as FILE:LINE: TEXT.  Return the exit status. */
+int check_file(const char *file);
+
 /* ---- rings (ring.c) ---------------------------------------------------------------- */
 
 /* Begin to answer bells, and end that. */

@@ -21,6 +21,7 @@ static int usage(FILE *f)
 	fputs("usage: hald [--tenants FILE] [--name NAME] [--dir FOLDER] [--option "
 	      "SECTION.KEY=VALUE]... "
 	      "[TARGET]\n"
+	      "       hald --check FILE\n"
 	      "Serve a device to the programs that open \"hald:NAME\".\n"
 	      "  TARGET         as of hal_open, e.g. npu:0?engine=fast; default: "
 	      "hal.device, else the best one\n"
@@ -29,6 +30,8 @@ static int usage(FILE *f)
 	      "default: "
 	      "all who may connect, all of it\n"
 	      "  --dir FOLDER   of the socket NAME.sock; default: " DEFAULT_FOLDER "\n"
+	      "  --check FILE   check a file of hal.conf(5), or one for --tenants, and "
+	      "end\n"
 	      "  --version\n"
 	      "Programs find another folder by their option hal.broker_dir.  SIGTERM "
 	      "and\n"
@@ -158,6 +161,7 @@ int main(int argc, char **argv)
 		{"dir", required_argument, NULL, 'd'},
 		{"option", required_argument, NULL, 'o'},
 		{"tenants", required_argument, NULL, 't'},
+		{"check", required_argument, NULL, 'c'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
@@ -169,7 +173,7 @@ int main(int argc, char **argv)
 	if (a.options == NULL)
 		return 1;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet */
-	while ((o = getopt_long(argc, argv, "n:d:o:t:hV", long_options, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, "n:d:o:t:c:hV", long_options, NULL)) != -1) {
 		if (o == 'n') {
 			a.name = optarg;
 		} else if (o == 'd') {
@@ -178,9 +182,9 @@ int main(int argc, char **argv)
 			a.options[count++] = optarg;
 		} else if (o == 't') {
 			a.tenants = optarg;
-		} else if (o == 'V') {
+		} else if (o == 'V' || o == 'c') {
 			free((void *)a.options);
-			return version();
+			return o == 'V' ? version() : check_file(optarg);
 		} else {
 			free((void *)a.options);
 			return usage(o == 'h' ? stdout : stderr);

@@ -35,6 +35,8 @@ static const char help[] =
 	"                     sets the policy of such a program, with options of "
 	"section\n"
 	"                     [policy]; the program needs hal.monitor = control\n"
+	"  check FILE         checks a configuration file, of hal.conf(5) or "
+	"hald.conf(5)\n"
 	"  replay FILE        repeats the decisions that an engine recorded "
 	"(hal.journal), and\n"
 	"                     compares the outcome\n"
@@ -122,7 +124,8 @@ static const struct command {
 	{"top", halctl_top, 0, 0, 1},         {"policy", halctl_policy, 32, 0, 1},
 	{"replay", halctl_replay, 1, 0, 0},   {"profile", halctl_profile, INT_MAX, 0, 0},
 	{"probe", halctl_probe, 1, 0, 0},     {"tenant", halctl_tenant, 32, 0, 0},
-	{"ps", halctl_ps, 1, 0, 0},           {"metrics", halctl_metrics, 1, 0, 0},
+	{"check", halctl_check, 1, 0, 0},     {"ps", halctl_ps, 1, 0, 0},
+	{"metrics", halctl_metrics, 1, 0, 0},
 };
 
 static const struct command *find_command(const char *name)

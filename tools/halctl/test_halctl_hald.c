@@ -266,12 +266,61 @@ static void promtool(void **state)
 	hald_stop(&h);
 }
 
+/* ---- check ---------------------------------------------------------------------------- */
+
+static void check(void **state)
+{
+	static const struct {
+		const char *text, *says; /* says: after the file's name; NULL: ok */
+	} files[] = {
+		{"", NULL},
+		{"[hal]\ndevice = ref\n[partition \"x\"]\nunits = 3\n", NULL},
+		{"[tenant \"a\"]\nunits = 3\n", NULL},
+		{"[hal]\n\ndevic = ref\n", ":3: [hal] has no option devic"},
+		{"[hal]\nqueue_depth = x\n", ":2: "},
+		{"[policy]\nname = none\n", ":2: policy.name: there is no policy"},
+		{"[partition \"x\"]\nunits = many\n", ":2: [partition \"x\"] units"},
+		{"[backend.none]\n", ":1: [backend.none]"},
+		{"[nothing]\n", ":1: no section [nothing]"},
+		{"[hal\n", ":1: [section] has no closing ]"},
+		{"[tenant \"a\"]\nunits = x\n", ":2: [tenant \"a\"] units"},
+		{"[tenant \"a\"]\n[hal]\n", ":2: [hal] is not of the form"},
+		{"[tenant a]\n", ":1: [tenant a] is not of the form"},
+	};
+	char file[] = "/tmp/test_halctl.XXXXXX", args[64], says[256];
+	int fd = mkstemp(file);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		const char *text = files[i].text, *error = files[i].says;
+
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, text, strlen(text), 0), strlen(text));
+		snprintf(args, sizeof(args), "check %s", file);
+		if (halctl(args) != (error != NULL))
+			fail_msg("case %zu: %s", i, output);
+		snprintf(says, sizeof(says), "%s%s", file,
+			 error != NULL ? error : ": ok\n");
+		if (strncmp(output, says, strlen(says)) != 0)
+			fail_msg("case %zu: %s", i, output);
+		assert_int_equal(lines(), 1);
+	}
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(halctl(args), 1);
+	expect("No such file");
+	assert_int_equal(halctl("check"), 2);
+	expect("no file given");
+	assert_int_equal(halctl("check -o hal.device=ref x"), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ps),       cmocka_unit_test(ps_json),
 		cmocka_unit_test(refused),  cmocka_unit_test(metrics),
-		cmocka_unit_test(promtool),
+		cmocka_unit_test(promtool), cmocka_unit_test(check),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
