@@ -40,6 +40,7 @@ int halctl_tenant(const struct halctl *ctl);
 int halctl_ps(const struct halctl *ctl);
 int halctl_metrics(const struct halctl *ctl);
 int halctl_check(const struct halctl *ctl);
+int halctl_cdi(const struct halctl *ctl);
 int halctl_isolate(const struct halctl *ctl); /* probe --verify */
 
 /* Names of enum values, as they appear in tables and in JSON; "?" when unknown. */

@@ -315,12 +315,117 @@ static void check(void **state)
 	assert_int_equal(halctl("check -o hal.device=ref x"), 2);
 }
 
+/* ---- cdi ------------------------------------------------------------------------------ */
+
+/* Return the member that the n words name: a number is an index of a list. */
+static yajl_val at(yajl_val v, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *path[] = {words[i], NULL};
+
+		if (YAJL_IS_ARRAY(v))
+			v = (size_t)atoi(words[i]) < YAJL_GET_ARRAY(v)->len
+				    ? YAJL_GET_ARRAY(v)->values[atoi(words[i])]
+				    : NULL;
+		else
+			v = yajl_tree_get(v, path, yajl_t_any);
+		if (v == NULL)
+			fail_msg("no %s in:\n%s", words[i], output);
+	}
+	return v;
+}
+
+#define AT(tree, ...)                                                                    \
+	at(tree, (const char *const[]){__VA_ARGS__},                                     \
+	   sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+#define TEXT_AT(tree, ...) YAJL_GET_STRING(AT(tree, __VA_ARGS__))
+
+/* The fields that CDI 0.5.0 requires; and with what it says, a program in the container
+ * opens the device as that tenant. */
+static void cdi(void **state)
+{
+	const char *const options[] = {NULL};
+	struct hal_device *dev;
+	char why[256], folder[256];
+	struct hald h;
+	yajl_val tree;
+
+	(void)state;
+	hald_with_tenants(&h, "ref?clock=real", tenants);
+	assert_int_equal(halctl_of(&h, "", "cdi hald:ref0 video"), 0);
+	tree = yajl_tree_parse(output, why, sizeof(why));
+	assert_non_null(tree);
+	assert_string_equal(TEXT_AT(tree, "cdiVersion"), "0.5.0");
+	assert_string_equal(TEXT_AT(tree, "kind"), "accelhal.dev/hald");
+	assert_int_equal(YAJL_GET_ARRAY(AT(tree, "devices"))->len, 1);
+	assert_string_equal(TEXT_AT(tree, "devices", "0", "name"), "ref0-video");
+	assert_string_equal(TEXT_AT(tree, "devices", "0", "containerEdits", "env", "0"),
+			    "HAL_HAL_DEVICE=hald:ref0");
+	assert_string_equal(TEXT_AT(tree, "devices", "0", "containerEdits", "env", "1"),
+			    "HAL_HAL_BROKER_DIR=/run/hald");
+	assert_string_equal(TEXT_AT(tree, "devices", "0", "containerEdits", "mounts", "0",
+				    "containerPath"),
+			    "/run/hald");
+	snprintf(folder, sizeof(folder), "%s",
+		 TEXT_AT(tree, "devices", "0", "containerEdits", "mounts", "0",
+			 "hostPath"));
+	assert_int_equal(setenv("HAL_HAL_BROKER_DIR", folder, 1), 0);
+	assert_int_equal(setenv("HAL_HAL_DEVICE", "hald:ref0", 1), 0);
+	OK(hal_open(NULL, options, &dev));
+	assert_int_equal(halctl_of(&h, "", "ps hald:ref0"), 0);
+	expect(" video ");
+	OK(hal_close(dev));
+	assert_int_equal(unsetenv("HAL_HAL_BROKER_DIR"), 0);
+	assert_int_equal(unsetenv("HAL_HAL_DEVICE"), 0);
+	yajl_tree_free(tree);
+	assert_int_equal(halctl_of(&h, "", "cdi hald:ref0 rest"), 1);
+	expect("has no socket");
+	assert_int_equal(halctl_of(&h, "", "cdi hald:ref0 nobody"), 1);
+	expect("no tenant \"nobody\"");
+	assert_int_equal(halctl_of(&h, "video", "cdi hald:ref0 video"), 1);
+	expect("its operator's");
+	assert_int_equal(halctl_of(&h, "", "cdi hald:ref0"), 2);
+	hald_with_tenants_stop(&h);
+}
+
+/* ---- top ------------------------------------------------------------------------------ */
+
+static void top(void **state)
+{
+	struct program p, other;
+	char pid[16];
+	struct hald h;
+
+	(void)state;
+	hald_with_tenants(&h, "ref?clock=real", tenants);
+	video_open(&h, &p, 3);
+	OK(program_works(&p, 1));
+	OK(program_open(&h, &other, 2));
+	assert_int_equal(halctl_of(&h, "", "top --once hald:ref0"), 0);
+	expect(" video ");
+	expect(" rest ");
+	expect("hald:ref0  software device, 16 units, policy ");
+	snprintf(pid, sizeof(pid), "%d ", getpid());
+	assert_non_null(line_of("PID      TENANT"));
+	assert_non_null(line_of(pid));
+	assert_int_equal(halctl_of(&h, "", "top -j hald:ref0"), 0);
+	expect("[{\"hald_status\":1,");
+	assert_int_equal(halctl_of(&h, "video", "top --once hald:ref0"), 1);
+	expect("its operator's");
+	assert_int_equal(halctl_of(&h, "", "top --once ref"), 2);
+	assert_int_equal(halctl_of(&h, "", "top --once --program 1 hald:ref0"), 2);
+	program_close(&other);
+	program_close(&p);
+	hald_with_tenants_stop(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ps),       cmocka_unit_test(ps_json),
 		cmocka_unit_test(refused),  cmocka_unit_test(metrics),
 		cmocka_unit_test(promtool), cmocka_unit_test(check),
+		cmocka_unit_test(cdi),      cmocka_unit_test(top),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
