@@ -169,9 +169,11 @@ void tenant_put(struct server *s, struct tenant *t)
 	if (last && s->removed != NULL)
 		tenant_add_past(s->removed, t);
 	pthread_mutex_unlock(&s->lock);
-	t->next = last ? NULL : t->next;
-	if (last)
+	/* Else others use it, and .next changes under the lock. */
+	if (last) {
+		t->next = NULL;
 		tenants_free(t);
+	}
 }
 
 /* Return where the tenant of that name is in the list.  The caller holds the lock. */
