@@ -381,7 +381,7 @@ static void ways_to_end(void **state)
 	assert_int_equal(number(tenant_in(tree, ""), "submitted"), 1);
 	assert_int_equal(number(tenant_in(tree, "everyone"), "submitted"), 0);
 	yajl_tree_free(tree);
-	(void)hal_close(p.dev);
+	program_close(&p);
 	OK(hal_close(dev));
 	hald_stop(&h);
 }
