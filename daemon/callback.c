@@ -82,6 +82,7 @@ static void wait_for(struct client *c, const struct callback *cb)
 			    "client %llu is ended: its host function has not returned "
 			    "within %d s, in which nobody's virtual time passes",
 			    U64(c->number), PATIENCE_S);
+			client_ends(c, ENDED_PROTOCOL);
 			client_end_locked(c);
 		}
 }

@@ -218,11 +218,13 @@ static void client_gone(struct client *c)
 	client_reap(c);
 	lockstep_part(c);
 	lockstep_leave(c);
+	client_ends(c, ENDED_KILLED);
 	LOG(HAL_LOG_INFO, "client %llu: gone", U64(c->number));
 	pthread_mutex_lock(&s->lock);
 	client_unlist(c);
-	pthread_mutex_unlock(&s->lock);
 	t = c->tenant;
+	atomic_fetch_add(&t->ended[atomic_load(&c->ended)], 1);
+	pthread_mutex_unlock(&s->lock);
 	client_free(c);
 	tenant_put(s, t);
 }
@@ -254,6 +256,7 @@ static int hello_first(struct channel *ch, struct request *r, struct peer *peer,
 	struct server *s = ch->server;
 	struct tenant *t = ch->tenant;
 	struct client *c = NULL;
+	const uint64_t now = hal_device_get_time(s->dev);
 	/* In a container everybody may be root: its socket is a tenant's. */
 	const bool is_operator = t == NULL && (peer->uid == 0 || peer->uid == geteuid());
 	int err = 0;
@@ -269,8 +272,12 @@ static int hello_first(struct channel *ch, struct request *r, struct peer *peer,
 		err = fail(EACCES, "tenant \"%s\" has been removed", t->name);
 	if (err == 0)
 		err = client_new(s, t, peer, &c);
-	if (c != NULL)
+	if (t != NULL)
+		tenant_refused(t, err);
+	if (c != NULL) {
+		c->came_ns = now;
 		err = client_join(c, ch);
+	}
 	pthread_mutex_unlock(&s->lock);
 	if (err != 0 || c == NULL)
 		return err;
@@ -423,6 +430,7 @@ bool channel_serve(struct channel *ch)
 	if (r.broken && ch->client != NULL) {
 		LOG(HAL_LOG_WARNING, "client %llu is ended: %s", U64(ch->client->number),
 		    hal_last_error());
+		client_ends(ch->client, ENDED_PROTOCOL);
 		client_end(ch->client);
 	}
 	return err == 0 && !r.broken && ch->client != NULL;

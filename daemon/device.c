@@ -33,6 +33,7 @@ int do_close(struct request *r)
 	if (counts[0] != '\0')
 		return fail(EBUSY, "hald:%s still has %s", c->server->name, counts);
 	(void)client_trace_stop(c);
+	client_ends(c, ENDED_EXIT);
 	pthread_mutex_lock(&c->lock);
 	c->closing = true;
 	pthread_cond_broadcast(&c->changed);
@@ -69,16 +70,16 @@ int do_set_policy(struct request *r)
 
 /* ---- tenants -------------------------------------------------------------------------- */
 
-static int operator_check(const struct request *r)
+int operator_check(const struct request *r, const char *what)
 {
 	const struct client *c = r->client;
 
 	return c->tenant->admin || c->is_operator
 		       ? 0
 		       : fail(EPERM,
-			      "tenants of hald:%s are its operator's: its own user and "
-			      "root by the device's socket, and tenants with admin = yes",
-			      c->server->name);
+			      "%s of hald:%s are its operator's: its own user and root "
+			      "by the device's socket, and tenants with admin = yes",
+			      what, c->server->name);
 }
 
 int do_tenant_add(struct request *r)
@@ -89,7 +90,7 @@ int do_tenant_add(struct request *r)
 
 	if (text == NULL)
 		return -EPROTO;
-	err = operator_check(r);
+	err = operator_check(r, "tenants");
 	path = err == 0 ? answer_room(r, 256) : NULL;
 	if (path == NULL)
 		return err != 0 ? err : -ENOMEM;
@@ -103,7 +104,7 @@ int do_tenant_remove(struct request *r)
 
 	if (name == NULL)
 		return -EPROTO;
-	err = operator_check(r);
+	err = operator_check(r, "tenants");
 	return err != 0 ? err : tenant_remove(r->client->server, r->client, name);
 }
 
@@ -111,7 +112,7 @@ int do_tenant_list(struct request *r)
 {
 	const size_t room = 65536;
 	char *text;
-	int err = operator_check(r);
+	int err = operator_check(r, "tenants");
 
 	text = err == 0 ? answer_room(r, room) : NULL;
 	if (text == NULL)

@@ -67,6 +67,8 @@ GETTER(queue_fault, hal_queue, hal_queue_get_fault, hal_fault_info)
 static int destroy_object(struct client *c, struct entry *e, int (*fn)(void *object))
 {
 	struct ring *ring = e->ring;
+	const bool partition = e->kind == KIND_PARTITION;
+	struct tally done;
 	int err;
 
 	if (ring != NULL)
@@ -74,7 +76,11 @@ static int destroy_object(struct client *c, struct entry *e, int (*fn)(void *obj
 	/* The engine may be taking a record that names it. */
 	if (atomic_load(&c->had_rings))
 		inlet_pass(c->server->dev);
+	if (partition)
+		tally_settle(c, e, &done);
 	err = fn(e->object);
+	if (partition && err != 0)
+		tally_unsettle(c, e, &done);
 	if (ring == NULL)
 		return err;
 	if (err != 0) {
@@ -278,6 +284,7 @@ static int (*const functions[FAR_OPS])(struct request *r) = {
 	[FAR_TENANT_LIST] = do_tenant_list,
 	[FAR_CALLBACK] = do_callback,
 	[FAR_CALLED] = do_called,
+	[FAR_STATUS] = do_status,
 };
 
 int request_run(struct request *r)
@@ -287,6 +294,7 @@ int request_run(struct request *r)
 	if (r->m.op >= FAR_OPS || functions[r->m.op] == NULL)
 		return broken(r, "there is no such request");
 	err = functions[r->m.op](r);
+	tenant_refused(r->client->tenant, err);
 	/* The text says what others have left, and who they are. */
 	if (err == -ENOSPC && !r->client->tenant->sees_all)
 		(void)fail(ENOSPC, "the device has no room for this now");

@@ -41,8 +41,12 @@ struct entry {
 	uint32_t users;    /* requests that use it */
 	uint64_t parent;   /* handle; 0: none */
 	struct ring *ring; /* of a queue; NULL: it has none */
-	/* What a partition counts for. */
+	/* What a partition counts for.  Written under the tenant's .lock, too. */
 	uint64_t units, memory_quota, bandwidth;
+	/* Of a partition: what it has done is part of .past.  Set and cleared under the
+	 * tenant's .lock_past, too. */
+	bool settled;
+	uint16_t service_class; /* of a queue */
 	/* Of what one thread at a time may use: a queue, sequence or ring. */
 	pthread_mutex_t lock;
 	/* Of host memory: where hald has mapped it.  The client has destroyed it, but
@@ -151,6 +155,10 @@ struct client {
 	struct tenant *tenant;
 	bool is_operator; /* its user is that of hald, or root */
 	uint64_t number, secret;
+	uint64_t came_ns; /* device time */
+	atomic_int ended; /* enum ended; ENDED_UNKNOWN: it lives */
+	/* What destroyed partitions have done; guarded by the tenant's .lock_past. */
+	struct tally past;
 	pid_t pid;
 	int pidfd;
 	struct handles handles;
@@ -192,6 +200,9 @@ struct server {
 	struct tenant *tenants; /* at least one */
 	/* Of the operator, where no section is for it, so that none locks it out. */
 	struct tenant *operator_tenant;
+	/* What clients of removed tenants have done; NULL: nobody counts that. */
+	struct tenant *removed;
+	int64_t start_s; /* CLOCK_REALTIME */
 	int64_t next_at;
 	struct client *clients;
 	uint64_t client_count;
@@ -248,6 +259,8 @@ int listen_at(const char *path, mode_t mode);
 /* Make the sockets of all tenants that have one; and remove them, with the tenants. */
 int tenants_listen(struct server *s);
 void tenants_forget(struct server *s);
+/* Write the path of t's socket to path. */
+void socket_path(const struct server *s, const struct tenant *t, char path[256]);
 /* Have epoll tell of connections to the socket of t. */
 int tenant_watch(const struct server *s, const struct tenant *t);
 /* Return the tenant for which epoll gives back `at`, and use it until tenant_put; NULL:
@@ -261,6 +274,28 @@ int tenant_remove(struct server *s, const struct client *c, const char *name);
 /* Write a line for each tenant: name, clients, units, memory, queues, path of its socket,
  * with tabs between them. */
 int tenants_text(struct server *s, char *text, size_t room);
+
+/* ---- what clients have done (tally.c, status.c) ---------------------------------------- */
+
+/* Note how c ends, unless that is known. */
+void client_ends(struct client *c, enum ended how);
+/* Add what `more` counts to sum; and subtract what `less` counts from it. */
+void tally_add(struct tally *sum, const struct tally *more);
+void tally_subtract(struct tally *sum, const struct tally *less);
+/* Read what part has done since it was created, and its statistics without .now_ns. */
+void tally_read(struct hal_partition *part, struct tally *done, struct hal_stats *stats);
+/* Add what the partition of e has done to its client and tenant.  Call before the
+ * partition is destroyed; until tally_unsettle nobody reads its statistics.  *done: what
+ * was added. */
+void tally_settle(struct client *c, struct entry *e, struct tally *done);
+/* Take that back: the partition could not be destroyed. */
+void tally_unsettle(struct client *c, struct entry *e, const struct tally *done);
+
+/* ---- configuration (check.c) ----------------------------------------------------------- */
+
+/* Print the first error of a file of hal.conf(5), or of hald.conf(5) if it has a section
+ * of a tenant, as FILE:LINE: TEXT.  Return the exit status. */
+int check_file(const char *file);
 
 /* ---- rings (ring.c) ---------------------------------------------------------------- */
 

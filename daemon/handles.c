@@ -279,6 +279,7 @@ static void forget(struct handles *t, struct entry *e, uint32_t index)
 		(void)munmap(e->memory, e->memory_bytes);
 	e->memory = NULL;
 	e->doomed = false;
+	e->settled = false;
 	e->object = NULL;
 	e->parent = 0;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "hald.h"
@@ -20,6 +21,7 @@ static int usage(FILE *f)
 	fputs("usage: hald [--tenants FILE] [--name NAME] [--dir FOLDER] [--option "
 	      "SECTION.KEY=VALUE]... "
 	      "[TARGET]\n"
+	      "       hald --check FILE\n"
 	      "Serve a device to the programs that open \"hald:NAME\".\n"
 	      "  TARGET         as of hal_open, e.g. npu:0?engine=fast; default: "
 	      "hal.device, else the best one\n"
@@ -31,6 +33,8 @@ static int usage(FILE *f)
 	      "each run is the\n"
 	      "                 same; nothing happens before all have come\n"
 	      "  --dir FOLDER   of the socket NAME.sock; default: " DEFAULT_FOLDER "\n"
+	      "  --check FILE   check a file of hal.conf(5), or one for --tenants, and "
+	      "end\n"
 	      "  --version\n"
 	      "Programs find another folder by their option hal.broker_dir.  SIGTERM "
 	      "and\n"
@@ -114,7 +118,9 @@ static int run(const struct arguments *a)
 	else
 		(void)tenants_load(a->tenants, &s.tenants);
 	s.operator_tenant = tenant_unlimited("operator");
-	if (s.tenants == NULL || s.operator_tenant == NULL)
+	s.removed = tenant_unlimited("");
+	s.start_s = (int64_t)time(NULL);
+	if (s.tenants == NULL || s.operator_tenant == NULL || s.removed == NULL)
 		return die("tenants");
 	s.operator_tenant->admin = true;
 	/* A client may close a descriptor that it polls. */
@@ -165,6 +171,7 @@ static int run(const struct arguments *a)
 	tenants_forget(&s);
 	tenants_free(s.operator_tenant);
 	lockstep_free(&s);
+	tenants_free(s.removed);
 	(void)close(s.socket);
 	(void)close(s.stop_fd);
 	if (err != 0)
@@ -182,6 +189,7 @@ int main(int argc, char **argv)
 		{"option", required_argument, NULL, 'o'},
 		{"tenants", required_argument, NULL, 't'},
 		{"lockstep", required_argument, NULL, 'l'},
+		{"check", required_argument, NULL, 'c'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
@@ -193,7 +201,8 @@ int main(int argc, char **argv)
 	if (a.options == NULL)
 		return 1;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet */
-	while ((o = getopt_long(argc, argv, "n:d:o:t:l:hV", long_options, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, "n:d:o:t:l:c:hV", long_options, NULL)) !=
+	       -1) {
 		if (o == 'n') {
 			a.name = optarg;
 		} else if (o == 'd') {
@@ -204,9 +213,9 @@ int main(int argc, char **argv)
 			a.tenants = optarg;
 		} else if (o == 'l') {
 			a.lockstep = optarg;
-		} else if (o == 'V') {
+		} else if (o == 'V' || o == 'c') {
 			free((void *)a.options);
-			return version();
+			return o == 'V' ? version() : check_file(optarg);
 		} else {
 			free((void *)a.options);
 			return usage(o == 'h' ? stdout : stderr);

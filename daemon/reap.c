@@ -53,6 +53,19 @@ static int destroy(enum far_kind kind, void *object)
 	}
 }
 
+/* Destroy a partition of c, and keep what it has done.  Return 0 or -errno. */
+static int destroy_partition(struct client *c, struct entry *e, void *object)
+{
+	struct tally done;
+	int err;
+
+	tally_settle(c, e, &done);
+	err = destroy(KIND_PARTITION, object);
+	if (err != 0)
+		tally_unsettle(c, e, &done);
+	return err;
+}
+
 /* Destroy all objects of kind that let themselves be destroyed. */
 static void destroy_all(struct client *c, enum far_kind kind)
 {
@@ -61,7 +74,10 @@ static void destroy_all(struct client *c, enum far_kind kind)
 
 		struct entry *e = entry_at(&c->handles, i);
 
-		if (object == NULL || destroy(kind, object) != 0)
+		if (object == NULL)
+			continue;
+		if ((kind == KIND_PARTITION ? destroy_partition(c, e, object)
+					    : destroy(kind, object)) != 0)
 			continue;
 		handle_end_destroy(&c->handles, e, true);
 		if (e->ring != NULL)
@@ -138,9 +154,16 @@ void client_reap(struct client *c)
 		if (c->handles.living > 0)
 			wait_for_queue(c);
 	}
-	if (c->handles.living == 0)
+	if (c->handles.living == 0) {
 		callbacks_forget(c);
-	else
-		LOG(HAL_LOG_ERROR, "client %llu: %u objects cannot be destroyed: %s",
-		    U64(c->number), c->handles.living, hal_last_error());
+		return;
+	}
+	for (uint32_t i = 0; i < c->handles.count; i++) {
+		struct tally done;
+
+		if (handle_at(&c->handles, i, KIND_PARTITION) != NULL)
+			tally_settle(c, entry_at(&c->handles, i), &done);
+	}
+	LOG(HAL_LOG_ERROR, "client %llu: %u objects cannot be destroyed: %s",
+	    U64(c->number), c->handles.living, hal_last_error());
 }

@@ -39,6 +39,9 @@ void queue_let_go(struct request *r, struct entry *q);
 
 /* Return the device that hald serves. */
 struct hal_device *device_of(const struct request *r);
+/* Return 0 if the client is an operator, else fail with -EPERM; what is the operator's.
+ */
+int operator_check(const struct request *r, const char *what);
 /* Begin and end to use the object of kind that number `which` of r names. */
 struct entry *hold(struct request *r, uint32_t which, enum far_kind kind);
 void release(struct request *r, struct entry *e);
@@ -59,6 +62,7 @@ int do_poll(struct request *r);
 int do_tenant_add(struct request *r);
 int do_tenant_remove(struct request *r);
 int do_tenant_list(struct request *r);
+int do_status(struct request *r);
 int do_time(struct request *r);
 int do_trace_start(struct request *r);
 int do_trace_stop(struct request *r);

@@ -285,6 +285,7 @@ static void end_wrong(struct server *s)
 		if (why == NULL)
 			continue;
 		LOG(HAL_LOG_WARNING, "client %llu is ended: %s", U64(c->number), why);
+		client_ends(c, ENDED_PROTOCOL);
 		client_end(c);
 	}
 }

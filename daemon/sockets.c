@@ -73,8 +73,7 @@ int listen_at(const char *path, mode_t mode)
 
 /* ---- sockets of tenants -------------------------------------------------------------- */
 
-/* Write the path of t's socket to path. */
-static void socket_path(const struct server *s, const struct tenant *t, char path[256])
+void socket_path(const struct server *s, const struct tenant *t, char path[256])
 {
 	format_text(path, 256, "%s/%s/%s.sock", s->folder, t->name, s->name);
 }
@@ -167,10 +166,14 @@ void tenant_put(struct server *s, struct tenant *t)
 		return;
 	pthread_mutex_lock(&s->lock);
 	last = --t->users == 0 && t->removed;
+	if (last && s->removed != NULL)
+		tenant_add_past(s->removed, t);
 	pthread_mutex_unlock(&s->lock);
-	t->next = last ? NULL : t->next;
-	if (last)
+	/* Else others use it, and .next changes under the lock. */
+	if (last) {
+		t->next = NULL;
 		tenants_free(t);
+	}
 }
 
 /* Return where the tenant of that name is in the list.  The caller holds the lock. */
@@ -260,8 +263,10 @@ static int tenant_take(struct server *s, const struct client *asks, const char *
 	t->users++;
 	tenant_close(s, t);
 	for (struct client *c = s->clients; c != NULL; c = c->next)
-		if (c->tenant == t)
+		if (c->tenant == t) {
+			client_ends(c, ENDED_REMOVED);
 			client_end(c);
+		}
 	*out = t;
 	return 0;
 }

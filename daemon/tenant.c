@@ -196,6 +196,7 @@ static int tenant_read(const struct config *cfg, const struct config_entry *e,
 	t->owner = t->lend ? 0 : atomic_fetch_add(&owners, 1);
 	(void)pthread_mutex_init(&t->lock, NULL);
 	(void)pthread_mutex_init(&t->lock_turn, NULL);
+	(void)pthread_mutex_init(&t->lock_past, NULL);
 	config_values_free(v);
 	*out = t;
 	return 0;
@@ -273,6 +274,7 @@ struct tenant *tenant_unlimited(const char *name)
 	t->deadlines = t->place = true;
 	(void)pthread_mutex_init(&t->lock, NULL);
 	(void)pthread_mutex_init(&t->lock_turn, NULL);
+	(void)pthread_mutex_init(&t->lock_past, NULL);
 	return t;
 }
 
@@ -284,6 +286,7 @@ void tenants_free(struct tenant *list)
 		list = t->next;
 		(void)pthread_mutex_destroy(&t->lock);
 		(void)pthread_mutex_destroy(&t->lock_turn);
+		(void)pthread_mutex_destroy(&t->lock_past);
 		free(t);
 	}
 }
@@ -342,6 +345,7 @@ void tenant_count_partition(struct client *c, struct entry *e,
 	/* A guest has the units of its host. */
 	if (info.index >= c->server->info.partitions_max)
 		units = 0;
+	pthread_mutex_lock(&c->handles.lock);
 	if (d->limits != NULL) { /* a resize cannot change them */
 		atomic_fetch_add(&t->has.bandwidth, d->limits->bandwidth - e->bandwidth);
 		e->bandwidth = d->limits->bandwidth;
@@ -350,6 +354,7 @@ void tenant_count_partition(struct client *c, struct entry *e,
 	atomic_fetch_add(&t->has.memory, info.memory_bytes - e->memory_quota);
 	e->units = units;
 	e->memory_quota = info.memory_bytes;
+	pthread_mutex_unlock(&c->handles.lock);
 }
 
 void tenant_uncount(struct tenant *t, struct entry *e)
@@ -553,4 +558,38 @@ int tenant_check_work(const struct client *c, const struct hal_submit_desc *d)
 	if (!t->deadlines && d->deadline_ns != 0)
 		return forbidden(t, "have deadlines");
 	return 0;
+}
+
+/* ---- what its clients have done --------------------------------------------------------- */
+
+static const struct {
+	int err;
+	const char *name;
+} refusals[REFUSALS] = {
+	{EPERM, "EPERM"},   {EDQUOT, "EDQUOT"}, {ENOSPC, "ENOSPC"}, {ENOMEM, "ENOMEM"},
+	{EINVAL, "EINVAL"}, {EBUSY, "EBUSY"},   {EMFILE, "EMFILE"}, {ENOTSUP, "ENOTSUP"},
+};
+
+void tenant_refused(struct tenant *t, int err)
+{
+	for (uint32_t i = 0; err < 0 && i < REFUSALS; i++)
+		if (refusals[i].err == -err)
+			atomic_fetch_add_explicit(&t->refused[i], 1,
+						  memory_order_relaxed);
+}
+
+const char *refusal_name(uint32_t i)
+{
+	return refusals[i].name;
+}
+
+void tenant_add_past(struct tenant *sum, struct tenant *t)
+{
+	pthread_mutex_lock(&sum->lock_past);
+	tally_add(&sum->past, &t->past);
+	pthread_mutex_unlock(&sum->lock_past);
+	for (uint32_t i = 0; i < REFUSALS; i++)
+		atomic_fetch_add(&sum->refused[i], atomic_load(&t->refused[i]));
+	for (uint32_t i = 0; i < ENDED_WAYS; i++)
+		atomic_fetch_add(&sum->ended[i], atomic_load(&t->ended[i]));
 }

@@ -26,6 +26,28 @@ struct server;
 
 #define TENANT_NO_LIMIT UINT64_MAX
 
+/* What partitions have done since they were created. */
+struct tally {
+	uint64_t busy_ns;
+	uint64_t submitted, completed, failed, deadline_misses; /* commands, misses */
+	/* Submissions that ended without error, submit until all of it ended: the sum,
+	 * and counts by powers of two as hal_stats.latency_histogram. */
+	uint64_t request_ns, requests[HAL_HISTOGRAM_BUCKETS];
+};
+
+/* How a client has ended. */
+enum ended {
+	ENDED_UNKNOWN,
+	ENDED_EXIT,     /* it has closed the device */
+	ENDED_KILLED,   /* its process has ended without that */
+	ENDED_PROTOCOL, /* it has sent what no library sends, or held up all others */
+	ENDED_REMOVED,  /* its tenant was removed */
+	ENDED_WAYS,
+};
+
+/* Errors that count as refusals; see tenant_refused. */
+enum { REFUSALS = 8 };
+
 struct tenant {
 	struct tenant *next; /* in the order of the file */
 	char name[32];
@@ -60,6 +82,11 @@ struct tenant {
 	pthread_mutex_t lock_turn;
 	/* Held while a client creates something that counts. */
 	pthread_mutex_t lock;
+	/* Requests that were refused, by refusal_name, and clients that have ended. */
+	_Atomic uint64_t refused[REFUSALS], ended[ENDED_WAYS];
+	/* What destroyed partitions have done; guarded by .lock_past. */
+	struct tally past;
+	pthread_mutex_t lock_past;
 };
 
 /* Read the sections of a file into *list.  Return 0 or -errno; the text says where. */
@@ -97,5 +124,12 @@ int tenant_stats(struct client *c, struct hal_stats *stats);
 void tenant_turn(struct client *c);
 /* The same for terms of a submission. */
 int tenant_check_work(const struct client *c, const struct hal_submit_desc *d);
+
+/* Count err, the result of a request, if it is a refusal. */
+void tenant_refused(struct tenant *t, int err);
+/* Return the name of the i-th error that counts as one, e.g. "EPERM". */
+const char *refusal_name(uint32_t i);
+/* Add what the clients of t, which goes, have done to sum. */
+void tenant_add_past(struct tenant *sum, struct tenant *t);
 
 #endif

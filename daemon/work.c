@@ -36,6 +36,7 @@ static int queue_out(struct request *r, struct hal_queue *q, bool notifies)
 		return -ENOMEM;
 	/* Its address in the client. */
 	memcpy(&q->told_as, &r->m.a[1], sizeof(q->told_as));
+	e->service_class = q->sched.own_class;
 	r->m.a[1] =
 		handle_add(t, KIND_TIMELINE, hal_queue_get_timeline(q), false, r->m.a[0]);
 	r->m.a[2] = FAR_NO_RING;

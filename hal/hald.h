@@ -36,6 +36,42 @@ struct hal_hald_extension {
 	 * between two.  What has a limit is written "HAS of LIMIT".
 	 * Errors: ENOBUFS: room is too small. */
 	int (*tenant_list)(struct hal_device *dev, char *text, uint32_t room);
+	/* Write who uses the device, and for what, as JSON to text, which has room bytes.
+	 * Keys may be added; hald_status, 1, changes with the meaning of any.  Times are
+	 * device time in ns, memory is in bytes, and counts are of commands where nothing
+	 * else is said.
+	 *
+	 *   device: served (NAME of hald:NAME), name, backend, start_s (of hald, seconds
+	 *     since 1970), now_ns, policy, policy_fallback and lost (true or false),
+	 *     units, memory, memory_free
+	 *   tenants: a list; "operator" is the tenant of operators without a section, and
+	 *     "" sums up tenants that were removed.  Of each:
+	 *     name, socket (its path; "": none)
+	 *     limits, has: units, memory, bandwidth, partitions, queues, and of limits
+	 *       clients; a resource without a limit is missing in limits
+	 *     refused: requests, by error
+	 *     ended: clients, by exit (closed the device), killed (ended without that),
+	 *       protocol (sent what no library sends), removed (with the tenant)
+	 *     busy_ns, submitted, completed, failed, deadline_misses: of its clients,
+	 *       ended ones included
+	 *     request_ns, requests: of submissions that ended without error, from
+	 *       submission until all of it ended; their sum, at most 1 % off, and their
+	 *       counts by powers of two, as hal_stats.latency_histogram, up to the last
+	 *       count that is not 0
+	 *     clients: a list
+	 *   Of each client of a tenant:
+	 *     number (in order of connection), pid (as hald sees it), self (true for the
+	 *       caller), age_ns (since it connected)
+	 *     classes (of its queues), units (ceilings included), memory (quotas),
+	 *       partitions, queues
+	 *     busy_ns (sum over its partitions), submitted, completed, failed,
+	 *       deadline_misses
+	 *     p50_ns, p99_ns: of submissions, of the slowest partition that it has
+	 *
+	 * While hald runs, counts of a tenant never decrease, except those in limits, has
+	 * and clients.  Check .size before use: an older library's table is shorter.
+	 * Errors: ENOBUFS: room is too small, the text needs more. */
+	int (*status)(struct hal_device *dev, char *text, uint32_t room);
 };
 
 #ifdef __cplusplus

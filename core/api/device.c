@@ -107,13 +107,7 @@ int hal_partition_get_stats(struct hal_partition *part, struct hal_stats *stats)
 	pthread_rwlock_rdlock(&part->dev->shape);
 	stats_add_partition(&sum, part);
 	pthread_rwlock_unlock(&part->dev->shape);
-	/* A host is busy while its units run its own or a guest's work.  A guest has no
-	 * units and runs one command at a time, so the run times of its commands add up.
-	 */
-	return stats_out(part->dev, &sum,
-			 part->host == part ? counter_get(&part->observe.ran.total)
-					    : counter_get(&sum.busy_ns),
-			 stats);
+	return stats_out(part->dev, &sum, stats_busy(part, &sum), stats);
 }
 
 int hal_queue_get_stats(struct hal_queue *q, struct hal_stats *stats)

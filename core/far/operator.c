@@ -56,21 +56,24 @@ static int tenant_remove(struct hal_device *device, const char *name)
 	return far_ask(dev, &c);
 }
 
-static int tenant_list(struct hal_device *device, char *text, uint32_t room)
+/* Write the text that hald answers to op, a request without arguments, to text.  what
+ * names the caller's function in messages. */
+static int get_text(struct hal_device *device, uint32_t op, const char *what, char *text,
+		    uint32_t room)
 {
 	struct far_device *dev = far_of(device);
-	struct far_call c = {.op = FAR_TENANT_LIST, .in_any = true};
+	struct far_call c = {.op = op, .in_any = true};
 	int err;
 
 	if (dev == NULL)
 		return -EINVAL;
 	if (text == NULL || room == 0)
-		return fail(EINVAL, "tenant_list: there is no room");
+		return fail(EINVAL, "%s: there is no room", what);
 	err = far_ask(dev, &c);
 	if (err != 0)
 		return err;
 	if (strnlen(c.in, c.in_bytes) >= room)
-		err = fail(ENOBUFS, "tenant_list: the text has more than %u bytes",
+		err = fail(ENOBUFS, "%s: the text has more than %u bytes", what,
 			   room - 1);
 	else
 		format_text(text, room, "%.*s", (int)c.in_bytes, (const char *)c.in);
@@ -78,11 +81,22 @@ static int tenant_list(struct hal_device *device, char *text, uint32_t room)
 	return err;
 }
 
+static int tenant_list(struct hal_device *dev, char *text, uint32_t room)
+{
+	return get_text(dev, FAR_TENANT_LIST, "tenant_list", text, room);
+}
+
+static int status(struct hal_device *dev, char *text, uint32_t room)
+{
+	return get_text(dev, FAR_STATUS, "status", text, room);
+}
+
 static const struct hal_hald_extension table = {
 	.size = sizeof(table),
 	.tenant_add = tenant_add,
 	.tenant_remove = tenant_remove,
 	.tenant_list = tenant_list,
+	.status = status,
 };
 
 const void *far_device_extension(struct hal_device *dev, const char *name)

@@ -119,6 +119,7 @@ enum far_op {
 	 * argument, as they were in hal_cmd. */
 	FAR_CALLBACK,
 	FAR_CALLED, /* a0 number: it has returned -> */
+	FAR_STATUS, /* -> JSON, as hal_hald_extension.status */
 	FAR_OPS,
 };
 

@@ -132,6 +132,16 @@ void hist_powers(const struct hist *h, uint64_t *out, size_t n)
 	}
 }
 
+uint64_t hist_sum(const struct hist *h)
+{
+	struct walk w = {{h, NULL}, 0, 0};
+	uint64_t value, count, sum = 0;
+
+	while (walk(&w, &value, &count))
+		sum += value * count;
+	return sum;
+}
+
 void hist_fini(struct hist *h)
 {
 	for (uint32_t i = 0; i < HIST_PAGES; i++) {

@@ -60,6 +60,8 @@ uint64_t hist_percentiles(const struct hist *a, const struct hist *b,
 /* Add the counts of h (NULL: none) to out[0..n).  out[i] counts values from 2^i to
  * 2^(i+1); out[0] also counts 0, and the last element all larger values. */
 void hist_powers(const struct hist *h, uint64_t *out, size_t n);
+/* Return the sum of the values of h (NULL: 0), each taken as the middle of its bucket. */
+uint64_t hist_sum(const struct hist *h);
 /* Free the pages of h. */
 void hist_fini(struct hist *h);
 

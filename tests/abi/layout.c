@@ -33,6 +33,7 @@ static void hald_h(void)
 	FIELD(hal_hald_extension, tenant_add);
 	FIELD(hal_hald_extension, tenant_remove);
 	FIELD(hal_hald_extension, tenant_list);
+	FIELD(hal_hald_extension, status);
 }
 
 static void hal_h(void)

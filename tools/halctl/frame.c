@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "live.h"
+#include "words.h"
 
 /* The array is drawn no larger. */
 #define ARRAY_ROWS    16u
@@ -29,47 +30,6 @@ static uint32_t whole(const struct json *o, const char *key)
 }
 
 /* ---- numbers as text ---------------------------------------------------------------- */
-
-struct words {
-	char text[32];
-};
-
-static struct words count_text(double n)
-{
-	static const char *const unit[] = {"", "k", "M", "G", "T", "P"};
-	struct words w;
-	int u = 0;
-
-	for (; n >= 99999.5 && u < 5; u++)
-		n /= 1000;
-	snprintf(w.text, sizeof(w.text), "%.0f%s", n, unit[u]);
-	return w;
-}
-
-static struct words bytes_text(double n)
-{
-	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	struct words w;
-	int u = 0;
-
-	for (; n >= 1024 && u < 4; u++)
-		n /= 1024;
-	snprintf(w.text, sizeof(w.text), "%.*f %s", n < 10 && u > 0 ? 1 : 0, n, unit[u]);
-	return w;
-}
-
-static struct words time_text(double ns)
-{
-	static const char *const unit[] = {"ns", "us", "ms", "s"};
-	struct words w;
-	int u = 0;
-
-	for (; ns >= 999.5 && u < 3; u++)
-		ns /= 1000;
-	snprintf(w.text, sizeof(w.text), "%.*f %s", ns < 9.95 && u > 0 ? 1 : 0, ns,
-		 unit[u]);
-	return w;
-}
 
 /* "3 guests, " */
 static struct words guests_text(uint32_t n)

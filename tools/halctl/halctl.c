@@ -28,6 +28,7 @@ static const char help[] =
 	"  top                shows live the partitions and queues of this user's "
 	"programs that\n"
 	"                     run with hal.monitor: owners of units, use, latencies\n"
+	"  top TARGET         shows live the clients of a hald, as ps does\n"
 	"  policy show        shows the policy of such a program, and the reasons for "
 	"its last\n"
 	"                     decisions\n"
@@ -35,6 +36,8 @@ static const char help[] =
 	"                     sets the policy of such a program, with options of "
 	"section\n"
 	"                     [policy]; the program needs hal.monitor = control\n"
+	"  check FILE         checks a configuration file, of hal.conf(5) or "
+	"hald.conf(5)\n"
 	"  replay FILE        repeats the decisions that an engine recorded "
 	"(hal.journal), and\n"
 	"                     compares the outcome\n"
@@ -52,6 +55,15 @@ static const char help[] =
 	"                     alone, for devices that do not report it: "
 	"'npu:0?hash=opaque'\n"
 	"\n"
+	"  ps TARGET          lists the clients of a hald: what they have, and how much "
+	"they "
+	"use it\n"
+	"  metrics TARGET     prints the counters of a hald and its tenants for "
+	"Prometheus\n"
+	"  cdi TARGET TENANT  prints a CDI specification that gives a container the "
+	"socket "
+	"of a\n"
+	"                     tenant\n"
 	"  tenant list TARGET lists the tenants of a hald, and what they have\n"
 	"  tenant add TARGET NAME [KEY=VALUE...]\n"
 	"                     adds a tenant to a hald that runs, with keys of "
@@ -114,9 +126,11 @@ static const struct command {
 } commands[] = {
 	{"list", halctl_list, 0, 0, 0},       {"info", halctl_info, 1, 0, 0},
 	{"options", halctl_options, 0, 0, 0}, {"backends", halctl_backends, 0, 1, 0},
-	{"top", halctl_top, 0, 0, 1},         {"policy", halctl_policy, 32, 0, 1},
+	{"top", halctl_top, 1, 0, 1},         {"policy", halctl_policy, 32, 0, 1},
 	{"replay", halctl_replay, 1, 0, 0},   {"profile", halctl_profile, INT_MAX, 0, 0},
 	{"probe", halctl_probe, 1, 0, 0},     {"tenant", halctl_tenant, 32, 0, 0},
+	{"check", halctl_check, 1, 0, 0},     {"cdi", halctl_cdi, 2, 0, 0},
+	{"ps", halctl_ps, 1, 0, 0},           {"metrics", halctl_metrics, 1, 0, 0},
 };
 
 static const struct command *find_command(const char *name)

@@ -37,6 +37,10 @@ int halctl_policy(const struct halctl *ctl);
 int halctl_profile(const struct halctl *ctl);
 int halctl_probe(const struct halctl *ctl);
 int halctl_tenant(const struct halctl *ctl);
+int halctl_ps(const struct halctl *ctl);
+int halctl_metrics(const struct halctl *ctl);
+int halctl_check(const struct halctl *ctl);
+int halctl_cdi(const struct halctl *ctl);
 int halctl_isolate(const struct halctl *ctl); /* probe --verify */
 
 /* Names of enum values, as they appear in tables and in JSON; "?" when unknown. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* top.c - halctl top: devices of running programs, live on the terminal, or one frame as
- * text. */
+/* top.c - halctl top: devices of running programs, or the clients of a hald, live on the
+ * terminal, or one frame as text. */
 #include "halctl.h"
 
 #include <stdio.h>
@@ -10,6 +10,7 @@
 
 #include "frame.h"
 #include "live.h"
+#include "served.h"
 
 #define ONCE_COLUMNS 160u
 #define DELAY_MS     1000
@@ -17,17 +18,40 @@
 static const char *const look[] = {"look", NULL};
 static struct sheet sheet; /* too large for a stack */
 
+/* What is shown: devices of programs, or one that hald serves. */
+struct shown {
+	struct live live;
+	struct served served; /* .dev NULL: none */
+	uint32_t count;       /* of devices */
+};
+
+/* Ask the i-th device for its state; as live_ask. */
+static struct json *ask(const struct shown *w, uint32_t i, char **text,
+			char why[JSON_WHY])
+{
+	return w->served.dev != NULL ? served_status(&w->served, text, why)
+				     : live_ask(&w->live.device[i], look, text, why);
+}
+
+/* Draw the state `now` of a device; as frame_draw. */
+static uint32_t draw(const struct shown *w, uint32_t row, const struct json *now,
+		     const struct json *before)
+{
+	return w->served.dev != NULL ? ps_draw(&sheet, row, now, before)
+				     : frame_draw(&sheet, row, now, before);
+}
+
 /* ---- once --------------------------------------------------------------------------- */
 
-static int once_json(const struct live *l)
+static int once_json(const struct shown *w)
 {
 	bool first = true;
 	int rc = 0;
 
 	putchar('[');
-	for (uint32_t i = 0; i < l->count; i++) {
+	for (uint32_t i = 0; i < w->count; i++) {
 		char why[JSON_WHY], *text;
-		struct json *now = live_ask(&l->device[i], look, &text, why);
+		struct json *now = ask(w, i, &text, why);
 
 		if (now == NULL) {
 			rc = tool_fail("%s", why);
@@ -42,20 +66,20 @@ static int once_json(const struct live *l)
 	return rc;
 }
 
-static int once_text(const struct live *l)
+static int once_text(const struct shown *w)
 {
 	uint32_t row = 0;
 	int rc = 0;
 
 	sheet_clear(&sheet, ONCE_COLUMNS);
-	for (uint32_t i = 0; i < l->count; i++) {
+	for (uint32_t i = 0; i < w->count; i++) {
 		char why[JSON_WHY];
-		struct json *now = live_ask(&l->device[i], look, NULL, why);
+		struct json *now = ask(w, i, NULL, why);
 
 		if (now == NULL)
 			rc = tool_fail("%s", why);
 		else
-			row = frame_draw(&sheet, row + (row != 0), now, NULL);
+			row = draw(w, row + (row != 0), now, NULL);
 		json_free(now);
 	}
 	sheet_print(&sheet);
@@ -109,14 +133,14 @@ struct chosen {
 	bool end;
 };
 
-static void key(int c, const struct live *l, struct chosen *ch)
+static void key(int c, const struct shown *w, struct chosen *ch)
 {
 	switch (c) {
 	case 'q':
 		ch->end = true;
 		break;
 	case '\t':
-		ch->device = (ch->device + 1) % l->count;
+		ch->device = (ch->device + 1) % w->count;
 		ch->row = 0;
 		break;
 	case KEY_DOWN:
@@ -131,10 +155,10 @@ static void key(int c, const struct live *l, struct chosen *ch)
 }
 
 /* One frame; false: it cannot be had any more. */
-static bool frame(const struct live *l, const struct chosen *ch, struct json **before,
+static bool frame(const struct shown *w, const struct chosen *ch, struct json **before,
 		  char why[JSON_WHY])
 {
-	struct json *now = live_ask(&l->device[ch->device], look, NULL, why);
+	struct json *now = ask(w, ch->device, NULL, why);
 
 	if (now == NULL)
 		return false;
@@ -144,9 +168,9 @@ static bool frame(const struct live *l, const struct chosen *ch, struct json **b
 			       COLS, LINES, FRAME_COLUMNS, FRAME_ROWS);
 	} else {
 		sheet_clear(&sheet, (uint32_t)COLS);
-		(void)frame_draw(&sheet, 0, now, *before);
+		(void)draw(w, 0, now, *before);
 		sheet_put(&sheet, 2, 0, SHEET_PLAIN, "%s",
-			  l->count > 1 ? "q ends, TAB: the next device, arrows scroll"
+			  w->count > 1 ? "q ends, TAB: the next device, arrows scroll"
 				       : "q ends, arrows scroll");
 		show_sheet(ch->row);
 	}
@@ -156,7 +180,7 @@ static bool frame(const struct live *l, const struct chosen *ch, struct json **b
 	return true;
 }
 
-static int live_top(const struct halctl *ctl, const struct live *l)
+static int live_top(const struct halctl *ctl, const struct shown *w)
 {
 	struct chosen ch = {0}, last = {0};
 	struct json *before = NULL;
@@ -176,8 +200,8 @@ static int live_top(const struct halctl *ctl, const struct live *l)
 	(void)keypad(stdscr, true);
 	colours();
 	timeout(ctl->delay_ms != 0 ? ctl->delay_ms : DELAY_MS);
-	while (!ch.end && frame(l, &ch, &before, why)) {
-		key(getch(), l, &ch);
+	while (!ch.end && frame(w, &ch, &before, why)) {
+		key(getch(), w, &ch);
 		if (ch.device != last.device) { /* nothing to compare with */
 			json_free(before);
 			before = NULL;
@@ -192,22 +216,35 @@ static int live_top(const struct halctl *ctl, const struct live *l)
 
 #else
 
-static int live_top(const struct halctl *ctl, const struct live *l)
+static int live_top(const struct halctl *ctl, const struct shown *w)
 {
-	(void)ctl, (void)l;
+	(void)ctl, (void)w;
 	return tool_fail("top: this halctl was built without ncurses; use --once to "
 			 "print the current state");
 }
 
 #endif
 
+static int show(const struct halctl *ctl, const struct shown *w)
+{
+	if (ctl->json)
+		return once_json(w);
+	return ctl->once ? once_text(w) : live_top(ctl, w);
+}
+
 int halctl_top(const struct halctl *ctl)
 {
-	struct live l;
+	struct shown w = {.count = 1};
+	int rc;
 
-	if (live_find(ctl, &l) != 0)
-		return TOOL_FAILED;
-	if (ctl->json)
-		return once_json(&l);
-	return ctl->once ? once_text(&l) : live_top(ctl, &l);
+	if (ctl->target == NULL) {
+		if (live_find(ctl, &w.live) != 0)
+			return TOOL_FAILED;
+		w.count = w.live.count;
+		return show(ctl, &w);
+	}
+	if (ctl->program != NULL)
+		return tool_usage("top: --program and a target cannot be used together");
+	rc = served_open(ctl, "top", &w.served);
+	return rc != 0 ? rc : served_close(&w.served, show(ctl, &w));
 }
