@@ -74,6 +74,37 @@ static int describe(struct server *s)
 	return err;
 }
 
+/* Close the sockets, and remove those that hald has made. */
+static void sockets_close(struct server *s)
+{
+	if (s->socket >= 0 && s->socket != s->service.socket)
+		(void)unlink(s->path);
+	if (s->socket >= 0)
+		(void)close(s->socket);
+	tenants_forget(s);
+}
+
+/* Make the sockets of tenants, and that of the device unless the supervisor has made it.
+ * Only with sections of tenants may any user connect. */
+static int sockets_open(struct server *s, bool sections)
+{
+	int err = 0;
+
+	s->socket = s->service.socket;
+	if (s->socket >= 0) {
+		service_path(&s->service, s->path, sizeof(s->path));
+	} else {
+		format_text(s->path, sizeof(s->path), "%s/%s.sock", s->folder, s->name);
+		s->socket = listen_at(s->path, sections ? SOCKET_FOR_ALL : 0);
+		err = s->socket < 0 ? s->socket : 0;
+	}
+	if (err == 0)
+		err = tenants_listen(s);
+	if (err != 0)
+		sockets_close(s);
+	return err;
+}
+
 /* The arguments of hald. */
 struct arguments {
 	const char *target, *name, *folder, *tenants;
@@ -82,12 +113,17 @@ struct arguments {
 
 static int run(const struct arguments *a)
 {
-	const char *target = a->target, *folder = a->folder;
+	const char *target = a->target;
 	struct server s = {.lock = PTHREAD_MUTEX_INITIALIZER,
-			   .bell_lock = PTHREAD_MUTEX_INITIALIZER};
-	char own_name[32], path[256];
+			   .bell_lock = PTHREAD_MUTEX_INITIALIZER,
+			   .folder = a->folder};
+	char own_name[32];
 	int err;
 
+	/* First: it unsets variables, and no descriptor of hald may be taken for one that
+	 * the supervisor has passed. */
+	if (service_begin(&s.service) != 0)
+		return die("supervisor");
 	if (a->tenants == NULL)
 		s.tenants = tenant_unlimited("everyone");
 	else
@@ -124,24 +160,20 @@ static int run(const struct arguments *a)
 		(void)hal_close(s.dev);
 		return 1;
 	}
-	s.folder = folder;
-	format_text(path, sizeof(path), "%s/%s.sock", folder, s.name);
-	s.socket = listen_at(path, a->tenants != NULL ? SOCKET_FOR_ALL : 0);
-	if (s.socket < 0 || tenants_listen(&s) != 0) {
+	if (sockets_open(&s, a->tenants != NULL) != 0) {
 		(void)die("cannot listen");
 		(void)hal_close(s.dev);
 		return 1;
 	}
-	printf("hald: %s is served as hald:%s at %s\n", s.info.name, s.name, path);
+	printf("hald: %s is served as hald:%s at %s\n", s.info.name, s.name, s.path);
 	(void)fflush(stdout);
 	err = serve(&s);
-	(void)unlink(path);
-	tenants_forget(&s);
+	sockets_close(&s);
 	tenants_free(s.operator_tenant);
-	(void)close(s.socket);
 	(void)close(s.stop_fd);
 	if (err != 0)
 		(void)die("serve");
+	service_end(&s.service);
 	if (hal_close(s.dev) != 0)
 		return die("hal_close");
 	return err != 0;
