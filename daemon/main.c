@@ -11,15 +11,16 @@
 #include <unistd.h>
 
 #include "hald.h"
+#include "util/compiler.h"
 #include "util/error.h"
+#include "util/log.h"
 
 #define DEFAULT_FOLDER "/run/hald"
 
 static int usage(FILE *f)
 {
-	fputs("usage: hald [--tenants FILE] [--name NAME] [--dir FOLDER] [--option "
-	      "SECTION.KEY=VALUE]... "
-	      "[TARGET]\n"
+	fputs("usage: hald [--tenants FILE] [--name NAME] [--dir FOLDER] [--log LEVEL] "
+	      "[--option SECTION.KEY=VALUE]... [TARGET]\n"
 	      "Serve a device to the programs that open \"hald:NAME\".\n"
 	      "  TARGET         as of hal_open, e.g. npu:0?engine=fast; default: "
 	      "hal.device, else the best one\n"
@@ -27,6 +28,9 @@ static int usage(FILE *f)
 	      "  --tenants FILE sections [tenant \"name\"]: who may use how much; "
 	      "default: "
 	      "all who may connect, all of it\n"
+	      "  --tenants-if-present FILE\n"
+	      "                 the same if there is such a file\n"
+	      "  --log LEVEL    report events to stderr: error, warning, info, debug\n"
 	      "  --dir FOLDER   of the socket NAME.sock; default: " DEFAULT_FOLDER "\n"
 	      "  --version\n"
 	      "Programs find another folder by their option hal.broker_dir.  SIGTERM "
@@ -109,7 +113,43 @@ static int sockets_open(struct server *s, bool sections)
 struct arguments {
 	const char *target, *name, *folder, *tenants;
 	const char **options;
+	bool tenants_optional; /* the file need not exist */
+	int log;               /* enum hal_log_level; HAL_LOG_OFF: none but HAL_LOG's */
 };
+
+static const char *const level_names[] = {
+	[HAL_LOG_ERROR] = "error",
+	[HAL_LOG_WARNING] = "warning",
+	[HAL_LOG_INFO] = "info",
+	[HAL_LOG_DEBUG] = "debug",
+};
+
+/* Return the level of that name; -1 if there is none. */
+static int level_named(const char *name)
+{
+	for (int i = HAL_LOG_ERROR; i < (int)ARRAY_LENGTH(level_names); i++)
+		if (strcmp(level_names[i], name) == 0)
+			return i;
+	return -1;
+}
+
+/* Write a message of the library or of hald. */
+static void log_line(void *user, int level, const char *text)
+{
+	(void)user;
+	fprintf(stderr, "hald: %s: %s\n", level_names[level], text);
+}
+
+/* Load the tenants.  Without a file, all programs that may connect are of one. */
+static struct tenant *tenants_of(const struct arguments *a)
+{
+	struct tenant *tenants = NULL;
+
+	if (a->tenants == NULL)
+		return tenant_unlimited("everyone");
+	(void)tenants_load(a->tenants, &tenants);
+	return tenants;
+}
 
 static int run(const struct arguments *a)
 {
@@ -124,10 +164,7 @@ static int run(const struct arguments *a)
 	 * the supervisor has passed. */
 	if (service_begin(&s.service) != 0)
 		return die("supervisor");
-	if (a->tenants == NULL)
-		s.tenants = tenant_unlimited("everyone");
-	else
-		(void)tenants_load(a->tenants, &s.tenants);
+	s.tenants = tenants_of(a);
 	s.operator_tenant = tenant_unlimited("operator");
 	if (s.tenants == NULL || s.operator_tenant == NULL)
 		return die("tenants");
@@ -179,43 +216,88 @@ static int run(const struct arguments *a)
 	return err != 0;
 }
 
-int main(int argc, char **argv)
+/* Read one option; value: its argument.  Return -1, or the status to exit with. */
+static int option_read(struct arguments *a, uint32_t *option_count, int option,
+		       const char *value)
+{
+	switch (option) {
+	case 'n':
+		a->name = value;
+		return -1;
+	case 'd':
+		a->folder = value;
+		return -1;
+	case 'o':
+		a->options[(*option_count)++] = value;
+		return -1;
+	case 't':
+	case 'T':
+		a->tenants = value;
+		a->tenants_optional = option == 'T';
+		return -1;
+	case 'l':
+		a->log = level_named(value);
+		if (a->log >= 0)
+			return -1;
+		fprintf(stderr,
+			"hald: --log %s: unknown level; the levels are error, warning, "
+			"info and debug\n",
+			value);
+		return 2;
+	case 'V':
+		return version();
+	default:
+		return usage(option == 'h' ? stdout : stderr);
+	}
+}
+
+/* Read the command line.  Return -1, or the status to exit with. */
+static int arguments_read(struct arguments *a, int argc, char **argv)
 {
 	static const struct option long_options[] = {
 		{"name", required_argument, NULL, 'n'},
 		{"dir", required_argument, NULL, 'd'},
 		{"option", required_argument, NULL, 'o'},
 		{"tenants", required_argument, NULL, 't'},
+		{"tenants-if-present", required_argument, NULL, 'T'},
+		{"log", required_argument, NULL, 'l'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
 	};
+	uint32_t count = 0;
+	int o, status = -1;
+
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet */
+	while ((o = getopt_long(argc, argv, "n:d:o:t:T:l:hV", long_options, NULL)) !=
+	       -1) {
+		status = option_read(a, &count, o, optarg);
+		if (status >= 0)
+			return status;
+	}
+	if (argc - optind > 1)
+		return usage(stderr);
+	a->target = optind < argc ? argv[optind] : NULL;
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
 	struct arguments a = {.folder = DEFAULT_FOLDER,
 			      .options = calloc((size_t)argc + 1, sizeof(char *))};
-	int o, count = 0, status;
+	int status;
 
 	if (a.options == NULL)
 		return 1;
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet */
-	while ((o = getopt_long(argc, argv, "n:d:o:t:hV", long_options, NULL)) != -1) {
-		if (o == 'n') {
-			a.name = optarg;
-		} else if (o == 'd') {
-			a.folder = optarg;
-		} else if (o == 'o') {
-			a.options[count++] = optarg;
-		} else if (o == 't') {
-			a.tenants = optarg;
-		} else if (o == 'V') {
-			free((void *)a.options);
-			return version();
-		} else {
-			free((void *)a.options);
-			return usage(o == 'h' ? stdout : stderr);
-		}
+	status = arguments_read(&a, argc, argv);
+	if (status < 0 && hal_log_set(log_line, NULL, a.log) != 0)
+		status = die("--log");
+	if (a.tenants_optional && access(a.tenants, F_OK) != 0 && errno == ENOENT) {
+		LOG(HAL_LOG_INFO, "%s does not exist: there are no tenants", a.tenants);
+		a.tenants = NULL;
 	}
-	a.target = optind < argc ? argv[optind] : NULL;
-	status = argc - optind > 1 ? usage(stderr) : run(&a);
+	if (status < 0)
+		status = run(&a);
 	free((void *)a.options);
 	return status;
 }

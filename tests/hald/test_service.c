@@ -130,8 +130,10 @@ static void pass_socket(int fd)
 		(void)dup2(fd, SOCKET_FD);
 }
 
-/* Start hald with socket as descriptor 3; out: its standard output and error. */
-static pid_t spawn(const struct hald *h, int socket, int out, char *const *variables)
+/* Start hald with socket as descriptor 3; out: its standard output and error; option: one
+ * more, with its value, or NULL. */
+static pid_t spawn_with(const struct hald *h, int socket, int out, char *const *variables,
+			const char *option, const char *value)
 {
 	pid_t pid = fork();
 
@@ -142,8 +144,17 @@ static pid_t spawn(const struct hald *h, int socket, int out, char *const *varia
 	(void)dup2(out, STDOUT_FILENO);
 	(void)dup2(out, STDERR_FILENO);
 	pass_socket(socket);
-	hald_exec(h, "ref?clock=real");
+	if (option == NULL)
+		hald_exec(h, "ref?clock=real");
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	execl(HALD, HALD, "--dir", h->dir, "--name", "ref0", "ref?clock=real", option,
+	      value, (char *)NULL);
 	_exit(127);
+}
+
+static pid_t spawn(const struct hald *h, int socket, int out, char *const *variables)
+{
+	return spawn_with(h, socket, out, variables, NULL, NULL);
 }
 
 /* Start hald with a watchdog of usec microseconds ("0": none), and wait until it serves.
@@ -471,22 +482,30 @@ static void unset(void **state)
 	supervisor_end(&v);
 }
 
+/* Read what a hald has written to out, until it ends. */
+static void output(int out, char *text, size_t size)
+{
+	size_t used = 0;
+	ssize_t bytes;
+
+	while ((bytes = read(out, text + used, size - 1 - used)) > 0)
+		used += (size_t)bytes;
+	text[used] = '\0';
+}
+
 /* Start hald with variables and socket.  Fail unless it ends with status 1 and an error
  * that contains text. */
 static void refused(const struct supervisor *v, int socket, char *const *variables,
 		    const char *text)
 {
-	char got[1024] = "";
 	int out[2], status;
-	size_t used = 0;
-	ssize_t bytes;
+	char got[1024];
 	pid_t pid;
 
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	pid = spawn(&v->h, socket, out[1], variables);
 	(void)close(out[1]);
-	while ((bytes = read(out[0], got + used, sizeof(got) - 1 - used)) > 0)
-		used += (size_t)bytes;
+	output(out[0], got, sizeof(got));
 	(void)close(out[0]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 1 || strstr(got, text) == NULL)
@@ -569,6 +588,81 @@ static void wrong_sockets(void **state)
 	supervisor_end(&v);
 }
 
+/* ---- options -------------------------------------------------------------------------- */
+
+/* Start hald with an option, have a program open the device if ready, and end hald.
+ * Return the exit status of hald, and what it has written. */
+static int with_option(const char *option, const char *value, bool ready, char *text,
+		       size_t size)
+{
+	char notify[128], whom[] = "LISTEN_PID=SELF", count[] = "LISTEN_FDS=1";
+	char *variables[] = {whom, count, notify, NULL};
+	struct supervisor v;
+	int out[2], status;
+	struct program p;
+
+	supervisor_begin(&v, false);
+	snprintf(notify, sizeof(notify), "NOTIFY_SOCKET=%s", v.address);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	v.h.pid = spawn_with(&v.h, v.listener, out[1], variables, option, value);
+	(void)close(out[1]);
+	if (ready) {
+		notified_ready(&v);
+		OK(program_open(&v.h, &p, 4));
+		program_close(&p);
+		assert_int_equal(kill(v.h.pid, SIGTERM), 0);
+	}
+	output(out[0], text, size);
+	(void)close(out[0]);
+	assert_int_equal(waitpid(v.h.pid, &status, 0), v.h.pid);
+	supervisor_end(&v);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void log_levels(void **state)
+{
+	static const char names[] = "error, warning, info and debug";
+	char text[8192];
+
+	(void)state;
+	assert_int_equal(with_option("--log", "info", true, text, sizeof(text)), 0);
+	assert_non_null(strstr(text, "\nhald: info: client 1: process "));
+	assert_int_equal(with_option("--log", "debug", true, text, sizeof(text)), 0);
+	assert_non_null(strstr(text, "\nhald: info: client 1: process "));
+	assert_int_equal(with_option("--log", "warning", true, text, sizeof(text)), 0);
+	assert_null(strstr(text, "client 1"));
+	assert_int_equal(with_option("--log", "error", true, text, sizeof(text)), 0);
+	assert_null(strstr(text, "client 1"));
+	/* Messages are off where nobody asks for them. */
+	assert_int_equal(with_option(NULL, NULL, true, text, sizeof(text)), 0);
+	assert_null(strstr(text, "client 1"));
+	assert_int_equal(with_option("--log", "loud", false, text, sizeof(text)), 2);
+	assert_non_null(strstr(text, "--log loud: "));
+	assert_non_null(strstr(text, names));
+	assert_int_equal(with_option("--log", "", false, text, sizeof(text)), 2);
+	assert_non_null(strstr(text, names));
+}
+
+/* A file of tenants that need not exist is read if it does. */
+static void optional_tenants(void **state)
+{
+	char path[] = "/tmp/test_tenants.XXXXXX", text[8192];
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_int_equal(write(fd, "nonsense\n", 9), 9);
+	(void)close(fd);
+	assert_int_equal(
+		with_option("--tenants-if-present", path, false, text, sizeof(text)), 1);
+	assert_non_null(strstr(text, path));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(
+		with_option("--tenants-if-present", path, true, text, sizeof(text)), 0);
+	assert_int_equal(with_option("--tenants", path, false, text, sizeof(text)), 1);
+	assert_non_null(strstr(text, path));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -582,6 +676,8 @@ int main(void)
 		cmocka_unit_test(unset),
 		cmocka_unit_test(wrong_values),
 		cmocka_unit_test(wrong_sockets),
+		cmocka_unit_test(log_levels),
+		cmocka_unit_test(optional_tenants),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
