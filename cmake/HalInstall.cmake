@@ -3,6 +3,7 @@
 # is a Debian package, which scripts/make-deb makes:
 #   library  libaccelhal0           dev     libaccelhal-dev
 #   tools    accelhal-tools         models  accelhal-npu-models
+#   daemon   accelhal-daemon
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/accelhal)

@@ -614,9 +614,40 @@ static void end_all(struct server *s)
 	channels_join(s, true);
 }
 
-int serve(struct server *s)
+/* Return the shorter of two timeouts in ms; -1: endless. */
+static int sooner(int a, int b)
+{
+	if (a < 0 || b < 0)
+		return a < 0 ? b : a;
+	return a < b ? a : b;
+}
+
+/* Handle events until s->stop_fd is readable. */
+static void serve_events(struct server *s)
 {
 	struct epoll_event e;
+
+	for (;;) {
+		int beat = service_beat(s);
+
+		if (epoll_wait(s->epoll, &e, 1, sooner(beat, shut_unknown(s))) != 1)
+			continue;
+		if (e.data.u64 == (uint64_t)(int64_t)AT_STOP)
+			return;
+		if (e.data.u64 == (uint64_t)(int64_t)AT_OVER) {
+			fd_silence(s->over_fd);
+			channels_join(s, false);
+			continue;
+		}
+		if ((int64_t)e.data.u64 > 0)
+			client_end_number(s, e.data.u64); /* its process has ended */
+		else
+			connection(s, (int64_t)e.data.u64);
+	}
+}
+
+int serve(struct server *s)
+{
 	int err;
 
 	s->spare_fd = dup(s->stop_fd);
@@ -636,20 +667,11 @@ int serve(struct server *s)
 		err = watch(s, s->over_fd, AT_OVER);
 	for (struct tenant *t = s->tenants; err == 0 && t != NULL; t = t->next)
 		err = tenant_watch(s, t);
-	while (err == 0) {
-		if (epoll_wait(s->epoll, &e, 1, shut_unknown(s)) != 1)
-			continue;
-		if (e.data.u64 == (uint64_t)(int64_t)AT_STOP)
-			break;
-		if (e.data.u64 == (uint64_t)(int64_t)AT_OVER) {
-			fd_silence(s->over_fd);
-			channels_join(s, false);
-			continue;
-		}
-		if ((int64_t)e.data.u64 > 0)
-			client_end_number(s, e.data.u64); /* its process has ended */
-		else
-			connection(s, (int64_t)e.data.u64);
+	if (err == 0)
+		err = service_ready(s);
+	if (err == 0) {
+		serve_events(s);
+		service_stopping(&s->service);
 	}
 	end_all(s);
 	bells_stop(s);

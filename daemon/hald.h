@@ -18,7 +18,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include <hal/hal.h>
 
@@ -181,10 +183,22 @@ struct client {
 	uint64_t told[FAR_RINGS_MAX / 64 + 1]; /* a bit for each use of .board->told */
 };
 
+/* What hald has got from its supervisor, such as systemd. */
+struct service {
+	int socket;                 /* listening; -1: hald makes its own */
+	int notify;                 /* sends notifications; -1: none are wanted */
+	struct sockaddr_un address; /* of notifications */
+	socklen_t address_bytes;
+	uint64_t beat_ns; /* interval of WATCHDOG=1; 0: none is wanted */
+	uint64_t next_ns; /* CLOCK_MONOTONIC; when the next one is due */
+};
+
 struct server {
 	struct hal_device *dev;
 	struct hal_device_info info;
+	struct service service;
 	const char *name, *folder; /* of the socket */
+	char path[256];            /* of the socket; @NAME: an abstract one */
 	int socket, stop_fd, epoll;
 	int over_fd;  /* eventfd: a channel's thread is over */
 	int spare_fd; /* to be closed when there are no others */
@@ -296,6 +310,24 @@ void tally_unsettle(struct client *c, struct entry *e, const struct tally *done)
 /* Print the first error of a file of hal.conf(5), or of hald.conf(5) if it has a section
  * of a tenant, as FILE:LINE: TEXT.  Return the exit status. */
 int check_file(const char *file);
+/* ---- the supervisor (service.c) -------------------------------------------------------- */
+
+/* Read the variables that a supervisor sets, and unset them: LISTEN_PID, LISTEN_FDS and
+ * LISTEN_FDNAMES (the listening socket), NOTIFY_SOCKET (address of notifications),
+ * WATCHDOG_USEC and WATCHDOG_PID.  Return 0, also if there are none, or -errno with a
+ * text that names the variable.  Call before any thread is started. */
+int service_begin(struct service *sv);
+/* Write the address of sv->socket to path; an abstract one begins with @. */
+void service_path(const struct service *sv, char *path, size_t size);
+/* Send READY=1, and what s serves where. */
+int service_ready(struct server *s);
+/* If WATCHDOG=1 is due, wait until the engine has handled a message, then send it: the
+ * supervisor kills hald if the engine is blocked.  Return the number of ms until the next
+ * one is due; -1: none is wanted.  Main thread only. */
+int service_beat(struct server *s);
+/* Send STOPPING=1. */
+void service_stopping(const struct service *sv);
+void service_end(struct service *sv);
 
 /* ---- rings (ring.c) ---------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@ bad() {
 HAL_DEB_COMPRESS=none "$source/scripts/make-deb" "$build" "$scratch/debs" >make-deb.log 2>&1 ||
 	{ cat make-deb.log; exit 1; }
 version=$(sed -n 's/^CMAKE_PROJECT_VERSION:[A-Z]*=//p' "$build/CMakeCache.txt")
-for package in libaccelhal0 libaccelhal-dev accelhal-tools accelhal-npu-models; do
+for package in libaccelhal0 libaccelhal-dev accelhal-tools accelhal-daemon accelhal-npu-models; do
 	deb=$(echo debs/"$package"_*.deb)
 	[ "$(dpkg-deb -f "$deb" Version)" = "$version" ] || bad "$package: not of version $version"
 	dpkg-deb -R "$deb" $package
@@ -48,6 +48,21 @@ while IFS= read -r library; do
 	nm "$library" 2>&1 | grep -q "no symbols" || bad "$library is not stripped"
 done < <(find libaccelhal0 -name '*.so.*' -type f)
 grep -q "^ hal_open@" libaccelhal0/DEBIAN/symbols || bad "symbols lacks hal_open"
+
+# A user for hald, and nothing of hald in the package that had it before.
+for script in postinst prerm postrm; do
+	[ -x accelhal-daemon/DEBIAN/$script ] || bad "accelhal-daemon: no $script"
+	sh -n accelhal-daemon/DEBIAN/$script || bad "accelhal-daemon: $script"
+done
+for relation in Breaks Replaces; do
+	[ "$(dpkg-deb -f debs/accelhal-daemon_*.deb $relation)" = "accelhal-tools (<< $version)" ] ||
+		bad "accelhal-daemon: $relation"
+done
+old=$(find accelhal-tools -name 'hald*')
+[ -z "$old" ] || bad "accelhal-tools has $old"
+for unit in service socket; do
+	[ -s accelhal-daemon/usr/lib/systemd/system/hald@.$unit ] || bad "no hald@.$unit"
+done
 
 # What is installed, and nothing else.
 DESTDIR=$scratch/installed cmake --install "$build" --prefix /usr >install.log
