@@ -5,6 +5,7 @@
 
 #include "hald.h"
 #include "util/compiler.h"
+#include "util/error.h"
 #include "util/log.h"
 
 /* Times that the objects are gone through, and the longest wait for a queue in each. */
@@ -66,19 +67,22 @@ static int destroy_partition(struct client *c, struct entry *e, void *object)
 	return err;
 }
 
-/* Destroy all objects of kind that let themselves be destroyed. */
-static void destroy_all(struct client *c, enum far_kind kind)
+/* Destroy all objects of kind that let themselves be destroyed.  *why: what the first of
+ * the others says, unless it is set. */
+static void destroy_all(struct client *c, enum far_kind kind, char why[256])
 {
 	for (uint32_t i = c->handles.count; i-- > 0;) {
 		void *object = handle_at(&c->handles, i, kind);
-
 		struct entry *e = entry_at(&c->handles, i);
 
 		if (object == NULL)
 			continue;
 		if ((kind == KIND_PARTITION ? destroy_partition(c, e, object)
-					    : destroy(kind, object)) != 0)
+					    : destroy(kind, object)) != 0) {
+			if (why[0] == '\0')
+				format_text(why, 256, "%s", hal_last_error());
 			continue;
+		}
 		handle_end_destroy(&c->handles, e, true);
 		if (e->ring != NULL)
 			ring_free(c, e->ring);
@@ -116,6 +120,26 @@ static bool has_failed(void *arg)
 	return failed != 0;
 }
 
+static bool never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+/* Let the engine do what is left of a queue that is quiet: it drops the rest of its work.
+ */
+static void let_engine_work(const struct client *c)
+{
+	const struct timespec short_time = {.tv_nsec = PASS_NS / 1000};
+	struct hal_device *dev = c->server->dev;
+
+	/* A virtual clock's engine works only for who asks it to. */
+	if ((c->server->info.caps & HAL_CAP_VIRTUAL_CLOCK) != 0)
+		(void)inlet_run(dev, never, NULL, hal_device_get_time(dev) + 1);
+	else
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &short_time, NULL);
+}
+
 /* Wait until a queue of c, which has been stopped, is quiet. */
 static void wait_for_queue(struct client *c)
 {
@@ -139,6 +163,8 @@ void client_reap(struct client *c)
 		KIND_QUEUE,   KIND_SEQUENCE, KIND_BUFFER,   KIND_COMPLETIONS,
 		KIND_PROGRAM, KIND_TIMELINE, KIND_PARTITION};
 
+	char why[256] = "";
+
 	(void)client_trace_stop(c);
 	rings_close(c);
 	callbacks_release(c);
@@ -149,10 +175,13 @@ void client_reap(struct client *c)
 			stop_queue(c, q);
 	}
 	for (uint32_t pass = 0; c->handles.living > 0 && pass < PASSES; pass++) {
+		why[0] = '\0';
 		for (uint32_t i = 0; i < ARRAY_LENGTH(order); i++)
-			destroy_all(c, order[i]);
+			destroy_all(c, order[i], why);
 		if (c->handles.living > 0)
 			wait_for_queue(c);
+		if (c->handles.living > 0 && pass > 0)
+			let_engine_work(c);
 	}
 	if (c->handles.living == 0) {
 		callbacks_forget(c);
@@ -165,5 +194,5 @@ void client_reap(struct client *c)
 			tally_settle(c, entry_at(&c->handles, i), &done);
 	}
 	LOG(HAL_LOG_ERROR, "client %llu: %u objects cannot be destroyed: %s",
-	    U64(c->number), c->handles.living, hal_last_error());
+	    U64(c->number), c->handles.living, why);
 }
