@@ -18,6 +18,7 @@
 
 #include "history.h"
 #include "picture.h"
+#include "processes.h"
 #include "tool.h"
 
 #define TENANTS    4u
@@ -60,10 +61,11 @@ struct demo {
 	const struct hal_npu_extension *npu;
 	uint64_t *busy; /* MACs of each PE */
 	uint64_t busy_cycles;
-	struct history history;          /* rows: tenants' MACs, then their bytes */
-	uint64_t bytes_told[TENANTS];    /* up to ... */
-	uint64_t bytes_told_at[TENANTS]; /* ... that time */
-	bool watched;                    /* .history is being written */
+	struct history history;            /* rows: tenants' MACs, then their bytes */
+	uint64_t bytes_told[TENANTS];      /* up to ... */
+	uint64_t bytes_told_at[TENANTS];   /* ... that time */
+	bool watched;                      /* .history is being written */
+	struct process processes[TENANTS]; /* the first jobs again, as programs */
 	struct demo *rtl;   /* the first jobs again, on the RTL; NULL: they are not */
 	const char *engine; /* NULL: as the configuration says */
 	/* progress */
@@ -565,6 +567,29 @@ static int run_on_rtl(struct demo *d)
 	return rc;
 }
 
+/* The first jobs again, each tenant a program of its own: blue is killed half-way, and
+ * gold is hostile. */
+static int run_processes(struct demo *d)
+{
+	static const enum process_role roles[TENANTS] = {
+		PROCESS_WORKS, PROCESS_WORKS, PROCESS_IS_KILLED, PROCESS_IS_HOSTILE};
+
+	if (close_device(d))
+		return TOOL_FAILED;
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		const struct tenant *t = &d->tenants[i];
+		uint64_t jobs = d->opt.models ? MODEL_ALONE : PROCESS_JOBS;
+
+		if (jobs > t->together.done)
+			jobs = t->together.done;
+		d->processes[i] = (struct process){.partition = plan[i].partition,
+						   .work = t->work,
+						   .role = roles[i],
+						   .jobs = (uint32_t)jobs};
+	}
+	return processes_run(DEMO_HALD, d->opt.config, d->processes, TENANTS);
+}
+
 /* ---- report ----------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
@@ -641,16 +666,84 @@ static void print_table(const struct demo *d)
 	print_rule();
 }
 
+/* Jobs of a program that took another number of cycles than in one process. */
+static uint64_t other_cycles(const struct demo *d, uint32_t i)
+{
+	const struct process_told *told = d->processes[i].told;
+	const struct run *together = &d->tenants[i].together;
+	uint64_t other = 0;
+
+	/* What was still in flight at the end is done, too. */
+	for (uint64_t k = 0; k < told->done && k < together->done; k++)
+		other += told->cycles[k] != together->cycles[k];
+	return other;
+}
+
+/* What became of a program. */
+static void tell_fate(const struct process *p, char *text, size_t size)
+{
+	static const char *const fates[] = {"works", "killed (SIGKILL) half-way"};
+	const struct process_told *told = p->told;
+
+	if (p->role != PROCESS_IS_HOSTILE)
+		snprintf(text, size, "%s", fates[p->role]);
+	else
+		snprintf(text, size,
+			 "hostile: %" PRIu64 " broken programs (%" PRIu64
+			 " refused, %" PRIu64 " failed), %" PRIu64 " messages",
+			 told->programs, told->refused, told->faults, told->messages);
+}
+
+/* The programs, and whether the others have noticed what two of them did. */
+static int print_processes(const struct demo *d)
+{
+	uint64_t changed = 0;
+	int rc = 0;
+
+	printf("\nFour programs on the same array, which hald serves:\n");
+	printf("%-8s %-14s %9s %12s %10s  %s\n", "program", "runs", "done",
+	       "other cycles", "wrong bits", "what it is");
+	print_rule();
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		const struct process *p = &d->processes[i];
+		uint64_t other = other_cycles(d, i);
+		char fate[96];
+
+		tell_fate(p, fate, sizeof(fate));
+		printf("%-8s %-14s %9" PRIu64 " %12" PRIu64 " %10" PRIu64 "  %s\n",
+		       p->partition, p->work->title, p->told->done, other,
+		       p->told->mismatched_bits, fate);
+		if (p->role == PROCESS_IS_HOSTILE)
+			continue;
+		changed += other;
+		if (p->told->mismatched_bits || !p->told->done)
+			rc = tool_fail("%s: others have changed its answers",
+				       p->partition);
+	}
+	print_rule();
+	if (changed)
+		printf("%" PRIu64 " jobs of red, green and blue took another number of "
+		       "cycles than in one process.\n",
+		       changed);
+	else if (!rc)
+		printf("The jobs of red, green and blue have the same answers, and took "
+		       "the same number of cycles, as in one\nprocess.  gold's broken "
+		       "programs write where they may: into its own memory.\n");
+	return rc;
+}
+
 static int draw(struct demo *d, const char *path)
 {
 	uint32_t count = d->info.unit_rows * d->info.unit_cols;
 	double *busy = calloc(count, sizeof(*busy));
 	struct picture_tenant tenants[TENANTS];
+	struct picture_program programs[TENANTS];
 	struct picture p = {.rows = d->info.unit_rows,
 			    .cols = d->info.unit_cols,
 			    .busy = busy,
 			    .tenants = tenants,
 			    .tenant_count = TENANTS,
+			    .programs = programs,
 			    .begin = d->history.begin,
 			    .end = d->history.begin + d->busy_cycles,
 			    .width = d->history.width};
@@ -681,6 +774,16 @@ static int draw(struct demo *d, const char *path)
 			 "%" PRIu64 " cycles each (p50)", percentile(&t->together, 50));
 		snprintf(q->lines[3], sizeof(q->lines[3]),
 			 "MAC use %.1f %%, slowdown %.4f", 100 * mac_use(t), slowdown(t));
+	}
+	for (uint32_t i = 0; i < TENANTS; i++) {
+		const struct process *q = &d->processes[i];
+
+		programs[i] =
+			(struct picture_program){.begin = q->told->begin,
+						 .cycles = q->told->cycles,
+						 .count = q->told->done,
+						 .killed = q->role == PROCESS_IS_KILLED};
+		tell_fate(q, programs[i].what, sizeof(programs[i].what));
 	}
 	snprintf(p.title, sizeof(p.title), "One array, %u tenants side by side", TENANTS);
 	snprintf(p.subtitle, sizeof(p.subtitle),
@@ -805,6 +908,7 @@ static void close_all(struct demo *d)
 		tenant_free(&d->tenants[i]);
 		work_free(&d->works[i]);
 	}
+	processes_free(d->processes, TENANTS);
 	free(d->rtl);
 	digits_images_free(&d->images);
 	free(d->busy);
@@ -832,13 +936,15 @@ static int demo(struct demo *d)
 		rc = run_alone(d);
 	if (!rc && strstr(d->info.name, "engine fast"))
 		rc = run_on_rtl(d);
+	if (!rc)
+		rc = run_processes(d);
 	if (rc)
 		return rc;
 	putchar('\n');
 	print_table(d);
 	print_comparison(d);
 	rc = print_engine(d);
-	if (verdict(d))
+	if (verdict(d) || print_processes(d))
 		rc = TOOL_FAILED;
 	if (draw(d, picture))
 		rc = TOOL_FAILED;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The demo's picture.  Left: colour says who owned a processing element, intensity and
  * number how much of the time it computed.  Right, over time: the elements that each
- * tenant owned and those of them that computed; the bytes that it moved. */
+ * tenant owned and those of them that computed; the bytes that it moved.  Below: when the
+ * jobs of the same tenants as programs ran. */
 #include "picture.h"
 
 #include <math.h>
@@ -22,6 +23,8 @@
 #define SWATCH   22.0
 #define LEGEND   128.0
 #define TICKS    8
+#define LANE     30.0 /* of a program */
+#define LANES    52.0 /* above the first */
 
 struct rgb {
 	double r, g, b;
@@ -158,14 +161,14 @@ static void draw_scale(cairo_t *cr, uint32_t tenant, double x, double y, double 
 struct chart {
 	cairo_t *cr;
 	const struct picture *p;
-	double x, y, bottom;
-	double bands; /* height of all elements */
+	double x, y, bottom, width;
+	uint64_t begin, end; /* device time */
+	double bands;        /* height of all elements */
 };
 
 static double at_time(const struct chart *c, double time)
 {
-	return c->x +
-	       CHART * (time - (double)c->p->begin) / (double)(c->p->end - c->p->begin);
+	return c->x + c->width * (time - (double)c->begin) / (double)(c->end - c->begin);
 }
 
 /* values of each bin, as columns on the line y; one of max is height tall. */
@@ -293,7 +296,7 @@ static uint64_t tick_step(uint64_t span)
 
 static void draw_axis(const struct chart *c)
 {
-	uint64_t begin = c->p->begin, end = c->p->end, step = tick_step(end - begin);
+	uint64_t begin = c->begin, end = c->end, step = tick_step(end - begin);
 	bool millions = end - begin >= 2000000;
 	char s[32];
 
@@ -312,12 +315,18 @@ static void draw_axis(const struct chart *c)
 	}
 	snprintf(s, sizeof(s), "device time, %s cycles",
 		 millions ? "million" : "thousand");
-	text_centred(c->cr, c->x + CHART / 2, c->bottom + 32, s);
+	text_centred(c->cr, c->x + c->width / 2, c->bottom + 32, s);
 }
 
 static void draw_chart(cairo_t *cr, const struct picture *p, double x, double height)
 {
-	struct chart c = {.cr = cr, .p = p, .x = x + NAMES, .y = HEAD};
+	struct chart c = {.cr = cr,
+			  .p = p,
+			  .x = x + NAMES,
+			  .y = HEAD,
+			  .width = CHART,
+			  .begin = p->begin,
+			  .end = p->end};
 	double bytes = (height - AXIS - PLOT_GAP) * 0.28;
 
 	c.bottom = HEAD + height - AXIS;
@@ -328,6 +337,74 @@ static void draw_chart(cairo_t *cr, const struct picture *p, double x, double he
 	draw_bands(&c);
 	draw_bytes(&c, c.bottom - bytes);
 	draw_axis(&c);
+}
+
+/* ---- programs ---------------------------------------------------------------------- */
+
+/* When all of them had ended. */
+static uint64_t programs_end(const struct picture *p)
+{
+	uint64_t end = 1;
+
+	for (uint32_t i = 0; i < p->tenant_count; i++) {
+		const struct picture_program *g = &p->programs[i];
+		uint64_t last =
+			g->count ? g->begin[g->count - 1] + g->cycles[g->count - 1] : 0;
+
+		end = last > end ? last : end;
+	}
+	return end;
+}
+
+/* A lane a program: a box a job, and a cross where it was killed. */
+static void draw_program(const struct chart *c, uint32_t tenant, double y)
+{
+	const struct picture_program *g = &c->p->programs[tenant];
+	double x = c->x, middle = y + LANE / 2 - 2;
+
+	set(c->cr, shade(tenant, 0.02));
+	cairo_rectangle(c->cr, c->x, y, c->width, LANE - LANE_GAP);
+	cairo_fill(c->cr);
+	for (uint64_t i = 0; i < g->count; i++) {
+		double from = at_time(c, (double)g->begin[i]);
+
+		x = at_time(c, (double)(g->begin[i] + g->cycles[i]));
+		set(c->cr, shade(tenant, i % 2 ? 0.85 : 0.7));
+		cairo_rectangle(c->cr, from, y, fmax(0.5, x - from), LANE - LANE_GAP);
+		cairo_fill(c->cr);
+	}
+	name_lane(c, tenant, middle, "");
+	set(c->cr, ink);
+	if (g->killed) {
+		cairo_set_line_width(c->cr, 3);
+		cairo_move_to(c->cr, x + 6, middle - 8);
+		cairo_line_to(c->cr, x + 22, middle + 8);
+		cairo_move_to(c->cr, x + 22, middle - 8);
+		cairo_line_to(c->cr, x + 6, middle + 8);
+		cairo_stroke(c->cr);
+		x += 24;
+	}
+	font(c->cr, 12, false);
+	if (x < c->x + c->width * 0.7)
+		text(c->cr, x + 8, middle + 4, g->what);
+}
+
+static void draw_programs(cairo_t *cr, const struct picture *p, double y, double width)
+{
+	struct chart c = {.cr = cr,
+			  .p = p,
+			  .x = MARGIN + NAMES - 28,
+			  .y = y + LANES,
+			  .width = width - 2 * MARGIN - NAMES + 28,
+			  .end = programs_end(p)};
+
+	c.bottom = c.y + LANE * p->tenant_count;
+	plot_title(
+		&c, c.y - 12,
+		"the same tenants as four programs, which hald serves: a box is a job");
+	draw_axis(&c);
+	for (uint32_t i = 0; i < p->tenant_count; i++)
+		draw_program(&c, i, c.y + LANE * i);
 }
 
 /* ---- all of it --------------------------------------------------------------------- */
@@ -378,7 +455,9 @@ const char *picture_write(const struct picture *p, const char *path)
 	double chart_height = fmax(side * p->rows, ARRAY / 2);
 	double width = chart_x + NAMES + CHART + MARGIN;
 	double legend_y = HEAD + chart_height + MARGIN;
-	double height = legend_y + LEGEND;
+	double programs_y = legend_y + LEGEND;
+	double height =
+		programs_y + (p->programs ? LANES + LANE * p->tenant_count + AXIS : 0);
 	cairo_surface_t *s;
 	cairo_t *cr;
 	cairo_status_t status;
@@ -396,6 +475,8 @@ const char *picture_write(const struct picture *p, const char *path)
 	draw_array(cr, p, side);
 	draw_chart(cr, p, chart_x, chart_height);
 	draw_legend(cr, p, legend_y, width);
+	if (p->programs)
+		draw_programs(cr, p, programs_y - 24, width);
 	status = cairo_status(cr);
 	cairo_destroy(cr);
 	if (status == CAIRO_STATUS_SUCCESS)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The demo's picture: the array, who owned which processing element and how busy it was;
- * beside it the same over time. */
+ * beside it the same over time; below, when the jobs of programs ran. */
 #ifndef DEMO_PICTURE_H
 #define DEMO_PICTURE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct picture_tenant {
@@ -14,6 +15,14 @@ struct picture_tenant {
 	const double *used, *bytes;
 };
 
+/* A program, and when its jobs ran. */
+struct picture_program {
+	const uint64_t *begin, *cycles; /* of each job */
+	uint64_t count;
+	bool killed; /* at the end of its last job */
+	char what[96];
+};
+
 struct picture {
 	char title[96], subtitle[160];
 	uint32_t rows, cols;
@@ -22,6 +31,8 @@ struct picture {
 	uint32_t tenant_count;
 	uint64_t begin, end; /* cycles */
 	uint64_t width;      /* of a bin */
+	/* The tenants as programs, below; NULL: not. */
+	const struct picture_program *programs;
 };
 
 /* NULL, or what went wrong. */

@@ -163,6 +163,7 @@ int tenant_open(struct tenant *t, struct hal_device *dev)
 	const struct work *w = t->work;
 	int err = hal_partition_create_named(dev, t->name, &t->part);
 
+	t->dev = dev;
 	t->info.size = sizeof(t->info);
 	t->answer = malloc(w->out_bytes);
 	if (!t->answer)
@@ -208,7 +209,9 @@ void tenant_close(struct tenant *t)
 void tenant_free(struct tenant *t)
 {
 	free(t->together.cycles);
+	free(t->together.begins);
 	free(t->alone.cycles);
+	free(t->alone.begins);
 }
 
 /* ---- running --------------------------------------------------------------------- */
@@ -280,15 +283,18 @@ static int count_cycles(struct tenant *t, const uint64_t stamps[2])
 	if (r->done == r->room) {
 		uint64_t room = r->room ? r->room * 2 : 256;
 		uint64_t *cycles = realloc(r->cycles, room * sizeof(*cycles));
+		uint64_t *begins = realloc(r->begins, room * sizeof(*begins));
 
-		if (!cycles)
+		r->cycles = cycles ? cycles : r->cycles;
+		r->begins = begins ? begins : r->begins;
+		if (!cycles || !begins)
 			return tool_fail("%s: out of memory", t->name);
-		r->cycles = cycles;
 		r->room = room;
 	}
 	if (r->done == 0)
 		r->begin = stamps[0];
 	r->end = stamps[1];
+	r->begins[r->done] = stamps[0];
 	r->cycles[r->done++] = stamps[1] - stamps[0];
 	return 0;
 }

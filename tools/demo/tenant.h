@@ -29,7 +29,7 @@ struct work {
 
 /* Cycles of each job of one run, in order. */
 struct run {
-	uint64_t *cycles;
+	uint64_t *cycles, *begins; /* device time */
 	uint64_t done, room;
 	uint64_t begin, end; /* device time: first start, last end */
 };
@@ -38,6 +38,7 @@ struct tenant {
 	const char *name; /* of [partition "name"] */
 	const struct work *work;
 	uint64_t jobs; /* to do at least; 0: as long as others work */
+	struct hal_device *dev;
 	struct hal_partition *part;
 	struct hal_partition_info info;
 	struct hal_queue *queue;

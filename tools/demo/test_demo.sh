@@ -106,6 +106,10 @@ grep -q "each took exactly the same number of cycles" "$dir/stdout" ||
 	bad "tenants that share nothing slow each other down"
 grep -q "^This ran on a model in C .* took exactly the same" "$dir/stdout" ||
 	bad "nothing was repeated on the RTL"
+grep -qE "^blue +digits large +[1-9] +0 +0 +killed" "$dir/stdout" || bad "no program was killed half-way"
+grep -qE "^gold .*hostile: [1-9][0-9]* broken programs" "$dir/stdout" || bad "no program was hostile"
+grep -q "The jobs of red, green and blue have the same answers" "$dir/stdout" ||
+	bad "programs have noticed the others"
 grep -q "side by side: " "$dir/stderr" || bad "no progress"
 grep -q "on the RTL: " "$dir/stderr" || bad "no progress on the RTL"
 [ "$(head -c 4 "$dir/out/array.png" | tail -c 3)" = PNG ] || bad "array.png is no PNG"
