@@ -120,11 +120,26 @@ int do_timeline(struct request *r)
 	return err != 0 ? err : made(r, KIND_TIMELINE, t);
 }
 
+/* An imported timeline follows later by the time of a message, which is not the same each
+ * time. */
+static int share_check(const struct request *r, const char *what)
+{
+	return r->client->server->lockstep == NULL
+		       ? 0
+		       : fail(ENOTSUP,
+			      "%s: hald serves in lockstep, in which nothing may come "
+			      "later "
+			      "by chance",
+			      what);
+}
+
 int do_timeline_import(struct request *r)
 {
 	struct hal_timeline *t;
-	int err = hal_timeline_import(device_of(r), r->fd, &t);
+	int err = share_check(r, "hal_timeline_import");
 
+	if (err == 0)
+		err = hal_timeline_import(device_of(r), r->fd, &t);
 	return err != 0 ? err : made(r, KIND_TIMELINE, t);
 }
 
@@ -153,9 +168,10 @@ int do_timeline_signal(struct request *r)
 int do_timeline_export(struct request *r)
 {
 	struct entry *t = hold(r, 0, KIND_TIMELINE);
-	int err = t == NULL ? -EINVAL
-			    : hal_timeline_export(t->object, (uint32_t)r->m.a[1],
-						  &r->out_fd);
+	int err = t == NULL ? -EINVAL : share_check(r, "hal_timeline_export");
+
+	if (err == 0)
+		err = hal_timeline_export(t->object, (uint32_t)r->m.a[1], &r->out_fd);
 
 	release(r, t);
 	return err;

@@ -1253,7 +1253,8 @@ HAL_API int hal_point_open_fd(const struct hal_point *point);
  * timeline, and work that fails on the importer's side make it fail.
  * Errors: handle; memory; EINVAL: fd is NULL, rights lacks HAL_TIMELINE_WAIT or has an
  * unknown bit, or has HAL_TIMELINE_SIGNAL and only the library or another process raises
- * timeline.  EMFILE: the process has too many open files.  ENOTSUP: hal.journal is set.
+ * timeline.  EMFILE: the process has too many open files.  ENOTSUP: hal.journal is set,
+ * or hald serves the device in lockstep.
  * Others: of memfd_create(2), socketpair(2) and pthread_create(3).
  * Threads: any.
  * Memory: the caller closes the descriptor, before or after its import.  The export lasts
@@ -1265,8 +1266,8 @@ HAL_API int hal_timeline_export(struct hal_timeline *timeline, uint32_t rights, 
  * process has ended.  Points that were reached stay reached.
  * Errors: handle; memory; EBADF: fd is not open.  EBUSY: fd has been imported.  EINVAL:
  * timeline is NULL, or fd is not of hal_timeline_export.  EMFILE: the process has too
- * many open files.  ENOTSUP: hal.journal is set.  EPROTO: the exporter uses another
- * version of the library.  Others: of mmap(2) and pthread_create(3).
+ * many open files.  ENOTSUP: hal.journal is set, or hald serves the device in lockstep.
+ * EPROTO: the exporter uses another version of the library.  Others: of mmap(2) and pthread_create(3).
  * Threads: any.
  * Memory: fd is used during the call.  timeline lasts until hal_timeline_destroy, and dev
  * longer. */
