@@ -57,12 +57,13 @@ struct hald {
 	char dir[64], option[96];
 	char tenants[96];     /* file of --tenants; "": none */
 	const char *lockstep; /* of --lockstep; NULL: none */
+	const char *more;     /* another option, SECTION.KEY=VALUE; NULL: none */
 	int out;
 };
 
 static inline void hald_exec(const struct hald *h, const char *target)
 {
-	char *arguments[16] = {(char *)(uintptr_t)HALD,
+	char *arguments[20] = {(char *)(uintptr_t)HALD,
 			       (char *)(uintptr_t) "--dir",
 			       (char *)(uintptr_t)h->dir,
 			       (char *)(uintptr_t) "--name",
@@ -81,6 +82,10 @@ static inline void hald_exec(const struct hald *h, const char *target)
 	if (h->lockstep != NULL) {
 		arguments[n++] = (char *)(uintptr_t) "--lockstep";
 		arguments[n++] = (char *)(uintptr_t)h->lockstep;
+	}
+	if (h->more != NULL) {
+		arguments[n++] = (char *)(uintptr_t) "--option";
+		arguments[n++] = (char *)(uintptr_t)h->more;
 	}
 	execv(HALD, arguments);
 	_exit(127);
@@ -107,7 +112,7 @@ static inline void hald_begin(struct hald *h, const char *target)
 static inline void hald_start(struct hald *h, const char *target)
 {
 	h->tenants[0] = '\0';
-	h->lockstep = NULL;
+	h->lockstep = h->more = NULL;
 	snprintf(h->dir, sizeof(h->dir), "/tmp/test_hald.XXXXXX");
 	assert_non_null(mkdtemp(h->dir));
 	snprintf(h->option, sizeof(h->option), "hal.broker_dir=%s", h->dir);
@@ -294,13 +299,15 @@ static inline int raw_client(const struct hald *h)
 
 /* ---- tenants ------------------------------------------------------------------------- */
 
-/* Start a hald whose tenants are those of text, in lockstep of so many (NULL: none). */
+/* Start a hald whose tenants are those of text, in lockstep of so many (NULL: none), with
+ * another option (NULL: none). */
 static inline void hald_with(struct hald *h, const char *target, const char *text,
-			     const char *lockstep)
+			     const char *lockstep, const char *more)
 {
 	FILE *f;
 
 	h->lockstep = lockstep;
+	h->more = more;
 
 	snprintf(h->dir, sizeof(h->dir), "/tmp/test_hald.XXXXXX");
 	assert_non_null(mkdtemp(h->dir));
@@ -315,7 +322,7 @@ static inline void hald_with(struct hald *h, const char *target, const char *tex
 
 static inline void hald_with_tenants(struct hald *h, const char *target, const char *text)
 {
-	hald_with(h, target, text, NULL);
+	hald_with(h, target, text, NULL, NULL);
 }
 
 static inline void hald_with_tenants_stop(struct hald *h)

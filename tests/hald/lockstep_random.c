@@ -8,7 +8,9 @@
  * is another implementation: whoever has the turn keeps it until it waits for something
  * that has not happened.
  *
- * With --free, hald serves them as they come: the control, in which it is not the same.
+ * With --journal, hald keeps a journal, and halctl replays it: each decision is to be the
+ * same.  With --free, hald serves them as they come: the control, in which it is not the
+ * same.
  *
  * Calls of the simulation come here by the linker's --wrap.
  */
@@ -32,6 +34,8 @@ static enum { AS_PROCESS, AS_THREAD } how;
 static char broker[128];
 /* hald serves the processes as they come. */
 static bool is_free;
+/* It keeps a journal. */
+static bool has_journal;
 
 /* ---- in one process ------------------------------------------------------------------- */
 
@@ -357,16 +361,38 @@ static void tenants_write(const struct deal *d, char *text, size_t room)
 				 i);
 }
 
-static void as_processes(const struct deal *d, struct sim_result *results)
+/* Have halctl replay the journal, and remove it.  Return 0, or 1 if anything differs. */
+static uint64_t replay(const char *journal)
 {
-	char text[4096], clients[16];
+	int status, null;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		(void)dup2(null, STDOUT_FILENO);
+		execl(HALCTL, HALCTL, "replay", journal, (char *)NULL);
+		_exit(127);
+	}
+	(void)waitpid(pid, &status, 0);
+	(void)unlink(journal);
+	return status != 0;
+}
+
+/* Return the number of journals that have no replay. */
+static uint64_t as_processes(const struct deal *d, struct sim_result *results)
+{
+	char text[4096], clients[16], journal[] = "/tmp/lockstep.XXXXXX", option[64];
 	pid_t pids[TENANTS_MAX];
 	int fds[TENANTS_MAX];
 	struct hald h;
 
 	snprintf(clients, sizeof(clients), "%u", d->tenants);
 	tenants_write(d, text, sizeof(text));
-	hald_with(&h, d->scripts[0].target, text, is_free ? NULL : clients);
+	if (has_journal)
+		(void)close(mkstemp(journal));
+	snprintf(option, sizeof(option), "hal.journal=%s", journal);
+	hald_with(&h, d->scripts[0].target, text, is_free ? NULL : clients,
+		  has_journal ? option : NULL);
 	for (uint32_t i = 0; i < d->tenants; i++)
 		fds[i] = start(d, &h, (int)i, &pids[i]);
 	for (uint32_t i = 0; i < d->tenants; i++) {
@@ -375,6 +401,7 @@ static void as_processes(const struct deal *d, struct sim_result *results)
 		(void)waitpid(pids[i], NULL, 0);
 	}
 	hald_with_tenants_stop(&h);
+	return has_journal ? replay(journal) : 0;
 }
 
 static void as_threads(const struct deal *d, struct sim_result *results)
@@ -404,6 +431,9 @@ static void deal_make(struct deal *d, uint64_t seed, uint32_t steps, const char 
 		*strchrnul(s->target, '\n') = '\0';
 		if (strstr(s->target, "&layers.fault=") != NULL)
 			*strstr(s->target, "&layers.fault=") = '\0';
+		/* A journal knows nothing of memory beyond the device's. */
+		if (has_journal && strstr(s->target, "&hal.oversubscribe=") != NULL)
+			*strstr(s->target, "&hal.oversubscribe=") = '\0';
 	}
 }
 
@@ -415,7 +445,7 @@ static uint64_t compare(uint64_t seed, uint32_t steps, const char *family)
 	struct deal d = {.tenants = 0};
 
 	deal_make(&d, seed, steps, family);
-	as_processes(&d, far);
+	differences += as_processes(&d, far);
 	as_threads(&d, near);
 	for (uint32_t i = 0; i < d.tenants; i++) {
 		bool bad = far[i].failed || near[i].failed || far[i].hash != near[i].hash;
@@ -441,6 +471,7 @@ int main(int argc, char **argv)
 					      {"on", required_argument, NULL, 'f'},
 					      {"figure", no_argument, NULL, 'g'},
 					      {"free", no_argument, NULL, 'e'},
+					      {"journal", no_argument, NULL, 'j'},
 					      {NULL, 0, NULL, 0}};
 	uint64_t seed = 1, seeds = 1, differences = 0;
 	const char *family = "ref";
@@ -461,6 +492,8 @@ int main(int argc, char **argv)
 			figure = true;
 		else if (c == 'e')
 			is_free = true;
+		else if (c == 'j')
+			has_journal = true;
 		else
 			return 2;
 	}

@@ -223,7 +223,7 @@ static uint32_t run(bool shared, uint32_t last, struct told told[NEIGHBOURS])
 	struct hald h;
 	int status;
 
-	hald_with(&h, "npu:0?engine=fast", tenants, "4");
+	hald_with(&h, "npu:0?engine=fast", tenants, "4", NULL);
 	for (uint32_t i = 0; i < NEIGHBOURS; i++) {
 		int fd[2];
 
