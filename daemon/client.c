@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,8 +26,10 @@
 #include "util/log.h"
 
 enum { CONNECTIONS_MAX = 8192, CHANNELS_MAX = 256 }; /* in all; of a client */
-/* Connections that are of no client yet: so many, for so long.  The oldest go first. */
-enum { UNKNOWN_MAX = 64, UNKNOWN_MS = 2000 };
+/* Connections that are of no client yet: so many, for so long.  The oldest of more go
+ * first.  A thousand programs may come at once: as long as these take no more than a
+ * quarter of the descriptors, they have some time to say who they are. */
+enum { UNKNOWN_MAX = 64, UNKNOWN_MS = 2000, HELLO_MS = 200 };
 /* Longest time in which a client has to read an answer. */
 enum { ANSWER_S = 5 };
 
@@ -513,19 +516,24 @@ static void channels_join(struct server *s, bool all)
 static int shut_unknown(struct server *s)
 {
 	const uint64_t now = monotonic_ns();
+	struct rlimit descriptors = {0};
 	uint32_t count = 0;
 	int next = -1;
 
+	(void)getrlimit(RLIMIT_NOFILE, &descriptors);
 	/* Newest first. */
 	for (const struct channel *ch = s->channels; ch != NULL; ch = ch->next_of_all) {
-		uint64_t age = (now - ch->accepted_ns) / 1000000;
+		const int age = (int)((now - ch->accepted_ns) / 1000000);
+		int limit = UNKNOWN_MS;
 
 		if (atomic_load(&ch->known) || atomic_load(&ch->over))
 			continue;
-		if (++count > UNKNOWN_MAX || age >= UNKNOWN_MS)
+		if (++count > UNKNOWN_MAX)
+			limit = count > descriptors.rlim_cur / 4 ? 0 : HELLO_MS;
+		if (age >= limit)
 			(void)shutdown(ch->fd, SHUT_RDWR);
 		else
-			next = UNKNOWN_MS - (int)age;
+			next = limit - age;
 	}
 	return next;
 }
@@ -646,10 +654,21 @@ static void serve_events(struct server *s)
 	}
 }
 
+/* Ask for as many descriptors as hald can get: a client takes five to ten. */
+static void raise_limit(void)
+{
+	struct rlimit limit = {0};
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int serve(struct server *s)
 {
 	int err;
 
+	raise_limit();
 	s->spare_fd = dup(s->stop_fd);
 	s->over_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -210,6 +210,7 @@ struct server {
 	struct client *bell_clients;
 	struct channel *channels; /* used by the main thread alone */
 	uint32_t channel_count;
+	uint32_t descriptors;   /* that hald may have at most */
 	pthread_mutex_t lock;   /* guards what follows */
 	struct tenant *tenants; /* at least one */
 	/* Of the operator, where no section is for it, so that none locks it out. */
