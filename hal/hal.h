@@ -1267,10 +1267,9 @@ HAL_API int hal_timeline_export(struct hal_timeline *timeline, uint32_t rights, 
  * Errors: handle; memory; EBADF: fd is not open.  EBUSY: fd has been imported.  EINVAL:
  * timeline is NULL, or fd is not of hal_timeline_export.  EMFILE: the process has too
  * many open files.  ENOTSUP: hal.journal is set, or hald serves the device in lockstep.
- * EPROTO: the exporter uses another version of the library.  Others: of mmap(2) and pthread_create(3).
- * Threads: any.
- * Memory: fd is used during the call.  timeline lasts until hal_timeline_destroy, and dev
- * longer. */
+ * EPROTO: the exporter uses another version of the library.  Others: of mmap(2) and
+ * pthread_create(3). Threads: any. Memory: fd is used during the call.  timeline lasts
+ * until hal_timeline_destroy, and dev longer. */
 HAL_API int hal_timeline_import(struct hal_device *dev, int fd,
 				struct hal_timeline **timeline);
 
