@@ -35,7 +35,7 @@ static int queue_out(struct request *r, struct hal_queue *q, bool notifies)
 	if (r->m.a[0] == 0)
 		return -ENOMEM;
 	/* Its address in the client. */
-	memcpy(&q->told_as, &r->m.a[1], sizeof(q->told_as));
+	memcpy(&q->told_as, &r->m.a[1], sizeof(r->m.a[1]));
 	e->service_class = q->sched.own_class;
 	r->m.a[1] =
 		handle_add(t, KIND_TIMELINE, hal_queue_get_timeline(q), false, r->m.a[0]);

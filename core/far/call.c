@@ -258,7 +258,7 @@ static void channel_abandon(struct far_device *dev, struct channel *ch)
 	const struct timeval patience = {.tv_usec = PATIENCE_US};
 	struct channel *next = NULL;
 
-	if (channel_open(dev, &next) == 0)
+	if (channel_open(dev, &next) == 0 && next != NULL)
 		channel_give(dev, next);
 	(void)setsockopt(ch->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	(void)shutdown(ch->fd, SHUT_WR);
