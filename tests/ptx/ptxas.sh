@@ -39,7 +39,7 @@ for file in "$folder"/*.ptx; do
 	name=$(basename "$file" .ptx)
 	least=$(sed -nE 's/^\.target sm_([0-9]+).*/\1/p' "$file")
 	cp "$file" "$scratch/$name.plain.ptx"
-	for way in entry loop bounds; do
+	for way in entry restart loop bounds; do
 		"$hal_ptx" -k -p "$way" -o "$scratch/$name.$way.ptx" "$file" 2>/dev/null
 	done
 	"$hal_ptx" -k -p bounds -p entry -o "$scratch/$name.both.ptx" "$file" 2>/dev/null
@@ -50,7 +50,7 @@ for file in "$folder"/*.ptx; do
 	done
 	"$hal_ptx" -k -p bounds -p color -p entry -m "$maps/sum.map" -c 0-1 -o "$scratch/$name.all.ptx" \
 		"$file" 2>/dev/null
-	for way in plain entry loop bounds both pieces sides all; do
+	for way in plain entry restart loop bounds both pieces sides all; do
 		for arch in $archs; do
 			[ "$arch" -ge "$least" ] || continue
 			if assemble "$arch" "$scratch/$name.$way.ptx" >"$scratch/registers"; then

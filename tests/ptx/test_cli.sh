@@ -24,10 +24,10 @@ expect 0 '^usage: hal-ptx' --help
 expect 0 '^hal-ptx [0-9]' --version
 expect 2 'no PTX file given'
 expect 2 'there is a second: second' "$in" second
-expect 2 'neither --pass .entry, loop, bounds or color. nor --list is given' "$in"
-expect 2 'pass fold: unknown pass; it must be entry, loop, bounds or color' -p fold "$in"
+expect 2 'neither --pass .entry, restart, loop, bounds or color. nor --list is given' "$in"
+expect 2 'pass fold: unknown pass; it must be entry, restart, loop, bounds or color' -p fold "$in"
 expect 2 'pass entry is given twice' -p entry -p bounds -p entry "$in"
-expect 2 'entry and --pass loop cannot be used together' -p entry -p loop "$in"
+expect 2 'entry, --pass loop and --pass restart cannot be used together' -p entry -p loop "$in"
 expect 2 'try: hal-ptx --help' --nonsense
 expect 1 '/nowhere: No such file' -p entry /nowhere
 expect 1 '-: no .version directive: this is not PTX' -p entry -

@@ -307,6 +307,44 @@ static void run_entry(const struct ptx *m, const struct list_kernel *k, uint32_t
 	same(k, how);
 }
 
+/* Stopped in the middle of the first block each time: blocks get to their ends all the
+ * same. */
+static void run_restarts(const struct ptx *m, const struct list_kernel *k, uint64_t tick,
+			 const char *how)
+{
+	struct ptx_launch launch = {.to = LISTS};
+	const uint64_t blocks = blocks_of(k);
+	struct params p;
+	uint32_t round, to = 0;
+
+	set_memory();
+	control.stopped = 1;
+	for (round = 0; control.stopped; round++) {
+		struct interp_launch l = launch_of(m, k, &p, STOPS);
+
+		put_launch(k, &p, 0, &launch);
+		control = (struct ptx_control){0};
+		l.tick = tick;
+		l.at_tick = raise_stop;
+		if (launch.count) {
+			l.grid[0] = launch.count;
+			l.grid[1] = l.grid[2] = 1;
+		}
+		if (!ran(k, m, &l, how))
+			return;
+		launch.count = control.stopped;
+		launch.from = LISTS + sizeof(lists[0]) * to;
+		to = 1 - to;
+		launch.to = LISTS + sizeof(lists[0]) * to;
+		if (round > blocks + 1) {
+			wrong(k, "%s: %u of %u blocks are left after %u launches", how,
+			      control.stopped, (uint32_t)blocks, round);
+			return;
+		}
+	}
+	same(k, how);
+}
+
 /* All are stopped; two launches run what is left. */
 static void run_halves(const struct ptx *m, const struct list_kernel *k, uint32_t more,
 		       const char *how)
@@ -438,6 +476,8 @@ static void run_loop(const struct ptx *m, const struct list_kernel *k, uint32_t 
 
 static bool expects(const struct list_kernel *k, enum ptx_pass pass)
 {
+	if (pass == PTX_RESTART)
+		pass = PTX_ENTRY;
 	return strstr(k->refused, ptx_pass_name(pass)) != NULL;
 }
 
@@ -698,6 +738,7 @@ static void run_colors(const struct ptx *m, const struct ptx *bounds,
 static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 {
 	struct ptx *entry = pass_over(m, k, PTX_ENTRY), *loop = pass_over(m, k, PTX_LOOP);
+	struct ptx *restart = pass_over(m, k, PTX_RESTART);
 	struct ptx *bounds = pass_over(m, k, PTX_BOUNDS), *both = NULL, *looped = NULL;
 	const uint64_t steps = run_plain(m, k);
 	uint64_t tick;
@@ -716,6 +757,17 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 		run_entry(entry, k, 0, steps / 7 + 1, 11, "entry, stopped more often");
 		run_halves(entry, k, 0, "entry, the list in two");
 		run_stale(entry, k, 0, "entry, behind one that was stopped");
+	}
+	if (steps && restart) {
+		run_entry(restart, k, 0, 0, 0, "restart");
+		run_entry(restart, k, 0, steps / 3 + 1, 3, "restart, stopped");
+		/* In the middle of blocks. */
+		for (tick = steps / 40 + 7; tick < 2 * steps / 5; tick += steps / 11 + 3)
+			run_entry(restart, k, 0, tick, 5, "restart, stopped anywhere");
+		run_restarts(restart, k, steps / blocks_of(k) / 4 + 1,
+			     "restart, stopped each time");
+		run_halves(restart, k, 0, "restart, the list in two");
+		run_stale(restart, k, 0, "restart, behind one that was stopped");
 	}
 	if (steps && loop) {
 		run_loop(loop, k, 0, turns_of(k, 3), 0, "loop");
@@ -745,6 +797,7 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 	ptx_free(bounds);
 	ptx_free(both);
 	ptx_free(looped);
+	ptx_free(restart);
 }
 
 #ifndef PTX_GPU
@@ -757,7 +810,7 @@ struct costs {
 	double accesses;     /* of global memory, of a block, the sum over kernels */
 	uint32_t kernels;
 };
-static struct costs entry_costs, loop_costs;
+static struct costs entry_costs, loop_costs, restart_costs;
 static bool counts;
 
 static void add_cost(const struct list_kernel *k, const char *pass, struct costs *c,
@@ -782,9 +835,49 @@ static void add_cost(const struct list_kernel *k, const char *pass, struct costs
 	c->kernels++;
 }
 
+/* How much of a block runs after the flag was set at a fifth of it; only of kernels in
+ * which that is less than the rest. */
+static double restart_shares;
+
+static void count_restart(const struct ptx *restart, const struct list_kernel *k,
+			  const struct interp_launch *plain)
+{
+	struct params p;
+	struct interp_launch l = launch_of(restart, k, &p, STOPS);
+	uint64_t steps;
+	double share;
+
+	put_launch(k, &p, 0, &(struct ptx_launch){.to = LISTS});
+	control = (struct ptx_control){0};
+	memcpy(memory, before, sizeof(memory));
+	l.only = 1;
+	if (!ran(k, restart, &l, "restart"))
+		return;
+	steps = l.steps;
+	l.tick = steps / 5 + 1;
+	l.at_tick = raise_stop;
+	memcpy(memory, before, sizeof(memory));
+	if (!ran(k, restart, &l, "restart"))
+		return;
+	share = (double)(l.steps - l.tick) / (double)steps;
+	if (!control.stopped)
+		return;
+	printf("%s restart: %.3f of a block runs after the flag\n", k->name, share);
+	if (strcmp(k->name, "gemm_tiled") == 0)
+		printf("figure cuda.ptx.restart.gemm_tiled_share %.3f\n", share);
+	restart_shares += share;
+	control = (struct ptx_control){0};
+	memcpy(memory, before, sizeof(memory));
+	l = launch_of(restart, k, &p, STOPS);
+	put_launch(k, &p, 0, &(struct ptx_launch){.to = LISTS});
+	if (ran(k, restart, &l, "restart"))
+		add_cost(k, "restart", &restart_costs, &l, plain);
+}
+
 static void count_kernel(const struct ptx *m, const struct list_kernel *k)
 {
 	struct ptx *entry = pass_over(m, k, PTX_ENTRY), *loop = pass_over(m, k, PTX_LOOP);
+	struct ptx *restart = pass_over(m, k, PTX_RESTART);
 	struct params p;
 	struct interp_launch plain = launch_of(m, k, &p, 0), l;
 
@@ -811,6 +904,9 @@ static void count_kernel(const struct ptx *m, const struct list_kernel *k)
 		if (ran(k, loop, &l, "loop"))
 			add_cost(k, "loop", &loop_costs, &l, &plain);
 	}
+	if (restart)
+		count_restart(restart, k, &plain);
+	ptx_free(restart);
 	ptx_free(entry);
 	ptx_free(loop);
 }
@@ -944,6 +1040,10 @@ int main(int argc, char **argv)
 	if (counts) {
 		say_costs("entry", &entry_costs);
 		say_costs("loop", &loop_costs);
+		say_costs("restart", &restart_costs);
+		printf("figure cuda.ptx.restart_kernels %u\n", restart_costs.kernels);
+		printf("figure cuda.ptx.restart_share %.3f\n",
+		       restart_shares / restart_costs.kernels);
 		return total->mismatches != 0;
 	}
 	printf("figure %s%s %u\n", figure, others ? ".kernels" : "", count);

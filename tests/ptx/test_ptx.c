@@ -780,8 +780,8 @@ static void others_stay(void **state)
 	assert_memory_equal(ptx_kernel_name(m, 1, &n), "b", 1);
 	assert_int_equal(n, 1);
 	assert_int_equal(ptx_check(m, 2, PTX_ENTRY, why), -EINVAL);
-	assert_int_equal(ptx_check(m, 0, (enum ptx_pass)4, why), -EINVAL);
-	assert_null(ptx_pass_name((enum ptx_pass)4));
+	assert_int_equal(ptx_check(m, 0, (enum ptx_pass)5, why), -EINVAL);
+	assert_null(ptx_pass_name((enum ptx_pass)5));
 	assert_int_equal(ptx_rewrite(m, PTX_COLOR, NULL, &text, &bytes, why), -EINVAL);
 	assert_int_equal(ptx_rewrite(m, PTX_ENTRY, NULL, &text, &bytes, why), -ENOTSUP);
 	assert_int_equal(ptx_rewrite(m, PTX_ENTRY, none, &text, &bytes, why), 0);
@@ -963,6 +963,62 @@ static void votes(void **state)
 			      "bar.sync 0"),
 			 1);
 	assert_int_equal(made(HEAD ".entry k { }", PTX_ENTRY, "bar.red.or.pred"), 1);
+}
+
+/* How many barriers in loops are votes, at which the block can begin anew. */
+static void restarts(void **state)
+{
+#define LOOP_HEAD                                                                        \
+	"mov.u32 %r0, 0;\nL: ld.global.u32 %r1, [%d0];\nst.shared.u32 [s], %r1;\n"
+#define LOOP_TAIL "add.u32 %r0, %r0, 1;\nsetp.lt.u32 %p0, %r0, %r7;\n@%p0 bra L;\n"
+	static const struct {
+		const char *text;
+		int votes;
+	} rows[] = {
+		{LOOP_HEAD "bar.sync 0;\n" LOOP_TAIL "st.global.u32 [%d1], %r1;\n", 1},
+		/* Only the first of a loop's. */
+		{LOOP_HEAD "bar.sync 0;\nbar.sync 0;\n" LOOP_TAIL, 1},
+		/* Something has been done, or may have been. */
+		{LOOP_HEAD "st.global.u32 [%d1], %r1;\nbar.sync 0;\n" LOOP_TAIL, 0},
+		{LOOP_HEAD "bar.sync 0;\nst.global.u32 [%d1], %r1;\n" LOOP_TAIL, 0},
+		{LOOP_HEAD "bar.sync 0;\nred.global.add.u32 [%d1], %r1;\n" LOOP_TAIL, 0},
+		{LOOP_HEAD "bar.sync 0;\nst.u32 [%d1], %r1;\n" LOOP_TAIL, 0},
+		{LOOP_HEAD "bar.sync 0;\ncall.uni f;\n" LOOP_TAIL, 0},
+		{LOOP_HEAD "bar.sync 0;\ntrap;\n" LOOP_TAIL, 0},
+		{LOOP_HEAD "bar.sync 0;\nmbarrier.inval.shared.b64 [s];\n" LOOP_TAIL, 0},
+		{"st.global.u32 [%d1], %r1;\n" LOOP_HEAD "bar.sync 0;\n" LOOP_TAIL, 0},
+		{"M: " LOOP_HEAD "bar.sync 0;\n" LOOP_TAIL "st.global.u32 [%d1], %r1;\n"
+		 "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p0, %r2, %r7;\n@%p0 bra M;\n",
+		 0},
+		/* Not all threads may be there, or as many as come. */
+		{"mov.u32 %r7, %tid.x;\n" LOOP_HEAD "bar.sync 0;\n" LOOP_TAIL, 0},
+		{"mov.u32 %r6, %tid.x;\nsetp.eq.u32 %p1, %r6, 9;\n@%p1 ret;\n" LOOP_HEAD
+		 "bar.sync 0;\n" LOOP_TAIL,
+		 0},
+		{LOOP_HEAD "bar.sync 0, 32;\n" LOOP_TAIL, 0},
+		{LOOP_HEAD "bar.sync 1;\n" LOOP_TAIL, 0},
+		/* Not in a loop. */
+		{"bar.sync 0;\nst.shared.u32 [s], %r1;\nbar.sync 0;\n", 0},
+		/* The block's own memory, and what only reads. */
+		{LOOP_HEAD "bar.sync 0;\natom.shared.add.u32 %r1, [s], 1;\n"
+			   "ld.global.u32 %r2, [%d1+4];\n" LOOP_TAIL,
+		 1},
+	};
+	char text[2000];
+	uint32_t i;
+	int n;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(text, sizeof(text), "%s%s%s",
+			 HEAD ".func f() { ret; }\n" BEGIN "ld.param.u32 %r7, [k_1];\n",
+			 rows[i].text, END);
+		/* One vote is the block's first; each that follows reads the flag. */
+		n = made(text, PTX_RESTART, "bra $_hals_stopped;\n\t@%_hals_w ld");
+		if (n != (rows[i].votes ? rows[i].votes + 1 : 0))
+			fail_msg("%s: %d", rows[i].text, n);
+		assert_int_equal(made(text, PTX_ENTRY, "_hals_w"), 0);
+	}
 }
 
 /* A launch that may begin early does so when blocks have ended that were not stopped. */
@@ -1334,6 +1390,7 @@ int main(void)
 		cmocka_unit_test(modern_bodies),
 		cmocka_unit_test(dependents),
 		cmocka_unit_test(votes),
+		cmocka_unit_test(restarts),
 		cmocka_unit_test(loop_refused),
 		cmocka_unit_test(bounds_refused),
 		cmocka_unit_test(color_refused),

@@ -24,6 +24,8 @@ static const char help[] =
 	"\n"
 	"  -p, --pass PASS     entry   each block checks a flag before it has any "
 	"effect\n"
+	"                      restart as entry, and in loops, where the block then "
+	"begins anew\n"
 	"                      loop    some blocks do all the work, checking the flag\n"
 	"                      bounds  accesses outside a range of memory are skipped\n"
 	"                      color   accesses in a window go to memory on some "
@@ -184,7 +186,8 @@ static int read_map(struct job *job)
 
 static int run(struct job *job)
 {
-	static const enum ptx_pass order[] = {PTX_BOUNDS, PTX_COLOR, PTX_ENTRY, PTX_LOOP};
+	static const enum ptx_pass order[] = {PTX_BOUNDS, PTX_COLOR, PTX_ENTRY,
+					      PTX_RESTART, PTX_LOOP};
 	struct ptx *m = NULL;
 	char *text = NULL;
 	size_t bytes = 0, i;
@@ -220,8 +223,8 @@ static int pass_named(const char *name, struct job *job)
 			job->pass[p] = true;
 			return 0;
 		}
-	return tool_usage("--pass %s: unknown pass; it must be entry, loop, bounds "
-			  "or color",
+	return tool_usage("--pass %s: unknown pass; it must be entry, restart, "
+			  "loop, bounds or color",
 			  name);
 }
 
@@ -268,16 +271,18 @@ static int command_line(int argc, char **argv, struct job *job)
 		return tool_usage("only one file can be used, but there is a second: %s",
 				  argv[optind + 1]);
 	job->in = argv[optind];
-	if (job->pass[PTX_ENTRY] && job->pass[PTX_LOOP])
-		return tool_usage("--pass entry and --pass loop cannot be used together");
+	if (job->pass[PTX_ENTRY] + job->pass[PTX_LOOP] + job->pass[PTX_RESTART] > 1)
+		return tool_usage(
+			"--pass entry, --pass loop and --pass restart cannot be used "
+			"together");
 	if (job->pass[PTX_COLOR] != (job->map != NULL) ||
 	    job->pass[PTX_COLOR] != (job->channels != NULL))
 		return tool_usage("--pass color, --map and --channels go together");
 	if (!job->list && !job->pass[PTX_ENTRY] && !job->pass[PTX_LOOP] &&
-	    !job->pass[PTX_BOUNDS] && !job->pass[PTX_COLOR])
-		return tool_usage(
-			"neither --pass (entry, loop, bounds or color) nor --list "
-			"is given");
+	    !job->pass[PTX_RESTART] && !job->pass[PTX_BOUNDS] && !job->pass[PTX_COLOR])
+		return tool_usage("neither --pass (entry, restart, loop, bounds or "
+				  "color) nor --list "
+				  "is given");
 	return 0;
 }
 

@@ -744,6 +744,8 @@ int ptx_check(const struct ptx *m, uint32_t kernel, enum ptx_pass pass, char why
 		return ptx_fail(why, EINVAL,
 				"%u kernels, so no kernel %u; %u passes, so no pass %u",
 				m->entry_count, kernel, PTX_PASSES, (unsigned int)pass);
+	if (pass == PTX_RESTART) /* what can be stopped at all can be so */
+		c.pass = pass = PTX_ENTRY;
 	c.f = &m->functions[m->entries[kernel]];
 	err = check_read(&c);
 	if (err)

@@ -40,8 +40,13 @@ enum ptx_pass {
 	/* Each access of global memory in a window of addresses goes to coloured memory,
 	 * which is in pieces: an index translation (color.h). */
 	PTX_COLOR,
+	/* As ENTRY, and a block also looks in loops that have a barrier for all of its
+	 * threads, if it has done nothing yet that can be seen outside of it: it is then
+	 * stopped, too, and begins anew when the list is run.  Blocks of a list do not
+	 * look there again, so that each gets to its end. */
+	PTX_RESTART,
 };
-#define PTX_PASSES 4u
+#define PTX_PASSES 5u
 
 /* In global memory that the host can write while a kernel runs that PTX_ENTRY or PTX_LOOP
  * made. */
@@ -51,13 +56,13 @@ struct ptx_control {
 			     have ended before their turns */
 };
 
-/* What PTX_ENTRY and PTX_LOOP give a kernel as seven more parameters, the last: three of
- * 8 bytes, four of 4.  A grid has less than 2^31 blocks. */
+/* What PTX_ENTRY, PTX_RESTART and PTX_LOOP give a kernel as seven more parameters, the
+ * last: three of 8 bytes, four of 4.  A grid has less than 2^31 blocks. */
 struct ptx_launch {
 	uint64_t control; /* address of a ptx_control */
-	/* ENTRY: address of uint32_t[.count]: numbers of blocks.  LOOP: address of
-	 * uint32_t[.count], all 0 at first; number n is how many of the blocks n, n +
-	 * .count, n + 2 * .count ... of the grid have been run. */
+	/* ENTRY (and RESTART): address of uint32_t[.count]: numbers of blocks.  LOOP:
+	 * address of uint32_t[.count], all 0 at first; number n is how many of the blocks
+	 * n, n + .count, n + 2 * .count ... of the grid have been run. */
 	uint64_t from;
 	/* ENTRY: address of uint32_t[blocks launched].  LOOP: number of blocks of the
 	 * grid. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ENTRY and LOOP.  What a launch is for comes by value, so that no block waits for it;
- * only the flag is in memory.
+ * ENTRY, RESTART and LOOP.  What a launch is for comes by value, so that no block waits
+ * for it; only the flag is in memory.
  *
  * ENTRY: one thread reads the flag as the block begins, and all threads vote as late as
  * vote.h finds, or at the kernel's own first barrier.  What a block does that is stopped,
  * or that is one of a list, stands behind the kernel's end.
+ *
+ * RESTART: as ENTRY, and the kernel's own barriers in loops are votes, too.
  *
  * LOOP: a block has every n-th block of the grid, and a number in memory says how many it
  * has done.  One thread reads the flag while a block of the grid runs, and all threads
@@ -13,6 +15,9 @@
  */
 #define _GNU_SOURCE
 #include "write.h"
+
+#include <errno.h>
+#include <stdlib.h>
 
 #include "vote.h"
 
@@ -170,7 +175,8 @@ static void lead_to(struct ptx_writer *w, const struct ptx_statement *s,
 
 /* ---- entry ----------------------------------------------------------------------------- */
 
-static void begin_entry(struct ptx_writer *w, const struct ptx_function *f)
+/* again: the block also votes in loops, unless it is one of a list. */
+static void begin_entry(struct ptx_writer *w, const struct ptx_function *f, bool again)
 {
 	const uint32_t place = reads(w->m, f, "%ctaid");
 
@@ -182,6 +188,10 @@ static void begin_entry(struct ptx_writer *w, const struct ptx_function *f)
 	 */
 	put_leader(w, f);
 	ptx_put(w, "\t@!%_hals_p ld.volatile.global.u32 %_hals_f, [%_hals_c];\n");
+	if (again)
+		ptx_put(w, "\t.reg .pred %_hals_w;\n"
+			   "\tld.param.u32 %_hals_i, [_hals_count];\n"
+			   "\tsetp.eq.and.u32 %_hals_w, %_hals_i, 0, !%_hals_p;\n");
 	if (!place)
 		return;
 	if (place & 1)
@@ -196,6 +206,9 @@ static void begin_entry(struct ptx_writer *w, const struct ptx_function *f)
 		   "$_hals_placed:\n");
 }
 
+static const char load_again[] =
+	"@%_hals_w ld.volatile.global.u32 %_hals_f, [%_hals_c];\n\t";
+
 /* Only the first thread has a flag. */
 static void put_vote(struct ptx_writer *w, bool parted)
 {
@@ -205,13 +218,25 @@ static void put_vote(struct ptx_writer *w, bool parted)
 }
 
 static void vote(struct ptx_writer *w, const struct ptx_statement *s,
-		 const struct ptx_vote *v)
+		 const struct ptx_vote *v, bool again)
 {
 	ptx_copy_to(w, w->m->tokens[s->first].at);
 	put_vote(w, v->parted);
 	ptx_put(w, "\t@%_hals_q bra $_hals_stopped;\n\t");
+	ptx_put(w, again ? load_again : "");
 	if (v->fused)
 		w->at = ptx_end_of(w->m, s->first + s->count - 1);
+}
+
+/* At a barrier of the kernel's, in its place; by a flag that was read at the last one, so
+ * that nobody waits for it. */
+static void vote_again(struct ptx_writer *w, const struct ptx_statement *s)
+{
+	ptx_copy_to(w, w->m->tokens[s->first].at);
+	put_vote(w, false);
+	ptx_put(w, "\t@%_hals_q bra $_hals_stopped;\n\t");
+	ptx_put(w, load_again);
+	w->at = ptx_end_of(w->m, s->first + s->count - 1);
 }
 
 static const char load_number[] = "\tmov.u32 %_hals_i, %ctaid.x;\n"
@@ -225,8 +250,19 @@ static const char note_number[] = "\tatom.global.add.u32 %_hals_j, [%_hals_c+4],
 				  "\tst.global.u32 [%_hals_l], %_hals_i;\n"
 				  "\tret;\n";
 
+static bool copies(const struct ptx *m, const struct ptx_function *f)
+{
+	uint32_t i;
+
+	for (i = f->first; i < f->first + f->count; i++)
+		if (m->statements[i].kind == PTX_INSTRUCTION &&
+		    ptx_class_of(m, &m->statements[i]) == PTX_CPASYNC)
+			return true;
+	return false;
+}
+
 static void end_entry(struct ptx_writer *w, const struct ptx_function *f,
-		      const struct ptx_vote *v)
+		      const struct ptx_vote *v, bool again)
 {
 	const uint32_t place = reads(w->m, f, "%ctaid");
 
@@ -236,8 +272,10 @@ static void end_entry(struct ptx_writer *w, const struct ptx_function *f,
 		put_vote(w, true);
 		ptx_put(w, "\t@!%_hals_q ret;");
 	}
-	ptx_put(w, "\n$_hals_stopped:\n"
-		   "\t@%_hals_p ret;\n"
+	ptx_put(w, "\n$_hals_stopped:\n");
+	if (again && copies(w->m, f))
+		ptx_put(w, "\tcp.async.wait_all;\n");
+	ptx_put(w, "\t@%_hals_p ret;\n"
 		   "\tld.param.u32 %_hals_i, [_hals_count];\n"
 		   "\tsetp.ne.u32 %_hals_q, %_hals_i, 0;\n"
 		   "\t@%_hals_q bra $_hals_again;\n"
@@ -260,26 +298,23 @@ static void end_entry(struct ptx_writer *w, const struct ptx_function *f,
 	ptx_put(w, "\tbra $_hals_placed;\n");
 }
 
-static int write_entry(struct ptx_writer *w, const struct ptx_function *f,
-		       char why[PTX_WHY])
+static void write_body(struct ptx_writer *w, const struct ptx_function *f,
+		       const struct ptx_flow *flow, const struct ptx_vote *v,
+		       const bool *marks, bool again)
 {
-	struct ptx_flow flow = {0};
-	struct ptx_vote v;
 	uint32_t i;
-	int err = ptx_flow_find(w->m, f, &flow, why);
 
-	if (err)
-		return err;
-	ptx_vote_find(w->m, &flow, &v);
-	begin_entry(w, f);
+	begin_entry(w, f, again);
 	for (i = 0; i < f->count; i++) {
 		const struct ptx_statement *s = &w->m->statements[f->first + i];
 
-		if (i == v.at)
-			vote(w, s, &v);
+		if (i == v->at)
+			vote(w, s, v, again);
+		if (marks[i])
+			vote_again(w, s);
 		if (s->kind != PTX_INSTRUCTION || drop_dependents(w, s))
 			continue;
-		if (i < v.at && ptx_vote_leaves(w->m, &flow, i)) {
+		if (i < v->at && ptx_vote_leaves(w->m, flow, i)) {
 			lead_to(w, s, "$_hals_early");
 			continue;
 		}
@@ -291,9 +326,30 @@ static int write_entry(struct ptx_writer *w, const struct ptx_function *f,
 		put_vote(w, false);
 		ptx_put(w, "\t@%_hals_q bra $_hals_stopped;\n");
 	}
-	end_entry(w, f, &v);
+	end_entry(w, f, v, again);
+}
+
+static int write_entry(struct ptx_writer *w, const struct ptx_function *f,
+		       char why[PTX_WHY])
+{
+	bool *marks = calloc(f->count + 1u, sizeof(*marks)), again = false;
+	struct ptx_flow flow = {0};
+	struct ptx_vote v;
+	uint32_t i;
+	int err = marks ? ptx_flow_find(w->m, f, &flow, why)
+			: ptx_fail(why, ENOMEM, "no memory for %u marks", f->count);
+
+	if (!err)
+		ptx_vote_find(w->m, &flow, &v);
+	if (!err && w->pass == PTX_RESTART)
+		err = ptx_vote_again(w->m, &flow, &v, marks, why);
+	for (i = 0; !err && marks && i < f->count; i++)
+		again |= marks[i];
+	if (!err)
+		write_body(w, f, &flow, &v, marks, again);
 	ptx_flow_free(&flow);
-	return 0;
+	free(marks);
+	return err;
 }
 
 /* ---- loop ------------------------------------------------------------------------------ */
@@ -305,17 +361,6 @@ static bool has(const struct ptx *m, const struct ptx_function *f, const char *o
 	for (i = f->first; i < f->first + f->count; i++)
 		if (m->statements[i].kind == PTX_INSTRUCTION &&
 		    ptx_is(m, m->statements[i].op, op))
-			return true;
-	return false;
-}
-
-static bool copies(const struct ptx *m, const struct ptx_function *f)
-{
-	uint32_t i;
-
-	for (i = f->first; i < f->first + f->count; i++)
-		if (m->statements[i].kind == PTX_INSTRUCTION &&
-		    ptx_class_of(m, &m->statements[i]) == PTX_CPASYNC)
 			return true;
 	return false;
 }
@@ -409,7 +454,7 @@ static void write_loop(struct ptx_writer *w, const struct ptx_function *f)
 
 int ptx_write_stops(struct ptx_writer *w, const struct ptx_function *f, char why[PTX_WHY])
 {
-	if (w->pass == PTX_ENTRY)
+	if (w->pass != PTX_LOOP)
 		return write_entry(w, f, why);
 	write_loop(w, f);
 	return 0;

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "vote.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "lex.h"
@@ -214,4 +215,84 @@ void ptx_vote_find(const struct ptx *m, const struct ptx_flow *flow, struct ptx_
 		v->parted = true;
 		v->early |= ptx_vote_leaves(m, flow, i);
 	}
+}
+
+/* ---- barriers in loops --------------------------------------------------------------- */
+
+/* Return whether it reads, or writes what is the block's own, and is done when it is. */
+static bool is_private(const struct ptx *m, const struct ptx_statement *p)
+{
+	const enum ptx_space space = ptx_space_of(m, p);
+	const bool own = space == PTX_SHARED || space == PTX_LOCAL || space == PTX_PARAM;
+
+	switch (ptx_class_of(m, p)) {
+	case PTX_PLAIN:
+		return !ptx_is(m, p->op, "pmevent") && !ptx_is(m, p->op, "wgmma") &&
+		       !ptx_dot(m, p, ".bulk");
+	case PTX_ACCESS:
+		return own || ptx_is(m, p->op, "ld") || ptx_is(m, p->op, "ldu") ||
+		       ptx_begins(m, p->op, "prefetch");
+	case PTX_MATRIX:
+		return own || ptx_dot(m, p, ".load");
+	case PTX_TEXTURE:
+		return ptx_is(m, p->op, "tex") || ptx_is(m, p->op, "tld4");
+	case PTX_CVTA:
+	case PTX_CPASYNC:
+	case PTX_BRANCH:
+	case PTX_RETURN:
+	case PTX_BARRIER:
+	case PTX_WAIT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The last statement that may run before the one at from is done with for good. */
+static uint32_t end_of_loops(const struct ptx_flow *flow, uint32_t from)
+{
+	uint32_t end = from, i;
+
+	for (i = from; i < flow->f->count; i++)
+		if (flow->target[i] <= end)
+			end = i;
+	return end;
+}
+
+/* The innermost loop around it, by its last statement; PTX_NOWHERE: there is none. */
+static uint32_t loop_of(const struct ptx_flow *flow, uint32_t at)
+{
+	uint32_t i, loop = PTX_NOWHERE;
+
+	for (i = at; i < flow->f->count; i++)
+		if (flow->target[i] <= at &&
+		    (loop == PTX_NOWHERE ||
+		     i - flow->target[i] < loop - flow->target[loop]))
+			loop = i;
+	return loop;
+}
+
+int ptx_vote_again(const struct ptx *m, const struct ptx_flow *flow,
+		   const struct ptx_vote *v, bool *marks, char why[PTX_WHY])
+{
+	const struct search s = {.m = m, .flow = flow};
+	uint32_t i, seen, loop, last = PTX_NOWHERE;
+	int err = ptx_flow_parts(m, flow, &i, why);
+
+	/* All threads come to each barrier, and none has ended before. */
+	if (err || i != PTX_NOWHERE)
+		return err == -ENOTSUP ? 0 : err;
+	for (seen = 0; seen < flow->f->count; seen++)
+		if (at(&s, seen)->kind == PTX_INSTRUCTION && !is_private(m, at(&s, seen)))
+			break;
+	for (i = v->at + 1; i < flow->f->count; i++) {
+		if (!is_barrier(m, at(&s, i)))
+			continue;
+		loop = loop_of(flow, i);
+		if (loop == PTX_NOWHERE || loop == last || end_of_loops(flow, i) >= seen)
+			continue;
+		marks[i] = true;
+		last = loop;
+	}
+	return 0;
 }

@@ -17,5 +17,10 @@ struct ptx_vote {
 void ptx_vote_find(const struct ptx *m, const struct ptx_flow *flow, struct ptx_vote *v);
 /* Return whether the statement, which is before the vote, ends the thread. */
 bool ptx_vote_leaves(const struct ptx *m, const struct ptx_flow *flow, uint32_t number);
+/* Mark the barriers behind the vote at which a block can be stopped as well, and begin
+ * anew later: of each loop the first that all threads come to, if nothing that others can
+ * see has been done when it is left.  marks: one for each statement. */
+int ptx_vote_again(const struct ptx *m, const struct ptx_flow *flow,
+		   const struct ptx_vote *v, bool *marks, char why[PTX_WHY]);
 
 #endif
