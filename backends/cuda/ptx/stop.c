@@ -336,14 +336,16 @@ static int write_entry(struct ptx_writer *w, const struct ptx_function *f,
 	struct ptx_flow flow = {0};
 	struct ptx_vote v;
 	uint32_t i;
-	int err = marks ? ptx_flow_find(w->m, f, &flow, why)
-			: ptx_fail(why, ENOMEM, "no memory for %u marks", f->count);
+	int err;
 
+	if (!marks)
+		return ptx_fail(why, ENOMEM, "no memory for %u marks", f->count);
+	err = ptx_flow_find(w->m, f, &flow, why);
 	if (!err)
 		ptx_vote_find(w->m, &flow, &v);
 	if (!err && w->pass == PTX_RESTART)
 		err = ptx_vote_again(w->m, &flow, &v, marks, why);
-	for (i = 0; !err && marks && i < f->count; i++)
+	for (i = 0; !err && i < f->count; i++)
 		again |= marks[i];
 	if (!err)
 		write_body(w, f, &flow, &v, marks, again);
