@@ -321,7 +321,8 @@ struct hal_bk_counter {
 /* program_load, kernel_get; program_unload stays the engine's and must be short */
 #define HAL_BK_BESIDE_PROGRAM (UINT64_C(1) << 0)
 #define HAL_BK_BESIDE_COPY    (UINT64_C(1) << 1) /* mem_write, mem_read, mem_clear */
-/* mem_alloc, mem_register, mem_export, mem_import, mem_free.  Under the real clock the
+/* mem_alloc, mem_register, mem_export, mem_import, mem_free; mem_out and mem_in, which a
+ * thread of the core calls, one at a time for each partition.  Under the real clock the
  * core then calls mem_alloc (for host memory mem_map, too), mem_register or mem_import
  * for a new buffer, mem_export, and mem_free for one that no submitted work uses, on the
  * thread that creates or destroys the buffer.  The partition exists until the call

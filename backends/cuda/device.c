@@ -186,6 +186,7 @@ static void describe(const struct cu_options *o, const struct cu_shape *s,
 	info->caps |= way == CU_WAY_MASK || way == CU_WAY_STREAM
 			      ? HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE
 			      : 0;
+	info->caps |= cu_evicts(o, s) ? HAL_CAP_EVICT : 0;
 	info->caps |= s->stand_in ? HAL_CAP_STAND_IN : 0;
 	info->caps |= o->virtual_clock ? HAL_CAP_VIRTUAL_CLOCK | HAL_CAP_SIMULATED : 0;
 }
@@ -423,7 +424,8 @@ static int start(struct cu_device *dev)
 	err = fill_in(dev);
 	if (!err && dev->opt.bounds)
 		err = cu_fence_open(dev);
-	if (!err && (dev->opt.vmm || cu_shares(&dev->opt, &dev->shape)))
+	if (!err && (dev->opt.vmm || cu_shares(&dev->opt, &dev->shape) ||
+		     cu_evicts(&dev->opt, &dev->shape)))
 		err = cu_range_open(dev);
 	if (!err)
 		err = open_way(dev);
@@ -492,6 +494,7 @@ static const struct hal_backend backend = {
 	.hot_size = sizeof(struct hal_bk_hot),
 	.flags = HAL_BK_IMAGES_FOREIGN,
 	.cold_size = sizeof(struct hal_bk_cold),
+	.extra_size = sizeof(struct hal_bk_extra),
 	.hot = {.submit = cu_submit,
 		.poll = cu_poll,
 		.now = cu_now,
@@ -521,6 +524,7 @@ static const struct hal_backend backend = {
 		 .program_unload = cu_program_unload,
 		 .kernel_get = cu_kernel_get,
 		 .extension = cu_extension},
+	.extra = {.mem_out = cu_mem_out, .mem_in = cu_mem_in},
 };
 
 const struct hal_backend *hal_backend_cuda(const struct hal_host *host)

@@ -142,6 +142,7 @@ struct cu_place {
 	struct cu_range *range; /* NULL: it is in none */
 	struct cu_chunk *chunk; /* NULL: it has granules of its own */
 	uint32_t first, count;  /* granules, or pieces of the chunk */
+	bool out;               /* of a buffer that is evicted: it keeps its addresses */
 };
 
 struct cu_later {
@@ -483,6 +484,8 @@ int cu_mem_register(void *device, void *partition, void *address, uint64_t bytes
 int cu_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
 		  void **out);
 int cu_mem_free(void *device, void *memory);
+int cu_mem_out(void *device, void *memory);
+int cu_mem_in(void *device, void *memory, const struct hal_bk_colors *colors);
 int cu_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		 uint64_t bytes);
 int cu_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes);
@@ -499,6 +502,7 @@ int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address);
 
 /* range.c */
 /* Return true if memory can be exported and imported, with these options. */
+bool cu_evicts(const struct cu_options *o, const struct cu_shape *s);
 bool cu_shares(const struct cu_options *o, const struct cu_shape *s);
 int cu_range_open(struct cu_device *dev);
 /* The calling thread has the context current. */
@@ -520,6 +524,10 @@ int cu_place_take(struct cu_device *dev, struct cu_range *range, uint64_t bytes,
 /* It is nobody's any more, and is given back when that waits for nothing. */
 void cu_place_leave(struct cu_device *dev, const struct cu_place *p, int *err);
 int cu_place_end(struct cu_device *dev, const struct cu_place *p);
+/* Give the memory of p up, and find new memory for it; one at a time in a range.  The
+ * calling thread has the context current.  Both may wait for the device. */
+int cu_place_out(struct cu_device *dev, struct cu_place *p);
+int cu_place_in(struct cu_device *dev, struct cu_place *p);
 
 /* share.c */
 /* Allocate memory that can be exported; import it.  The calling thread has the context

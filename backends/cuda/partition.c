@@ -32,12 +32,22 @@ static int check_units(const struct cu_device *dev,
 	return 0;
 }
 
-/* Reserve the addresses of a partition's buffers. */
-static int make_range(struct cu_device *dev, struct cu_range **out)
+/* Return whether buffers of a partition may exceed its quota, and so be evicted. */
+static bool evicts(const struct hal_bk_partition_desc *desc)
 {
-	const uint64_t bytes = dev->opt.range ? dev->opt.range : dev->shape.memory_bytes;
+	return desc->address_bytes > desc->memory_bytes;
+}
+
+/* Reserve the addresses of a partition's buffers.  Those of an evicted one stay reserved;
+ * a buffer takes up to twice its bytes, as it begins at a granule. */
+static int make_range(struct cu_device *dev, const struct hal_bk_partition_desc *desc,
+		      struct cu_range **out)
+{
+	uint64_t bytes = dev->opt.range ? dev->opt.range : dev->shape.memory_bytes;
 	const int err = cu_enter(dev);
 
+	if (evicts(desc) && bytes < 2 * desc->address_bytes)
+		bytes = 2 * desc->address_bytes;
 	return err ? err : cu_range_make(dev, bytes, out);
 }
 
@@ -54,8 +64,8 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	if (!part)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a partition");
 	part->base.desc = *desc;
-	if (dev->opt.vmm)
-		err = make_range(dev, &part->range);
+	if (dev->opt.vmm || evicts(desc))
+		err = make_range(dev, desc, &part->range);
 	if (err) {
 		free(part);
 		return err;
