@@ -492,7 +492,7 @@ static const struct hal_backend backend = {
 	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_MEMORY |
 		  HAL_BK_BESIDE_QUEUE,
 	.hot_size = sizeof(struct hal_bk_hot),
-	.flags = HAL_BK_IMAGES_FOREIGN,
+	.flags = HAL_BK_IMAGES_FOREIGN | HAL_BK_SIDE_BY_SIDE,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.extra_size = sizeof(struct hal_bk_extra),
 	.hot = {.submit = cu_submit,

@@ -475,7 +475,7 @@ static const struct hal_backend backend = {
 		  HAL_BK_BESIDE_QUEUE,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
-	.flags = HAL_BK_IMAGES_FOREIGN,
+	.flags = HAL_BK_IMAGES_FOREIGN | HAL_BK_SIDE_BY_SIDE,
 	.cold = {.probe = rocm_probe,
 		 .open = rocm_open,
 		 .close = rocm_close,

@@ -198,6 +198,7 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 
 	format_text(dev->name, sizeof(dev->name), "%s:%u", o->backend->table.name, index);
 	dev->virtual_clock = clock != NULL && strcmp(clock, "virtual") == 0;
+	dev->side_by_side = (o->backend->table.flags & HAL_BK_SIDE_BY_SIDE) != 0;
 	err = layers_open(dev, &o->cfg, o->backend, o->bk_cfg, index, &o->layers);
 	if (err != 0) {
 		dev->bk = NULL;
