@@ -223,7 +223,7 @@ static void describe(const struct rocm_options *o, const struct rocm_shape *s,
 	if (hip.hipHostRegister && hip.hipHostUnregister)
 		info->caps |= HAL_CAP_HOST_REGISTER;
 	if (shares)
-		info->caps |= HAL_CAP_EXPORT | HAL_CAP_IMPORT;
+		info->caps |= HAL_CAP_EXPORT | HAL_CAP_IMPORT | HAL_CAP_EVICT;
 	if (split)
 		info->caps |= HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE;
 	if (s->stand_in)
@@ -475,6 +475,7 @@ static const struct hal_backend backend = {
 		  HAL_BK_BESIDE_QUEUE,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
+	.extra_size = sizeof(struct hal_bk_extra),
 	.flags = HAL_BK_IMAGES_FOREIGN | HAL_BK_SIDE_BY_SIDE,
 	.cold = {.probe = rocm_probe,
 		 .open = rocm_open,
@@ -505,6 +506,7 @@ static const struct hal_backend backend = {
 		.resume = rocm_resume,
 		.resize = rocm_resize,
 		.next = rocm_next},
+	.extra = {.mem_out = rocm_mem_out, .mem_in = rocm_mem_in},
 };
 
 const struct hal_backend *hal_backend_rocm(const struct hal_host *host)

@@ -137,8 +137,10 @@ struct rocm_mem {
 	bool foreign;                 /* the program's own */
 	bool copied;                  /* host memory that only copies use */
 	struct stream_region *region; /* of registered memory; else NULL */
-	struct rocm_mapping *mapping; /* of memory that is exported or imported; NULL */
-	int fd;                       /* of memory that is exported; else -1 */
+	/* Of memory that is exported or imported, or may be evicted; else NULL. */
+	struct rocm_mapping *mapping;
+	bool out; /* it is evicted */
+	int fd;   /* of memory that is exported; else -1 */
 };
 
 static inline uint64_t vendor_address(const void *mem)
@@ -514,12 +516,14 @@ int rocm_share_open(struct rocm_device *dev);
 void rocm_share_close(struct rocm_device *dev);
 /* Allocate memory that can be exported; import it.  The calling thread means the device.
  */
-int rocm_share_make(struct rocm_device *dev, struct rocm_mem *mem);
+int rocm_share_make(struct rocm_device *dev, struct rocm_mem *mem, bool exported);
 int rocm_share_import(struct rocm_device *dev, struct rocm_mem *mem, int fd);
 /* Give the memory of such a buffer back. */
 void rocm_share_leave(struct rocm_device *dev, const struct rocm_mem *mem, int *err);
 int rocm_mapping_end(struct rocm_device *dev, struct rocm_mapping *m);
 int rocm_mem_export(void *device, void *memory, int *fd);
+int rocm_mem_out(void *device, void *memory);
+int rocm_mem_in(void *device, void *memory, const struct hal_bk_colors *colors);
 
 /* import.c */
 int rocm_offer_memory(void *native, uint64_t address, uint64_t bytes);
