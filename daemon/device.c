@@ -11,6 +11,16 @@
 
 /* ---- the device -------------------------------------------------------------------- */
 
+/* hald registers the host memory that it allocates. */
+uint64_t caps_of_clients(const struct server *s, uint64_t caps)
+{
+	if ((caps & HAL_CAP_HOST_REGISTER) == 0)
+		caps &= ~HAL_CAP_HOST_COPY;
+	if (s->tick_ns != 0)
+		caps &= ~CAPS_OF_TIME;
+	return caps & ~CAPS_OF_ONE_PROCESS;
+}
+
 int do_close(struct request *r)
 {
 	struct client *c = r->client;
@@ -161,7 +171,7 @@ int do_trace_start(struct request *r)
 {
 	struct server *s = r->client->server;
 	char path[64];
-	int err;
+	int err = 0;
 
 	if (r->fd < 0)
 		return broken(r, "there is no file for the trace");
@@ -169,6 +179,10 @@ int do_trace_start(struct request *r)
 		return fail(EPERM,
 			    "hal_trace_start: a trace shows what others do; tenants "
 			    "with admin = yes may write one");
+	if (!r->client->is_operator)
+		err = tick_refuse(r, "hal_trace_start");
+	if (err != 0)
+		return err;
 	format_text(path, sizeof(path), "/proc/self/fd/%d", r->fd);
 	err = hal_trace_start(device_of(r), path);
 	if (err == 0) {

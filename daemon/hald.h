@@ -104,13 +104,14 @@ void *handle_at(struct handles *t, uint32_t i, enum far_kind kind);
 /* Capabilities that a device has only in the process that has opened it. */
 #define CAPS_OF_ONE_PROCESS (HAL_CAP_PRIVATE | HAL_CAP_HOST_REGISTER)
 
-/* Return what clients see of caps.  hald registers the host memory that it allocates. */
-static inline uint64_t caps_of_clients(uint64_t caps)
-{
-	if ((caps & HAL_CAP_HOST_REGISTER) == 0)
-		caps &= ~HAL_CAP_HOST_COPY;
-	return caps & ~CAPS_OF_ONE_PROCESS;
-}
+/* Capabilities that show when something happens. */
+#define CAPS_OF_TIME                                                                     \
+	(HAL_CAP_MAP | HAL_CAP_EXPORT | HAL_CAP_IMPORT | HAL_CAP_HOST_COPY |             \
+	 HAL_CAP_TIMESTAMP)
+
+struct server;
+/* Return what clients of s see of caps. */
+uint64_t caps_of_clients(const struct server *s, uint64_t caps);
 
 /* ---- clients (client.c) ------------------------------------------------------------ */
 
@@ -221,8 +222,10 @@ struct server {
 	int64_t next_at;
 	struct client *clients;
 	uint64_t client_count;
-	uint64_t tracer;           /* the client that writes a trace; 0: none */
-	struct lockstep *lockstep; /* NULL: clients are served as they come */
+	uint64_t tracer;                 /* the client that writes a trace; 0: none */
+	struct lockstep *lockstep;       /* NULL: clients are served as they come */
+	uint64_t tick_ns;                /* between two ticks; 0: there are none */
+	atomic_uint_fast64_t ticks_late; /* requests that have missed their tick */
 };
 
 /* Make a channel of a connection to the socket of t (NULL: the device's); NULL: there is
@@ -377,6 +380,23 @@ bool lockstep_wait(const struct client *c, bool (*over)(void *arg), void *arg,
 		   uint64_t until_ns);
 /* c is about to end. */
 void lockstep_end(struct client *c);
+
+/* ---- ticks (tick.c) ---------------------------------------------------------------- */
+
+enum { TICK_US_MIN = 20, TICK_US_MAX = 1000000 };
+
+/* Carry out requests, and answer them, only each so many microseconds; text: how many. */
+int tick_make(struct server *s, const char *text);
+/* Sleep until a request of c (NULL: its first one) that was sent at sent_ns
+ * (CLOCK_REALTIME; 0: not known) is to be carried out.  Return that tick, in
+ * CLOCK_MONOTONIC.  All of these do nothing without ticks. */
+uint64_t tick_begin(const struct server *s, const struct client *c, uint64_t sent_ns);
+/* Sleep until the answer of that request may be sent.  waits: it may last. */
+void tick_answer(struct server *s, const struct client *c, uint64_t begin, bool waits);
+/* Return the next tick of the device's time ns, as a client may see it. */
+uint64_t tick_round(const struct server *s, uint64_t ns);
+/* Take from the answer what tells when something happened: all times are 0. */
+void tick_blur(const struct server *s, struct hal_stats *stats);
 
 /* ---- requests (requests.c) --------------------------------------------------------- */
 

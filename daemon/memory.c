@@ -247,6 +247,9 @@ int do_buffer(struct request *r)
 		err = broken(r, "the sizes of a buffer's description are wrong");
 	else
 		err = struct_in(r, 0, size, &room, sizeof(room), &d);
+	if (err == 0 && d != NULL &&
+	    (room.d.flags & (HAL_BUFFER_MAPPABLE | HAL_BUFFER_EXPORTABLE)) != 0)
+		err = tick_refuse(r, "memory that a program can map");
 	/* What a client maps is the memory's own descriptor. */
 	if (err == 0 && d != NULL && (room.d.flags & HAL_BUFFER_MAPPABLE) != 0 &&
 	    (caps & HAL_CAP_EXPORT) != 0)
@@ -270,6 +273,8 @@ int do_buffer_import(struct request *r)
 	if (part == NULL)
 		return -EINVAL;
 	err = struct_in(r, 0, r->m.bytes, &room, sizeof(room), &d);
+	if (err == 0)
+		err = tick_refuse(r, "hal_buffer_import");
 	if (err == 0)
 		err = hal_buffer_import(part->object, r->fd, d, &buf);
 	release(r, part);

@@ -42,6 +42,8 @@ struct hal_device *device_of(const struct request *r);
 /* Return 0 if the client is an operator, else fail with -EPERM; what is the operator's.
  */
 int operator_check(const struct request *r, const char *what);
+/* Return 0; with ticks fail with -ENOTSUP: what would show when something happens. */
+int tick_refuse(const struct request *r, const char *what);
 /* Begin and end to use the object of kind that number `which` of r names. */
 struct entry *hold(struct request *r, uint32_t which, enum far_kind kind);
 void release(struct request *r, struct entry *e);

@@ -899,10 +899,7 @@ static void no_socket(void **state)
 	int status;
 
 	(void)state;
-	snprintf(h.dir, sizeof(h.dir), "/tmp/test_hald.XXXXXX");
-	assert_non_null(mkdtemp(h.dir));
-	h.tenants[0] = '\0';
-	h.lockstep = h.more = NULL;
+	hald_prepare(&h);
 	snprintf(path, sizeof(path), "%s/ref0.sock", h.dir);
 	assert_int_equal(close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
 	h.pid = fork();

@@ -200,6 +200,7 @@ static void metrics(void **state)
 	assert_true(sample("hald_refused_total{device=\"ref0\",tenant=\"video\","
 			   "errno=\"EDQUOT\"}") == 1);
 	assert_true(sample("hald_start_time_seconds{device=\"ref0\"}") > 1e9);
+	assert_true(sample("hald_ticks_late_total{device=\"ref0\"}") == 0);
 	assert_true(sample("hald_lost{device=\"ref0\"}") == 0);
 	check_histogram(7);
 	/* Nothing that has been counted goes with the client. */
