@@ -246,6 +246,7 @@ static int trace_start(struct hal_device *dev)
 {
 	const char *pattern = option_str(dev->opened->core_cfg, "trace");
 	char path[OUTPUT_BYTES];
+	const struct trace_desc d = {.path = path, .fd = -1};
 	struct trace *t;
 	int err;
 
@@ -253,9 +254,24 @@ static int trace_start(struct hal_device *dev)
 		return 0;
 	err = output_name("hal.trace", pattern, dev->number, path);
 	if (err == 0)
-		err = trace_make(dev, path, &t);
+		err = trace_make(dev, &d, &t);
 	if (err == 0)
 		trace_begin(dev, t);
+	return err;
+}
+
+/* Complete the traces that are being written.  Return 0 or -EIO. */
+static int traces_close(struct hal_device *dev)
+{
+	int err = 0;
+
+	while (dev->observe.trace != NULL) {
+		struct trace *t = dev->observe.trace;
+
+		trace_end(dev, t);
+		if (trace_close(t, NULL) != 0)
+			err = -EIO;
+	}
 	return err;
 }
 
@@ -374,8 +390,7 @@ static int open_device(const char *target, const char *const *options,
 		return 0;
 	}
 	callbacks_stop(dev);
-	if (dev->observe.trace != NULL)
-		(void)trace_close(trace_end(dev));
+	(void)traces_close(dev);
 	(void)journal_end(dev);
 	(void)device_free(dev);
 	return err;
@@ -417,7 +432,7 @@ static int retire_device(struct hal_device *dev, void *arg)
 
 int hal_close(struct hal_device *dev)
 {
-	int cancel, err, traced = 0, journaled;
+	int cancel, err, traced, journaled;
 
 	if (dev == NULL)
 		return 0;
@@ -437,8 +452,7 @@ int hal_close(struct hal_device *dev)
 	monitor_stop(dev);
 	callbacks_stop(dev);
 	engine_stop(dev);
-	if (dev->observe.trace != NULL)
-		traced = trace_close(trace_end(dev)) != 0 ? -EIO : 0;
+	traced = traces_close(dev);
 	journaled = journal_end(dev);
 	LOG(HAL_LOG_INFO, "%s: closed", dev->name);
 	err = device_free(dev);
