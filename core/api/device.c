@@ -259,7 +259,7 @@ int hal_trace_start(struct hal_device *dev, const char *path)
 	int cancel, err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_trace_start(dev, path));
+		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_trace_start(dev, path, 0));
 	if (path == NULL || path[0] == '\0')
 		return fail(EINVAL, "hal_trace_start: path is NULL or empty");
 	cancel = cancel_hold();
@@ -295,7 +295,7 @@ int hal_trace_stop(struct hal_device *dev)
 	int cancel, err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_trace_stop(dev));
+		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_trace_stop(dev, NULL, NULL));
 	err = engine_call(dev, end_trace, &t);
 	if (err != 0)
 		return err;
