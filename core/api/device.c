@@ -262,6 +262,7 @@ int hal_trace_start(struct hal_device *dev, const char *path)
 		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_trace_start(dev, path, 0));
 	if (path == NULL || path[0] == '\0')
 		return fail(EINVAL, "hal_trace_start: path is NULL or empty");
+	d.bytes = (uint64_t)option_int(dev->opened->core_cfg, "trace_size");
 	cancel = cancel_hold();
 	/* Opening a file may block, for example a FIFO.  Only other calls of
 	 * hal_trace_start wait for this mutex. */

@@ -32,6 +32,7 @@
 #include "sched/policy_text.h"
 #include "sched/turn.h"
 #include "space/moves.h"
+#include "util/compiler.h"
 #include "util/error.h"
 #include "util/fd.h"
 #include "util/log.h"
@@ -246,10 +247,17 @@ static int trace_start(struct hal_device *dev)
 {
 	const char *pattern = option_str(dev->opened->core_cfg, "trace");
 	char path[OUTPUT_BYTES];
-	const struct trace_desc d = {.path = path, .fd = -1};
+	const struct trace_desc d = {
+		.path = path,
+		.fd = -1,
+		.bytes = (uint64_t)option_int(dev->opened->core_cfg, "trace_size"),
+	};
 	struct trace *t;
 	int err;
 
+	if (d.bytes != 0 && d.bytes < TRACE_BYTES_MIN)
+		return fail(EINVAL, "hal.trace_size = %llu: it must be 0 or 64K to 1G",
+			    U64(d.bytes));
 	if (pattern[0] == '\0')
 		return 0;
 	err = output_name("hal.trace", pattern, dev->number, path);
