@@ -221,6 +221,8 @@ static void client_gone(struct client *c)
 	client_reap(c);
 	lockstep_part(c);
 	lockstep_leave(c);
+	/* Its file may be slow.  All else that it had is free by now. */
+	client_trace_close(c);
 	client_ends(c, ENDED_KILLED);
 	LOG(HAL_LOG_INFO, "client %llu: gone", U64(c->number));
 	pthread_mutex_lock(&s->lock);

@@ -116,6 +116,8 @@ uint64_t caps_of_clients(const struct server *s, uint64_t caps);
 /* ---- clients (client.c) ------------------------------------------------------------ */
 
 struct channel;
+struct trace;
+struct trace_counts;
 
 /* The ring of a queue, whose records the client writes (far/ring.h). */
 struct ring {
@@ -182,6 +184,9 @@ struct client {
 	struct ring *rings;
 	uint32_t ring_count;
 	uint64_t told[FAR_RINGS_MAX / 64 + 1]; /* a bit for each use of .board->told */
+	struct trace *trace; /* that it writes; NULL: none, or one is being started */
+	bool traces;
+	uint64_t trace_bytes; /* memory of the trace, part of .has of the tenant */
 };
 
 /* What hald has got from its supervisor, such as systemd. */
@@ -222,7 +227,6 @@ struct server {
 	int64_t next_at;
 	struct client *clients;
 	uint64_t client_count;
-	uint64_t tracer;                 /* the client that writes a trace; 0: none */
 	struct lockstep *lockstep;       /* NULL: clients are served as they come */
 	uint64_t tick_ns;                /* between two ticks; 0: there are none */
 	atomic_uint_fast64_t ticks_late; /* requests that have missed their tick */
@@ -253,8 +257,17 @@ void client_end_locked(struct client *c);
 void client_sweep(struct client *c);
 /* Destroy all that c has created, and stop its work. */
 void client_reap(struct client *c);
+
+/* ---- traces (trace.c) -------------------------------------------------------------- */
+
 /* Complete the trace that c has begun, if it has begun one. */
-int client_trace_stop(struct client *c);
+int client_trace_stop(struct client *c, struct trace_counts *counts);
+/* The same in two steps: write no more events, and complete the file. */
+void client_trace_end(struct client *c);
+void client_trace_close(struct client *c);
+
+/* ---- host functions ---------------------------------------------------------------- */
+
 /* Make a host function of c, fn(user) there; NULL with an error. */
 struct callback *callback_new(struct client *c, uint64_t fn, uint64_t user);
 void callback_free(struct callback *cb);

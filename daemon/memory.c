@@ -12,6 +12,7 @@
 
 #include <hal/ext/memory.h>
 
+#include "api/tracing.h"
 #include "sched/inherit.h"
 #include "util/compiler.h"
 #include "util/error.h"
@@ -76,6 +77,7 @@ static int partition_made(struct request *r, struct hal_partition *part,
 		return -ENOMEM;
 	tenant_count_partition(r->client, e, d);
 	inherit_within(part, r->client->tenant->owner);
+	tracing_tenant(part, r->client->tenant->number);
 	handle_end_destroy(&r->client->handles, e, false);
 	return 0;
 }

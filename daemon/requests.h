@@ -65,9 +65,11 @@ int do_tenant_add(struct request *r);
 int do_tenant_remove(struct request *r);
 int do_tenant_list(struct request *r);
 int do_status(struct request *r);
-int do_time(struct request *r);
+/* trace.c */
 int do_trace_start(struct request *r);
 int do_trace_stop(struct request *r);
+/* device.c, memory.c, time.c */
+int do_time(struct request *r);
 int do_callback(struct request *r);
 int do_called(struct request *r);
 int do_partition(struct request *r);

@@ -32,6 +32,7 @@
 #include "sched/policy_text.h"
 #include "sched/turn.h"
 #include "space/moves.h"
+#include "util/compiler.h"
 #include "util/error.h"
 #include "util/fd.h"
 #include "util/log.h"
@@ -247,16 +248,39 @@ static int trace_start(struct hal_device *dev)
 {
 	const char *pattern = option_str(dev->opened->core_cfg, "trace");
 	char path[OUTPUT_BYTES];
+	const struct trace_desc d = {
+		.path = path,
+		.fd = -1,
+		.bytes = (uint64_t)option_int(dev->opened->core_cfg, "trace_size"),
+	};
 	struct trace *t;
 	int err;
 
+	if (d.bytes != 0 && d.bytes < TRACE_BYTES_MIN)
+		return fail(EINVAL, "hal.trace_size = %llu: it must be 0 or 64K to 1G",
+			    U64(d.bytes));
 	if (pattern[0] == '\0')
 		return 0;
 	err = output_name("hal.trace", pattern, dev->number, path);
 	if (err == 0)
-		err = trace_make(dev, path, &t);
+		err = trace_make(dev, &d, &t);
 	if (err == 0)
 		trace_begin(dev, t);
+	return err;
+}
+
+/* Complete the traces that are being written.  Return 0 or -EIO. */
+static int traces_close(struct hal_device *dev)
+{
+	int err = 0;
+
+	while (dev->observe.trace != NULL) {
+		struct trace *t = dev->observe.trace;
+
+		trace_end(dev, t);
+		if (trace_close(t, NULL) != 0)
+			err = -EIO;
+	}
 	return err;
 }
 
@@ -375,8 +399,7 @@ static int open_device(const char *target, const char *const *options,
 		return 0;
 	}
 	callbacks_stop(dev);
-	if (dev->observe.trace != NULL)
-		(void)trace_close(trace_end(dev));
+	(void)traces_close(dev);
 	(void)journal_end(dev);
 	(void)device_free(dev);
 	return err;
@@ -418,7 +441,7 @@ static int retire_device(struct hal_device *dev, void *arg)
 
 int hal_close(struct hal_device *dev)
 {
-	int cancel, err, traced = 0, journaled;
+	int cancel, err, traced, journaled;
 
 	if (dev == NULL)
 		return 0;
@@ -438,8 +461,7 @@ int hal_close(struct hal_device *dev)
 	monitor_stop(dev);
 	callbacks_stop(dev);
 	engine_stop(dev);
-	if (dev->observe.trace != NULL)
-		traced = trace_close(trace_end(dev)) != 0 ? -EIO : 0;
+	traced = traces_close(dev);
 	journaled = journal_end(dev);
 	LOG(HAL_LOG_INFO, "%s: closed", dev->name);
 	err = device_free(dev);

@@ -21,6 +21,9 @@ const struct hal_option_def core_options[] = {
 	{"trace", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "write a Chrome/Perfetto trace of the device to this file (%p: process id, "
 	 "%n: device number)"},
+	{"trace_size", HAL_OPTION_SIZE, 0, INT64_C(1) << 30, NULL, "0",
+	 "most bytes of a trace, of 64K or more: only the newest events are kept, in "
+	 "memory until the trace ends; 0: all events are written"},
 	{"journal", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "record the engine's inputs and decisions in this file, for halctl replay "
 	 "(%p: process id, %n: device number)"},

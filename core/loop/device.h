@@ -396,7 +396,7 @@ struct hal_device {
 		struct account past; /* of destroyed partitions */
 		/* Held while a trace starts and its file is opened. */
 		pthread_mutex_t trace_start;
-		struct trace *trace;             /* NULL: none is being written */
+		struct trace *trace;             /* list; NULL: none is being written */
 		const struct observer *observer; /* of .trace */
 		struct decisions *decisions;     /* NULL: policy decisions are not kept */
 		struct profile *profile; /* NULL: none.  Only the engine learns. */

@@ -979,7 +979,7 @@ static void secrets(void **state)
 	err = hal_partition_create(spy, &pd, &part);
 	assert_int_equal(err, -ENOSPC);
 	assert_string_equal(hal_last_error(), "the device has no room for this now");
-	REFUSED(hal_trace_start(spy, "/dev/null"), -EPERM, "admin = yes");
+	REFUSED(hal_trace_start(spy, "/dev/null"), -EINVAL, "regular file");
 	pd.units_floor = 2;
 	OK(hal_partition_create(spy, &pd, &part));
 	OK(hal_device_get_info(spy, &later));
