@@ -17,7 +17,7 @@ const struct hal_host *cu_host;
 
 static const struct cu_options defaults = {
 	.library = "libcuda.so.1",
-	.inflight = 4,
+	.inflight = 16,
 	.way = CU_WAY_AUTO,
 	.helper = "",
 	.trial_ms = 20000,
@@ -29,7 +29,7 @@ static const struct hal_option_def options[] = {
 	{"clock", HAL_OPTION_ENUM, 0, 0, "real|virtual", "real",
 	 "real: time is the host's clock; virtual: time is stepped, which only a fake "
 	 "driver supports"},
-	{"inflight", HAL_OPTION_INT, 1, CU_INFLIGHT_MAX, NULL, "4",
+	{"inflight", HAL_OPTION_INT, 1, CU_INFLIGHT_MAX, NULL, "16",
 	 "commands of one queue that the device may have at a time; hal.inflight and "
 	 "hal.partition_inflight may lower it"},
 	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",

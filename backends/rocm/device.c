@@ -21,7 +21,7 @@ static const struct hal_option_def options[] = {
 	{"clock", HAL_OPTION_ENUM, 0, 0, "real|virtual", "real",
 	 "real: time is the host's clock; virtual: time is stepped, which only a fake "
 	 "driver supports"},
-	{"inflight", HAL_OPTION_INT, 1, ROCM_INFLIGHT_MAX, NULL, "4",
+	{"inflight", HAL_OPTION_INT, 1, ROCM_INFLIGHT_MAX, NULL, "16",
 	 "commands of one queue that the device may have at a time; hal.inflight and "
 	 "hal.partition_inflight may lower it"},
 	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
@@ -45,7 +45,7 @@ static const struct hal_option_def options[] = {
 static void read_options(const struct hal_bk_config *cfg, struct rocm_options *o)
 {
 	if (!cfg) {
-		*o = (struct rocm_options){.library = "any", .inflight = 4};
+		*o = (struct rocm_options){.library = "any", .inflight = 16};
 		return;
 	}
 	o->library = rocm_host->option_str(cfg, "library");

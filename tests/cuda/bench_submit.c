@@ -68,6 +68,25 @@ static void run_eight(struct bench_rig *r, long n)
 	printf("%lu calls of the driver for the eight\n", (unsigned long)calls);
 }
 
+/* The nodes of the graph that eight recorded launches become. */
+static void run_nodes(struct bench_rig *r, long n)
+{
+	const struct gpu_stand_in *s = stand_in();
+
+	run_eight(r, n);
+	printf("figure cuda.graph8.nodes %lu\n",
+	       (unsigned long)(s->calls("cuGraphAddKernelNode_v2") +
+			       s->calls("cuGraphAddMemcpyNode") +
+			       s->calls("cuGraphAddMemsetNode") +
+			       s->calls("cuGraphAddEventRecordNode") +
+			       s->calls("cuGraphAddBatchMemOpNode")));
+}
+
+static uint64_t calls(void)
+{
+	return stand_in()->calls(NULL);
+}
+
 static void *image(size_t *size)
 {
 	static const char *const kernels[] = {"work:m8"};
@@ -75,6 +94,8 @@ static void *image(size_t *size)
 	return make_cuda_image(kernels, 1, 1, size);
 }
 
+/* As many in flight as the backend's option says by default. */
+static const struct hal_bk_config deep = {.clock = 1, .inflight = 16};
 static const struct hal_bk_config plain = {.clock = 1, .inflight = 4};
 static const struct hal_bk_config eight = {.clock = 1, .inflight = 8};
 static const struct hal_bk_config graphs = {.clock = 1, .inflight = 8, .graphs = 1};
@@ -83,7 +104,12 @@ static const struct bench_mode modes[] = {{"", &plain, bench_launch},
 					  {"bare", &plain, run_bare},
 					  {"eight", &eight, run_eight},
 					  {"graphs", &graphs, run_eight},
+					  {"nodes", &graphs, run_nodes},
+					  {"calls", &deep, bench_calls},
 					  {0}};
 
-const struct bench_vendor bench_vendor = {
-	.backend = hal_backend_cuda, .image = image, .modes = modes};
+const struct bench_vendor bench_vendor = {.backend = hal_backend_cuda,
+					  .image = image,
+					  .modes = modes,
+					  .name = "cuda",
+					  .calls = calls};

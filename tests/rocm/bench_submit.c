@@ -98,11 +98,24 @@ static void *image(size_t *size)
 	return make_rocm_image(kernels, 1, 1, size);
 }
 
+static uint64_t calls(void)
+{
+	return stand_in()->calls(NULL);
+}
+
+/* As many in flight as the backend's option says by default. */
+static const struct hal_bk_config deep = {
+	.clock = 1, .inflight = 16, .partitions = OF_HSA, .queues = OF_HSA};
 static const struct hal_bk_config cfg = {
 	.clock = 1, .partitions = OF_HSA, .queues = OF_HSA};
 
-static const struct bench_mode modes[] = {
-	{"", &cfg, bench_launch}, {"bare", &cfg, run_bare}, {0}};
+static const struct bench_mode modes[] = {{"", &cfg, bench_launch},
+					  {"bare", &cfg, run_bare},
+					  {"calls", &deep, bench_calls},
+					  {0}};
 
-const struct bench_vendor bench_vendor = {
-	.backend = hal_backend_rocm, .image = image, .modes = modes};
+const struct bench_vendor bench_vendor = {.backend = hal_backend_rocm,
+					  .image = image,
+					  .modes = modes,
+					  .name = OF_HSA ? "rocm_hsa" : "rocm",
+					  .calls = calls};
