@@ -206,7 +206,7 @@ static void as_many_as_the_backend_allows(const char *target, uint64_t most)
 static void limits_follow_the_backend(void **state)
 {
 	(void)state;
-	as_many_as_the_backend_allows("cuda:0?clock=virtual&partitions=none", 16);
+	as_many_as_the_backend_allows("cuda:0?clock=virtual&partitions=none", 32);
 	as_many_as_the_backend_allows("cuda:0?clock=virtual&partitions=none&inflight=64",
 				      64);
 	as_many_as_the_backend_allows(

@@ -64,7 +64,8 @@ struct defects_face defects_face = {
 	.how = {&plain, &stops, &hangs, &hangs_long, &many, &masked, NULL, &real},
 	.write = "hipStreamWriteValue32",
 	.query = "hipStreamQuery",
-	.record = "hipEventRecord",
+	.again = "hipEventRecord",
+	.again_nth = 2, /* the first is of the event that the first launch is behind */
 	.launch = "hipModuleLaunchKernel",
 	.synchronize = "hipStreamSynchronize",
 #if OF_HSA
