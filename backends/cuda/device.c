@@ -17,7 +17,8 @@ const struct hal_host *cu_host;
 
 static const struct cu_options defaults = {
 	.library = "libcuda.so.1",
-	.inflight = 4,
+	.inflight = 32,
+	.every = 8,
 	.way = CU_WAY_AUTO,
 	.helper = "",
 	.trial_ms = 20000,
@@ -29,9 +30,13 @@ static const struct hal_option_def options[] = {
 	{"clock", HAL_OPTION_ENUM, 0, 0, "real|virtual", "real",
 	 "real: time is the host's clock; virtual: time is stepped, which only a fake "
 	 "driver supports"},
-	{"inflight", HAL_OPTION_INT, 1, CU_INFLIGHT_MAX, NULL, "4",
+	{"inflight", HAL_OPTION_INT, 1, CU_INFLIGHT_MAX, NULL, "32",
 	 "commands of one queue that the device may have at a time; hal.inflight and "
 	 "hal.partition_inflight may lower it"},
+	{"mark_every", HAL_OPTION_INT, 0, CU_INFLIGHT_MAX, NULL, "0",
+	 "launches of a queue that are reported together, by one mark; 1: each by "
+	 "itself; "
+	 "0: a quarter of inflight"},
 	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
 	 "time after which a launch that has not ended is given up, together with its "
 	 "queue; 0: never"},
@@ -68,6 +73,9 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->library = cu_host->option_str(cfg, "library");
 	o->virtual_clock = cu_host->option_int(cfg, "clock") == 1;
 	o->inflight = (uint32_t)cu_host->option_int(cfg, "inflight");
+	o->every = (uint32_t)cu_host->option_int(cfg, "mark_every");
+	if (!o->every)
+		o->every = (o->inflight + 3) / 4;
 	o->hang_ns = (uint64_t)cu_host->option_int(cfg, "hang_ms") * 1000000;
 	o->host_memory = cu_host->option_int(cfg, "memory") == 1;
 	o->vmm = cu_host->option_int(cfg, "memory") == 2;

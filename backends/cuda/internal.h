@@ -76,6 +76,7 @@ struct cu_options {
 	bool block;        /* kernels look at a flag before each block */
 	bool graphs;       /* recorded commands are given together */
 	uint32_t inflight; /* commands of a queue that the device has */
+	uint32_t every;    /* launches for which one mark is written */
 	uint64_t hang_ns;  /* of a launch; 0: it may take for ever */
 	const char *helper;
 	uint32_t trial_ms;
@@ -193,6 +194,7 @@ struct cu_kernel {
 	uint32_t block[3], shared_bytes;
 	uint32_t shared_raised; /* dynamic: the driver accepts launches up to it */
 	struct stream_params params;
+	struct stream_kernel seen;
 	bool stops;        /* it looks at a flag: one more parameter */
 	char why[PTX_WHY]; /* it does not */
 };
@@ -218,13 +220,13 @@ struct cu_step {
 
 /* Commands of a recorded sequence, in a row, as a graph of the driver's: see graph.c. */
 struct cu_graph {
-	void *graph, *exec, *begin;
+	void *graph, *exec;
 	uint32_t *word;        /* of how many the device says that they have ended */
 	uint32_t count, users; /* slots in flight that are of it */
 	uint64_t used;         /* when, in launches of the queue's graphs */
 	struct cu_stage {
 		struct cu_step step;
-		void *node, *end;
+		void *node;
 	} stages[];
 };
 
@@ -240,12 +242,8 @@ struct cu_graphs {
 
 struct cu_slot {
 	struct stream_slot base; /* .number: of the queue's word, or its graph's */
-	void *begin; /* the event before it: the last one's end, or the queue's .idle */
-	void *end;   /* .own, or its graph's */
-	void *own;
-	void *start;            /* with graphs: the begin of one behind a graph */
-	struct cu_graph *graph; /* NULL: by itself */
-	bool staged;            /* a launch that stops: its control is as staged */
+	struct cu_graph *graph;  /* NULL: by itself */
+	bool staged;             /* a launch that stops: its control is as staged */
 };
 
 /* How the launches of a queue are stopped, slot by slot: see stop.c. */
@@ -266,7 +264,8 @@ struct cu_stops {
 
 struct cu_queue {
 	struct stream_queue base;
-	void *stream, *idle;
+	void *stream;
+	void *begin, *end; /* events around the command that is measured */
 	struct cu_word word;
 	bool masked;              /* a mask is in its stream */
 	struct cu_stops *stops;   /* NULL: its launches cannot be stopped */
@@ -643,8 +642,10 @@ int cu_raise_shared(struct cu_device *dev, struct cu_kernel *k, uint32_t bytes);
  * not NULL, the address of its control. */
 int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 	      const uint32_t groups[3], const uint64_t *control);
-/* Have the device record the end of s, and write its number. */
-void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
+/* Give the command in s, which has just gone to the device, its number. */
+void cu_number(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
+/* Mark the end of all that q has been given; see stream/marks.h. */
+void cu_mark(struct cu_device *dev, struct cu_queue *q);
 /* The call has failed behind a command: only the driver can say when q is empty. */
 void cu_break_queue(struct cu_device *dev, struct cu_queue *q, const char *call,
 		    uint32_t r);

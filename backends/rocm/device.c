@@ -21,9 +21,12 @@ static const struct hal_option_def options[] = {
 	{"clock", HAL_OPTION_ENUM, 0, 0, "real|virtual", "real",
 	 "real: time is the host's clock; virtual: time is stepped, which only a fake "
 	 "driver supports"},
-	{"inflight", HAL_OPTION_INT, 1, ROCM_INFLIGHT_MAX, NULL, "4",
+	{"inflight", HAL_OPTION_INT, 1, ROCM_INFLIGHT_MAX, NULL, "32",
 	 "commands of one queue that the device may have at a time; hal.inflight and "
 	 "hal.partition_inflight may lower it"},
+	{"mark_every", HAL_OPTION_INT, 0, ROCM_INFLIGHT_MAX, NULL, "0",
+	 "launches of a stream that are reported together, by one mark; 1: each by "
+	 "itself; 0: a quarter of inflight"},
 	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
 	 "time after which a launch that has not ended is given up, together with its "
 	 "queue; 0: never"},
@@ -45,12 +48,15 @@ static const struct hal_option_def options[] = {
 static void read_options(const struct hal_bk_config *cfg, struct rocm_options *o)
 {
 	if (!cfg) {
-		*o = (struct rocm_options){.library = "any", .inflight = 4};
+		*o = (struct rocm_options){.library = "any", .inflight = 32, .every = 8};
 		return;
 	}
 	o->library = rocm_host->option_str(cfg, "library");
 	o->topology = rocm_host->option_str(cfg, "topology");
 	o->inflight = (uint32_t)rocm_host->option_int(cfg, "inflight");
+	o->every = (uint32_t)rocm_host->option_int(cfg, "mark_every");
+	if (!o->every)
+		o->every = (o->inflight + 3) / 4;
 	o->virtual_clock = rocm_host->option_int(cfg, "clock") == 1;
 	o->bound_ns = 1000000 * (uint64_t)rocm_host->option_int(cfg, "hang_ms");
 	o->host_memory = rocm_host->option_int(cfg, "memory") == 1;

@@ -73,9 +73,9 @@ struct rocm_options {
 	bool virtual_clock, host_memory;
 	bool block; /* kernels that look at a flag are stopped by it */
 	enum rocm_partitions partitions;
-	enum rocm_queues queues; /* of partitions */
-	uint32_t inflight;       /* commands of a queue that the device has */
-	uint64_t bound_ns;       /* of a launch; 0: none */
+	enum rocm_queues queues;  /* of partitions */
+	uint32_t inflight, every; /* commands of a queue that the device has */
+	uint64_t bound_ns;        /* of a launch; 0: none */
 };
 
 /* What a device is, before and after it is open. */
@@ -196,6 +196,7 @@ struct rocm_kernel {
 	uint32_t block[3], shared_bytes;
 	uint32_t shared_own; /* LDS that the code has by itself; UINT32_MAX: unknown */
 	struct stream_params params;
+	struct stream_kernel seen;
 	bool follows; /* hal_preempt.h: it has a struct hal_preempt_launch as one more
 			 argument */
 };
@@ -212,8 +213,6 @@ struct rocm_program {
 
 struct rocm_slot {
 	struct stream_slot base; /* .number: of the queue's word */
-	void *begin;             /* the event before it */
-	void *end;
 	bool timed;           /* of a queue of HSA's: a kernel, whose times are known */
 	struct hsa_times ran; /* they, once it has ended; 0 and 0 if it is not .timed */
 	/* A launch that stops: blocks that were launched by a list; numbers in each of
@@ -253,8 +252,9 @@ struct rocm_queue {
 	uint64_t copying; /* signal of a late copy that is with an engine; 0: none is */
 	uint64_t copy_began_ns;
 	int32_t priority;
-	void *stream, *idle;
-	void *fence;    /* behind its last command when its partition moved */
+	void *stream;
+	void *begin, *end; /* events around the command that is measured */
+	void *fence;       /* behind its last command when its partition moved */
 	void *left;     /* stream from before a move: its last commands are in flight */
 	uint32_t *word; /* how far it is: the device writes it, poll reads it */
 	void *word_at;  /* where the device finds it */
@@ -604,8 +604,10 @@ static inline bool rocm_slot_ended(const struct rocm_queue *q, const struct rocm
 int rocm_launch(struct rocm_device *dev, struct rocm_queue *q,
 		const struct hal_bk_cmd *cmd, const uint32_t groups[3],
 		struct hal_preempt_launch *given);
-/* Behind a command: how long it took, and that it has ended. */
-void rocm_mark(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s);
+/* Give the command in s, which has just gone to the stream, its number. */
+void rocm_number(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s);
+/* Mark the end of all that the stream has been given; see stream/marks.h. */
+void rocm_mark(struct rocm_device *dev, struct rocm_queue *q);
 /* The call has failed behind a command: only the library can say when q is empty. */
 void rocm_break_queue(struct rocm_device *dev, struct rocm_queue *q, const char *call,
 		      uint32_t r);

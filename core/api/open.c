@@ -89,12 +89,36 @@ out:
 	return err;
 }
 
-/* Copy options of section [hal] to dev. */
-static int core_values(struct hal_device *dev, const struct hal_bk_config *c)
+/* Commands that a device whose backend does not say may have at a time. */
+#define INFLIGHT_UNKNOWN 2
+#define INFLIGHT_MOST    64
+
+/* Return the limit that option key of section [hal] sets.  0 leaves it to the backend,
+ * which knows how many commands keep its device busy: its own option inflight, but not
+ * less than least. */
+static uint32_t inflight_of(const struct opened *o, const char *key, int64_t least)
 {
+	int64_t n = option_int(o->core_cfg, key);
+
+	if (n != 0)
+		return (uint32_t)n;
+	n = option_int(o->bk_cfg, "inflight");
+	if (n <= 0)
+		n = INFLIGHT_UNKNOWN;
+	if (n < least)
+		n = least;
+	return n < INFLIGHT_MOST ? (uint32_t)n : INFLIGHT_MOST;
+}
+
+/* Copy options of section [hal] to dev. */
+static int core_values(struct hal_device *dev, const struct opened *o)
+{
+	const struct hal_bk_config *c = o->core_cfg;
+
 	dev->queue_slots = (uint32_t)option_int(c, "queue_depth");
-	dev->inflight = (uint32_t)option_int(c, "inflight");
-	dev->partition_inflight = (uint32_t)option_int(c, "partition_inflight");
+	dev->inflight = inflight_of(o, "inflight", 1);
+	/* With one command of each queue, two queues still run side by side. */
+	dev->partition_inflight = inflight_of(o, "partition_inflight", 2);
 	dev->spin_ns = (uint64_t)option_int(c, "spin_us") * 1000;
 	dev->space.compact = (uint32_t)option_int(c, "compact");
 	dev->space.oversubscribe = option_int(c, "oversubscribe") != 0;
@@ -120,7 +144,7 @@ static int resolve_all(struct hal_device *dev, struct opened *o)
 				     b->table.option_count, &o->bk_cfg);
 	if (err != 0)
 		return err;
-	return core_values(dev, o->core_cfg);
+	return core_values(dev, o);
 }
 
 /* Check what the backend reports of the device, and fill in defaults. */

@@ -159,6 +159,60 @@ static void stops_between_blocks(void **state)
 	free(image);
 }
 
+/* Without options of the core the device has as many launches of a queue, and of a
+ * partition, as the backend's own option allows: no fewer by a limit of the core's. */
+static void as_many_as_the_backend_allows(const char *target, uint64_t most)
+{
+	static const char *const options[] = {"hal.queue_depth=1024", NULL};
+	static const char *const kernels[] = {"work:m8"};
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+	const struct gpu_stand_in *driver;
+	struct hal_partition *part;
+	struct hal_program *prog;
+	struct hal_kernel *work;
+	struct hal_point done;
+	struct hal_device *dev;
+	struct hal_buffer *buf;
+	struct hal_queue *q;
+	uint64_t before;
+	size_t size;
+	void *image = make_cuda_image(kernels, 1, 1, &size);
+
+	OK(hal_open(target, options, &dev));
+	driver = dlsym(dlopen("libcuda.so.1", RTLD_NOW), GPU_STAND_IN_SYMBOL);
+	assert_non_null(driver);
+	pd.units_floor = 1;
+	OK(hal_partition_create(dev, &pd, &part));
+	OK(hal_program_load(dev, image, size, &prog));
+	OK(hal_kernel_find(prog, "work", &work));
+	bd.bytes = 4096;
+	OK(hal_buffer_create(part, &bd, &buf));
+	q = queue_of(part, HAL_CLASS_NORMAL);
+	before = driver->calls("cuLaunchKernel");
+	for (uint32_t i = 0; i < 100; i++)
+		done = launch(q, work, buf, 1, 1000000);
+	assert_true(hal_device_poll(dev, 1000) >= 0);
+	assert_int_equal(driver->calls("cuLaunchKernel") - before, most);
+	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+	OK(hal_queue_destroy(q));
+	OK(hal_program_unload(prog));
+	OK(hal_buffer_destroy(buf));
+	OK(hal_partition_destroy(part));
+	OK(hal_close(dev));
+	free(image);
+}
+
+static void limits_follow_the_backend(void **state)
+{
+	(void)state;
+	as_many_as_the_backend_allows("cuda:0?clock=virtual&partitions=none", 32);
+	as_many_as_the_backend_allows("cuda:0?clock=virtual&partitions=none&inflight=64",
+				      64);
+	as_many_as_the_backend_allows(
+		"cuda:0?clock=virtual&partitions=none&inflight=64&hal.inflight=3", 3);
+}
+
 /* Best effort holds all places of a partition with launches of 2 ms.  Return how long a
  * launch of one short block takes, of a queue of that class. */
 static uint64_t short_launch(uint16_t service_class)
@@ -222,6 +276,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(has_a_place),
 		cmocka_unit_test(streams),
+		cmocka_unit_test(limits_follow_the_backend),
 		cmocka_unit_test(stops_between_blocks),
 	};
 
