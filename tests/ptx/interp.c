@@ -10,12 +10,13 @@
 
 #include "lex.h"
 
-#define SHARED_WINDOW UINT64_C(0x100000000)
-#define LOCAL_WINDOW  UINT64_C(0x200000000)
-#define WINDOW_BYTES  UINT64_C(0x1000000)
-#define STEPS_MOST    UINT64_C(50000000)
-#define WARP          32u
-#define STACK_BYTES   512u /* what alloca has, behind local variables */
+#define SHARED_WINDOW   UINT64_C(0x100000000)
+#define LOCAL_WINDOW    UINT64_C(0x200000000)
+#define WINDOW_BYTES    UINT64_C(0x1000000)
+#define STEPS_MOST      UINT64_C(50000000)
+#define WARP            32u
+#define CLUSTER_BARRIER 16u
+#define STACK_BYTES     512u /* what alloca has, behind local variables */
 
 enum type { U8, U16, U32, U64, S8, S16, S32, S64, F16, F32, F64, PRED, NO_TYPE };
 
@@ -32,6 +33,7 @@ enum code {
 	C_BFIND,
 	C_BRA,
 	C_BREV,
+	C_CALL,
 	C_CLZ,
 	C_CNOT,
 	C_COPYSIGN,
@@ -48,7 +50,9 @@ enum code {
 	C_LG2,
 	C_LOP3,
 	C_MAD,
+	C_MAPA,
 	C_MAX,
+	C_MBARRIER,
 	C_MIN,
 	C_MOV,
 	C_MUL,
@@ -78,6 +82,7 @@ enum code {
 	C_ST,
 	C_SUB,
 	C_TANH,
+	C_TRAP,
 	C_VOTE,
 	C_XOR
 };
@@ -100,6 +105,7 @@ static const struct {
 	{"bfind", C_BFIND},
 	{"bra", C_BRA},
 	{"brev", C_BREV},
+	{"call", C_CALL},
 	{"clz", C_CLZ},
 	{"cnot", C_CNOT},
 	{"copysign", C_COPYSIGN},
@@ -115,11 +121,14 @@ static const struct {
 	{"fma", C_FMA},
 	{"isspacep", C_ISSPACEP},
 	{"ld", C_LD},
+	{"griddepcontrol", C_NOP},
 	{"ldu", C_LD},
 	{"lg2", C_LG2},
 	{"lop3", C_LOP3},
 	{"mad", C_MAD},
+	{"mapa", C_MAPA},
 	{"max", C_MAX},
+	{"mbarrier", C_MBARRIER},
 	{"membar", C_NOP},
 	{"min", C_MIN},
 	{"mov", C_MOV},
@@ -152,6 +161,7 @@ static const struct {
 	{"stacksave", C_STACKSAVE},
 	{"sub", C_SUB},
 	{"tanh", C_TANH},
+	{"trap", C_TRAP},
 	{"vote", C_VOTE},
 	{"xor", C_XOR},
 };
@@ -239,8 +249,11 @@ static enum type type_of(const struct ptx *m, uint32_t token)
 	return NO_TYPE;
 }
 
-static const char *const specials[] = {"%tid",    "%ntid",   "%ctaid",      "%nctaid",
-				       "%laneid", "%warpid", "%globaltimer"};
+/* A cluster is one block. */
+static const char *const specials[] = {
+	"%tid",        "%ntid",   "%ctaid",           "%nctaid",
+	"%laneid",     "%warpid", "%cluster_ctarank", "%cluster_nctarank",
+	"%globaltimer"};
 #define SPECIALS (sizeof(specials) / sizeof(specials[0]))
 #define STEP_NS  1000u /* that an instruction takes, for who looks at the time */
 
@@ -379,6 +392,8 @@ static bool decode_operand(struct run *r, const struct op *op, uint32_t number,
 	uint32_t first = from->first, count = from->count, i, j;
 
 	memset(o, 0, sizeof(*o));
+	if (count == 1 && ptx_is(m, first, "_"))
+		return true; /* it is not wanted */
 	if (ptx_is(m, first, "!")) {
 		o->not = true;
 		first++;
@@ -533,6 +548,8 @@ static void decode(struct run *r, uint32_t i)
 			fail(r, op, "no such label");
 		return;
 	}
+	if (op->code == C_CALL)
+		return;
 	if (s->operand_count > 6) {
 		fail(r, op, "too many operands");
 		return;
@@ -623,6 +640,10 @@ static uint64_t special(const struct run *r, const struct thread *t,
 		return id % WARP;
 	case 5:
 		return id / WARP;
+	case 6:
+		return 0;
+	case 7:
+		return 1;
 	default:
 		return r->steps * STEP_NS;
 	}
@@ -1142,10 +1163,100 @@ static void atomic(struct run *r, struct thread *t, const struct op *op)
 		put(t, &op->o[0], old);
 }
 
+/* A barrier in shared memory, as this interpreter lays it out. */
+struct mbarrier {
+	uint16_t pending, expected;
+	uint32_t rest; /* bytes that have not come, doubled; and the phase's parity */
+};
+_Static_assert(sizeof(struct mbarrier) == 8, "it has 8 bytes");
+
+static void put_mbarrier(uint8_t *p, struct mbarrier *b)
+{
+	if (!b->pending && !(b->rest & ~1u)) {
+		b->pending = b->expected;
+		b->rest ^= 1;
+	}
+	memcpy(p, b, sizeof(*b));
+}
+
+/* False: what is waited for has not come; other threads run meanwhile. */
+static bool mbarrier(struct run *r, struct thread *t, const struct op *op)
+{
+	const bool gives = op->o[0].kind != K_ADDRESS;
+	const struct operand *o = &op->o[gives];
+	const bool parity = ptx_dot(r->m, op->s, ".parity");
+	uint8_t *p =
+		memory(r, t, op, PTX_SHARED,
+		       address(t, o) - (op->space == PTX_GENERIC ? SHARED_WINDOW : 0),
+		       sizeof(struct mbarrier));
+	struct mbarrier b;
+	uint64_t n;
+	bool done;
+
+	if (!p)
+		return true;
+	memcpy(&b, p, sizeof(b));
+	n = op->count > 1u + gives ? get(r, t, &o[1]) : 1;
+	if (ptx_dot(r->m, op->s, ".init")) {
+		b = (struct mbarrier){(uint16_t)n, (uint16_t)n, 0};
+		memcpy(p, &b, sizeof(b));
+		return true;
+	}
+	if (ptx_dot(r->m, op->s, ".arrive")) {
+		put(t, &op->o[0], b.rest & 1);
+		if (ptx_dot(r->m, op->s, ".expect_tx"))
+			b.rest += 2 * (uint32_t)n;
+		n = ptx_dot(r->m, op->s, ".expect_tx") ? 1 : n;
+		if (n > b.pending)
+			fail(r, op, "more arrive than the barrier expects");
+		b.pending = (uint16_t)(b.pending - n);
+		put_mbarrier(p, &b);
+		return true;
+	}
+	if (!ptx_dot(r->m, op->s, ".try_wait") && !ptx_dot(r->m, op->s, ".test_wait")) {
+		if (!ptx_dot(r->m, op->s, ".inval"))
+			fail(r, op, "an instruction that the interpreter does not know");
+		return true;
+	}
+	(void)parity; /* a token is the parity of its phase, too */
+	done = (b.rest & 1) != (n & 1);
+	put(t, &op->o[0], done);
+	return done;
+}
+
+/* cp.async.bulk to shared memory: at once. */
+static void copy_bulk(struct run *r, struct thread *t, const struct op *op)
+{
+	uint64_t bytes;
+	uint8_t *d, *s, *p;
+	struct mbarrier b;
+
+	if (op->count != 4) {
+		if (op->count > 1)
+			fail(r, op, "an instruction that the interpreter does not know");
+		return;
+	}
+	bytes = get(r, t, &op->o[2]);
+	d = memory(r, t, op, PTX_SHARED, address(t, &op->o[0]), bytes);
+	s = memory(r, t, op, PTX_GLOBAL, address(t, &op->o[1]), bytes);
+	p = memory(r, t, op, PTX_SHARED, address(t, &op->o[3]), sizeof(b));
+	if (!d || !s || !p)
+		return;
+	memcpy(d, s, bytes);
+	memcpy(&b, p, sizeof(b));
+	b.rest -= 2 * (uint32_t)bytes;
+	put_mbarrier(p, &b);
+}
+
 static void copy_async(struct run *r, struct thread *t, const struct op *op)
 {
 	uint64_t bytes, from;
 	uint8_t *d, *s;
+
+	if (ptx_dot(r->m, op->s, ".bulk")) {
+		copy_bulk(r, t, op);
+		return;
+	}
 
 	if (op->count < 3)
 		return; /* groups: it is done at once */
@@ -1171,6 +1282,12 @@ static void wait_barrier(struct run *r, struct thread *t, const struct op *op)
 
 	if (strcmp(op->word, "warp") == 0) {
 		t->state = IN_WARP;
+		return;
+	}
+	if (strcmp(op->word, "cluster") == 0) {
+		t->barrier = CLUSTER_BARRIER;
+		t->expected = 0;
+		t->state = AT_BARRIER;
 		return;
 	}
 	t->barrier = (uint32_t)get(r, t, o);
@@ -1211,8 +1328,21 @@ static bool step(struct run *r, struct thread *t)
 		t->state = ENDED;
 		return false;
 	case C_BAR:
+		/* All wait where they wait for the cluster. */
+		if (strcmp(op->word, "cluster") == 0 && ptx_dot(r->m, op->s, ".arrive"))
+			break;
 		wait_barrier(r, t, op);
 		return false;
+	case C_MBARRIER:
+		t->pc++;
+		return mbarrier(r, t, op);
+	case C_MAPA:
+		put(t, &o[0], get(r, t, &o[1]));
+		break;
+	case C_TRAP:
+	case C_CALL:
+		fail(r, op, "a trap, or a call");
+		break;
 	case C_SHFL:
 	case C_VOTE:
 	case C_REDUX:

@@ -163,9 +163,8 @@ static void stops_refused(void **state)
 		const enum ptx_pass p = passes[i];
 
 		BODY("mov.u32 %r0, %ctaid.x;\n", p, NULL);
-		BODY("trap;\n", p,
-		     "line 11: trap: traps, which ends all work of the device");
-		BODY("brkpt;\n", p, "traps, which ends all work of the device");
+		BODY("trap;\n", p, NULL);
+		BODY("brkpt;\n", p, "line 11: brkpt: stops for a debugger");
 		BODY("frobnicate.b32 %r0, %r1;\n", p,
 		     "frobnicate.b32: unknown instruction");
 		BODY("mov.u32 %r0, %cluster_ctaid.x;\n", p, "uses clusters");
@@ -176,13 +175,7 @@ static void stops_refused(void **state)
 		body(".entry k() .reqnctapercluster 2, 1, 1 { ret; }", p,
 		     "line 4: .reqnctapercluster: uses clusters");
 		BODY("mov.u32 %r0, %envreg2;\n", p, "cooperative launch");
-		BODY("cp.async.bulk.tensor.1d.shared::cluster.global [%r0], [%d0, "
-		     "{%r1}], "
-		     "[%r2];\n",
-		     p, "by a tensor map");
-		BODY("tensormap.replace.tile.rank.global.b1024.b32 [%d0], 1;\n", p,
-		     "by a tensor map");
-		BODY("griddepcontrol.wait;\n", p, "waits for other kernels");
+		BODY("griddepcontrol.wait;\n", p, NULL);
 		BODY("multimem.red.relaxed.sys.global.add.u32 [%d0], %r0;\n", p,
 		     "other devices");
 		BODY("mov.v4.u32 {%r0, %r1, %r2, %r3}, %ctaid;\n", p, "as a vector");
@@ -209,8 +202,12 @@ static void stops_refused(void **state)
 		body(".func f() { .reg .b32 %r; mov.u32 %r, %ctaid.x; ret; }\n"
 		     ".entry k() { call.uni f; ret; }",
 		     p, "reads the block index in a called function");
-		body(".func f() { trap; }\n.entry k() { call.uni f; ret; }", p,
-		     "traps, which ends all work of the device");
+		body(".func f() { brkpt; }\n.entry k() { call.uni f; ret; }", p,
+		     "stops for a debugger");
+		body(".extern .func __assertfail(.param .b64 a) .noreturn;\n.entry k() {"
+		     " { .param .b64 a; st.param.b64 [a], 0; call.uni __assertfail, (a); "
+		     "} ret; }",
+		     p, NULL);
 		body(".entry k(.param .b8 k_0[4352]) { ret; }", p,
 		     "4352 bytes of parameters leave no space");
 		body(".entry k(.param .align 8 .b8 k_0[4344]) { ret; }", p, NULL);
@@ -346,6 +343,126 @@ static void gets_on(void **state)
 	}
 }
 
+/* What recent GPUs brought.  A kernel that is refused is so alone, with its instruction
+ * and line; the files are modern/'s. */
+static void modern(void **state)
+{
+	static const struct {
+		const char *file, *kernel;
+		enum ptx_pass pass;
+		const char *reason; /* NULL: it is taken */
+	} rows[] = {
+		{"tensor", "tiles_in", PTX_ENTRY, NULL},
+		{"tensor", "tiles_in", PTX_LOOP,
+		 "line 36: mbarrier.init.shared::cta.b64: uses a barrier in memory"},
+		{"tensor", "tiles_in", PTX_BOUNDS, "line 68: cvta.param.u64: takes the"},
+		{"tensor", "tiles_out", PTX_ENTRY, NULL},
+		{"tensor", "tiles_out", PTX_LOOP,
+		 "line 247: cp.async.bulk.tensor.1d.global.shared::cta.bulk_group: "
+		 "copies "
+		 "by a tensor map, which may go on when the next block begins"},
+		{"tensor", "tiles_shared", PTX_ENTRY,
+		 "line 296: "
+		 "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_"
+		 "tx::"
+		 "bytes.multicast: uses clusters"},
+		{"tensor", "cluster_two", PTX_ENTRY,
+		 "line 353: .explicitcluster: uses clusters"},
+		{"tensor", "cluster_two", PTX_BOUNDS,
+		 "line 378: barrier.cluster.arrive: uses clusters"},
+		{"block", "cluster_one", PTX_ENTRY, NULL},
+		{"block", "cluster_one", PTX_LOOP,
+		 "line 360: .explicitcluster: uses clusters"},
+		{"block", "asserts", PTX_LOOP, NULL},
+		{"block", "prints", PTX_BOUNDS, "line 551: mov.u64: takes the address"},
+		{"block", "stacks", PTX_BOUNDS, NULL},
+	};
+	char path[512], *text;
+	const char *name;
+	struct ptx *m;
+	uint32_t i, k, n;
+	size_t bytes;
+	int err;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(path, sizeof(path), PTX_TESTS "/modern/%s.ptx", rows[i].file);
+		text = list_file(path, &bytes);
+		assert_int_equal(ptx_parse(text, bytes, &m, why), 0);
+		for (k = 0; k < ptx_kernels(m); k++) {
+			name = ptx_kernel_name(m, k, &n);
+			if (n == strlen(rows[i].kernel) &&
+			    memcmp(name, rows[i].kernel, n) == 0)
+				break;
+		}
+		err = ptx_check(m, k, rows[i].pass, why);
+		if (rows[i].reason ? err != -ENOTSUP || !strstr(why, rows[i].reason)
+				   : err != 0)
+			fail_msg("%s, %s: %d, %s, not %s", rows[i].kernel,
+				 ptx_pass_name(rows[i].pass), err, why,
+				 rows[i].reason ? rows[i].reason : "taken");
+		free(text);
+		ptx_free(m);
+	}
+}
+
+#define POLL "mbarrier.try_wait.shared.b64 %p0, [s], %d0;\n"
+#define TMA                                                                              \
+	"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::"    \
+	"bytes"
+
+static void modern_bodies(void **state)
+{
+	(void)state;
+	/* A nap between two looks at the block's own barrier. */
+	BODY("L: " POLL "@%p0 bra X;\nnanosleep.u32 20;\nbra L;\nX:\n", PTX_ENTRY, NULL);
+	BODY("L: " POLL "@%p0 bra X;\nnanosleep.u32 20;\nld.global.u32 %r0, [%d1];\n"
+	     "bra L;\nX:\n",
+	     PTX_ENTRY, "line 13: nanosleep.u32: waits in a loop");
+	BODY("L: M: nanosleep.u32 20;\n@%p1 bra M;\n" POLL "@!%p0 bra L;\n", PTX_ENTRY,
+	     "line 11: nanosleep.u32: waits in a loop");
+	BODY("L: " POLL "nanosleep.u32 20;\nld.global.cg.u32 %r0, [%d1];\n"
+	     "setp.eq.u32 %p0, %r0, 0;\n@%p0 bra L;\n",
+	     PTX_ENTRY, "waits in a loop");
+	/* A trap is no end of a loop. */
+	BODY("L: ld.global.u32 %r0, [%d1];\nsetp.ne.u32 %p0, %r0, 0;\n@%p0 bra X;\n"
+	     "add.u32 %r1, %r1, 1;\nsetp.gt.u32 %p1, %r1, 99;\n@%p1 trap;\nbra L;\nX:\n",
+	     PTX_ENTRY, "this loop may wait for another block");
+	BODY(TMA " [%r0], [%d0, {%r1}], [%r2];\n", PTX_ENTRY, NULL);
+	BODY(TMA ".multicast::cluster [%r0], [%d0, {%r1}], [%r2], %h0;\n", PTX_ENTRY,
+	     "line 11: " TMA);
+	BODY(TMA ".cta_group::2 [%r0], [%d0, {%r1}], [%r2];\n", PTX_ENTRY,
+	     "uses clusters");
+	BODY("tensormap.replace.tile.rank.global.b1024.b32 [%d0], 1;\n", PTX_ENTRY, NULL);
+	BODY("tensormap.replace.tile.rank.global.b1024.b32 [%d0], 1;\n", PTX_LOOP,
+	     "by a tensor map");
+	BODY("mov.u32 %r0, %clusterid.x;\n", PTX_ENTRY, "uses clusters");
+	body(".entry k() .reqnctapercluster 1 { .reg .b32 r; mov.u32 r, "
+	     "%cluster_ctarank; "
+	     "barrier.cluster.wait; ret; }",
+	     PTX_ENTRY, NULL);
+	body(".entry k() .reqnctapercluster 1 { .reg .b32 r; mov.u32 r, %clusterid.x; "
+	     "ret; }",
+	     PTX_ENTRY, "uses clusters");
+	body(".entry k() .reqnctapercluster 1 .blocksareclusters { ret; }", PTX_ENTRY,
+	     "line 4: .reqnctapercluster: uses clusters");
+	body(".entry k() .reqnctapercluster 1, 2 { ret; }", PTX_ENTRY, "uses clusters");
+	body(".entry k() .reqnctapercluster 1 { .reg .b64 d; .reg .b32 r; "
+	     "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::"
+	     "bytes."
+	     "b128 [r], [r]; ret; }",
+	     PTX_ENTRY, "uses clusters");
+	/* The stack is given back as it was, or not at all. */
+	BODY("stacksave.u64 %d0;\nalloca.u64 %d1, 8;\nstackrestore.u64 %d0;\n",
+	     PTX_BOUNDS, NULL);
+	BODY("stacksave.u64 %d0;\nadd.u64 %d0, %d0, 8;\nstackrestore.u64 %d0;\n",
+	     PTX_BOUNDS, "line 13: stackrestore.u64: sets the stack pointer");
+	BODY("stackrestore.u64 8;\n", PTX_BOUNDS, "sets the stack pointer");
+	BODY("stacksave.u64 %d0;\nld.global.v2.u64 {%d2, %d0}, [%d1];\n"
+	     "stackrestore.u64 %d0;\n",
+	     PTX_BOUNDS, "sets the stack pointer");
+}
+
 static void loop_refused(void **state)
 {
 	(void)state;
@@ -477,7 +594,7 @@ static void astray(void **state)
 /* Which kernel, which pass; and those that are not named stay. */
 static void others_stay(void **state)
 {
-	const char *two = HEAD ".entry a() { ret; } // a\n.entry b() { trap; }\n";
+	const char *two = HEAD ".entry a() { ret; } // a\n.entry b() { brkpt; }\n";
 	const bool first[] = {true, false}, none[] = {false, false};
 	struct ptx *m;
 	size_t bytes;
@@ -499,7 +616,7 @@ static void others_stay(void **state)
 	free(text);
 	assert_int_equal(ptx_rewrite(m, PTX_ENTRY, first, &text, &bytes, why), 0);
 	assert_non_null(strstr(text, ".entry a(\n\t.param .u64 _hals_control\n) {"));
-	assert_non_null(strstr(text, "// a\n.entry b() { trap; }\n"));
+	assert_non_null(strstr(text, "// a\n.entry b() { brkpt; }\n"));
 	free(text);
 	ptx_free(m);
 }
@@ -541,6 +658,20 @@ static int made(const char *text, enum ptx_pass pass, const char *what)
 	free(out);
 	ptx_free(m);
 	return n;
+}
+
+/* A launch that may begin early does so when blocks have ended that were not stopped. */
+static void dependents(void **state)
+{
+	static const char text[] =
+		HEAD BEGIN "griddepcontrol.launch_dependents;\n@%p0 griddepcontrol."
+			   "launch_dependents;\ngriddepcontrol.wait;\n" END;
+
+	(void)state;
+	assert_int_equal(made(text, PTX_ENTRY, "griddepcontrol.launch"), 0);
+	assert_int_equal(made(text, PTX_ENTRY, "griddepcontrol.wait"), 1);
+	assert_int_equal(made(text, PTX_LOOP, "griddepcontrol.launch"), 0);
+	assert_int_equal(made(text, PTX_BOUNDS, "griddepcontrol.launch"), 2);
 }
 
 /* NVIDIA's assembler takes each of these statements: one store that bounds has to guard,
@@ -712,7 +843,7 @@ static void addresses(void **state)
 static void calls(void **state)
 {
 	static const char functions[] =
-		".extern .func far();\n.func bad() { trap; }\n.func odd() { .strange; "
+		".extern .func far();\n.func bad() { brkpt; }\n.func odd() { .strange; "
 		"ret; }\n"
 		".func slow() { call far; ret; }\n.func good() { ret; }\n.func also();\n"
 		".alias also, good;\n.func late();\n";
@@ -721,13 +852,13 @@ static void calls(void **state)
 	} rows[] = {
 		{"call good;", NULL},
 		{"call also;", NULL},
-		{"call bad;", "line 5: trap: traps, which ends all work of the device"},
+		{"call bad;", "line 5: brkpt: stops for a debugger"},
 		{"call odd;", "line 6: unknown directive"},
 		{"call slow;",
 		 "line 4: the kernel may call far, which is defined elsewhere"},
 		{"call far;",
 		 "line 4: the kernel may call far, which is defined elsewhere"},
-		{"call late;", "line 14: trap: traps, which ends all work of the device"},
+		{"call late;", "line 14: brkpt: stops for a debugger"},
 		{"call a, (), p;", "line "},
 	};
 	char text[1000];
@@ -739,7 +870,7 @@ static void calls(void **state)
 			snprintf(text, sizeof(text),
 				 "%s.entry k() {.reg .b64 a; p: .callprototype _ (); %s "
 				 "ret; }\n\n"
-				 ".func late() { trap; }",
+				 ".func late() { brkpt; }",
 				 functions, rows[i].call);
 			body(text, (enum ptx_pass)pass, rows[i].reason);
 		}
@@ -894,6 +1025,9 @@ int main(void)
 		cmocka_unit_test(stops_refused),
 		cmocka_unit_test(waits),
 		cmocka_unit_test(gets_on),
+		cmocka_unit_test(modern),
+		cmocka_unit_test(modern_bodies),
+		cmocka_unit_test(dependents),
 		cmocka_unit_test(loop_refused),
 		cmocka_unit_test(bounds_refused),
 		cmocka_unit_test(others_stay),

@@ -24,6 +24,7 @@ struct checking {
 	const struct ptx_statement *s;
 	char *why;
 	struct ptx_flow flow;
+	bool alone; /* a cluster is declared, of one block */
 	/* Of the kernel's body: */
 	uint32_t barriers;
 };
@@ -39,7 +40,7 @@ static int refuse(const struct checking *c, const char *what)
 	uint32_t bytes = o->at + o->bytes - from;
 
 	return ptx_fail(c->why, ENOTSUP, "line %u: %.*s: %s", t->line,
-			(int)(bytes < 60 ? bytes : 60), c->m->text + from, what);
+			(int)(bytes < 90 ? bytes : 90), c->m->text + from, what);
 }
 
 /* Has all of it been read, and does nothing but a launcher start it? */
@@ -90,12 +91,20 @@ static int check_grid(const struct checking *c, uint32_t token)
 	return 0;
 }
 
+/* Is what clusters do a matter of the block's alone? */
+static bool may_cluster(const struct checking *c)
+{
+	return c->alone && c->pass == PTX_ENTRY;
+}
+
 static int check_token(const struct checking *c, uint32_t token)
 {
 	const struct ptx *m = c->m;
 
-	if (ptx_begins(m, token, "%cluster") || ptx_begins(m, token, "%ncluster") ||
-	    ptx_begins(m, token, "%is_explicit_cluster"))
+	/* Of a cluster of one block %cluster_... are the same in each. */
+	if (ptx_begins(m, token, "%clusterid") || ptx_begins(m, token, "%nclusterid") ||
+	    (!may_cluster(c) && (ptx_begins(m, token, "%cluster_") ||
+				 ptx_begins(m, token, "%is_explicit_cluster"))))
 		return refuse(c, "uses clusters of blocks");
 	if (ptx_begins(m, token, "%envreg"))
 		return refuse(c, "part of a cooperative launch, whose blocks wait for "
@@ -105,13 +114,42 @@ static int check_token(const struct checking *c, uint32_t token)
 
 /* ---- what stops a block ---------------------------------------------------------------- */
 
+/* Return whether the innermost loop around the statement polls a barrier, which is in the
+ * block's shared memory, and reads nothing that another block may write. */
+static bool backs_off(const struct checking *c)
+{
+	const struct ptx_flow *flow = &c->flow;
+	const uint32_t at = c->number - c->f->first;
+	uint32_t from = 0, to = c->f->count, i;
+	bool found = false, polls = false;
+
+	for (i = at; i < c->f->count; i++)
+		if (flow->target[i] <= at && i - flow->target[i] < to - from) {
+			from = flow->target[i];
+			to = i;
+			found = true;
+		}
+	for (i = from; found && i < to; i++) {
+		const struct ptx_statement *s = &c->m->statements[c->f->first + i];
+
+		if (s->kind != PTX_INSTRUCTION)
+			continue;
+		if (ptx_class_of(c->m, s) == PTX_CALL || ptx_reads(c->m, s))
+			return false;
+		polls |=
+			ptx_class_of(c->m, s) == PTX_MBARRIER &&
+			(ptx_dot(c->m, s, ".try_wait") || ptx_dot(c->m, s, ".test_wait"));
+	}
+	return polls;
+}
+
 static int check_wait(const struct checking *c, enum ptx_class class)
 {
 	const bool again = c->flow.again[c->number - c->f->first];
 	const uint32_t does = class == PTX_CALL ? ptx_does(c->m, c->s) : 0;
 
-	if (again &&
-	    (class == PTX_WAIT || (class == PTX_ACCESS && ptx_polls(c->m, c->s))))
+	if (again && ((class == PTX_WAIT && !backs_off(c)) ||
+		      (class == PTX_ACCESS && ptx_polls(c->m, c->s))))
 		return refuse(c, "waits in a loop, perhaps for another block");
 	if (again && (does & PTX_DOES_POLL))
 		return refuse(
@@ -145,14 +183,23 @@ static int check_stop(struct checking *c, enum ptx_class class)
 	switch (class) {
 	case PTX_UNKNOWN:
 		return refuse(c, "unknown instruction");
-	case PTX_TRAP:
-		return refuse(c, "traps, which ends all work of the device");
+	case PTX_TRAP: /* a trap ends the kernel, rewritten or not */
+		if (ptx_is(m, c->s->op, "brkpt"))
+			return refuse(c, "stops for a debugger");
+		break;
 	case PTX_CLUSTER:
-		return refuse(c, "uses clusters of blocks");
+		/* A block that takes another one's place has not got it from a list. */
+		if (!may_cluster(c) || ptx_is(m, c->s->op, "clusterlaunchcontrol"))
+			return refuse(c, "uses clusters of blocks");
+		break;
 	case PTX_TENSOR:
-		return refuse(c, "copies by a tensor map, which is not supported");
-	case PTX_DEPEND:
-		return refuse(c, "waits for other kernels or lets them start early");
+		if (c->pass == PTX_LOOP)
+			return refuse(c, "copies by a tensor map, which may go on when "
+					 "the next block begins");
+		if (!c->alone && (ptx_dot(m, c->s, ".multicast::cluster") ||
+				  ptx_dot(m, c->s, ".cta_group::2")))
+			return refuse(c, "uses clusters of blocks");
+		break;
 	case PTX_MULTIMEM:
 		return refuse(c, "accesses memory of other devices");
 	default:
@@ -180,7 +227,8 @@ static int check_stop(struct checking *c, enum ptx_class class)
 
 /* ---- what is called -------------------------------------------------------------------- */
 
-static const char *const harmless[] = {"vprintf", "malloc", "free"};
+/* The last ends the kernel with an error. */
+static const char *const harmless[] = {"vprintf", "malloc", "free", "__assertfail"};
 
 static bool is_known(const struct ptx *m, uint32_t name)
 {
@@ -279,12 +327,31 @@ static int check_call(const struct checking *c)
 			c->m->functions[faulty - 1].fault[c->pass]);
 }
 
+/* .reqnctapercluster 1, 1, 1: that a cluster is a block. */
+static bool is_alone(const struct ptx *m, const struct ptx_function *f)
+{
+	bool alone = false;
+	uint32_t i, j;
+
+	for (i = f->tuned; i < f->brace; i++) {
+		if (ptx_is(m, i, ".blocksareclusters"))
+			return false;
+		if (!ptx_is(m, i, ".reqnctapercluster"))
+			continue;
+		for (j = i + 1; j < f->brace && m->tokens[j].kind != PTX_DOT; j++)
+			if (!ptx_is(m, j, "1") && !ptx_is(m, j, ","))
+				return false;
+		alone = true;
+	}
+	return alone;
+}
+
 static int check_head(const struct checking *c)
 {
 	const struct ptx *m = c->m;
 	uint32_t i;
 
-	for (i = c->f->tuned; i < c->f->brace; i++)
+	for (i = c->f->tuned; !may_cluster(c) && i < c->f->brace; i++)
 		if (ptx_begins(m, i, ".reqnctapercluster") ||
 		    ptx_begins(m, i, ".explicitcluster") ||
 		    ptx_begins(m, i, ".maxclusterrank") ||
@@ -333,8 +400,10 @@ static int check_loop(struct checking *c)
 static int check_stops(struct checking *c)
 {
 	uint32_t i;
-	int err = check_head(c);
+	int err;
 
+	c->alone = is_alone(c->m, c->f);
+	err = check_head(c);
 	if (!err)
 		err = ptx_flow_find(c->m, c->f, &c->flow, c->why);
 	for (i = c->f->first; !err && i < c->f->first + c->f->count; i++) {
@@ -507,6 +576,32 @@ static int check_names(const struct checking *c)
 	return 0;
 }
 
+/* Return whether nothing but stacksave writes the register that stackrestore reads. */
+static bool is_saved_stack(const struct checking *c)
+{
+	const struct ptx *m = c->m;
+	const uint32_t from = c->s->operand[0].first;
+	uint32_t i, j;
+
+	if (c->s->operand_count != 1 || c->s->operand[0].count != 1 ||
+	    !ptx_register_of(m, c->f, c->number, from))
+		return false;
+	for (i = c->f->first; i < c->f->first + c->f->count; i++) {
+		const struct ptx_statement *s = &m->statements[i];
+
+		if (s->kind != PTX_INSTRUCTION || !s->operand_count ||
+		    ptx_is(m, s->op, "stacksave") || ptx_is(m, s->op, "stackrestore"))
+			continue;
+		/* Whatever names it first may write it. */
+		for (j = 0; j < s->operand[0].count; j++)
+			if (m->tokens[s->operand[0].first + j].bound ==
+				    m->tokens[from].bound &&
+			    ptx_same(m, s->operand[0].first + j, from))
+				return false;
+	}
+	return true;
+}
+
 static int check_bound(const struct checking *c, enum ptx_class class)
 {
 	switch (class) {
@@ -543,8 +638,9 @@ static int check_bound(const struct checking *c, enum ptx_class class)
 	case PTX_CALL:
 		return refuse(c, "calls a function, which cannot be checked");
 	default:
-		return ptx_is(c->m, c->s->op, "stackrestore")
-			       ? refuse(c, "sets the stack pointer from a register")
+		return ptx_is(c->m, c->s->op, "stackrestore") && !is_saved_stack(c)
+			       ? refuse(c, "sets the stack pointer from a register that "
+					   "holds something other than a saved one")
 			       : 0;
 	}
 }

@@ -146,6 +146,14 @@ static int string(struct lexer *l)
 	return err;
 }
 
+/* 2d, 16x64b: of what is said of an instruction; 5e3 is a number. */
+static bool is_shape(const char *t)
+{
+	const char *end = past_digits(t);
+
+	return end > t && isalpha((unsigned char)*end) && *end != 'e' && *end != 'E';
+}
+
 static int one(struct lexer *l)
 {
 	const char *t = l->m->text;
@@ -159,7 +167,8 @@ static int one(struct lexer *l)
 			;
 		return add(l, PTX_NAME, from);
 	}
-	if (c == '.' && (name_begins(t[from + 1]) && t[from + 1] != '%')) {
+	if (c == '.' && ((name_begins(t[from + 1]) && t[from + 1] != '%') ||
+			 is_shape(t + from + 1))) {
 		for (l->at++;
 		     name_goes_on(t[l->at]) || (t[l->at] == ':' && t[l->at + 1] == ':' &&
 						name_goes_on(t[l->at + 2]));

@@ -336,6 +336,13 @@ static void stop_statement(struct writer *w, const struct ptx_statement *s)
 
 	if (s->kind != PTX_INSTRUCTION)
 		return;
+	/* A launch that may begin early begins when this one has ended: blocks that were
+	 * stopped have ended, too, and only then its own see their flag. */
+	if (ptx_class_of(m, s) == PTX_DEPEND && ptx_dot(m, s, ".launch_dependents")) {
+		copy_to(w, m->tokens[s->first].at);
+		w->at = end_of(m, s->first + s->count - 1);
+		return;
+	}
 	if (w->pass == PTX_LOOP && ptx_class_of(m, s) == PTX_RETURN) {
 		copy_to(w, m->tokens[s->op].at);
 		put(w, "bra $_hals_end");

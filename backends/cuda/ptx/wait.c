@@ -100,8 +100,7 @@ bool ptx_polls(const struct ptx *m, const struct ptx_statement *s)
 	       same_operand(m, &o[2], &o[3]);
 }
 
-/* What it reads of memory that other blocks may write: PTX_DOES_SHARED, PTX_DOES_READ. */
-static uint32_t reads(const struct ptx *m, const struct ptx_statement *s)
+uint32_t ptx_reads(const struct ptx *m, const struct ptx_statement *s)
 {
 	switch (ptx_class_of(m, s)) {
 	case PTX_ACCESS:
@@ -161,7 +160,7 @@ static uint32_t does_itself(const struct ptx *m, uint32_t number)
 
 		if (s->kind != PTX_INSTRUCTION)
 			continue;
-		bits |= reads(m, s) | (ptx_polls(m, s) ? PTX_DOES_POLL : 0);
+		bits |= ptx_reads(m, s) | (ptx_polls(m, s) ? PTX_DOES_POLL : 0);
 		bits |= ptx_is(m, s->op, "exit") ? PTX_DOES_EXIT : 0;
 		if (ptx_class_of(m, s) != PTX_CALL)
 			continue;
@@ -319,7 +318,7 @@ static uint32_t result(struct waiting *w, uint32_t number)
 	const uint32_t from = gives ? s->operand[0].first + s->operand[0].count : s->op;
 	uint32_t bits =
 		gather(w, from, s->first + s->count - from) & (SHARED | FIXED | OWN);
-	uint32_t what = reads(m, s);
+	uint32_t what = ptx_reads(m, s);
 	uint8_t *cell;
 
 	if (class == PTX_CALL) {
@@ -495,8 +494,8 @@ static bool leaves(const struct waiting *w, uint32_t i)
 	const enum ptx_class class = ptx_class_of(w->m, statement(w, i));
 	const uint32_t to = w->flow->target[i];
 
-	if (class == PTX_RETURN || class == PTX_TRAP)
-		return true;
+	if (class == PTX_RETURN)
+		return true; /* a trap is no end that a loop waits for */
 	return class == PTX_BRANCH &&
 	       (to == PTX_NOWHERE || to < w->from || to > w->to || i == w->to ||
 		ptx_is(w->m, statement(w, i)->op, "brx"));
@@ -551,7 +550,7 @@ static bool reads_any(const struct waiting *w)
 		const struct ptx_statement *s = statement(w, i);
 
 		if (is_loop_text(w, i) &&
-		    (reads(w->m, s) ||
+		    (ptx_reads(w->m, s) ||
 		     (ptx_class_of(w->m, s) == PTX_CALL && ptx_does(w->m, s))))
 			return true;
 	}

@@ -15,6 +15,8 @@
 /* Is it a load that sees what other blocks write at once, or an atomic that may change
  * nothing? */
 bool ptx_polls(const struct ptx *m, const struct ptx_statement *s);
+/* What it reads of memory that other blocks may write: PTX_DOES_SHARED, PTX_DOES_READ. */
+uint32_t ptx_reads(const struct ptx *m, const struct ptx_statement *s);
 /* The function that a call names; UINT32_MAX: it is not seen. */
 uint32_t ptx_called(const struct ptx *m, const struct ptx_statement *s);
 /* What the function that a call names does; of one that is not named, all that any does.
