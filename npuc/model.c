@@ -442,8 +442,8 @@ static int read_tensor(struct parse *p, struct flat_vector tensors, uint32_t ind
 		t->unusable = "is a variable, which this operator does not support";
 	if (flat_has(f, at, TENSOR_SPARSITY))
 		t->unusable = "is sparse, which is not supported";
-	for (uint32_t i = 0; i < signature.count; i++)
-		t->open |= flat_vector_i32(f, signature, i) < 0;
+	for (uint32_t i = 0; i < signature.count && i < NPUC_RANK; i++)
+		t->open |= (uint32_t)(flat_vector_i32(f, signature, i) < 0) << i;
 	if (check(p))
 		return -EINVAL;
 	t->name = copy_name(f, name);

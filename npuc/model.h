@@ -89,7 +89,9 @@ struct model_tensor {
 	struct npuc_tensor t;
 	char *name;
 	struct flat_vector scales, zero_points;
-	bool open; /* the file's signature leaves a size open, mostly the batch's */
+	/* Dimensions whose sizes the file's signature leaves open, mostly the batch's: a
+	 * bit each.  Their declared sizes are placeholders. */
+	uint32_t open;
 	const char *unusable; /* "is sparse": what use of it would say; NULL */
 };
 

@@ -691,6 +691,50 @@ static void test_shapes(void **state)
 	refused(&m, EINVAL, "layer 0 (AVERAGE_POOL_2D", "2 dimensions instead of 4");
 }
 
+/* A batch that is computed takes the place of one that the file leaves open. */
+static void test_open_batch(void **state)
+{
+	static const int32_t to[] = {-1, 2};
+	struct tiny m = {.input_count = 1, .output_count = 1};
+	struct npuc_program p;
+	struct npuc_model *model;
+	char why[NPUC_WHY];
+	int32_t x, flat, shape, y;
+
+	(void)state;
+	x = tiny_int8(&m, "x", 3, DIMS(1, 3, 2), 0.5f, 0);
+	flat = tiny_int8(&m, "flat", 2, DIMS(1, 2), 0.5f, 0);
+	y = tiny_int8(&m, "y", 2, DIMS(1, 2), 0.5f, 0);
+	m.outputs[0] = y;
+	shape = tiny_const(&m, "to", 2, 1, DIMS(2), 0, 0, to, sizeof(to));
+	tiny_op(&m, TINY_RESHAPE, 2, REFS(x, shape), flat);
+	tiny_op(&m, 19, 1, REFS(flat), y);
+	refused(&m, EINVAL, "layer 0 (RESHAPE, output 'flat')",
+		"'flat' is 1x2, but its operands give it the shape 3x2");
+	/* The size that differs must be the open one. */
+	m.tensors[flat].open = 2;
+	refused(&m, EINVAL, "layer 0 (RESHAPE, output 'flat')",
+		"'flat' is 1x2, but its operands give it the shape 3x2");
+	m.tensors[flat].open = 1;
+	refused(&m, EINVAL, "layer 1 (RELU, output 'y')",
+		"'y' is 1x2, but its operands give it the shape 3x2");
+	m.tensors[y].open = 1;
+	assert_int_equal(npuc_model_parse(file, tiny_write(&m, file, sizeof(file)), "m",
+					  &model, why),
+			 0);
+	if (npuc_compile(model, NULL, &p, why))
+		fail_msg("%s", why);
+	assert_int_equal(p.outputs[0].dims[0], 3);
+	assert_int_equal(p.outputs[0].count, 6);
+	assert_int_equal(p.output_bytes, 64);
+	npuc_program_free(&p);
+	npuc_model_free(model);
+	/* What a layer makes does not change an input's shape, nor a rank. */
+	m.tensors[y].rank = 1;
+	m.tensors[y].dims[0] = 6;
+	refused(&m, EINVAL, "layer 1 (RELU, output 'y')", "'y' is 6, but its operands");
+}
+
 static void test_convolution(void **state)
 {
 	static const int8_t w[36];
@@ -1274,6 +1318,7 @@ int main(void)
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_quantization),
 		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_open_batch),
 		cmocka_unit_test(test_convolution),
 		cmocka_unit_test(test_bias),
 		cmocka_unit_test(test_bias_convolution),

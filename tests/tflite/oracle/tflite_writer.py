@@ -63,6 +63,7 @@ OPERATORS = {
     "PACK": (83, 2, 59, [("values_count", "i32", 0), ("axis", "i32", 0)]),
     "UNPACK": (88, 2, 64, [("num", "i32", 0), ("axis", "i32", 0)]),
     "FLOOR_DIV": (90, 1, 65, []),
+    "FILL": (94, 3, 0, []),
     "RANGE": (96, 1, 73, []),
     "RESIZE_NEAREST_NEIGHBOR": (97, 3, 74, [("align_corners", "bool", False),
                                             ("half_pixel_centers", "bool", False)]),
@@ -117,10 +118,12 @@ class Graph:
         self.outputs = []
 
     def tensor(self, name, shape, scale=None, zero=0, data=None, dtype=None, axis=0,
-               variable=False):
-        """scale: a number, or a list (one a channel, along dimension axis)."""
+               variable=False, signature=None):
+        """scale: a number, or a list (one a channel, along dimension axis); signature: the
+        shape with -1 for each size that is left open."""
         dtype = self.dtype if dtype is None else dtype
-        self._tensors.append((name, list(shape), scale, zero, data, dtype, axis, variable))
+        self._tensors.append((name, list(shape), scale, zero, data, dtype, axis, variable,
+                              signature))
         return len(self._tensors) - 1
 
     def input(self, *args, **keys):
@@ -186,7 +189,7 @@ class Model(Graph):
 
     @staticmethod
     def _tensor(b, tensor, buffer):
-        name, shape, scale, zero, _, dtype, axis, variable = tensor
+        name, shape, scale, zero, _, dtype, axis, variable, signature = tensor
         quantization = None
         if scale is not None:
             scales = list(np.atleast_1d(scale))
@@ -200,7 +203,8 @@ class Model(Graph):
             quantization = b.EndObject()
         text = b.CreateString(name)
         dims = _numbers(b, shape, 4, b.PrependInt32)
-        b.StartObject(6)
+        wanted = _numbers(b, signature, 4, b.PrependInt32) if signature else None
+        b.StartObject(8 if signature else 6)
         b.PrependUOffsetTRelativeSlot(0, dims, 0)
         b.PrependInt8Slot(1, dtype, 0)
         b.PrependUint32Slot(2, buffer, 0)
@@ -208,6 +212,8 @@ class Model(Graph):
         if quantization is not None:
             b.PrependUOffsetTRelativeSlot(4, quantization, 0)
         b.PrependBoolSlot(5, variable, False)
+        if wanted is not None:
+            b.PrependUOffsetTRelativeSlot(7, wanted, 0)
         return b.EndObject()
 
     @staticmethod

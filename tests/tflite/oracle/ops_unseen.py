@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""ops_unseen.py OUT [SEED]: as ops.py, of what public networks have and the other packs do not:
+shapes that are computed where the batch is open.
+"""
+import numpy as np
+
+from ops import Case, write
+from tflite_writer import INT32, INT8, NONE, RELU, RELU6, VALID
+
+
+class Unseen(Case):
+    # ---- shapes that are computed ---------------------------------------------------------
+    def whole(self, name, values):
+        values = np.array(values, np.int32)
+        return self.m.tensor(name, values.shape, data=values, dtype=INT32)
+
+    def number(self, name, shape):
+        return self.m.tensor(name, shape, dtype=INT32)
+
+    def open_tensor(self, make, name, shape, scale, zero):
+        """A placeholder of 1 for the first size."""
+        return make(name, [1] + shape, scale, zero, signature=[-1] + shape)
+
+    def dense(self, x, rows, c, sin, zin, y=None):
+        """FULLY_CONNECTED of an open number of rows."""
+        n = self.channels()
+        ws, sout, bias = self.products(n, c, sin, zin, self.up, False)
+        w = self.m.tensor("w", [n, c], ws, self.up, self.weights([n, c]))
+        zero, make = self.zero(), self.m.output if y else self.m.tensor
+        d = self.open_tensor(make, y or "d", [n], sout, zero)
+        self.m.operator("FULLY_CONNECTED", [x, w] + self.bias(bias, sin, ws), [d],
+                        act=self.r.choice([NONE, RELU, RELU6]))
+        return d, n, sout, zero
+
+    def keras_dense(self):
+        """Dense on three dimensions as Keras converts it."""
+        rows, c = self.r.randint(1, 12), self.channels()
+        scale, zero = self.scale(), self.zero()
+        x = self.m.input("x", [1, rows, c], scale, zero, signature=[-1, rows, c])
+        shape, free, last = (self.number(n, [k]) for n, k in (("s", 3), ("f", 2), ("l", 1)))
+        self.m.operator("SHAPE", [x], [shape], out_type=INT32)
+        self.m.operator("GATHER", [shape, self.whole("free", [0, 1])], [free])
+        self.m.operator("GATHER", [shape, self.whole("last", [2])], [last])
+        count, depth = self.number("count", []), self.number("depth", [])
+        axis = self.whole("axis", [0])
+        self.m.operator("REDUCE_PROD", [free, axis], [count])
+        self.m.operator("REDUCE_PROD", [last, axis], [depth])
+        pair, to = self.number("pair", [2]), self.number("to", [3])
+        self.m.operator("PACK", [count, depth], [pair], values_count=2)
+        flat = self.m.tensor("flat", [1, 1], scale, zero, signature=[-1, -1])
+        self.m.operator("RESHAPE", [x, pair], [flat])
+        d, n, sout, zout = self.dense(flat, rows, c, scale, zero)
+        self.m.operator("CONCATENATION", [free, self.whole("n", [n])], [to])
+        y = self.m.output("y", [1, rows, n], sout, zout, signature=[-1, rows, n])
+        self.m.operator("RESHAPE", [d, to], [y])
+        self.text = f"1x{rows}x{c} -> {n}, shapes computed"
+
+    def open_fill(self):
+        """A first state of zeros, as recurrent layers have it; TFLite fills no uint8."""
+        if self.up:
+            return self.keras_dense()
+        c, scale, zero = self.channels(), self.scale(), self.zero()
+        x = self.m.input("x", [1, c], scale, zero, signature=[-1, c])
+        shape, batch, size = self.number("s", [2]), self.number("b", []), self.number("z", [2])
+        self.m.operator("SHAPE", [x], [shape], out_type=INT32)
+        self.m.operator("STRIDED_SLICE", [shape] + [self.whole(n, [v]) for n, v in
+                                                    (("from", 0), ("to", 1), ("step", 1))],
+                        [batch], shrink_axis_mask=1)
+        self.m.operator("PACK", [batch, self.whole("c", c)], [size], values_count=2)
+        value = self.m.tensor("value", [], scale, zero, self.weights([]))
+        state = self.open_tensor(self.m.tensor, "state", [c], scale, zero)
+        self.m.operator("FILL", [size, value], [state])
+        sout = self.result_scale(scale * 2)
+        y = self.open_tensor(self.m.output, "y", [c], sout, self.zero())
+        self.m.operator("ADD", [x, state], [y], pot_scale=False)
+        self.text = f"1x{c} plus a constant of the batch's size"
+
+    def open_rows(self):
+        """Pixels become the batch, which is split and joined again."""
+        h, w, c = self.r.randint(1, 4), self.r.randint(1, 5), self.channels()
+        parts, scale, zero = self.r.randint(1, 4), self.scale(), self.zero()
+        x = self.m.input("x", [parts, h, w, c], scale, zero, signature=[-1, h, w, c])
+        flat = self.open_tensor(self.m.tensor, "flat", [c], scale, zero)
+        self.m.operator("RESHAPE", [x, self.whole("to", [-1, c])], [flat])
+        some = [self.open_tensor(self.m.tensor, f"part{i}", [c], scale, zero)
+                for i in range(parts)]
+        self.m.operator("SPLIT", [self.whole("axis", 0), flat], some, num_splits=parts)
+        back = self.open_tensor(self.m.tensor, "back", [c], scale, zero)
+        self.m.operator("CONCATENATION", some[::-1], [back], axis=0)
+        self.dense(back, parts * h * w, c, scale, zero, "y")
+        self.text = f"{parts}x{h}x{w}x{c}, rows split in {parts}"
+
+    def open_blocks(self):
+        """A dilated convolution: blocks become the batch."""
+        c, n, block = self.r.randint(1, 6), self.r.randint(1, 6), self.r.randint(2, 3)
+        size, k = block * self.r.randint(2, 4), self.r.randint(1, 2)
+        scale, zero = self.scale(), self.zero()
+        ws, sout, bias = self.products(n, k * k * c, scale, zero, self.up, False)
+        inner = size // block
+        out = inner - k + 1
+        blocks, none = self.whole("block", [block] * 2), self.whole("none", [[0, 0]] * 2)
+        x = self.m.input("x", [1, size, size, c], scale, zero, signature=[-1, size, size, c])
+        apart = self.open_tensor(self.m.tensor, "apart", [inner, inner, c], scale, zero)
+        self.m.operator("SPACE_TO_BATCH_ND", [x, blocks, none], [apart])
+        zw, zout = self.up, self.zero()
+        w = self.m.tensor("w", [n, k, k, c], ws, zw, self.weights([n, k, k, c]))
+        d = self.open_tensor(self.m.tensor, "d", [out, out, n], sout, zout)
+        self.m.operator("CONV_2D", [apart, w] + self.bias(bias or [0] * n, scale, ws), [d],
+                        padding=VALID, stride_h=1, stride_w=1)
+        y = self.open_tensor(self.m.output, "y", [block * out] * 2 + [n], sout, zout)
+        self.m.operator("BATCH_TO_SPACE_ND", [d, blocks, none], [y])
+        self.text = f"{size}x{size}x{c} in blocks of {block}, kernel {k} -> {n}"
+
+    def open_depth(self):
+        """Blocks become channels, or the other way round."""
+        op = self.r.choice(["SPACE_TO_DEPTH", "DEPTH_TO_SPACE"])
+        n, h, w, c = (self.r.randint(1, 4) for _ in "nhwc")
+        scale, zero, block = self.scale(), self.zero(), self.r.randint(1, 3)
+        fine, coarse = [h * block, w * block, c], [h, w, c * block * block]
+        shape, to = (fine, coarse) if op == "SPACE_TO_DEPTH" else (coarse, fine)
+        x = self.m.input("x", [n * shape[0]] + shape[1:], scale, zero)
+        images = self.open_tensor(self.m.tensor, "images", shape, scale, zero)
+        self.m.operator("RESHAPE", [x, self.whole("to", [-1] + shape)], [images])
+        y = self.open_tensor(self.m.output, "y", to, scale, zero)
+        self.m.operator(op, [images], [y], block_size=block)
+        self.text = f"{op} {n}x{shape} blocks of {block}"
+
+
+PLAN = [
+    ("keras_dense", 24),
+    ("open_fill", 12),
+    ("open_rows", 24),
+    ("open_blocks", 24),
+    ("open_depth", 12),
+]
+
+if __name__ == "__main__":
+    write(Unseen, PLAN)
