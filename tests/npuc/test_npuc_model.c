@@ -1036,6 +1036,31 @@ static void test_fold(void **state)
 }
 
 /* What the machine refuses is said with the layer in front, too. */
+/* Elements side by side that no image has room for. */
+static void test_arg_max(void **state)
+{
+	static const int32_t axis;
+	struct tiny m = {0};
+	struct tiny_op *op;
+	int32_t along;
+
+	(void)state;
+	tiny_int8(&m, "in", 2, DIMS(2, 65537), 0.5f, 0);
+	tiny_int8(&m, "out", 1, DIMS(65537), 0, 0);
+	m.tensors[1].type = 2;
+	m.tensors[1].scales = 0;
+	along = tiny_const(&m, "axis", 2, 0, NULL, 0, 0, &axis, sizeof(axis));
+	op = tiny_op(&m, 56, 2, REFS(0, along), 1);
+	tiny_option(op, 40, 0, 1, 2);
+	m.inputs[0] = 0;
+	m.outputs[0] = 1;
+	m.input_count = m.output_count = 1;
+	refused(&m, ENOTSUP, "layer 0 (ARG_MAX, output 'out')",
+		"65537 elements side by side; more than 65535 must be a product");
+	m.tensors[0].dims[1] = m.tensors[1].dims[0] = 65538;
+	accepted(&m);
+}
+
 static void test_machine(void **state)
 {
 	struct tiny m = {0};
@@ -1325,6 +1350,7 @@ int main(void)
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_fold),
+		cmocka_unit_test(test_arg_max),
 		cmocka_unit_test(test_machine),
 		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_report_machine),

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """ops_unseen.py OUT [SEED]: as ops.py, of what public networks have and the other packs do not:
-shapes that are computed where the batch is open.
+shapes that are computed where the batch is open, indices of many pixels.
 """
 import numpy as np
 
 from ops import Case, write
-from tflite_writer import INT32, INT8, NONE, RELU, RELU6, VALID
+from tflite_writer import INT32, INT64, NONE, RELU, RELU6, VALID
 
 
 class Unseen(Case):
@@ -126,6 +126,19 @@ class Unseen(Case):
         self.m.operator(op, [images], [y], block_size=block)
         self.text = f"{op} {n}x{shape} blocks of {block}"
 
+    # ---- many pixels ------------------------------------------------------------------------
+    def many_indices(self):
+        """More of them than a side of an image has room for, of few classes."""
+        op, kind = self.r.choice(["ARG_MAX", "ARG_MIN"]), self.r.choice([INT32, INT64])
+        pixels, k = self.r.choice([65536, 65537, 65792, 70000]), self.r.randint(2, 3)
+        shape, axis = [pixels, k], 1
+        if pixels % 256 == 0 and self.r.random() < 0.5:
+            shape, axis = [k, 256, pixels // 256], 0
+        x = self.m.input("x", shape, self.scale(), self.zero())
+        y = self.m.output("y", [n for i, n in enumerate(shape) if i != axis], dtype=kind)
+        self.m.operator(op, [x, self.whole("axis", axis)], [y], output_type=kind)
+        self.text = f"{op} {shape} along {axis}"
+
 
 PLAN = [
     ("keras_dense", 24),
@@ -133,6 +146,7 @@ PLAN = [
     ("open_rows", 24),
     ("open_blocks", 24),
     ("open_depth", 12),
+    ("many_indices", 4),
 ]
 
 if __name__ == "__main__":
