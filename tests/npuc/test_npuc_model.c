@@ -1036,6 +1036,27 @@ static void test_fold(void **state)
 }
 
 /* What the machine refuses is said with the layer in front, too. */
+/* More inputs than int32 has room for, and than there is a way for. */
+static void test_long_rows(void **state)
+{
+	static int8_t w[33026];
+	struct tiny m = {0};
+	int32_t weights;
+
+	(void)state;
+	tiny_int8(&m, "in", 2, DIMS(1, 33026), 0.5f, 0);
+	tiny_int8(&m, "out", 2, DIMS(1, 1), 0.5f, 0);
+	weights = tiny_const(&m, "w", 9, 2, DIMS(1, 33026), 0.5f, 0, w, sizeof(w));
+	m.inputs[0] = 0;
+	m.outputs[0] = 1;
+	m.input_count = m.output_count = 1;
+	tiny_op(&m, 9, 2, REFS(0, weights), 1);
+	accepted(&m);
+	m.tensors[0].type = m.tensors[1].type = 7;
+	refused(&m, ENOTSUP, "layer 0 (FULLY_CONNECTED, output 'out')",
+		"rows of 33026 inputs; at most 16512 of int16 are supported");
+}
+
 /* Elements side by side that no image has room for. */
 static void test_arg_max(void **state)
 {
@@ -1350,6 +1371,7 @@ int main(void)
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_fold),
+		cmocka_unit_test(test_long_rows),
 		cmocka_unit_test(test_arg_max),
 		cmocka_unit_test(test_machine),
 		cmocka_unit_test(test_report),

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """ops_unseen.py OUT [SEED]: as ops.py, of what public networks have and the other packs do not:
-shapes that are computed where the batch is open, indices of many pixels.
+shapes that are computed where the batch is open, indices of many pixels, long
+sums.
 """
 import numpy as np
 
@@ -139,6 +140,36 @@ class Unseen(Case):
         self.m.operator(op, [x, self.whole("axis", axis)], [y], output_type=kind)
         self.text = f"{op} {shape} along {axis}"
 
+    # ---- long sums --------------------------------------------------------------------------
+    def long_rows(self):
+        """FULLY_CONNECTED of more inputs than int32 has room for, whatever they are."""
+        rows, n = self.r.choice([1, 1, 2]), self.r.randint(1, 3)
+        k = self.r.choice([33025, 33026, self.r.randint(33027, 70000)])
+        sin, zin, zw = self.scale(), self.zero(), self.up
+        few = [self.r.randint(30, 127), self.r.randint(1, 127)]
+        data = np.array(self.r.choices(few + [-v for v in few], k=n * k)) + zw
+        ws, sout, bias = self.products(n, k, sin, zin, zw, not self.up and self.r.random() < 0.5)
+        x = self.m.input("x", [rows, k], sin, zin)
+        kind = np.uint8 if self.up else np.int8
+        w = self.m.tensor("w", [n, k], ws, zw, data.astype(kind).reshape([n, k]))
+        y = self.m.output("y", [rows, n], sout, self.zero())
+        act = self.r.choice([NONE, RELU, RELU6])
+        self.m.operator("FULLY_CONNECTED", [x, w] + self.bias(bias, sin, ws), [y], act=act)
+        self.text = f"{rows}x{k} -> {n} act {act} {'per tensor' if len(ws) == 1 else 'per channel'}"
+
+    def large_mean(self):
+        """The mean of images that the scratchpad has no room for."""
+        shape, axes = self.r.choice([([1, 28, 28, 256], [1, 2]), ([2, 56, 56, 48], [1, 2]),
+                                     ([1, 3, 224, 224], [2, 3]), ([1, 900, 150], [1])])
+        sin = self.scale()
+        count = int(np.prod([shape[a] for a in axes]))
+        sout = self.result_scale(sin * self.r.uniform(1, 3) / count**0.5)
+        x = self.m.input("x", shape, sin, self.zero())
+        y = self.m.output("y", [n for i, n in enumerate(shape) if i not in axes], sout,
+                          self.zero())
+        self.m.operator("MEAN", [x, self.whole("axes", axes)], [y])
+        self.text = f"{shape} along {axes}"
+
 
 PLAN = [
     ("keras_dense", 24),
@@ -147,6 +178,8 @@ PLAN = [
     ("open_blocks", 24),
     ("open_depth", 12),
     ("many_indices", 4),
+    ("long_rows", 10),
+    ("large_mean", 8),
 ]
 
 if __name__ == "__main__":
