@@ -55,6 +55,7 @@ static const struct known {
 	{NPUC_SQUEEZE, 2, lower_reshape},
 	{NPUC_UNIDIRECTIONAL_SEQUENCE_LSTM, 4, lower_lstm},
 	{NPUC_STRIDED_SLICE, 4, lower_strided_slice},
+	{NPUC_EXP, 2, lower_unary_table},
 	{NPUC_SPLIT, 4, lower_split},
 	{NPUC_LOG_SOFTMAX, 2, lower_log_softmax},
 	{NPUC_CAST, 4, lower_constants},
@@ -62,12 +63,16 @@ static const struct known {
 	{NPUC_MAXIMUM, 4, lower_maximum},
 	{NPUC_ARG_MAX, 3, lower_arg_max},
 	{NPUC_MINIMUM, 4, lower_maximum},
+	{NPUC_NEG, 1, lower_unary_table},
 	{NPUC_PADV2, 4, lower_pad},
 	{NPUC_SLICE, 5, lower_slice},
 	{NPUC_TRANSPOSE_CONV, 5, lower_transpose_conv},
 	{NPUC_TILE, 3, lower_tile},
 	{NPUC_EXPAND_DIMS, 1, lower_reshape},
+	{NPUC_LOG, 2, lower_unary_table},
 	{NPUC_SUM, 2, lower_constants},
+	{NPUC_SQRT, 2, lower_unary_table},
+	{NPUC_RSQRT, 3, lower_unary_table},
 	{NPUC_SHAPE, 1, lower_shape},
 	{NPUC_ARG_MIN, 3, lower_arg_max},
 	{NPUC_REDUCE_PROD, 2, lower_constants},
@@ -82,16 +87,21 @@ static const struct known {
 	{NPUC_RESIZE_NEAREST_NEIGHBOR, 4, lower_resize_nearest},
 	{NPUC_LEAKY_RELU, 2, lower_leaky_relu},
 	{NPUC_MIRROR_PAD, 3, lower_mirror_pad},
+	{NPUC_ABS, 5, lower_unary_table},
 	{NPUC_SPLIT_V, 2, lower_split},
 	{NPUC_REVERSE_V2, 3, lower_reverse},
 	{NPUC_RANK_OF, 1, lower_shape},
+	{NPUC_ELU, 1, lower_unary_table},
 	{NPUC_QUANTIZE, 3, lower_quantize},
+	{NPUC_HARD_SWISH, 1, lower_unary_table},
 	{NPUC_BATCH_MATMUL, 4, lower_batch_matmul},
 	{NPUC_CALL_ONCE, 1, lower_call_once},
 	{NPUC_BROADCAST_TO, 3, lower_broadcast},
 	{NPUC_VAR_HANDLE, 1, lower_var_handle},
 	{NPUC_READ_VARIABLE, 1, lower_read_variable},
 	{NPUC_ASSIGN_VARIABLE, 1, lower_assign_variable},
+	{NPUC_GELU, 3, lower_unary_table},
+	{NPUC_RELU_0_TO_1, 1, lower_relu},
 };
 
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
@@ -645,7 +655,7 @@ int lower_range(struct lowered *l, uint32_t act, uint32_t tensor, int32_t *min,
 {
 	const struct npuc_tensor *t = lower_t(l, tensor);
 
-	if (act > QUANT_ACT_RELU6)
+	if (act > QUANT_ACT_RELU6 && act != QUANT_ACT_RELU_0_TO_1)
 		return lower_fail(l, ENOTSUP, "fused activation %u is not supported",
 				  act);
 	if (!quant_range((enum quant_act)act, t->type, t->scale, t->zero_point, min, max))

@@ -178,8 +178,8 @@ int lower_same_quant(struct lowered *l, uint32_t a, uint32_t d);
  * result whose sizes the file leaves open gets the computed ones; -EAGAIN then, and the
  * layer is lowered once more. */
 int lower_dims(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t *dims);
-/* The same of open sizes alone: 0 where another shape is declared, for operators that have
- * their own words for that. */
+/* The same of open sizes alone: 0 where another shape is declared, for operators that
+ * have their own words for that. */
 int lower_open(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t *dims);
 /* d has a's shape. */
 int lower_same_dims(struct lowered *l, uint32_t a, uint32_t d);
@@ -241,6 +241,8 @@ int lower_lstm(struct lowered *l);
 int lower_state(struct lowered *l, uint64_t bytes, const void *first, uint32_t *value);
 int lower_relu(struct lowered *l);
 int lower_function(struct lowered *l); /* LOGISTIC, TANH */
+/* ABS, ELU, EXP, GELU, HARD_SWISH, LOG, NEG, RSQRT, SQRT of 8 bits */
+int lower_unary_table(struct lowered *l);
 int lower_quantize(struct lowered *l);
 int lower_dequantize(struct lowered *l);
 int lower_pad(struct lowered *l);

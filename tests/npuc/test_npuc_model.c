@@ -1036,6 +1036,33 @@ static void test_fold(void **state)
 }
 
 /* What the machine refuses is said with the layer in front, too. */
+/* Functions by table: types and scales that TensorFlow Lite does not take. */
+static void test_unary(void **state)
+{
+	struct tiny m;
+
+	(void)state;
+	one_op(&m, 47);
+	accepted(&m);
+	m.tensors[0].type = m.tensors[1].type = 3;
+	refused(&m, ENOTSUP, "layer 0 (EXP, output 'the output')",
+		"'the input' is uint8, which TensorFlow Lite does not support");
+	m.ops[0].code = 117;
+	accepted(&m);
+	m.tensors[1].one_scale = 0.5f / 130;
+	refused(&m, ENOTSUP, "layer 0 (HARD_SWISH",
+		"are not supported for this operator");
+	one_op(&m, 59);
+	accepted(&m);
+	m.tensors[1].zero_point = 1;
+	refused(&m, ENOTSUP, "layer 0 (NEG", "zero points 0 and 1 are not supported");
+	m.tensors[0].zero_point = -1;
+	accepted(&m);
+	m.tensors[0].type = m.tensors[1].type = 7;
+	m.tensors[0].zero_point = m.tensors[1].zero_point = 0;
+	refused(&m, ENOTSUP, "layer 0 (NEG", "is int16; only int8 and uint8");
+}
+
 /* More inputs than int32 has room for, and than there is a way for. */
 static void test_long_rows(void **state)
 {
@@ -1371,6 +1398,7 @@ int main(void)
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_fold),
+		cmocka_unit_test(test_unary),
 		cmocka_unit_test(test_long_rows),
 		cmocka_unit_test(test_arg_max),
 		cmocka_unit_test(test_machine),

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """ops_unseen.py OUT [SEED]: as ops.py, of what public networks have and the other packs do not:
 shapes that are computed where the batch is open, indices of many pixels, long
-sums.
+sums, functions of one number.
 """
+import math
+
 import numpy as np
 
 from ops import Case, write
-from tflite_writer import INT32, INT64, NONE, RELU, RELU6, VALID
+from tflite_writer import INT8, INT32, INT64, NONE, RELU, RELU6, VALID
 
 
 class Unseen(Case):
@@ -170,6 +172,74 @@ class Unseen(Case):
         self.m.operator("MEAN", [x, self.whole("axes", axes)], [y])
         self.text = f"{shape} along {axes}"
 
+    # ---- functions of one number ------------------------------------------------------------
+    def every_number(self, least=None):
+        """All of a byte's, from least on."""
+        kind = np.uint8 if self.up else np.int8
+        low, high = self.up - 128, self.up + 127
+        self.raw = np.arange(low if least is None else max(low, least), high + 1).astype(kind)
+        count = len(self.raw)
+        self.raw = self.raw.tobytes()
+        return [1, count]
+
+    def unary(self, op, sin, zin, sout, zout, least=None, **options):
+        shape = self.every_number(least)
+        x = self.m.input("x", shape, sin, zin)
+        y = self.m.output("y", shape, sout, zout)
+        self.m.operator(op, [x], [y], **options)
+        self.text = f"{op} {sin:g} {zin} -> {sout:g} {zout} {options or ''}"
+
+    def int8_only(self):
+        """uint8 becomes int8 where TFLite has no other kernel."""
+        self.m.dtype, self.up = INT8, 0
+
+    def hard_swish(self):
+        """The product's multiplier is at most 1: TFLite refuses more."""
+        sin = self.scale()
+        sout = self.result_scale(max(sin / 127, sin * 2 ** self.r.choice(
+            [self.r.uniform(-1, 1), self.r.uniform(-6.9, 24)])))
+        self.unary("HARD_SWISH", sin, self.zero(), sout, self.zero())
+
+    def gelu(self):
+        sin = self.scale()
+        sout = self.result_scale(sin * 2 ** self.r.uniform(-8, 4))
+        self.unary("GELU", sin, self.zero(), sout, self.zero(),
+                   approximate=self.r.random() < 0.5)
+
+    def elu(self):
+        self.int8_only()
+        sin = self.scale()
+        self.unary("ELU", sin, self.zero(), self.result_scale(sin * 2 ** self.r.uniform(-8, 4)),
+                   self.zero())
+
+    def exp(self):
+        """Results below 2^30 steps: TFLite's conversion is undefined above 2^31."""
+        self.int8_only()
+        sin, zin = self.scale(), self.zero()
+        sin = float(np.float32(min(sin, 60 / (128 - zin))))
+        top = math.exp((127 - zin) * sin)
+        sout = self.result_scale(top / 2 ** self.r.uniform(-3, 12))
+        self.unary("EXP", sin, zin, sout, self.zero())
+
+    def abs(self):
+        self.int8_only()
+        sin = self.scale()
+        sout = sin if self.r.random() < 0.4 else self.result_scale(
+            sin * 2 ** self.r.uniform(-8, 6))
+        self.unary("ABS", sin, self.zero(), sout, self.zero())
+
+    def rsqrt(self):
+        """Of no negative number: TFLite stops there."""
+        self.int8_only()
+        sin, zin = self.scale(), self.zero()
+        sout = self.result_scale(sin**-0.5 * 2 ** self.r.uniform(-10, 1))
+        self.unary("RSQRT", sin, zin, sout, self.zero(), zin)
+
+    def relu_0_to_1(self):
+        sin = self.scale()
+        sout = self.result_scale(sin * 2 ** self.r.uniform(-8, 4))
+        self.unary("RELU_0_TO_1", sin, self.zero(), sout, self.zero())
+
 
 PLAN = [
     ("keras_dense", 24),
@@ -180,6 +250,13 @@ PLAN = [
     ("many_indices", 4),
     ("long_rows", 10),
     ("large_mean", 8),
+    ("hard_swish", 120),
+    ("gelu", 60),
+    ("elu", 30),
+    ("exp", 40),
+    ("abs", 40),
+    ("rsqrt", 60),
+    ("relu_0_to_1", 20),
 ]
 
 if __name__ == "__main__":
