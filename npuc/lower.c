@@ -94,6 +94,7 @@ static const struct known {
 	{NPUC_ELU, 1, lower_unary_table},
 	{NPUC_QUANTIZE, 3, lower_quantize},
 	{NPUC_HARD_SWISH, 1, lower_unary_table},
+	{NPUC_DENSIFY, 1, lower_densify},
 	{NPUC_BATCH_MATMUL, 4, lower_batch_matmul},
 	{NPUC_CALL_ONCE, 1, lower_call_once},
 	{NPUC_BROADCAST_TO, 3, lower_broadcast},

@@ -85,6 +85,7 @@ enum npuc_operator {
 	NPUC_ELU = 111,
 	NPUC_QUANTIZE = 114,
 	NPUC_HARD_SWISH = 117,
+	NPUC_DENSIFY = 124,
 	NPUC_BATCH_MATMUL = 126,
 	NPUC_CALL_ONCE = 129,
 	NPUC_BROADCAST_TO = 130,
@@ -102,6 +103,7 @@ struct model_tensor {
 	/* Dimensions whose sizes the file's signature leaves open, mostly the batch's: a
 	 * bit each.  Their declared sizes are placeholders. */
 	uint32_t open;
+	uint8_t *expanded;    /* the data of a sparse one */
 	const char *unusable; /* "is sparse": what use of it would say; NULL */
 };
 

@@ -1036,6 +1036,29 @@ static void test_fold(void **state)
 }
 
 /* What the machine refuses is said with the layer in front, too. */
+/* A constant whose sparsity says nothing of its shape. */
+static void test_sparse(void **state)
+{
+	static const int8_t some[2];
+	struct tiny m;
+	int32_t few;
+
+	(void)state;
+	one_op(&m, 0);
+	few = tiny_const(&m, "few", 9, 2, DIMS(1, 4), 0.5f, 0, some, sizeof(some));
+	m.tensors[few].sparse = true;
+	m.ops[0].inputs[1] = few;
+	m.ops[0].input_count = 2;
+	refused(&m, EINVAL, "tensor 2 ('few')",
+		"its sparsity does not describe its shape");
+	/* Of another type it stays what no operator takes. */
+	m.tensors[few].type = 0;
+	refused(&m, ENOTSUP, "layer 0 (ADD", "'few' is sparse, which is not supported");
+	/* DENSIFY is the compiler's work. */
+	one_op(&m, 124);
+	refused(&m, ENOTSUP, "layer 0 (DENSIFY", "'the input' is not constant");
+}
+
 /* Functions by table: types and scales that TensorFlow Lite does not take. */
 static void test_unary(void **state)
 {
@@ -1398,6 +1421,7 @@ int main(void)
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_fold),
+		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_unary),
 		cmocka_unit_test(test_long_rows),
 		cmocka_unit_test(test_arg_max),

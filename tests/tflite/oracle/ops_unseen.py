@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ops_unseen.py OUT [SEED]: as ops.py, of what public networks have and the other packs do not:
 shapes that are computed where the batch is open, indices of many pixels, long
-sums, functions of one number.
+sums, sparse weights, functions of one number.
 """
 import math
 
@@ -172,6 +172,76 @@ class Unseen(Case):
         self.m.operator("MEAN", [x, self.whole("axes", axes)], [y])
         self.text = f"{shape} along {axes}"
 
+    # ---- sparse weights -----------------------------------------------------------------------
+    def compress(self, dense, order, blocks):
+        """Elements that are there, level by level; blocks: sizes by dimension.  A level is
+        dense or, if any(rest) alone counts, has indices."""
+        rank = dense.ndim
+        names = [d for d in order if d < rank]
+        sizes = [dense.shape[d] // blocks.get(d, 1) for d in names]
+        inner = sorted(blocks)
+        inner = [inner[o - rank] for o in order if o >= rank]
+        # as [levels][blocks]
+        split = [n for d in range(rank) for n in (dense.shape[d] // blocks.get(d, 1),
+                                                  blocks.get(d, 1))]
+        whole = dense.reshape(split).transpose([2 * d for d in names] +
+                                               [2 * d + 1 for d in inner] +
+                                               [2 * d + 1 for d in range(rank) if d not in blocks])
+        whole = whole.reshape(sizes + [blocks[d] for d in inner])
+        indexed = [self.r.random() < 0.7 for _ in names] + [False] * len(inner)
+        levels, front = [], [whole]
+        for i, size in enumerate(whole.shape):
+            if not indexed[i]:
+                levels.append(int(size))
+                front = [part[k] for part in front for k in range(size)]
+                continue
+            segments, indices, rest = [0], [], []
+            for part in front:
+                for k in range(size):
+                    if np.any(part[k]):
+                        indices.append(k)
+                        rest.append(part[k])
+                segments.append(len(indices))
+            most = max(segments + indices)
+            widths = [w for w in (1, 2, 4) if most < 1 << 8 * w]
+            levels.append((segments, indices, self.r.choice(widths)))
+            front = rest
+        return levels, np.array(front, dense.dtype)
+
+    def sparse_conv(self):
+        self.int8_only()
+        while True:
+            h, w, c, n = self.size(6), self.size(6), self.channels(12), self.channels(12)
+            win = self.window(h, w)
+            if n * win[0] * win[1] * c <= 1500 and win[7] * win[8] * n <= 300:
+                break
+        kh, kw, sh, sw, dh, dw, padding, oh, ow = win
+        shape = [n, kh, kw, c]
+        blocks = {d: b for d in (0, 3) for b in (2, 4)
+                  if shape[d] % b == 0 and self.r.random() < 0.4}
+        order = list(range(4))
+        self.r.shuffle(order)
+        order += [4 + i for i in range(len(blocks))]
+        dense = self.weights(shape)
+        for i in np.ndindex(*[s // blocks.get(d, 1) for d, s in enumerate(shape)]):
+            if self.r.random() < 0.7:
+                at = tuple(slice(k * blocks.get(d, 1), (k + 1) * blocks.get(d, 1))
+                           for d, k in enumerate(i))
+                dense[at] = 0
+        if not dense.any():
+            dense[0, 0, 0, 0] = 1
+        levels, data = self.compress(dense, order, blocks)
+        sin, zin = self.scale(), self.zero()
+        ws, sout, bias = self.products(n, kh * kw * c, sin, zin, 0, True)
+        x = self.m.input("x", [1, h, w, c], sin, zin)
+        few = self.m.tensor("few", shape, ws, 0, data, sparsity=(order, sorted(blocks), levels))
+        f = self.m.tensor("w", shape, ws, 0)
+        self.m.operator("DENSIFY", [few], [f])
+        y = self.m.output("y", [1, oh, ow, n], sout, self.zero())
+        self.m.operator("CONV_2D", [x, f] + self.bias(bias or [0] * n, sin, ws), [y],
+                        padding=padding, stride_h=sh, stride_w=sw, dilation_h=dh, dilation_w=dw)
+        self.text = f"{h}x{w}x{c} kernel {shape} order {order} blocks {blocks}"
+
     # ---- functions of one number ------------------------------------------------------------
     def every_number(self, least=None):
         """All of a byte's, from least on."""
@@ -250,6 +320,7 @@ PLAN = [
     ("many_indices", 4),
     ("long_rows", 10),
     ("large_mean", 8),
+    ("sparse_conv", 40),
     ("hard_swish", 120),
     ("gelu", 60),
     ("elu", 30),
