@@ -142,6 +142,20 @@ class Unseen(Case):
         self.m.operator(op, [x, self.whole("axis", axis)], [y], output_type=kind)
         self.text = f"{op} {shape} along {axis}"
 
+    def far_corners(self):
+        """Resized to pixels that are farther apart than a stride may be, in one direction."""
+        step, out = self.r.randint(16, 24), self.r.randint(2, 6)
+        sizes, outs = [step * (out - 1) + 1, self.r.randint(5, 40)], [out, self.r.randint(3, 30)]
+        if self.r.random() < 0.5:
+            sizes, outs = sizes[::-1], outs[::-1]
+        c, scale, zero = self.r.randint(1, 5), self.scale(), self.zero()
+        self.int8_only()
+        x = self.m.input("x", [1] + sizes + [c], scale, zero - 128 if zero > 127 else zero)
+        y = self.m.output("y", [1] + outs + [c], scale, zero - 128 if zero > 127 else zero)
+        self.m.operator("RESIZE_BILINEAR", [x, self.whole("size", outs)], [y],
+                        align_corners=True)
+        self.text = f"{sizes} to {outs} of {c} channels, corners aligned"
+
     # ---- long sums --------------------------------------------------------------------------
     def long_rows(self):
         """FULLY_CONNECTED of more inputs than int32 has room for, whatever they are."""
@@ -318,6 +332,7 @@ PLAN = [
     ("open_blocks", 24),
     ("open_depth", 12),
     ("many_indices", 4),
+    ("far_corners", 24),
     ("long_rows", 10),
     ("large_mean", 8),
     ("sparse_conv", 40),
