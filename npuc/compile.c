@@ -503,8 +503,8 @@ static int emit(struct compile *c)
 static void fill_port(struct compile *c, uint32_t tensor, uint32_t device, uint32_t value,
 		      struct npuc_port *port)
 {
-	const struct npuc_tensor *t = &c->l.m->tensors[tensor].t;
-	const struct npuc_tensor *d = &c->l.m->tensors[device].t;
+	const struct npuc_tensor *t = lower_t(&c->l, tensor);
+	const struct npuc_tensor *d = lower_t(&c->l, device);
 
 	snprintf(port->name, sizeof(port->name), "%.63s", t->name);
 	port->type = t->type;

@@ -89,6 +89,10 @@ struct lowered {
 	struct npuc_report
 		*report;  /* errors of layers go there; NULL: the first ends it */
 	char reason[320]; /* the last error of a layer, without file and layer */
+	/* The model's tensors with the shapes that their layers give them, and of each
+	 * the dimensions whose sizes are still open, as in struct model_tensor. */
+	struct npuc_tensor *tensors;
+	uint32_t *open;
 	bool other_types; /* the model is not one of 8 bits at all */
 	uint32_t step_count, step_room;
 	struct step *steps;
@@ -170,7 +174,13 @@ int lower_ints(struct lowered *l, uint32_t number, bool optional, uint64_t count
 int lower_counts(struct lowered *l, uint32_t least, uint32_t most);
 int lower_same_type(struct lowered *l, uint32_t a, uint32_t b);
 int lower_same_quant(struct lowered *l, uint32_t a, uint32_t d);
+/* Check that the layer's operands give the tensor the shape that the file declares.  A
+ * result whose sizes the file leaves open gets the computed ones; -EAGAIN then, and the
+ * layer is lowered once more. */
 int lower_dims(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t *dims);
+/* The same of open sizes alone: 0 where another shape is declared, for operators that
+ * have their own words for that. */
+int lower_open(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t *dims);
 /* d has a's shape. */
 int lower_same_dims(struct lowered *l, uint32_t a, uint32_t d);
 /* Fields of the operator's options; the default where it has none of that kind. */
@@ -231,6 +241,8 @@ int lower_lstm(struct lowered *l);
 int lower_state(struct lowered *l, uint64_t bytes, const void *first, uint32_t *value);
 int lower_relu(struct lowered *l);
 int lower_function(struct lowered *l); /* LOGISTIC, TANH */
+/* ABS, ELU, EXP, GELU, HARD_SWISH, LOG, NEG, RSQRT, SQRT of 8 bits */
+int lower_unary_table(struct lowered *l);
 int lower_quantize(struct lowered *l);
 int lower_dequantize(struct lowered *l);
 int lower_pad(struct lowered *l);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "lower_int16.h"
+#include "lower_long.h"
 #include "lower_move.h"
 #include "lower_wide.h"
 #include "quant.h"
@@ -39,7 +40,6 @@ enum {
 
 #define IMAGES_MAX   65536u /* convolutions are one step an image */
 #define KERNEL_MAX   255u
-#define CHANNELS_MAX 65535u
 #define BIAS_OFF_MAX 0.02 /* TensorFlow Lite's tolerance */
 
 /* ---- geometry --------------------------------------------------------------------- */
@@ -463,6 +463,12 @@ int lower_depthwise(struct lowered *l)
 	return c.data ? conv_steps(l, &c) : -ENOMEM;
 }
 
+/* Rows of c->w.c elements each. */
+static int rows_steps(struct lowered *l, struct conv *c)
+{
+	return !c->wide && c->w.c > LONG_MOST ? long_conv(l, c) : conv_steps(l, c);
+}
+
 /* The result: a row of n for each row of the operand, in as many dimensions if the
  * options keep them. */
 static int connected_dims(struct lowered *l, const struct conv *c)
@@ -517,10 +523,10 @@ int lower_fully_connected(struct lowered *l)
 	rc = connected_dims(l, &c);
 	if (rc)
 		return rc;
-	if (c.w.c > CHANNELS_MAX)
+	if (c.wide && c.w.c > LONG_MOST / 2) /* two bytes each */
 		return lower_fail(l, ENOTSUP,
-				  "rows of %u inputs; at most %u are supported", c.w.c,
-				  CHANNELS_MAX);
+				  "rows of %u inputs; at most %u of int16 are supported",
+				  c.w.c, LONG_MOST / 2);
 	if (count / c.w.c > 65535)
 		return lower_fail(l, ENOTSUP, "%llu rows; at most 65535 are supported",
 				  (unsigned long long)(count / c.w.c));
@@ -535,7 +541,7 @@ int lower_fully_connected(struct lowered *l)
 		return rc;
 	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "%ux%u -> %ux%u", c.w.y.in,
 		 c.w.c, c.w.y.in, c.n);
-	return conv_steps(l, &c);
+	return rows_steps(l, &c);
 }
 
 /* ---- mean: a convolution with ones ------------------------------------------------- */
@@ -649,7 +655,7 @@ static int mean_row(struct lowered *l, struct conv *c, uint32_t rows, uint32_t k
 	c->w.y = (struct axis){rows, rows, 1, 1, 1, 0};
 	c->w.x = (struct axis){1, 1, 1, 1, 1, 0};
 	c->data = ones(l, k);
-	return c->data ? conv_steps(l, c) : -ENOTSUP;
+	return c->data ? rows_steps(l, c) : -ENOTSUP;
 }
 
 /* [outer][k1][rows][k2][c] -> [outer][rows][c] with a kernel as wide as a row's k2 * c
