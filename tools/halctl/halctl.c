@@ -88,7 +88,7 @@ static const char help[] =
 	"  -r, --runs N       profile: number of runs of each kernel (3)\n"
 	"  -t, --tolerance T  profile: fewer units are enough if they take at most T\n"
 	"                     thousandths more time (50)\n"
-	"  -T, --time S       trace: seconds to record (5); 0: until it is interrupted\n"
+	"  -t, --time S       trace: seconds to record (5); 0: until it is interrupted\n"
 	"  -S, --size BYTES   trace: most bytes of the file, 64K to 1G (16M)\n"
 	"  -w, --write FILE   probe: writes the map to FILE; trace: the file "
 	"(hal-trace.json)\n"
@@ -114,7 +114,7 @@ static const struct option longs[] = {
 	{"once", no_argument, NULL, 'n'},
 	{"delay", required_argument, NULL, 'd'},
 	{"runs", required_argument, NULL, 'r'},
-	{"tolerance", required_argument, NULL, 't'},
+	{"tolerance", required_argument, NULL, 'L'},
 	{"time", required_argument, NULL, 'T'},
 	{"size", required_argument, NULL, 'S'},
 	{"write", required_argument, NULL, 'w'},
@@ -263,6 +263,16 @@ static int read_number(const char *name, const char *text, uint32_t least, uint3
 	return 0;
 }
 
+static int read_time(const char *text, struct halctl *ctl)
+{
+	return read_number("time", text, 0, 604800, &ctl->time_s);
+}
+
+static int read_tolerance(const char *text, struct halctl *ctl)
+{
+	return read_number("tolerance", text, 0, 1000, &ctl->tolerance);
+}
+
 static int read_size(const char *text, uint64_t *out)
 {
 	static const char units[] = "KMG";
@@ -316,13 +326,13 @@ static int halctl(int argc, char **argv)
 			     .tolerance = UINT32_MAX,
 			     .wait_s = UINT32_MAX,
 			     .time_s = UINT32_MAX};
+	const char *t = NULL; /* of -t, whose meaning is the command's */
 	unsigned int count = 0;
 	int c, rc = 0;
 
 	while (rc == 0) {
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-		c = getopt_long(argc, argv, "jmp:nd:r:t:w:P:k:s:W:T:S:c:o:hV", longs,
-				NULL);
+		c = getopt_long(argc, argv, "jmp:nd:r:t:w:P:k:s:W:S:c:o:hV", longs, NULL);
 		if (c == -1)
 			break;
 		switch (c) {
@@ -345,7 +355,10 @@ static int halctl(int argc, char **argv)
 			rc = read_number("runs", optarg, 1, RUNS_MAX, &ctl.runs);
 			break;
 		case 't':
-			rc = read_number("tolerance", optarg, 0, 1000, &ctl.tolerance);
+			t = optarg;
+			break;
+		case 'L':
+			rc = read_tolerance(optarg, &ctl);
 			break;
 		case 'w':
 			ctl.map = optarg;
@@ -363,7 +376,7 @@ static int halctl(int argc, char **argv)
 			rc = read_number("wait", optarg, 0, 3600, &ctl.wait_s);
 			break;
 		case 'T':
-			rc = read_number("time", optarg, 0, 604800, &ctl.time_s);
+			rc = read_time(optarg, &ctl);
 			break;
 		case 'S':
 			rc = read_size(optarg, &ctl.size);
@@ -385,6 +398,10 @@ static int halctl(int argc, char **argv)
 			return tool_usage_said();
 		}
 	}
+	if (rc == 0 && t != NULL)
+		rc = optind < argc && strcmp(argv[optind], "trace") == 0
+			     ? read_time(t, &ctl)
+			     : read_tolerance(t, &ctl);
 	return rc != 0 ? rc : run(&ctl, argv + optind, argc - optind);
 }
 

@@ -468,7 +468,7 @@ static void trace(void **state)
 		video_open(&h, &p, 3);
 		OK(program_works(&p, 1));
 		snprintf(path, sizeof(path), "%s/t.json", h.dir);
-		snprintf(args, sizeof(args), "trace -T 1 -S 64K -w %s hald:ref0", path);
+		snprintf(args, sizeof(args), "trace -t 1 -S 64K -w %s hald:ref0", path);
 		assert_int_equal(halctl_of(&h, who[i], args), 0);
 		assert_int_equal(
 			sscanf(output, "%llu events, %llu dropped: ", &events, &dropped),
@@ -530,9 +530,9 @@ static void trace_refused(void **state)
 		{"trace", "no target given"},
 		{"trace ref", "hald does not serve ref"},
 		{"trace hald:ref0 x", "too many arguments: x"},
-		{"trace -T x hald:ref0", "--time x: it must be a number from 0 to"},
-		{"trace -T -1 hald:ref0", "--time -1: it must"},
-		{"trace -T 9999999 hald:ref0", "--time 9999999: it must"},
+		{"trace -t x hald:ref0", "--time x: it must be a number from 0 to"},
+		{"trace -t -1 hald:ref0", "--time -1: it must"},
+		{"trace -t 9999999 hald:ref0", "--time 9999999: it must"},
 		{"trace -S 65535 hald:ref0",
 		 "--size 65535: it must be a number of bytes"},
 		{"trace -S 63K hald:ref0", "--size 63K: it must"},
@@ -544,13 +544,13 @@ static void trace_refused(void **state)
 		{"trace -S -1 hald:ref0", "--size -1: it must"},
 		{"trace -s 3 hald:ref0", "options of probe, not of trace"},
 		{"trace -P x hald:ref0", "options of probe, not of trace"},
-		{"ps -T 3 hald:ref0", "--time and --size are options of trace"},
+		{"ps --time 3 hald:ref0", "--time and --size are options of trace"},
 		{"ps -S 1M hald:ref0", "--time and --size are options of trace"},
 	};
 	static const char *const failing[][2] = {
-		{"trace -T 1 -w /dev/null hald:ref0", "regular file"},
-		{"trace -T 1 -w /nonexistent/t.json hald:ref0", "/nonexistent/t.json"},
-		{"trace -T 1 -w '' hald:ref0", "path is empty"},
+		{"trace -t 1 -w /dev/null hald:ref0", "regular file"},
+		{"trace -t 1 -w /nonexistent/t.json hald:ref0", "/nonexistent/t.json"},
+		{"trace -t 1 -w '' hald:ref0", "path is empty"},
 	};
 	struct hald h;
 
@@ -564,7 +564,7 @@ static void trace_refused(void **state)
 		assert_int_equal(halctl_of(&h, "", failing[i][0]), 1);
 		expect(failing[i][1]);
 	}
-	assert_int_equal(halctl_of(&h, "video", "trace -T 1 -S 17M hald:ref0"), 1);
+	assert_int_equal(halctl_of(&h, "video", "trace -t 1 -S 17M hald:ref0"), 1);
 	expect("tenant \"video\"");
 	(void)unlink("hal-trace.json");
 	hald_with_tenants_stop(&h);
