@@ -43,9 +43,9 @@ struct hal_hald_extension {
 	 *
 	 *   device: served (NAME of hald:NAME), name, backend, start_s (of hald, seconds
 	 *     since 1970), tick_ns (of --tick; 0: none), ticks_late (requests that have
-	 *     missed their tick), now_ns, policy, policy_fallback and lost (true or false),
-	 *     units, memory, memory_free
-	 *   tenants: a list; "operator" is the tenant of operators without a section, and
+	 *     missed their tick), now_ns, policy, policy_fallback and lost (true or
+	 * false), units, memory, memory_free tenants: a list; "operator" is the tenant of
+	 * operators without a section, and
 	 *     "" sums up tenants that were removed.  Of each:
 	 *     name, socket (its path; "": none)
 	 *     limits, has: units, memory, bandwidth, partitions, queues, and of limits
