@@ -37,6 +37,8 @@ static uint32_t split(const char *word, const struct npuc_port *ports, uint32_t 
 	return best;
 }
 
+#define NAMES_MAX 1024u /* of an error text */
+
 /* The ports' names for an error text. */
 static void list_names(const struct npuc_port *ports, uint32_t count, char *text,
 		       size_t size)
@@ -248,7 +250,7 @@ static int resolve(const char *word, bool input, const struct npuc_program *p,
 	uint32_t count = input ? p->input_count : p->output_count;
 	const char *which = input ? "input" : "output";
 	size_t name = strcspn(word, "=/");
-	char names[256];
+	char names[NAMES_MAX];
 
 	*port = split(word, ports, count, file);
 	if (!**file)
@@ -265,7 +267,7 @@ static int assign(const struct feed *f, const struct npuc_program *p, const char
 {
 	uint32_t next = 0, port;
 	const char *file;
-	char names[256];
+	char names[NAMES_MAX];
 
 	list_names(p->inputs, p->input_count, names, sizeof(names));
 	for (uint32_t i = 0; i < f->input_count; i++) {
@@ -294,7 +296,7 @@ static int assign(const struct feed *f, const struct npuc_program *p, const char
 static int check_all_given(const struct feed *f, const struct npuc_program *p,
 			   const char *const *files)
 {
-	char names[256];
+	char names[NAMES_MAX];
 
 	list_names(p->inputs, p->input_count, names, sizeof(names));
 	for (uint32_t i = 0; i < p->input_count && !f->seed; i++)
@@ -420,7 +422,7 @@ static bool is_npy(const char *file)
 int feed_check_outputs(const struct feed *f, const struct npuc_program *p)
 {
 	uint32_t standard = 0;
-	char names[256];
+	char names[NAMES_MAX];
 
 	list_names(p->outputs, p->output_count, names, sizeof(names));
 	for (uint32_t i = 0; i < f->output_count; i++) {
@@ -454,7 +456,7 @@ bool feed_takes_stdout(const struct feed *f)
 int feed_find_output(const char *word, const struct npuc_program *p, uint32_t *port,
 		     const char **file)
 {
-	char names[256];
+	char names[NAMES_MAX];
 
 	if (resolve(word, false, p, port, file))
 		return TOOL_FAILED;

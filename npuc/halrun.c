@@ -167,6 +167,18 @@ static int run_all(const struct args *a, struct fed *in, struct npuc_run *run,
 	return rc;
 }
 
+/* Say why a network cannot be opened: for its size, or else as why has it. */
+static int memory_fail(const struct npuc_program *p, const struct device *d,
+		       const char *model, const char *why)
+{
+	char text[512];
+
+	if (p->memory_bytes + p->memory_bytes / 16 <= d->info.memory_bytes)
+		return tool_fail("%s", why);
+	device_memory_text(p, d->info.memory_bytes, text, sizeof(text));
+	return tool_fail("%s: the network takes %s", model, text);
+}
+
 static int infer(const struct args *a, struct fed *in, struct device *d, struct result *r)
 {
 	bool quiet = a->json || feed_takes_stdout(&a->feed);
@@ -176,7 +188,7 @@ static int infer(const struct args *a, struct fed *in, struct device *d, struct 
 	int rc;
 
 	if (npuc_run_open(d->dev, d->part, r->program, &run, why))
-		return tool_fail("%s", why);
+		return memory_fail(r->program, d, a->model, why);
 	rc = run_all(a, in, run, r);
 	if (!rc)
 		rc = feed_outputs(&a->feed, r->program, &r->out);
@@ -213,6 +225,8 @@ static int run(const struct args *a)
 		rc = feed_load(&a->feed, &p, &in);
 	if (!rc && device_open(a->target, (uint32_t)a->units, &d, why))
 		rc = tool_fail("%s", why);
+	if (!rc && p.memory_bytes > d.info.memory_bytes)
+		rc = memory_fail(&p, &d, a->model, "");
 	if (!rc)
 		rc = a->explain ? explain_print(&p, &d, &a->feed) : infer(a, &in, &d, &r);
 	if (device_close(&d) && !rc)

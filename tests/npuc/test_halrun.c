@@ -402,6 +402,32 @@ static void test_expected(void **state)
 		ON "ports.tflite -r 1 --tolerance -1");
 }
 
+/* Names that begin with the same 80 characters. */
+static void test_long_names(void **state)
+{
+	static uint8_t file[8192];
+	static const int32_t four[] = {1, 4};
+	char name[3][84];
+	struct tiny m = {.input_count = 2, .output_count = 1};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(name[i], sizeof(name[i]), "%080d%zu", 0, i);
+		m.inputs[i] = tiny_int8(&m, name[i], 2, four, 1, 0);
+	}
+	m.outputs[0] = 2;
+	tiny_op(&m, 41, 2, m.inputs, 2); /* SUB */
+	write_in("long.tflite", file, tiny_write(&m, file, sizeof(file)));
+	RUNS(ON "long.tflite %s=left %s=right -n 1 -o %s=out", name[1], name[0], name[2]);
+	SAYS(name[2]);
+	SAYS(": 1 of 4 outputs\n     2    27           27\n");
+	RUNS(NPUC " long.tflite -o long.npu && " ON "long.npu %s=right %s=left -n 1",
+	     name[1], name[0]);
+	SAYS(": 1 of 4 outputs\n     3    44           44\n");
+	REFUSED(1, "no file for input '", ON "long.tflite %s=left", name[1]);
+	SAYS(name[0]);
+}
+
 /* ---- what it says ----------------------------------------------------------------- */
 
 /* Like tests/tflite: the top byte of xorshift64*, input after input. */
@@ -682,14 +708,15 @@ static void test_engine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_npy),          cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_wrong_npy),    cmocka_unit_test(test_names),
-		cmocka_unit_test(test_convert),      cmocka_unit_test(test_images),
-		cmocka_unit_test(test_expected),     cmocka_unit_test(test_random),
-		cmocka_unit_test(test_random_int16), cmocka_unit_test(test_json),
-		cmocka_unit_test(test_percentile),   cmocka_unit_test(test_repeat),
-		cmocka_unit_test(test_labels),       cmocka_unit_test(test_host),
-		cmocka_unit_test(test_usage),        cmocka_unit_test(test_engine),
+		cmocka_unit_test(test_npy),        cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_wrong_npy),  cmocka_unit_test(test_names),
+		cmocka_unit_test(test_long_names), cmocka_unit_test(test_convert),
+		cmocka_unit_test(test_images),     cmocka_unit_test(test_expected),
+		cmocka_unit_test(test_random),     cmocka_unit_test(test_random_int16),
+		cmocka_unit_test(test_json),       cmocka_unit_test(test_percentile),
+		cmocka_unit_test(test_repeat),     cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_host),       cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_engine),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
