@@ -495,6 +495,8 @@ static int emit(struct compile *c)
 	if (rc)
 		return rc;
 	rc = hal_npu_build(c->b, &c->p->image, &c->p->image_size);
+	c->p->memory_bytes = c->p->image_size + c->p->arena_bytes + c->state_bytes +
+			     c->p->input_bytes + c->p->output_bytes;
 	return rc ? refused(c, rc) : 0;
 }
 
@@ -506,7 +508,7 @@ static void fill_port(struct compile *c, uint32_t tensor, uint32_t device, uint3
 	const struct npuc_tensor *t = lower_t(&c->l, tensor);
 	const struct npuc_tensor *d = lower_t(&c->l, device);
 
-	snprintf(port->name, sizeof(port->name), "%.63s", t->name);
+	snprintf(port->name, sizeof(port->name), "%.*s", NPUC_NAME - 1, t->name);
 	port->type = t->type;
 	port->device_type = d->type;
 	port->tensor = tensor;

@@ -13,9 +13,9 @@
 #include "sparse.h"
 
 #define SCHEMA_VERSION 3
-#define REFS_MAX       1048576u     /* tensors that all operators name together */
-#define EXPANDED_MAX   (256u << 20) /* bytes of all sparse tensors */
-#define NAME_MAX_SHOWN 200          /* of a tensor's name */
+#define REFS_MAX       1048576u         /* tensors that all operators name together */
+#define EXPANDED_MAX   (256u << 20)     /* bytes of all sparse tensors */
+#define NAME_MAX_SHOWN (NPUC_NAME - 1u) /* of a tensor's name */
 
 int npuc_fail(char why[NPUC_WHY], int err, const char *format, ...)
 {
