@@ -835,27 +835,26 @@ void lz_drop_memory(struct lz_device *dev, void *p, int fd, struct lz_group grou
 }
 
 void lz_drop_pages(struct lz_device *dev, enum lz_kind kind, const struct lz_range *r,
-		   struct lz_group group, int *err)
+		   int *err)
 {
-	const struct lz_trash t = {kind, r->address, group, -1, r->bytes};
+	const struct lz_trash t = {kind, r->address, r->group, -1, r->bytes};
 	const uint32_t result = discard(dev, &t);
 
 	if (result && !*err)
 		*err = lz_failed(result, destroyers[kind].name);
 }
 
-bool lz_still_used(struct lz_device *dev, uint64_t part)
+bool lz_held(struct lz_device *dev, struct lz_group group)
 {
-	const struct lz_trash t = {
-		.kind = LZ_KIND_MEMORY, .group = {.part = part}, .fd = -1};
-	bool used;
+	const struct lz_trash t = {LZ_KIND_MEMORY, NULL, group, -1, 0};
+	bool held;
 
 	pthread_mutex_lock(&dev->trash_lock);
 	if (dev->trash_count)
 		empty_trash(dev);
-	used = held_up(dev, &t, dev->trash_count);
+	held = held_up(dev, &t, dev->trash_count);
 	pthread_mutex_unlock(&dev->trash_lock);
-	return used;
+	return held;
 }
 
 /* Until nothing is made any more of what is left, by other devices; not for ever. */

@@ -154,6 +154,7 @@ struct lz_range {
 	void *address;
 	uint64_t bytes; /* whole pages */
 	void *physical; /* NULL: none, it is evicted */
+	struct lz_group group;
 };
 
 struct lz_mem {
@@ -304,9 +305,10 @@ void lz_drop_memory(struct lz_device *dev, void *p, int fd, struct lz_group grou
 		    int *err);
 /* The same for a mapping or a reservation. */
 void lz_drop_pages(struct lz_device *dev, enum lz_kind kind, const struct lz_range *r,
-		   struct lz_group group, int *err);
-/* Return whether a command that was given up may still use memory of that partition. */
-bool lz_still_used(struct lz_device *dev, uint64_t part);
+		   int *err);
+/* Return whether something of that group has not been destroyed yet, or a command that
+ * was given up may still use memory of its partition. */
+bool lz_held(struct lz_device *dev, struct lz_group group);
 void lz_catch_up(struct lz_device *dev);
 /* Destroy what the driver would not destroy before; return whether something went. */
 bool lz_empty_trash(struct lz_device *dev);
@@ -351,11 +353,11 @@ bool lz_range_calls(const struct lz_options *o);
 int lz_range_open(struct lz_device *dev);
 /* Set r->bytes: the whole pages that bytes on home take up. */
 int lz_range_size(struct lz_device *dev, void *home, uint64_t bytes, struct lz_range *r);
-/* Reserve addresses for r->bytes, and map memory of home there. */
-int lz_range_make(struct lz_device *dev, void *home, struct lz_range *r);
-/* Give all of r back; part: its partition.  The first error counts and has the text. */
-void lz_range_drop(struct lz_device *dev, const struct lz_range *r, uint64_t part,
-		   int *err);
+/* Reserve addresses for r->bytes, and map memory of home there; part: the partition's
+ * .id. */
+int lz_range_make(struct lz_device *dev, void *home, uint64_t part, struct lz_range *r);
+/* Give all of r back.  The first error counts and has the text. */
+void lz_range_drop(struct lz_device *dev, const struct lz_range *r, int *err);
 int lz_mem_out(void *device, void *memory);
 int lz_mem_in(void *device, void *memory, const struct hal_bk_colors *colors);
 

@@ -86,7 +86,7 @@ static int place(struct lz_device *dev, struct lz_mem *mem, const void *more)
 
 	if (!mem->evicted)
 		return allocate(dev, mem, more, &mem->p);
-	err = lz_range_make(dev, mem->part->home, &mem->range);
+	err = lz_range_make(dev, mem->part->home, mem->part->id, &mem->range);
 	mem->p = mem->range.address;
 	return err;
 }
@@ -296,7 +296,7 @@ int lz_mem_free(void *device, void *memory)
 
 	leave(dev, mem);
 	if (mem->evicted)
-		lz_range_drop(dev, &mem->range, g.part, &err);
+		lz_range_drop(dev, &mem->range, &err);
 	else if (!mem->region)
 		lz_drop_memory(dev, mem->p, mem->fd, g, &err);
 	else if (stream_region_drop(&dev->regions, mem->region))

@@ -26,32 +26,35 @@ int lz_range_size(struct lz_device *dev, void *home, uint64_t bytes, struct lz_r
 	size_t page = 0;
 	int err = LZ(zeVirtualMemQueryPageSize, dev->context, home, bytes, &page);
 
-	if (!err && (!page || bytes > UINT64_MAX - page))
-		err = lz_host->fail(ENOSPC,
-				    "levelzero:%u: %" PRIu64
-				    " bytes do not fit into pages of %zu bytes",
-				    dev->index, bytes, page);
-	if (!err)
-		r->bytes = (bytes + page - 1) / page * page;
-	return err;
+	if (err)
+		return err;
+	if (!page || bytes > UINT64_MAX - page)
+		return lz_host->fail(ENOSPC,
+				     "levelzero:%u: %" PRIu64
+				     " bytes do not fit into pages of %zu bytes",
+				     dev->index, bytes, page);
+	r->bytes = (bytes + page - 1) / page * page;
+	return 0;
 }
 
 /* Give back what is mapped at r, and its memory. */
-static void drop_memory(struct lz_device *dev, const struct lz_range *r,
-			struct lz_group group, int *err)
+static void drop_memory(struct lz_device *dev, const struct lz_range *r, int *err)
 {
-	lz_drop_pages(dev, LZ_KIND_MAPPING, r, group, err);
-	lz_drop(dev, LZ_KIND_PHYSICAL, r->physical, group, err);
+	lz_drop_pages(dev, LZ_KIND_MAPPING, r, err);
+	lz_drop(dev, LZ_KIND_PHYSICAL, r->physical, r->group, err);
 }
 
-/* Map new memory of home at r; g: of what goes if that fails. */
-static int fill(struct lz_device *dev, void *home, struct lz_range *r, struct lz_group g)
+/* Map new memory of home at r. */
+static int fill(struct lz_device *dev, void *home, struct lz_range *r)
 {
 	struct ze_physical_mem_desc d = {.stype = LZ_STYPE_PHYSICAL_MEM_DESC,
 					 .size = r->bytes};
-	int err = LZ_MAKE(dev, LZ_KIND_PHYSICAL, zePhysicalMemCreate, dev->context, home,
-			  &d, &r->physical);
+	int err;
 
+	/* What a command that ended late has used may be free by now. */
+	(void)lz_empty_trash(dev);
+	err = LZ_MAKE(dev, LZ_KIND_PHYSICAL, zePhysicalMemCreate, dev->context, home, &d,
+		      &r->physical);
 	if (err) {
 		r->physical = NULL;
 		return err;
@@ -60,7 +63,7 @@ static int fill(struct lz_device *dev, void *home, struct lz_range *r, struct lz
 		 LZ_PAGES_READWRITE);
 	if (err) {
 		/* A driver may have mapped it before it failed. */
-		drop_memory(dev, r, g, &err);
+		drop_memory(dev, r, &err);
 		r->physical = NULL;
 	}
 	return err;
@@ -81,27 +84,24 @@ static int reserve(struct lz_device *dev, struct lz_range *r)
 	return lz_check(result, "zeVirtualMemReserve");
 }
 
-int lz_range_make(struct lz_device *dev, void *home, struct lz_range *r)
+int lz_range_make(struct lz_device *dev, void *home, uint64_t part, struct lz_range *r)
 {
-	const struct lz_group g = {.id = lz_id(dev)};
 	int err = reserve(dev, r);
 
 	if (err)
 		return err;
-	err = fill(dev, home, r, g);
+	r->group = (struct lz_group){.id = lz_id(dev), .part = part};
+	err = fill(dev, home, r);
 	if (err)
-		lz_drop_pages(dev, LZ_KIND_RESERVATION, r, g, &err);
+		lz_drop_pages(dev, LZ_KIND_RESERVATION, r, &err);
 	return err;
 }
 
-void lz_range_drop(struct lz_device *dev, const struct lz_range *r, uint64_t part,
-		   int *err)
+void lz_range_drop(struct lz_device *dev, const struct lz_range *r, int *err)
 {
-	const struct lz_group g = {.id = lz_id(dev), .part = part};
-
 	if (r->physical)
-		drop_memory(dev, r, g, err);
-	lz_drop_pages(dev, LZ_KIND_RESERVATION, r, g, err);
+		drop_memory(dev, r, err);
+	lz_drop_pages(dev, LZ_KIND_RESERVATION, r, err);
 }
 
 int lz_range_open(struct lz_device *dev)
@@ -113,9 +113,9 @@ int lz_range_open(struct lz_device *dev)
 		return 0;
 	err = lz_range_size(dev, dev->shape.root, 1, &r);
 	if (!err)
-		err = lz_range_make(dev, dev->shape.root, &r);
+		err = lz_range_make(dev, dev->shape.root, 0, &r);
 	if (!err)
-		lz_range_drop(dev, &r, 0, &err);
+		lz_range_drop(dev, &r, &err);
 	dev->evicts = !err;
 	return err == -EIO ? err : 0;
 }
@@ -125,10 +125,9 @@ int lz_mem_out(void *device, void *memory)
 	struct lz_device *dev = device;
 	struct lz_mem *mem = memory;
 	struct lz_range *r = &mem->range;
-	const struct lz_group g = {.part = mem->part->id};
 	int err;
 
-	if (lz_still_used(dev, g.part))
+	if (lz_held(dev, r->group))
 		return lz_host->fail(EBUSY,
 				     "levelzero:%u: a command that has not ended may "
 				     "still use the buffer",
@@ -137,7 +136,7 @@ int lz_mem_out(void *device, void *memory)
 	if (err)
 		return err;
 	/* Its bytes are with the host: what does not go now is tried again. */
-	(void)lz_discard(dev, LZ_KIND_PHYSICAL, r->physical, g);
+	(void)lz_discard(dev, LZ_KIND_PHYSICAL, r->physical, r->group);
 	r->physical = NULL;
 	stream_bytes_give(&dev->used, r->bytes);
 	return 0;
@@ -148,15 +147,20 @@ int lz_mem_in(void *device, void *memory, const struct hal_bk_colors *colors)
 	struct lz_device *dev = device;
 	struct lz_mem *mem = memory;
 	struct lz_range *r = &mem->range;
-	const struct lz_group g = {.id = lz_id(dev)};
-	int err = lz_take_bytes(dev, r->bytes);
+	const struct lz_group own = {.id = r->group.id};
+	int err;
 
 	(void)colors; /* it has none */
+	/* What is unmapped later must not be what is mapped now. */
+	if (lz_held(dev, own))
+		return lz_host->fail(EBUSY,
+				     "levelzero:%u: the driver has not given back yet "
+				     "what the buffer had",
+				     dev->index);
+	err = lz_take_bytes(dev, r->bytes);
 	if (err)
 		return err;
-	err = fill(dev, mem->part->home, r, g);
-	if ((err == -ENOSPC || err == -ENOMEM) && lz_empty_trash(dev))
-		err = fill(dev, mem->part->home, r, g);
+	err = fill(dev, mem->part->home, r);
 	if (err)
 		stream_bytes_give(&dev->used, r->bytes);
 	return err;

@@ -600,8 +600,8 @@ static int two_queues(struct conf *c)
 	return conf_filled(c, b[1], 0, 256, 107);
 }
 
-/* What waits behind one gate goes by priority once it opens. */
-/* The core picks the better queue: the device is given one command at a time. */
+/* What waits behind one gate goes by priority once it opens: the core's choice, as the
+ * device is given one command at a time. */
 static int priority(struct conf *c)
 {
 	static const char *const options[] = {"hal.partition_inflight=1", NULL};

@@ -213,7 +213,8 @@ uint32_t zeMemFree(void *context, void *p)
 	return real()->zeMemFree(context, p);
 }
 
-/* Memory of the driver's is forgotten when it is unmapped: nothing maps it again. */
+/* What was mapped is forgotten when it is unmapped: nothing maps the same memory again.
+ * The driver maps first, and makes resident then, which it cannot without a device. */
 EXPORT uint32_t zeVirtualMemMap(void *context, const void *p, size_t bytes,
 				void *physical, size_t offset, uint32_t access);
 uint32_t zeVirtualMemMap(void *context, const void *p, size_t bytes, void *physical,
@@ -223,14 +224,14 @@ uint32_t zeVirtualMemMap(void *context, const void *p, size_t bytes, void *physi
 		real()->zeVirtualMemMap(context, p, bytes, physical, offset, access);
 	struct known *k;
 
-	if (r)
+	if (r && r != LZ_ERROR_UNINITIALIZED)
 		return r;
 	pthread_mutex_lock(&lock);
 	k = learn(KNOWN_MEMORY, p);
 	k->bytes = bytes;
 	k->shadow = malloc(bytes);
 	pthread_mutex_unlock(&lock);
-	return r;
+	return LZ_SUCCESS;
 }
 
 EXPORT uint32_t zeVirtualMemUnmap(void *context, const void *p, size_t bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory at reserved addresses.  A mapping is an allocation with a physical object.  The
- * sizes of everything are whole pages of the size that a query answers for them, as
- * Intel's driver has it: 64 KiB, and 2 MiB from 2 MiB on.
+ * Memory at reserved addresses.  A mapping is an allocation with a physical object.
+ * All sizes are whole pages of the size that a query answers for them.  Releases of
+ * Intel's driver differ: 64 KiB for all, or more for larger memory, as here.
  */
 #define _GNU_SOURCE
 #include "internal.h"
