@@ -372,9 +372,12 @@ static int conv_geometry(struct lowered *l, const struct conv_options *o, struct
 		rc = conv_bias(l, c, 2, lower_t(l, c->weights)->type == NPUC_UINT8);
 	if (!rc)
 		rc = conv_requant(l, c, lower_t(l, c->weights)->type == NPUC_UINT8);
-	if (!rc)
-		conv_describe(l, &c->w, c->n);
-	return rc;
+	if (rc)
+		return rc;
+	conv_describe(l, &c->w, c->n);
+	lower_macs(l,
+		   lower_t(l, c->d)->count * c->w.y.k * c->w.x.k * (c->w.c / c->groups));
+	return 0;
 }
 
 int lower_conv(struct lowered *l)
@@ -541,6 +544,7 @@ int lower_fully_connected(struct lowered *l)
 		return rc;
 	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "%ux%u -> %ux%u", c.w.y.in,
 		 c.w.c, c.w.y.in, c.n);
+	lower_macs(l, count * c.n);
 	return rows_steps(l, &c);
 }
 
@@ -819,6 +823,7 @@ int lower_mean(struct lowered *l)
 				  npuc_type_name(lower_t(l, c.d)->type));
 	if (!scaled)
 		return lower_fill(l, c.d, 1, lower_t(l, c.d)->zero_point);
+	lower_macs(l, lower_t(l, c.a)->count);
 	rc = mean_requant(l, &c, count);
 	return rc ? rc : mean_by_runs(l, &c, &r);
 }
