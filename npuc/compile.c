@@ -226,7 +226,6 @@ static void matrix_work(uint64_t m, uint64_t n, uint64_t k, const struct npuc_op
 	uint32_t high = o->rows ? o->rows : ARRAY, wide = o->cols ? o->cols : ARRAY;
 	uint64_t folds = pieces(k, high) * pieces(n, wide);
 
-	layer->macs += m * k * n;
 	/* A fold costs max(rows, array rows): the next one's weights load meanwhile. */
 	for (uint64_t rows; m; m -= rows) {
 		rows = m < PANEL_ROWS ? m : PANEL_ROWS;
@@ -302,6 +301,7 @@ static int make_layers(struct compile *c)
 	for (uint32_t i = 0; i < m->op_count; i++) {
 		lower_operator_name(&m->ops[i], layers[i].operator_name);
 		snprintf(layers[i].shape, sizeof(layers[i].shape), "%s", c->l.shapes[i]);
+		layers[i].macs = c->l.macs[i];
 		layers[i].output =
 			m->ops[i].output_count ? m->ops[i].outputs[0] : NPUC_NONE;
 	}

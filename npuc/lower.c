@@ -944,7 +944,8 @@ int npuc_lower(const struct npuc_model *m, struct npuc_report *report, struct lo
 	if (!m->op_count)
 		return npuc_fail(why, ENOTSUP, "%s: the model has no operators", m->file);
 	l->shapes = calloc((size_t)m->op_count + 1, sizeof(*l->shapes));
-	if (!l->shapes)
+	l->macs = calloc((size_t)m->op_count + 1, sizeof(*l->macs));
+	if (!l->shapes || !l->macs)
 		return npuc_fail(why, ENOMEM, "%s: out of memory", m->file);
 	rc = make_values(l);
 	if (!rc)
@@ -968,6 +969,7 @@ void npuc_lowered_free(struct lowered *l)
 	free(l->tensors);
 	free(l->open);
 	free(l->shapes);
+	free(l->macs);
 	free(l->host);
 	free(l->model_inputs);
 	free(l->model_outputs);

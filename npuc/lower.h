@@ -104,6 +104,7 @@ struct lowered {
 	void **owned;
 	uint64_t owned_bytes;
 	char (*shapes)[96]; /* by layer */
+	uint64_t *macs;     /* by layer: the network's, however they are made */
 	uint32_t layer;     /* in work */
 	/* lower_host.c: layers that are left to the host, the program's inputs and
 	 * outputs as tensors of the model, and what is said of that; or the layer that
@@ -194,6 +195,8 @@ uint32_t lower_u8(const struct lowered *l, uint32_t tensor, uint32_t flags);
 struct quant_side lower_side(const struct lowered *l, uint32_t tensor);
 /* What the layer is said to do: "1x10 -> 1x10", by its first operand. */
 void lower_describe(struct lowered *l, uint32_t a, uint32_t d);
+/* How many multiply-accumulates the layer is. */
+void lower_macs(struct lowered *l, uint64_t macs);
 /* One operand, and a result of its shape. */
 int lower_unary(struct lowered *l, uint32_t *a, uint32_t *d);
 /* The same, of which some may be int16. */

@@ -225,6 +225,7 @@ int lower_transpose_conv(struct lowered *l)
 	if (rc)
 		return rc;
 	conv_describe(l, &c.w, c.n);
+	lower_macs(l, lower_t(l, c.a)->count * c.w.y.k * c.w.x.k * c.n);
 	for (uint32_t py = 0; !rc && py < c.w.y.stride; py++)
 		for (uint32_t px = 0; !rc && px < c.w.x.stride; px++) {
 			struct turned y = turn(&c.w.y, py), x = turn(&c.w.x, px);

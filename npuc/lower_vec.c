@@ -54,6 +54,11 @@ void lower_describe(struct lowered *l, uint32_t a, uint32_t d)
 	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "%s -> %s", from, to);
 }
 
+void lower_macs(struct lowered *l, uint64_t macs)
+{
+	l->macs[l->layer] = macs;
+}
+
 /* ---- functions of one byte -------------------------------------------------------- */
 
 int lower_lut(struct lowered *l, uint32_t a, uint32_t d, uint64_t bytes,

@@ -147,8 +147,8 @@ struct npuc_layer {
 	char kernel[32];   /* with options.layers; "": no device work */
 	uint32_t output;   /* tensor; NPUC_NONE: it has none */
 	uint32_t position; /* in the order in which layers with device work run */
-	uint64_t macs;
-	uint64_t cycles; /* estimated, alone on the array of the options */
+	uint64_t macs;     /* the network's, however many the machine makes for them */
+	uint64_t cycles;   /* estimated, alone on the array of the options */
 };
 
 /* image: kernel "run" with arguments (output buffer, input buffer), and the arena as a

@@ -243,15 +243,14 @@ struct cu_graphs {
 struct cu_slot {
 	struct stream_slot base; /* .number: of the queue's word, or its graph's */
 	struct cu_graph *graph;  /* NULL: by itself */
-	bool staged;             /* a launch that stops: its control is as staged */
 };
 
 /* How the launches of a queue are stopped, slot by slot: see stop.c. */
 struct cu_stops {
 	struct stream_stops base;
 	uint64_t controls, lists; /* the device's: a ptx_control, two lists of a slot */
-	struct ptx_control *staged, *seen; /* pinned: what is written there, read there */
-	uint64_t staged_at, seen_at;
+	struct ptx_control *seen; /* pinned: what is read there */
+	uint64_t seen_at;
 	struct cu_word raised;
 	uint32_t raised_given; /* the last number that it is to have */
 	bool cleared;          /* controls are being cleared, for the first launch */
@@ -580,9 +579,9 @@ int cu_stops_make(struct cu_device *dev, struct cu_queue *q);
 void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err);
 /* Whether it has to wait for what the device has of its queue. */
 bool cu_stops_wait(struct cu_queue *q, const struct hal_bk_cmd *cmd);
-/* Before the launch in that slot: the parameter for it. */
+/* Before the launch in that slot: the parameters for it. */
 int cu_stops_stage(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
-		   uint64_t *control);
+		   struct ptx_launch *launch);
 /* Raise the flags of what runs, as soon as that is possible; if something of it can be
  * stopped. */
 void cu_stops_raise(struct cu_device *dev, struct cu_queue *q);
@@ -639,9 +638,9 @@ static inline bool cu_reached(const struct cu_queue *q, uint32_t number)
 int cu_raise_shared(struct cu_device *dev, struct cu_kernel *k, uint32_t bytes);
 
 /* Give the driver the launch in s, of that many groups, with its arguments and, if it is
- * not NULL, the address of its control. */
+ * not NULL, what a kernel that can be stopped has to know of it. */
 int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
-	      const uint32_t groups[3], const uint64_t *control);
+	      const uint32_t groups[3], const struct ptx_launch *stops);
 /* Give the command in s, which has just gone to the device, its number. */
 void cu_number(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
 /* Mark the end of all that q has been given; see stream/marks.h. */

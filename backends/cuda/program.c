@@ -46,7 +46,8 @@ static int load_module(struct cu_device *dev, struct cu_program *prog, const voi
 static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
 {
 	size_t offset, bytes;
-	const uint32_t more = (dev->opt.bounds ? PTX_RANGE_PARAMS : 0) + k->stops;
+	const uint32_t ranges = dev->opt.bounds ? PTX_RANGE_PARAMS : 0;
+	const uint32_t more = ranges + (k->stops ? PTX_LAUNCH_PARAMS : 0);
 	const uint32_t count = k->info.arg_count + more;
 	uint32_t i, r, want;
 
@@ -63,7 +64,8 @@ static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
 			return cu_failed(dev, r, "cuFuncGetParamInfo");
 		want = i < k->info.arg_count && k->params.scalar_bytes[i]
 			       ? k->params.scalar_bytes[i]
-			       : 8;
+		       : i < k->info.arg_count + ranges + PTX_LAUNCH_LONG ? 8
+									  : 4;
 		if (bytes != want)
 			return cu_host->fail(EINVAL,
 					     "cuda: kernel %s: parameter %u has %zu "

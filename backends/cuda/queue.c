@@ -200,7 +200,7 @@ static inline __attribute__((always_inline)) int read_launch(const struct hal_bk
 }
 
 /* What else a kernel has for parameters that was rewritten, behind its own. */
-#define MORE_PARAMS (PTX_RANGE_PARAMS + 1u)
+#define MORE_PARAMS (PTX_RANGE_PARAMS + PTX_LAUNCH_PARAMS)
 
 static uint32_t put_range(struct cu_device *dev, const struct cu_queue *q,
 			  const struct cu_slot *s, uint64_t *values, void **params)
@@ -214,9 +214,23 @@ static uint32_t put_range(struct cu_device *dev, const struct cu_queue *q,
 	return PTX_RANGE_PARAMS;
 }
 
+/* Behind them, what ENTRY has: of each parameter the driver reads as many bytes as it
+ * has.
+ */
+static void put_stops(const struct ptx_launch *stops, uint64_t *values, void **params)
+{
+	uint32_t i;
+
+	memcpy(values, stops, sizeof(*stops));
+	for (i = 0; i < PTX_LAUNCH_LONG; i++)
+		params[i] = &values[i];
+	for (; i < PTX_LAUNCH_PARAMS; i++)
+		params[i] = (uint32_t *)&values[PTX_LAUNCH_LONG] + i - PTX_LAUNCH_LONG;
+}
+
 static inline __attribute__((always_inline)) int
 launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
-	  const uint32_t g[3], const uint64_t *control)
+	  const uint32_t g[3], const struct ptx_launch *stops)
 {
 	const struct hal_bk_cmd *cmd = &s->base.cmd;
 	const struct cu_kernel *k = cmd->launch.kernel;
@@ -243,10 +257,8 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 			return err;
 		count += put_range(dev, q, s, values + count, params + count);
 	}
-	if (control) {
-		values[count] = *control;
-		params[count] = &values[count];
-	}
+	if (__builtin_expect(stops != NULL, 0))
+		put_stops(stops, &values[count], params + count);
 	if (part->masked && dev->unmasked)
 		return cu_host->fail(EIO,
 				     "cuda:%u: the driver ignored a mask: launches would "
@@ -269,22 +281,22 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 }
 
 int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
-	      const uint32_t groups[3], const uint64_t *control)
+	      const uint32_t groups[3], const struct ptx_launch *stops)
 {
-	return launch_as(dev, q, s, groups, control);
+	return launch_as(dev, q, s, groups, stops);
 }
 
 static inline __attribute__((always_inline)) int
 launch(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
 	const struct cu_kernel *k = s->base.cmd.launch.kernel;
-	uint64_t control;
+	struct ptx_launch stops;
 	int err;
 
 	if (__builtin_expect(!k->stops, 1))
 		return launch_as(dev, q, s, s->base.cmd.launch.groups, NULL);
-	err = cu_stops_stage(dev, q, s, &control);
-	return err ? err : cu_launch(dev, q, s, s->base.cmd.launch.groups, &control);
+	err = cu_stops_stage(dev, q, s, &stops);
+	return err ? err : cu_launch(dev, q, s, s->base.cmd.launch.groups, &stops);
 }
 
 /* The driver may run a kernel for a copy or a fill: that is kept to the partition's

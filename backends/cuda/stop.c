@@ -6,13 +6,14 @@
  * launches the list.
  *
  * A stream of the device's own raises flags while kernels run, and lowers them when the
- * queue has come to its end, before QUIET is reported; the queue's own stream writes all
- * of a control but its flag.
+ * queue has come to its end, before QUIET is reported; the queue's own stream clears how
+ * many blocks were stopped.  The rest of what a block has to know comes with its launch.
  */
 #define _GNU_SOURCE
 #include "internal.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,13 +107,11 @@ int cu_stops_make(struct cu_device *dev, struct cu_queue *q)
 		err = cu_take_own(dev, lists_bytes(q), &t->lists);
 	if (err)
 		return err;
-	err = cu_pin(dev, 2 * bytes, &pinned, &t->staged_at);
+	err = cu_pin(dev, bytes, &pinned, &t->seen_at);
 	if (err)
 		return err;
-	memset(pinned, 0, 2 * bytes);
-	t->staged = pinned;
-	t->seen = t->staged + q->base.slot_count;
-	t->seen_at = t->staged_at + bytes;
+	memset(pinned, 0, bytes);
+	t->seen = pinned;
 	return cu_make_word(dev, &t->raised);
 }
 
@@ -126,9 +125,17 @@ static uint64_t control_of(const struct cu_queue *q, const struct cu_slot *s)
 	return q->stops->controls + number_of(q, s) * CONTROL;
 }
 
-/* Have the device clear the flags, which hold anything at first; by writes, as a memset
- * may be a kernel, which waits for multiprocessors.  Nothing may be raised before it
- * has. */
+/* Behind what is before it in the stream: nothing of the launch has been stopped. */
+static int clear_stopped(struct cu_device *dev, struct cu_queue *q,
+			 const struct cu_slot *s)
+{
+	return CU(dev, cuStreamWriteValue32_v2, q->stream,
+		  control_of(q, s) + offsetof(struct ptx_control, stopped), 0, 0);
+}
+
+/* Have the device clear the controls, which hold anything at first; by writes, as a
+ * memset may be a kernel, which waits for multiprocessors.  Nothing may be raised before
+ * it has. */
 static int make_ready(struct cu_device *dev, struct cu_queue *q)
 {
 	struct cu_stops *t = q->stops;
@@ -137,9 +144,12 @@ static int make_ready(struct cu_device *dev, struct cu_queue *q)
 
 	if (t->cleared)
 		return 0;
-	for (i = 0; !err && i < q->base.slot_count; i++)
+	for (i = 0; !err && i < q->base.slot_count; i++) {
 		err = CU(dev, cuStreamWriteValue32_v2, q->stream,
 			 control_of(q, &q->slots[i]), 0, 0);
+		if (!err)
+			err = clear_stopped(dev, q, &q->slots[i]);
+	}
 	if (err)
 		return err;
 	t->cleared = true;
@@ -176,7 +186,7 @@ void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err)
 		return;
 	cu_give_own(dev, t->controls, q->base.slot_count * CONTROL, err);
 	cu_give_own(dev, t->lists, lists_bytes(q), err);
-	cu_give_back(dev, CU_KIND_HOST, t->staged, err);
+	cu_give_back(dev, CU_KIND_HOST, t->seen, err);
 	cu_give_back(dev, CU_KIND_HOST, t->raised.memory, err);
 	free(t);
 	q->stops = NULL;
@@ -203,37 +213,21 @@ static uint64_t list_of(const struct cu_queue *q, const struct cu_slot *s, uint3
 	return q->stops->lists + (2 * (uint64_t)number_of(q, s) + list) * LIST;
 }
 
-/* All of a control but its flag, behind what is before it in the stream. */
-static int copy_control(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
-			const struct ptx_control *c)
-{
-	const uint64_t skip = sizeof(c->stop),
-		       at = q->stops->staged_at + number_of(q, s) * CONTROL;
-	struct ptx_control *staged = &q->stops->staged[number_of(q, s)];
-
-	if (s->staged && memcmp(staged, c, sizeof(*c)) == 0)
-		return 0;
-	*staged = *c;
-	s->staged = true;
-	return CU(dev, cuMemcpyAsync, control_of(q, s) + skip, at + skip, CONTROL - skip,
-		  q->stream);
-}
-
 int cu_stops_stage(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
-		   uint64_t *control)
+		   struct ptx_launch *launch)
 {
 	const struct hal_bk_cmd *cmd = &s->base.cmd;
-	struct ptx_control c = {.to = list_of(q, s, 0)};
 	int err = make_ready(dev, q);
 
 	if (err)
 		return err;
-	memcpy(c.grid, cmd->launch.groups, sizeof(c.grid));
+	*launch =
+		(struct ptx_launch){.control = control_of(q, s), .to = list_of(q, s, 0)};
+	memcpy(launch->grid, cmd->launch.groups, sizeof(launch->grid));
 	s->base.stops = can_stop(cmd);
 	s->base.blocks = s->base.stops ? (uint32_t)stream_blocks(cmd, CU_STOP_BLOCKS) : 0;
 	s->base.stopped = s->base.list = 0;
-	*control = control_of(q, s);
-	return copy_control(dev, q, s, &c);
+	return 0;
 }
 
 /* ---- stopping ---------------------------------------------------------------------- */
@@ -312,8 +306,8 @@ static bool count_stopped(struct cu_queue *q)
 }
 
 /* By writes, not by a memset: that may be a kernel, which would wait for multiprocessors
- * behind other tenants' blocks, and all later raises of the device behind it.  The rest
- * of a control is written before its next launch. */
+ * behind other tenants' blocks, and all later raises of the device behind it.  How
+ * many blocks were stopped is cleared before its next launch. */
 static void lower_flags(struct cu_device *dev, struct cu_queue *q)
 {
 	struct cu_stops *t = q->stops;
@@ -366,31 +360,26 @@ void cu_stops_look(struct cu_device *dev, struct cu_queue *q)
 static int again(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
 	const uint32_t groups[3] = {s->base.stopped, 1, 1};
-	const uint64_t control = control_of(q, s);
-	struct ptx_control c = {.resumed = s->base.stopped,
-				.from = list_of(q, s, s->base.list),
-				.to = list_of(q, s, 1 - s->base.list)};
+	struct ptx_launch launch = {.control = control_of(q, s),
+				    .from = list_of(q, s, s->base.list),
+				    .to = list_of(q, s, 1 - s->base.list),
+				    .count = s->base.stopped};
 	int err;
 
-	memcpy(c.grid, s->base.cmd.launch.groups, sizeof(c.grid));
+	memcpy(launch.grid, s->base.cmd.launch.groups, sizeof(launch.grid));
 	s->base.list = 1 - s->base.list;
 	s->base.blocks = s->base.stopped;
 	s->base.stopped = 0;
-	err = copy_control(dev, q, s, &c);
-	return err ? err : cu_launch(dev, q, s, groups, &control);
+	err = clear_stopped(dev, q, s);
+	return err ? err : cu_launch(dev, q, s, groups, &launch);
 }
 
 static inline int vendor_stops_begin(struct stream_device *device,
 				     struct stream_queue *queue, bool kept)
 {
-	struct cu_device *dev = (struct cu_device *)device;
-	struct cu_queue *q = (struct cu_queue *)queue;
-	uint32_t i;
-
+	(void)queue;
 	(void)kept;
-	for (i = 0; i < queue->slot_count; i++)
-		q->slots[i].staged = false;
-	return cu_enter(dev);
+	return cu_enter((struct cu_device *)device);
 }
 
 static inline int vendor_stops_again(struct stream_device *device,

@@ -60,20 +60,20 @@ static void refused(void **state)
 	assert_int_equal(ext->stops(r.dev, "nobody", why), -ENOENT);
 	image = make_cuda_image(rig_face.kernels, 2, 1, &size);
 	head = image;
-	/* The first kernel's "ret;" becomes a "trap;", one byte is over: the last 0. */
+	/* The first kernel's "ret;" becomes an "oops;", one byte is over: the last 0. */
 	{
 		char *ptx = (char *)image + size - head->module_bytes;
 		char *ret = strstr(ptx, "ret;"), *end = (char *)image + size - 1;
 
 		memmove(ret + 4, ret + 3, (size_t)(end - ret - 4) + 1);
-		memcpy(ret, "trap", 4);
+		memcpy(ret, "oops", 4);
 		*end = 0;
 		end[-1] = '}';
 	}
 	if (b->cold.program_load(r.dev, image, size, &prog))
 		fail_msg("%s", host_text);
 	assert_int_equal(ext->stops(r.dev, "work", why), 0);
-	if (!strstr(why, "trap") ||
+	if (!strstr(why, "oops: unknown instruction") ||
 	    !strstr(why, "; 1 of 2 loaded programs with a kernel of this name"))
 		fail_msg("why: %s", why);
 	assert_int_equal(ext->stops(r.dev, "iota", why), 1);
@@ -83,7 +83,7 @@ static void refused(void **state)
 	assert_int_equal(b->cold.program_load(r.dev, last, size_of_last, &later), 0);
 	free(last);
 	assert_int_equal(ext->stops(r.dev, "work", why), 0);
-	if (!strstr(why, "trap") ||
+	if (!strstr(why, "oops: unknown instruction") ||
 	    !strstr(why, "; 1 of 3 loaded programs with a kernel of this name"))
 		fail_msg("why: %s", why);
 	assert_int_equal(b->cold.program_unload(r.dev, later), 0);

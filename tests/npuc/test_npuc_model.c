@@ -1150,7 +1150,7 @@ static void test_machine(void **state)
 	m.outputs[0] = 1;
 	m.input_count = m.output_count = 1;
 	refused(&m, ENOTSUP, "layer 0 (AVERAGE_POOL_2D, output 'out')",
-		"hal_npu_avgpool");
+		"rows: a kernel of 400; at most 255 is supported");
 }
 
 /* ---- reports ---------------------------------------------------------------------- */
@@ -1253,8 +1253,8 @@ static void test_report_machine(void **state)
 	m.outputs[1] = 2;
 	m.input_count = 1;
 	m.output_count = 2;
-	reported(&m, "0+1 AVERAGE_POOL_2D: hal_npu_avgpool: .kh is 400; the "
-		     "machine allows at most 255\n");
+	reported(&m, "0+1 AVERAGE_POOL_2D: rows: a kernel of 400; at most 255 is "
+		     "supported\n");
 }
 
 /* A model without 8 bits is one obstacle, and the operators that would stay ones. */

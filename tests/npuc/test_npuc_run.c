@@ -887,6 +887,24 @@ static void test_check(void **state)
 	assert_int_equal(RUN(NPUC " -e -o - %s 2>&1", model), 2);
 }
 
+/* The network's multiply-accumulates, whatever the machine makes for them. */
+static void test_macs(void **state)
+{
+	struct tiny m = {0};
+	struct npuc_model *model;
+	struct npuc_program p;
+	char why[NPUC_WHY];
+
+	(void)state;
+	tiny_lstm(&m); /* 2 times, 3 inputs, 2 cells of 4 gates */
+	WHY(npuc_model_parse(file, tiny_write(&m, file, sizeof(file)), "m", &model, why));
+	WHY(npuc_compile(model, NULL, &p, why));
+	assert_int_equal(p.macs, 2 * 2 * 4 * (3 + 2));
+	assert_int_equal(p.layers[0].macs, p.macs);
+	npuc_program_free(&p);
+	npuc_model_free(model);
+}
+
 /* A network that takes more memory than the device has: how much, and what to do. */
 static void test_memory(void **state)
 {
@@ -962,6 +980,7 @@ int main(void)
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_macs),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_command_errors),
 	};

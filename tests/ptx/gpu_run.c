@@ -303,7 +303,7 @@ int gpu_run(const struct ptx *m, struct interp_launch *l, char why[PTX_WHY])
 	int err;
 
 	why[0] = 0;
-	l->instructions = 1000; /* they are not counted */
+	l->steps = 1000; /* they are not counted */
 	err = gpu_function(m, l->kernel, l->shared_bytes, &function, why);
 	if (!err)
 		err = copy(l, true, why);

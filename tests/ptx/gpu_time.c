@@ -52,7 +52,7 @@ static const struct timed {
 struct params {
 	uint64_t out, a, b;
 	int32_t n, hole;
-	uint64_t more[4];
+	uint64_t more[8];
 };
 
 struct launch {
@@ -62,6 +62,7 @@ struct launch {
 	uint32_t param_bytes;
 	uint32_t grid[3];
 	uint64_t control; /* 0: it has none */
+	uint32_t at;      /* where its ptx_launch is among .params.more */
 	void *begin[RUNS + WARM], *end[RUNS + WARM];
 };
 
@@ -132,12 +133,30 @@ static int pass_over(const struct ptx *m, const char *name, enum ptx_pass pass,
 	return err;
 }
 
+static void put_by(struct launch *l, const struct ptx_launch *by)
+{
+	if (l->control)
+		memcpy(&l->params.more[l->at], by, sizeof(*by));
+}
+
+/* What a launch of the whole grid has. */
+static struct ptx_launch whole(const struct timed *t, enum variant v,
+			       const struct launch *l)
+{
+	return (struct ptx_launch){.control = l->control,
+				   .from = lists,
+				   .to = v == LOOP ? blocks_of(t) : lists,
+				   .grid = {t->grid[0], t->grid[1], t->grid[2]},
+				   .count = v == LOOP ? l->grid[0] : 0};
+}
+
 static int prepare(const struct ptx *m, const struct timed *t, enum variant v,
 		   struct launch *l, char why[PTX_WHY])
 {
 	static const enum ptx_pass passes[VARIANTS] = {
 		[ENTRY] = PTX_ENTRY, [LOOP] = PTX_LOOP, [BOUNDS] = PTX_BOUNDS};
 	const bool bounds = v == BOUNDS || v == BOTH;
+	struct ptx_launch by;
 	struct ptx *fenced = NULL;
 	uint32_t kernel, i, more = 0;
 	int err = 0, fill = 1;
@@ -169,7 +188,8 @@ static int prepare(const struct ptx *m, const struct timed *t, enum variant v,
 	}
 	if (v != PLAIN && v != BOUNDS) {
 		l->control = controls + CONTROL_STEP * v;
-		l->params.more[more++] = l->control;
+		l->at = more;
+		more += sizeof(struct ptx_launch) / sizeof(uint64_t);
 	}
 	l->param_bytes = more ? 32 + 8 * more : 28;
 	if (v == LOOP) {
@@ -179,6 +199,8 @@ static int prepare(const struct ptx *m, const struct timed *t, enum variant v,
 		l->grid[0] = i < blocks_of(t) ? i : blocks_of(t);
 		l->grid[1] = l->grid[2] = 1;
 	}
+	by = whole(t, v, l);
+	put_by(l, &by);
 	for (i = 0; i < RUNS + WARM; i++) {
 		GPU_TRY(cuEventCreate, &l->begin[i], CU_EVENT_TIMED);
 		GPU_TRY(cuEventCreate, &l->end[i], CU_EVENT_TIMED);
@@ -201,13 +223,14 @@ static int end_launch(struct launch *l, char why[PTX_WHY])
 
 /* ---- launches --------------------------------------------------------------------------- */
 
-static int set_control(const struct launch *l, const struct ptx_control *c,
-		       char why[PTX_WHY])
+/* Nothing is stopped, and LOOP has done nothing. */
+static int set_control(const struct launch *l, enum variant v, char why[PTX_WHY])
 {
 	if (!l->control)
 		return 0;
-	GPU_TRY(cuMemcpyAsync, l->control, (uint64_t)(uintptr_t)c, sizeof(*c),
-		gpu.stream);
+	GPU_TRY(cuMemsetD32Async, l->control, 0, 2, gpu.stream);
+	if (v == LOOP)
+		GPU_TRY(cuMemsetD32Async, lists, 0, l->grid[0], gpu.stream);
 	GPU_TRY(cuStreamSynchronize, gpu.stream);
 	return 0;
 }
@@ -216,12 +239,6 @@ static int launch(const struct timed *t, const struct launch *l, char why[PTX_WH
 {
 	return gpu_launch(l->function, l->grid, t->block, 0, &l->params, l->param_bytes,
 			  why);
-}
-
-static struct ptx_control whole(const struct timed *t)
-{
-	return (struct ptx_control){.grid = {t->grid[0], t->grid[1], t->grid[2]},
-				    .to = lists};
 }
 
 static int clear(char why[PTX_WHY])
@@ -240,8 +257,7 @@ static int result(uint8_t *to, char why[PTX_WHY])
 static int check(const struct timed *t, enum variant v, const struct launch *l,
 		 char why[PTX_WHY])
 {
-	const struct ptx_control c = whole(t);
-	int err = set_control(l, &c, why);
+	int err = set_control(l, v, why);
 
 	if (!err)
 		err = clear(why);
@@ -259,12 +275,11 @@ static int check(const struct timed *t, enum variant v, const struct launch *l,
 static int measure(const struct timed *t, const struct launch l[VARIANTS],
 		   const bool has[VARIANTS], char why[PTX_WHY])
 {
-	const struct ptx_control c = whole(t);
 	uint32_t i, v;
 	int err;
 
 	for (v = 0; v < VARIANTS; v++) {
-		err = has[v] ? set_control(&l[v], &c, why) : 0;
+		err = has[v] ? set_control(&l[v], v, why) : 0;
 		if (err)
 			return err;
 	}
@@ -275,8 +290,8 @@ static int measure(const struct timed *t, const struct launch l[VARIANTS],
 		for (v = 0; v < VARIANTS; v++) {
 			if (!has[v])
 				continue;
-			if (v == LOOP) /* its counter */
-				GPU_TRY(cuMemsetD32Async, l[v].control + 4, 0, 1,
+			if (v == LOOP) /* its turns */
+				GPU_TRY(cuMemsetD32Async, lists, 0, l[v].grid[0],
 					gpu.stream);
 			GPU_TRY(cuEventRecord, l[v].begin[i], gpu.stream);
 			err = launch(t, &l[v], why);
@@ -305,12 +320,38 @@ static int median_of(const struct launch *l, double *us, char why[PTX_WHY])
 	return 0;
 }
 
+static int lower(const struct launch *l, char why[PTX_WHY])
+{
+	GPU_TRY(cuMemsetD32Async, l->control, 0, 2, gpu.stream);
+	GPU_TRY(cuStreamSynchronize, gpu.stream);
+	return 0;
+}
+
+/* Blocks of the grid that LOOP has not run. */
+static int turns_left(const struct launch *l, uint32_t blocks, uint32_t *left,
+		      char why[PTX_WHY])
+{
+	static uint32_t turns[BLOCKS_MAX];
+	const uint32_t count = l->grid[0];
+	uint32_t i, all;
+
+	GPU_TRY(cuMemcpyAsync, (uint64_t)(uintptr_t)turns, lists, 4 * (size_t)count,
+		gpu.stream);
+	GPU_TRY(cuStreamSynchronize, gpu.stream);
+	for (*left = i = 0; i < count; i++) {
+		all = (blocks - i + count - 1) / count;
+		*left += turns[i] < all ? all - turns[i] : 0;
+	}
+	return 0;
+}
+
 /* Stopped about half way, again and again, and then no more. */
 static int stop_and_go(const struct timed *t, enum variant v, const struct launch *l,
 		       double us, char why[PTX_WHY])
 {
-	struct ptx_control c = whole(t);
+	struct ptx_launch by = whole(t, v, l);
 	struct launch part = *l;
+	struct ptx_control c;
 	const uint32_t blocks = blocks_of(t);
 	uint32_t left = blocks, round, to = 0;
 	uint64_t at;
@@ -325,7 +366,8 @@ static int stop_and_go(const struct timed *t, enum variant v, const struct launc
 			wrong(t, v, "does not end");
 			return 0;
 		}
-		err = set_control(l, &c, why);
+		err = round && v == LOOP ? lower(l, why) : set_control(l, v, why);
+		put_by(&part, &by);
 		if (!err)
 			err = launch(t, &part, why);
 		if (err)
@@ -345,10 +387,11 @@ static int stop_and_go(const struct timed *t, enum variant v, const struct launc
 		GPU_TRY(cuMemcpyAsync, (uint64_t)(uintptr_t)&c, l->control, sizeof(c),
 			gpu.stream);
 		GPU_TRY(cuStreamSynchronize, gpu.stream);
+		left = c.stopped;
 		if (v == LOOP)
-			left = c.stopped < blocks ? blocks - c.stopped : 0;
-		else
-			left = c.stopped;
+			err = turns_left(l, blocks, &left, why);
+		if (err)
+			return err;
 		if (left > begun) {
 			wrong(t, v, "more blocks are left than were to run");
 			return 0;
@@ -359,15 +402,13 @@ static int stop_and_go(const struct timed *t, enum variant v, const struct launc
 			stops++;
 			partway += left && left < begun;
 		}
-		c.stop = 0;
 		if (v == LOOP)
 			continue;
-		c.resumed = part.grid[0] = left;
+		by.count = part.grid[0] = left;
 		part.grid[1] = part.grid[2] = 1;
-		c.stopped = 0;
-		c.from = lists + 4 * (uint64_t)BLOCKS_MAX * to;
+		by.from = lists + 4 * (uint64_t)BLOCKS_MAX * to;
 		to = 1 - to;
-		c.to = lists + 4 * (uint64_t)BLOCKS_MAX * to;
+		by.to = lists + 4 * (uint64_t)BLOCKS_MAX * to;
 	}
 	printf("\n");
 	if (!err)

@@ -214,7 +214,7 @@ struct run {
 	uint8_t *shared, *constants;
 	struct thread *threads;
 	uint32_t thread_count, ctaid[3];
-	uint64_t steps;
+	uint64_t steps, instructions; /* labels and declarations are steps, too */
 	char *why;
 	int err;
 };
@@ -596,6 +596,7 @@ static uint8_t *memory(struct run *r, struct thread *t, const struct op *op,
 			   r->l->param_bytes);
 		break;
 	default:
+		r->l->accesses++;
 		for (i = 0; i < r->l->region_count && !p; i++)
 			if (at >= r->l->regions[i].address)
 				p = inside(r->l->regions[i].bytes,
@@ -1085,6 +1086,18 @@ static uint64_t field(const struct op *op, uint64_t a, uint64_t at, uint64_t n)
 	return at >= bits ? 0 : cut(cut(a, bits) >> at, (uint32_t)(n > 64 ? 64 : n));
 }
 
+/* Each bit of three words picks one of the table. */
+static uint64_t looked_up(uint64_t a, uint64_t b, uint64_t c, uint64_t table)
+{
+	uint64_t v = 0;
+	uint32_t i;
+
+	for (i = 0; i < 32; i++)
+		v |= (table >> ((a >> i & 1) << 2 | (b >> i & 1) << 1 | (c >> i & 1)) & 1)
+		     << i;
+	return v;
+}
+
 /* ---- memory instructions --------------------------------------------------------------- */
 
 static uint64_t address(struct thread *t, const struct operand *o)
@@ -1401,6 +1414,11 @@ static bool step(struct run *r, struct thread *t)
 		put(t, &o[0],
 		    dp4a(op, get(r, t, &o[1]), get(r, t, &o[2]), get(r, t, &o[3])));
 		break;
+	case C_LOP3:
+		put(t, &o[0],
+		    looked_up(get(r, t, &o[1]), get(r, t, &o[2]), get(r, t, &o[3]),
+			      get(r, t, &o[4])));
+		break;
 	case C_PRMT:
 		put(t, &o[0],
 		    permuted(get(r, t, &o[1]), get(r, t, &o[2]), get(r, t, &o[3])));
@@ -1630,6 +1648,9 @@ static void run_block(struct run *r)
 
 			while (t->state == RUNS && !r->err) {
 				moved = true;
+				if (t->pc < r->f->count)
+					r->instructions +=
+						r->ops[t->pc].s->kind == PTX_INSTRUCTION;
 				if (t->pc == r->f->count)
 					t->state = ENDED; /* past the last one */
 				else if (!step(r, t))
@@ -1767,6 +1788,7 @@ int interp_run(const struct ptx *m, struct interp_launch *l, char why[PTX_WHY])
 	uint32_t i;
 
 	why[0] = 0;
+	l->accesses = 0;
 	r.f = &m->functions[m->entries[l->kernel]];
 	r.err = lay_out(&r);
 	if (!r.err)
@@ -1778,7 +1800,8 @@ int interp_run(const struct ptx *m, struct interp_launch *l, char why[PTX_WHY])
 	}
 	if (!r.err)
 		run_grid(&r);
-	l->instructions = r.steps;
+	l->instructions = r.instructions;
+	l->steps = r.steps;
 	for (i = 0; r.threads && i < r.thread_count; i++) {
 		free(r.threads[i].r);
 		free(r.threads[i].local);

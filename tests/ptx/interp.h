@@ -27,12 +27,13 @@ struct interp_launch {
 	uint32_t region_count;
 	uint64_t seed; /* of the order of blocks; 0: as they are numbered */
 	uint64_t only; /* that block, and 1; 0: all of them */
-	/* Called after so many instructions; 0: never. */
+	/* Called after so many steps; 0: never. */
 	uint64_t tick;
 	void (*at_tick)(void *arg);
 	void *arg;
 	uint64_t stop;         /* address of the word that at_tick sets, for gpu_run() */
-	uint64_t instructions; /* out */
+	uint64_t steps, instructions; /* out; a label is a step, too */
+	uint64_t accesses;     /* out: of global memory */
 };
 
 int interp_run(const struct ptx *m, struct interp_launch *l, char why[PTX_WHY]);

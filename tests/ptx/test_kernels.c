@@ -7,6 +7,8 @@
  * test_kernels [figures|KERNEL]: prints ptx.kernels.*
  * test_kernels -d LIST FOLDER [KERNEL]: the same of other kernels, ptx.cccl.*
  *
+ * test_kernels -c [KERNEL]: what the passes cost, counted; cuda.ptx.*
+ *
  * With PTX_GPU it is test_ptx_gpu, and they run on a GPU, where a stop comes at any time:
  * ptx.gpu.*; -t [FOLDER]: what the passes cost.  Exit status 77: there is no GPU.
  */
@@ -37,13 +39,15 @@
 #define CONTROL      (OUT + (1u << 20))
 #define LISTS        (OUT + (2u << 20))
 #define ASTRAY       (OUT + (3u << 20))
-#define FENCED       3u  /* parameters that bounds adds */
+#define FENCED       3u  /* words of parameters that bounds adds */
+#define STOPS        5u  /* and entry or loop */
 #define ROUNDS_MAX   20u /* that are stopped */
 
 static uint8_t memory[3 * BUFFER_BYTES], before[3 * BUFFER_BYTES],
 	expected[3 * BUFFER_BYTES];
 static struct ptx_control control;
 static uint32_t lists[2][BLOCKS_MAX], astray;
+#define TURNS lists[0] /* of loop */
 static char why[PTX_WHY];
 static uint64_t base = BASE;
 static struct list_kernel kernels[KERNELS_MAX];
@@ -95,7 +99,7 @@ static void fill(const struct list_kernel *k)
 struct params {
 	uint64_t out, a, b;
 	int32_t n, hole;
-	uint64_t more[FENCED + 1];
+	uint64_t more[FENCED + STOPS];
 };
 
 static void raise_stop(void *arg)
@@ -180,52 +184,60 @@ static void put_range(struct params *p, uint64_t from, uint64_t bytes)
 	astray = 0;
 }
 
+/* more: which of the words are entry's or loop's. */
+static void put_launch(const struct list_kernel *k, struct params *p, uint32_t more,
+		       const struct ptx_launch *launch)
+{
+	struct ptx_launch l = *launch;
+
+	l.control = CONTROL;
+	memcpy(l.grid, k->grid, sizeof(l.grid));
+	memcpy(&p->more[more], &l, sizeof(l));
+}
+
 static void told(const struct list_kernel *k, uint32_t want, const char *how)
 {
 	if (astray != want)
 		wrong(k, "%s: that it went astray is %u, not %u", how, astray, want);
 }
 
-/* more: which of the parameters is the control's. */
 static void run_entry(const struct ptx *m, const struct list_kernel *k, uint32_t more,
 		      uint64_t tick, uint64_t seed, const char *how)
 {
+	struct ptx_launch launch = {.to = LISTS};
 	struct params p;
 	uint32_t round, to = 0;
 
 	memcpy(memory, before, sizeof(memory));
 	memset(lists, 0xee, sizeof(lists));
-	control = (struct ptx_control){.grid = {k->grid[0], k->grid[1], k->grid[2]},
-				       .to = LISTS,
-				       .stop = tick == 1};
+	control = (struct ptx_control){.stop = tick == 1};
 	for (round = 0;; round++) {
-		struct interp_launch l = launch_of(m, k, &p, more + 1);
+		struct interp_launch l = launch_of(m, k, &p, more + STOPS);
 
 		put_range(&p, OUT, sizeof(memory));
-		p.more[more] = CONTROL;
+		put_launch(k, &p, more, &launch);
 		l.seed = seed + round;
 		l.tick = tick;
 		l.at_tick = raise_stop;
-		if (control.resumed) {
-			l.grid[0] = control.resumed;
+		if (launch.count) {
+			l.grid[0] = launch.count;
 			l.grid[1] = l.grid[2] = 1;
 		}
 		if (!ran(k, m, &l, how))
 			return;
 		if (!control.stopped)
 			break;
-		if (control.stopped >
-		    (control.resumed ? control.resumed : blocks_of(k))) {
+		if (control.stopped > (launch.count ? launch.count : blocks_of(k))) {
 			wrong(k, "%s: %u blocks stopped", how, control.stopped);
 			return;
 		}
 		total->partway += control.stopped < l.grid[0] * l.grid[1] * l.grid[2];
 		/* A later round is stopped later; it gets somewhere. */
 		tick = tick == 1 || round == ROUNDS_MAX ? 0 : 2 * tick;
-		control.resumed = control.stopped;
-		control.from = LISTS + sizeof(lists[0]) * to;
+		launch.count = control.stopped;
+		launch.from = LISTS + sizeof(lists[0]) * to;
 		to = 1 - to;
-		control.to = LISTS + sizeof(lists[0]) * to;
+		launch.to = LISTS + sizeof(lists[0]) * to;
 		control.stopped = control.stop = 0;
 	}
 	if (tick && !round && seed && PTX_EXACT)
@@ -240,29 +252,29 @@ static void run_halves(const struct ptx *m, const struct list_kernel *k, uint32_
 	static bool seen[BLOCKS_MAX];
 	const uint32_t blocks = (uint32_t)blocks_of(k), half = (blocks + 1) / 2;
 	const uint32_t first[] = {0, 0, half}, end[] = {blocks, half, blocks};
+	struct ptx_launch launch = {.to = LISTS};
 	struct params p;
 	uint32_t i, part;
 
 	memcpy(memory, before, sizeof(memory));
 	memset(lists, 0xee, sizeof(lists));
 	memset(seen, 0, sizeof(seen));
-	control = (struct ptx_control){
-		.grid = {k->grid[0], k->grid[1], k->grid[2]}, .to = LISTS, .stop = 1};
+	control = (struct ptx_control){.stop = 1};
 	for (part = 0; part < 3; part++) {
-		struct interp_launch l = launch_of(m, k, &p, more + 1);
+		struct interp_launch l = launch_of(m, k, &p, more + STOPS);
 		const uint32_t n = end[part] - first[part];
 
 		put_range(&p, OUT, sizeof(memory));
-		p.more[more] = CONTROL;
 		l.seed = 3 + part;
 		if (part && !n)
 			continue;
 		if (part) {
 			control.stop = control.stopped = 0;
-			control.from = LISTS + sizeof(uint32_t) * first[part];
-			control.resumed = l.grid[0] = n;
+			launch.from = LISTS + sizeof(uint32_t) * first[part];
+			launch.count = l.grid[0] = n;
 			l.grid[1] = l.grid[2] = 1;
 		}
+		put_launch(k, &p, more, &launch);
 		if (!ran(k, m, &l, how))
 			return;
 		if (control.stopped != (part ? 0 : blocks)) {
@@ -270,6 +282,8 @@ static void run_halves(const struct ptx *m, const struct list_kernel *k, uint32_
 			      control.stopped, part);
 			return;
 		}
+		if (!part && memcmp(memory, before, sizeof(memory)) != 0)
+			wrong(k, "%s: a stopped block has written", how);
 	}
 	for (i = 0; i < blocks; i++) {
 		if (lists[0][i] >= blocks || seen[lists[0][i]]) {
@@ -281,30 +295,73 @@ static void run_halves(const struct ptx *m, const struct list_kernel *k, uint32_
 	same(k, how);
 }
 
-static void run_loop(const struct ptx *m, const struct list_kernel *k, uint64_t tick,
-		     const char *how)
+/* A launch in front has been stopped, and has not written what this one reads: all of it
+ * is stopped, too, does nothing, and reaches for nothing that is not there. */
+static void run_stale(const struct ptx *m, const struct list_kernel *k, uint32_t more,
+		      const char *how)
 {
+	const struct ptx_launch launch = {.to = LISTS};
+	static const uint8_t bytes[] = {0x00, 0xff, 0x7f};
 	struct params p;
-	uint32_t round;
+	struct interp_launch l;
+	uint32_t i;
+	size_t j;
 
-	memcpy(memory, before, sizeof(memory));
-	control = (struct ptx_control){.grid = {k->grid[0], k->grid[1], k->grid[2]}};
-	for (round = 0; control.stopped < blocks_of(k); round++) {
-		struct interp_launch l = launch_of(m, k, &p, 1);
-
-		p.more[0] = CONTROL;
-		l.grid[0] = 3;
-		l.grid[1] = l.grid[2] = 1;
-		l.tick = tick;
-		l.at_tick = raise_stop;
-		control.stop = 0;
+	for (i = 0; i < sizeof(bytes); i++) {
+		memset(memory, bytes[i], sizeof(memory));
+		control = (struct ptx_control){.stop = 1};
+		l = launch_of(m, k, &p, more + STOPS);
+		put_range(&p, OUT, sizeof(memory));
+		put_launch(k, &p, more, &launch);
 		if (!ran(k, m, &l, how))
 			return;
-		total->partway += control.stopped && control.stopped < blocks_of(k);
-		tick = round < ROUNDS_MAX ? 2 * tick : 0;
+		for (j = 0; j < sizeof(memory) && memory[j] == bytes[i]; j++)
+			;
+		if (control.stopped != blocks_of(k) || j < sizeof(memory))
+			wrong(k, "%s: %u of the blocks have stopped, byte %zu is written",
+			      how, control.stopped, j);
 	}
-	if (tick && round < 2 && PTX_EXACT)
+}
+
+/* turns: how many blocks of the grid are run in turns.  Each launch has another number of
+ * blocks that share them. */
+static void run_loop(const struct ptx *m, const struct list_kernel *k, uint32_t more,
+		     uint32_t turns, uint64_t tick, const char *how)
+{
+	struct params p;
+	uint32_t round, i;
+
+	memcpy(memory, before, sizeof(memory));
+	memset(lists, 0, sizeof(lists));
+	for (round = 0;; round++) {
+		const struct ptx_launch launch = {
+			.from = LISTS, .to = blocks_of(k), .count = turns};
+		struct interp_launch l = launch_of(m, k, &p, more + STOPS);
+
+		put_range(&p, OUT, sizeof(memory));
+		put_launch(k, &p, more, &launch);
+		l.grid[0] = round ? 1 + round % 4 : turns;
+		l.grid[1] = l.grid[2] = 1;
+		l.seed = round;
+		l.tick = tick;
+		l.at_tick = raise_stop;
+		control = (struct ptx_control){.stop = tick == 1 && !round};
+		if (!ran(k, m, &l, how))
+			return;
+		if (!round && tick == 1 &&
+		    (control.stopped != turns ||
+		     memcmp(memory, before, sizeof(memory)) != 0))
+			wrong(k, "%s: %u blocks have stopped", how, control.stopped);
+		if (!control.stopped)
+			break;
+		total->partway += round > 0;
+		tick = tick == 1 || round == ROUNDS_MAX ? 0 : 2 * tick;
+	}
+	if (tick && !round && PTX_EXACT)
 		wrong(k, "%s: nothing was stopped", how);
+	for (i = 0; i < turns; i++)
+		if (TURNS[i] != (blocks_of(k) - i + turns - 1) / turns)
+			wrong(k, "%s: %u turns of %u done", how, TURNS[i], i);
 	same(k, how);
 }
 
@@ -441,13 +498,18 @@ static uint64_t run_plain(const struct ptx *m, const struct list_kernel *k)
 		return 0;
 	same(k, "in another order");
 	compare(m, k);
-	return l.instructions;
+	return l.steps;
+}
+
+static uint32_t turns_of(const struct list_kernel *k, uint32_t most)
+{
+	return blocks_of(k) < most ? (uint32_t)blocks_of(k) : most;
 }
 
 static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 {
 	struct ptx *entry = pass_over(m, k, PTX_ENTRY), *loop = pass_over(m, k, PTX_LOOP);
-	struct ptx *bounds = pass_over(m, k, PTX_BOUNDS), *both = NULL;
+	struct ptx *bounds = pass_over(m, k, PTX_BOUNDS), *both = NULL, *looped = NULL;
 	const uint64_t steps = run_plain(m, k);
 	uint64_t tick;
 
@@ -464,15 +526,26 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 		run_entry(entry, k, 0, steps / 3 + 1, 3, "entry, stopped");
 		run_entry(entry, k, 0, steps / 7 + 1, 11, "entry, stopped more often");
 		run_halves(entry, k, 0, "entry, the list in two");
+		run_stale(entry, k, 0, "entry, behind one that was stopped");
 	}
 	if (steps && loop) {
-		run_loop(loop, k, 0, "loop");
-		run_loop(loop, k, steps / 3 + 1, "loop, stopped");
-		run_loop(loop, k, steps / 7 + 1, "loop, stopped more often");
+		run_loop(loop, k, 0, turns_of(k, 3), 0, "loop");
+		run_loop(loop, k, 0, turns_of(k, 2), 1, "loop, stopped at once");
+		run_loop(loop, k, 0, turns_of(k, 3), steps / 3 + 1, "loop, stopped");
+		run_loop(loop, k, 0, turns_of(k, 2), steps / 7 + 1,
+			 "loop, stopped more often");
 	}
+	if (steps && bounds && !expects(k, PTX_LOOP)) {
+		looped = pass_over(bounds, k, PTX_LOOP);
+		total->rewritten--;
+	}
+	if (looped)
+		run_loop(looped, k, FENCED, turns_of(k, 2), steps / 5 + 1,
+			 "bounds and loop, stopped");
 	if (steps && both) {
 		run_entry(both, k, FENCED, steps / 5 + 1, 7, "bounds and entry, stopped");
 		run_halves(both, k, FENCED, "bounds and entry, the list in two");
+		run_stale(both, k, FENCED, "bounds and entry, behind a stopped one");
 	}
 	if (steps && bounds)
 		run_bounds(bounds, m, k);
@@ -480,7 +553,84 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 	ptx_free(loop);
 	ptx_free(bounds);
 	ptx_free(both);
+	ptx_free(looped);
 }
+
+#ifndef PTX_GPU
+/* ---- what a pass costs ------------------------------------------------------------------ */
+
+/* Of kernels that nothing stops. */
+struct costs {
+	double instructions; /* of a thread for each of its blocks, the sum over kernels
+			      */
+	double accesses;     /* of global memory, of a block, the sum over kernels */
+	uint32_t kernels;
+};
+static struct costs entry_costs, loop_costs;
+static bool counts;
+
+static void add_cost(const struct list_kernel *k, const char *pass, struct costs *c,
+		     const struct interp_launch *with,
+		     const struct interp_launch *without)
+{
+	const double blocks = (double)blocks_of(k);
+	const double threads = blocks * k->block[0] * k->block[1] * k->block[2];
+	const double more =
+		(double)(with->instructions - without->instructions) / threads;
+
+	printf("%s %s: %.2f instructions a thread and block, %.3f times; %.1f accesses a "
+	       "block\n",
+	       k->name, pass, more,
+	       (double)with->instructions / (double)without->instructions,
+	       (double)(with->accesses - without->accesses) / blocks);
+	if (strcmp(k->name, "axpy") == 0 || strcmp(k->name, "gemm_tiled") == 0)
+		printf("figure cuda.ptx.%s.%s_ratio %.3f\n", pass, k->name,
+		       (double)with->instructions / (double)without->instructions);
+	c->instructions += more;
+	c->accesses += (double)(with->accesses - without->accesses) / blocks;
+	c->kernels++;
+}
+
+static void count_kernel(const struct ptx *m, const struct list_kernel *k)
+{
+	struct ptx *entry = pass_over(m, k, PTX_ENTRY), *loop = pass_over(m, k, PTX_LOOP);
+	struct params p;
+	struct interp_launch plain = launch_of(m, k, &p, 0), l;
+
+	memcpy(memory, before, sizeof(memory));
+	if (!ran(k, m, &plain, "as it is"))
+		return;
+	control = (struct ptx_control){0};
+	if (entry) {
+		memcpy(memory, before, sizeof(memory));
+		l = launch_of(entry, k, &p, STOPS);
+		put_launch(k, &p, 0, &(struct ptx_launch){.to = LISTS});
+		if (ran(k, entry, &l, "entry"))
+			add_cost(k, "entry", &entry_costs, &l, &plain);
+	}
+	if (loop) {
+		memcpy(memory, before, sizeof(memory));
+		memset(lists, 0, sizeof(lists));
+		l = launch_of(loop, k, &p, STOPS);
+		put_launch(k, &p, 0,
+			   &(struct ptx_launch){
+				   .from = LISTS, .to = blocks_of(k), .count = 1});
+		l.grid[0] = 1;
+		l.grid[1] = l.grid[2] = 1;
+		if (ran(k, loop, &l, "loop"))
+			add_cost(k, "loop", &loop_costs, &l, &plain);
+	}
+	ptx_free(entry);
+	ptx_free(loop);
+}
+
+static void say_costs(const char *pass, const struct costs *c)
+{
+	printf("figure cuda.ptx.%s_instructions %.2f\n", pass,
+	       c->instructions / c->kernels);
+	printf("figure cuda.ptx.%s_accesses %.2f\n", pass, c->accesses / c->kernels);
+}
+#endif
 
 /* From total->next on. */
 static int run_kernels(const char *folder, const char *only)
@@ -512,6 +662,12 @@ static int run_kernels(const char *folder, const char *only)
 		gpu_mark(k->name);
 #endif
 		fill(k);
+#ifndef PTX_GPU
+		if (counts) {
+			count_kernel(m, k);
+			continue;
+		}
+#endif
 		run_kernel(m, k);
 	}
 	ptx_free(m);
@@ -573,9 +729,12 @@ int main(int argc, char **argv)
 	const char *list = others ? argv[2] : PTX_TESTS "/kernels.list";
 	const char *folder = others ? argv[3] : PTX_TESTS "/kernels";
 	const char *figure = others ? "ptx.cccl" : "ptx.kernels";
-	const char *only = argc == 2 && strcmp(argv[1], "figures") != 0 ? argv[1]
-			   : argc == 5 && others                        ? argv[4]
-									: NULL;
+	const char *only =
+		argc == 3 && strcmp(argv[1], "-c") == 0 ? argv[2]
+		: argc == 2 && argv[1][0] != '-' && strcmp(argv[1], "figures") != 0
+			? argv[1]
+		: argc == 5 && others ? argv[4]
+				      : NULL;
 	int rc;
 
 #ifdef PTX_GPU
@@ -587,9 +746,15 @@ int main(int argc, char **argv)
 	(void)figure;
 	rc = run_on_gpu(folder, only);
 #else
+	counts = argc >= 2 && strcmp(argv[1], "-c") == 0;
 	rc = run_kernels(folder, only);
 	if (rc)
 		return rc;
+	if (counts) {
+		say_costs("entry", &entry_costs);
+		say_costs("loop", &loop_costs);
+		return total->mismatches != 0;
+	}
 	printf("figure %s%s %u\n", figure, others ? ".kernels" : "", count);
 	printf("figure %s.rewritten %u\n", figure, total->rewritten);
 	printf("figure %s.refused %u\n", figure, total->refused);

@@ -210,7 +210,7 @@ static void stops_refused(void **state)
 		     p, NULL);
 		body(".entry k(.param .b8 k_0[4352]) { ret; }", p,
 		     "4352 bytes of parameters leave no space");
-		body(".entry k(.param .align 8 .b8 k_0[4344]) { ret; }", p, NULL);
+		body(".entry k(.param .align 8 .b8 k_0[4312]) { ret; }", p, NULL);
 		body(".entry k { ret; }", p, NULL);
 	}
 }
@@ -615,7 +615,7 @@ static void others_stay(void **state)
 	assert_int_equal(bytes, strlen(two));
 	free(text);
 	assert_int_equal(ptx_rewrite(m, PTX_ENTRY, first, &text, &bytes, why), 0);
-	assert_non_null(strstr(text, ".entry a(\n\t.param .u64 _hals_control\n) {"));
+	assert_non_null(strstr(text, ".entry a(\n\t.param .u64 _hals_control,\n"));
 	assert_non_null(strstr(text, "// a\n.entry b() { brkpt; }\n"));
 	free(text);
 	ptx_free(m);
@@ -636,7 +636,7 @@ static void pointers(void **state)
 		fail_msg("%s", why);
 	assert_int_equal(ptx_rewrite(m, PTX_ENTRY, which, &text, &bytes, why), 0);
 	assert_non_null(strstr(text, ".ptr .global .align 4 k_0,"));
-	assert_non_null(strstr(text, "k_1,\n\t.param .u64 _hals_control\n)"));
+	assert_non_null(strstr(text, "k_1,\n\t.param .u64 _hals_control,\n"));
 	free(text);
 	ptx_free(m);
 }
@@ -658,6 +658,137 @@ static int made(const char *text, enum ptx_pass pass, const char *what)
 	free(out);
 	ptx_free(m);
 	return n;
+}
+
+/* The vote comes behind the first of these, and before the other; with sm_60 before any
+ * branch.  What is a vote of its own is a barrier more. */
+static void votes(void **state)
+{
+	static const struct {
+		const char *text, *after, *before, *how;
+	} rows[] = {
+		/* Behind what reads, in front of what writes. */
+		{"ld.global.u32 %r0, [%d0];\nadd.u32 %r1, %r0, 1;\nst.global.u32 [%d1], "
+		 "%r1;\n",
+		 "add.u32 %r1", "st.global.u32 [%d1]", "bar.red"},
+		{"ld.global.u32 %r0, [%d0];\nred.global.add.u32 [%d1], %r0;\n",
+		 "ld.global.u32 %r0", "red.global.add.u32 [%d1]", "bar.red"},
+		{"ld.global.u32 %r0, [%d0];\natom.shared.add.u32 %r1, [s], 1;\n",
+		 "ld.global.u32 %r0", "atom.shared", "bar.red"},
+		{"mov.u32 %r0, 1;\nld.volatile.global.u32 %r0, [%d0];\n",
+		 "mov.u32 %r0, 1", "ld.volatile.global.u32 %r0", "bar.red"},
+		{"mov.u32 %r0, 1;\nmembar.gl;\n", "mov.u32 %r0, 1", "membar", "bar.red"},
+		{"mov.u32 %r0, 1;\nshfl.sync.idx.b32 %r1, %r0, 0, 31, -1;\n",
+		 "mov.u32 %r0, 1", "shfl.sync", "bar.red"},
+		/* The kernel's own barrier takes it along. */
+		{"ld.global.u32 %r0, [%d0];\nst.shared.u32 [s], %r0;\nbar.sync 0;\n"
+		 "ld.shared.u32 %r1, [s];\n",
+		 "st.shared.u32 [s]", "ld.shared.u32 %r1", "bar.red"},
+		{"ld.global.u32 %r0, [%d0];\nbar.sync 1;\n", "ld.global.u32 %r0",
+		 "bar.sync 1", "bar.red"},
+		{"ld.global.u32 %r0, [%d0];\n@%p0 bar.sync 0;\n", "ld.global.u32 %r0",
+		 "@%p0 bar.sync", "bar.red"},
+		{"ld.global.u32 %r0, [%d0];\nbar.sync 0, 32;\n", "ld.global.u32 %r0",
+		 "bar.sync 0, 32", "bar.red"},
+		/* No address, no way by what was read, which may not have been written.
+		 */
+		{"ld.global.u64 %d2, [%d0];\nld.global.u32 %r0, [%d2];\n",
+		 "ld.global.u64 %d2", "ld.global.u32 %r0", "bar.red"},
+		{"ld.u32 %r0, [%d0];\nmul.wide.u32 %d2, %r0, 4;\nadd.u64 %d2, %d2, %d1;\n"
+		 "ld.global.u32 %r1, [%d2];\n",
+		 "add.u64 %d2", "ld.global.u32 %r1", "bar.red"},
+		{"ld.global.u32 %r0, [%d0];\nst.shared.u32 [s], %r0;\nld.shared.u32 %r1, "
+		 "[s];\nmul.wide.u32 %d2, %r1, 4;\nld.global.u32 %r2, [%d2];\n",
+		 "mul.wide.u32 %d2", "ld.global.u32 %r2", "bar.red"},
+		{"ld.global.u32 %r0, [%d0];\nsetp.ne.u32 %p0, %r0, 0;\n@%p0 "
+		 "ld.global.u32 %r1, [%d1];\n",
+		 "setp.ne.u32 %p0", "@%p0 ld", "bar.red"},
+		{"ld.global.u32 %r0, [%d0];\nsetp.ne.u32 %p0, %r0, 0;\n@%p0 ret;\n"
+		 "mov.u32 %r7, 1;\n",
+		 "setp.ne.u32 %p0", "@%p0 ret", "bar.red"},
+		{"ld.global.v2.u32 {%r1, %r0}, [%d0];\nsetp.ne.u32 %p0, %r0, 0;\n"
+		 "@%p0 bra L;\nmov.u32 %r7, 1;\nL:\n",
+		 "setp.ne.u32 %p0", "@%p0 bra L", "bar.red"},
+		{"ld.global.u32 %r0, [%d0];\nst.shared.u32 [s+4], 0;\n@%p1 st.shared.u32 "
+		 "[%r0], 1;\n",
+		 "[s+4]", "@%p1 st.shared", "bar.red"},
+		/* Not in a loop, nor behind one. */
+		{"mov.u32 %r0, 1;\nL: ld.global.u32 %r1, [%d0];\nadd.u32 %r0, %r0, 1;\n"
+		 "setp.lt.u32 %p0, %r0, 9;\n@%p0 bra L;\n",
+		 "mov.u32 %r0, 1", "L: ld", "bar.red"},
+		/* Where all come by, or end. */
+		{"@%p0 bra E;\nld.global.u32 %r0, [%d0];\nst.global.u32 [%d1], "
+		 "%r0;\nE:\n",
+		 "ld.global.u32 %r0", "st.global.u32 [%d1]", "barrier.red"},
+		{"@%p0 ret;\nld.global.u32 %r0, [%d0];\nst.global.u32 [%d1], %r0;\n",
+		 "ld.global.u32 %r0", "st.global.u32 [%d1]", "barrier.red"},
+		{"@%p0 bra L;\nbra.uni E;\nL: ld.global.u32 %r0, [%d0];\nst.global.u32 "
+		 "[%d1], %r0;\nE:\n",
+		 "ld.global.u32 %r0", "st.global.u32 [%d1]", "barrier.red"},
+		{"@%p0 bra L;\nld.global.u32 %r0, [%d0];\nL:\nmov.u32 %r1, %r0;\n"
+		 "st.global.u32 [%d1], %r1;\n",
+		 "mov.u32 %r1", "st.global.u32 [%d1]", "barrier.red"},
+		{"mov.u32 %r0, 1;\n@%p0 bra L;\nst.global.u32 [%d1], %r0;\nL:\nmov.u32 "
+		 "%r1, 1;\n",
+		 "mov.u32 %r0", "@%p0 bra L", "bar.red"},
+		{"mov.u32 %r0, 1;\n@%p0 bra L;\nadd.u32 %r0, %r0, 1;\nL:\nst.global.u32 "
+		 "[%d1], %r0;\n",
+		 "L:", "st.global.u32 [%d1]", "barrier.red"},
+		{"mov.u32 %r0, 1;\n{ ld.global.u32 %r1, [%d0];\nst.global.u32 [%d1], "
+		 "%r0; "
+		 "}\n",
+		 "mov.u32 %r0", "{ ld", "bar.red"},
+		{"mov.u32 %r0, 1;\ncall.uni f;\n", "mov.u32 %r0", "call", "bar.red"},
+	};
+	char text[2000], *out, *vote, *after, *before;
+	struct ptx *m;
+	uint32_t i, old;
+	size_t bytes;
+
+	(void)state;
+	for (i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *part;
+
+		old = i % 2;
+		part = rows[i / 2].text;
+		snprintf(text, sizeof(text),
+			 ".version 7.8\n.target sm_%u\n.address_size 64\n%s%s%s",
+			 old ? 60u : 80u, ".func f() { ret; }\n" BEGIN, part, END);
+		assert_int_equal(parse(text, &m), 0);
+		if (ptx_rewrite(m, PTX_ENTRY, NULL, &out, &bytes, why))
+			fail_msg("%s: %s", part, why);
+		vote = strstr(out, "@%_hals_q bra $_hals_stopped");
+		assert_non_null(vote);
+		after = strstr(out, rows[i / 2].after);
+		before = strstr(out, rows[i / 2].before);
+		if (old && strcmp(rows[i / 2].how, "barrier.red") == 0) {
+			after = out;
+			before = strchr(strstr(out, "%p0"), '\n');
+		} else if (!strstr(out, rows[i / 2].how) ||
+			   (rows[i / 2].how[3] == '.' && strstr(out, "barrier.red"))) {
+			fail_msg("%s: no %s", part, rows[i / 2].how);
+		}
+		if (!after || !before || after > vote || before < vote)
+			fail_msg("%s: the vote is elsewhere: %s", part, out);
+		free(out);
+		ptx_free(m);
+	}
+	/* Those that end before it vote, too. */
+	assert_int_equal(made(HEAD BEGIN "@%p0 bra E;\nst.global.u32 [%d1], 1;\nE:\n" END,
+			      PTX_ENTRY, "@%p0 bra $_hals_early;"),
+			 1);
+	assert_int_equal(made(HEAD BEGIN "@%p0 exit;\nst.global.u32 [%d1], 1;\n" END,
+			      PTX_ENTRY, "@%p0 bra $_hals_early;"),
+			 1);
+	assert_int_equal(made(HEAD BEGIN "@%p0 ret;\nst.global.u32 [%d1], 1;\n" END,
+			      PTX_ENTRY, "$_hals_early:\n"),
+			 1);
+	/* Shared with the kernel's own barrier, it is the only one. */
+	assert_int_equal(made(HEAD BEGIN "bar.sync 0;\n" END, PTX_ENTRY, "bar"), 1);
+	assert_int_equal(made(HEAD BEGIN "bar.sync 0;\nbar.sync 0;\n" END, PTX_ENTRY,
+			      "bar.sync 0"),
+			 1);
+	assert_int_equal(made(HEAD ".entry k { }", PTX_ENTRY, "bar.red.or.pred"), 1);
 }
 
 /* A launch that may begin early does so when blocks have ended that were not stopped. */
@@ -925,12 +1056,13 @@ static void parameter_bytes(void **state)
 			snprintf(text, sizeof(text),
 				 "%s.address_size 64\n.entry k(.param .align 8 .b8 "
 				 "a[%u]) { ret; }",
-				 rows[i].head, rows[i].most / 8 * 8 - 8 + more);
+				 rows[i].head, rows[i].most / 8 * 8 - 40 + more);
 			assert_int_equal(parse(text, &m), 0);
 			assert_int_equal(ptx_check(m, 0, PTX_ENTRY, why),
 					 more ? -ENOTSUP : 0);
-			assert_true(!more ||
-				    strstr(why, "leave no space for the 8 bytes to add"));
+			assert_true(
+				!more ||
+				strstr(why, "leave no space for the 40 bytes to add"));
 			ptx_free(m);
 		}
 }
@@ -1028,6 +1160,7 @@ int main(void)
 		cmocka_unit_test(modern),
 		cmocka_unit_test(modern_bodies),
 		cmocka_unit_test(dependents),
+		cmocka_unit_test(votes),
 		cmocka_unit_test(loop_refused),
 		cmocka_unit_test(bounds_refused),
 		cmocka_unit_test(others_stay),

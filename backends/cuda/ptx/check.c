@@ -364,7 +364,8 @@ static int check_head(const struct checking *c)
 
 static int check_parameters(const struct checking *c)
 {
-	const uint64_t more = c->pass == PTX_BOUNDS ? sizeof(struct ptx_range) : 8;
+	const uint64_t more = c->pass == PTX_BOUNDS ? sizeof(struct ptx_range)
+						    : sizeof(struct ptx_launch);
 	const bool new = c->m->sm >= 70 &&
 			 (c->m->major > 8 || (c->m->major == 8 && c->m->minor >= 1));
 	const uint64_t most = new ? PTX_PARAMS_NEW : PTX_PARAMS_OLD;

@@ -8,16 +8,15 @@
 
 /* What this library adds has names that begin so, behind a % or not; what ENTRY and LOOP
  * do, BOUNDS. */
-#define PTX_OWN         "_hal"
-#define PTX_OWN_STOPS   "_hals_"
-#define PTX_OWN_BOUNDS  "_halb_"
+#define PTX_OWN        "_hal"
+#define PTX_OWN_STOPS  "_hals_"
+#define PTX_OWN_BOUNDS "_halb_"
 
-#define PTX_DEPTH_MAX   64u /* of braces */
-#define PTX_BYTES_MAX   (1u << 28)
-#define PTX_OPERANDS    8u
-#define PTX_SHARED_MOST 49152u /* bytes of static shared memory of a kernel */
-#define PTX_PARAMS_OLD  4352u  /* bytes of parameters, below PTX 8.1 */
-#define PTX_PARAMS_NEW  32764u
+#define PTX_DEPTH_MAX  64u /* of braces */
+#define PTX_BYTES_MAX  (1u << 28)
+#define PTX_OPERANDS   8u
+#define PTX_PARAMS_OLD 4352u /* bytes of parameters, below PTX 8.1 */
+#define PTX_PARAMS_NEW 32764u
 
 enum ptx_token_kind {
 	PTX_END,
@@ -124,12 +123,8 @@ struct ptx {
 	struct ptx_function *functions;
 	uint32_t *entries; /* functions */
 	uint32_t sm;       /* of the target: 90; 0: not said */
-	bool odd_shared;   /* a declaration that could not be read may be of shared memory
-			    */
 	/* The first variable that begins with an address; UINT32_MAX: none does. */
 	uint32_t pointing;
-	uint64_t shared_bytes;  /* of the module's variables, at most */
-	bool shared_unsized;    /* one of them has no size: dynamic shared memory */
 	uint32_t any_faulty[2]; /* of all functions */
 	uint32_t all_do;        /* PTX_DOES_* of all functions */
 };

@@ -961,7 +961,6 @@ static int leave_out(struct parser *p, uint32_t first)
 
 	p->at = first;
 	do {
-		p->m->odd_shared |= is(p, ".shared");
 		group = is(p, "{");
 		if (is(p, "(") || is(p, "{") || is(p, "["))
 			err = skip_group(p);
@@ -1060,17 +1059,9 @@ static int module(struct parser *p)
 			m->entries[m->entry_count++] = i;
 	join_functions(m);
 	m->pointing = UINT32_MAX;
-	for (i = m->variable_count; i--;) {
-		const struct ptx_variable *v = &m->variables[i];
-
-		if (points(m, v))
+	for (i = m->variable_count; i--;)
+		if (points(m, &m->variables[i]))
 			m->pointing = i;
-		if (v->space != PTX_SHARED)
-			continue;
-		m->shared_unsized |= !v->bytes;
-		if (v->module)
-			m->shared_bytes += v->bytes + v->align;
-	}
 	return 0;
 }
 

@@ -25,12 +25,13 @@
 #define PTX_WHY 200u
 
 enum ptx_pass {
-	/* A block looks at a flag before it begins; if that is set it writes its number
-	 * to a list and ends.  The list is what a later launch runs. */
+	/* A block looks at a flag before it does anything that can be seen outside of it;
+	 * if that is set it writes its number to a list and ends.  The list is what a
+	 * later launch runs. */
 	PTX_ENTRY,
-	/* As many blocks as are wanted take the numbers of the grid's blocks from a
-	 * counter, one after another, and look at the flag before each.  The counter is
-	 * where a later launch goes on. */
+	/* As many blocks as are wanted run those of the grid in turns, every n-th each,
+	 * and look at the flag before each.  How many turns each has done is where a
+	 * later launch goes on. */
 	PTX_LOOP,
 	/* Each access of global memory that is not within a range of addresses is not
 	 * made; what it should have read is 0.  That there was one is told at the end of
@@ -39,17 +40,33 @@ enum ptx_pass {
 };
 #define PTX_PASSES 3u
 
-/* What PTX_ENTRY and PTX_LOOP give a kernel as one more parameter, the last: the address
- * of this, in global memory that the host can write while the kernel runs.  A grid has
- * less than 2^31 blocks. */
+/* In global memory that the host can write while a kernel runs that PTX_ENTRY or PTX_LOOP
+ * made. */
 struct ptx_control {
 	uint32_t stop;    /* not 0: no block begins any more */
-	uint32_t stopped; /* ENTRY: numbers in .to so far.  LOOP: blocks taken so far */
-	uint32_t grid[3]; /* of the whole kernel, whatever is launched */
-	uint32_t resumed; /* ENTRY: 0: the grid is launched; else: (n, 1, 1), of .from */
-	uint64_t from;    /* ENTRY: address of uint32_t[n]: numbers of blocks */
-	uint64_t to;      /* ENTRY: address of uint32_t[blocks launched] */
+	uint32_t stopped; /* 0 before; ENTRY: numbers in .to.  LOOP: launched blocks that
+			     have ended before their turns */
 };
+
+/* What PTX_ENTRY and PTX_LOOP give a kernel as seven more parameters, the last: three of
+ * 8 bytes, four of 4.  A grid has less than 2^31 blocks. */
+struct ptx_launch {
+	uint64_t control; /* address of a ptx_control */
+	/* ENTRY: address of uint32_t[.count]: numbers of blocks.  LOOP: address of
+	 * uint32_t[.count], all 0 at first; number n is how many of the blocks n, n +
+	 * .count, n + 2 * .count ... of the grid have been run. */
+	uint64_t from;
+	/* ENTRY: address of uint32_t[blocks launched].  LOOP: number of blocks of the
+	 * grid. */
+	uint64_t to;
+	uint32_t grid[3]; /* of the whole kernel, whatever is launched */
+	/* ENTRY: 0: the grid is launched; else: (n, 1, 1), of .from.  LOOP: how many
+	 * numbers .from has; however many blocks are launched, as (n, 1, 1), share them.
+	 */
+	uint32_t count;
+};
+#define PTX_LAUNCH_PARAMS 7u
+#define PTX_LAUNCH_LONG   3u /* the first of them, of 8 bytes */
 
 /* What PTX_BOUNDS gives a kernel as three more parameters, the last of those there are.
  * base and bytes are multiples of PTX_RANGE_ALIGN: an access that begins within ends

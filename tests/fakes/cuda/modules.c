@@ -107,7 +107,7 @@ static const char *parse_entry(const char *at, struct module *m, size_t most, ch
 		}
 	}
 	p = strstr(at, "_hals_control");
-	f->shape.stops = p && p < end ? STOPS_BY_ADDRESS : STOPS_NOT;
+	f->shape.stops = p && p < end ? STOPS_BY_LAUNCH : STOPS_NOT;
 	p = strstr(end, ".reqnctapercluster ");
 	if (p && p < strchr(end, '{'))
 		(void)sscanf(p, ".reqnctapercluster %d, %d, %d", &f->cluster[0],

@@ -435,34 +435,33 @@ static struct job *best_launch(const struct launches *l, uint32_t unit)
  * launch, however it was given.  Addresses are the device's. */
 struct control {
 	uint64_t flag, stopped, from, to;
-	const uint32_t *grid; /* of the whole kernel */
+	uint32_t grid[3]; /* of the whole kernel */
 	uint32_t resumed;
 };
 
 static bool read_control(const struct call *c, struct control *k)
 {
-	const uint64_t at = c->args[c->arg_count - 1];
-	const struct ptx_control *p;
+	const uint64_t *args;
+	uint32_t i;
 
 	if (c->stops == STOPS_BY_VALUE) {
 		*k = (struct control){.flag = (uintptr_t)c->given.flag,
 				      .stopped = (uintptr_t)c->given.stopped,
 				      .from = (uintptr_t)c->given.from,
 				      .to = (uintptr_t)c->given.to,
-				      .grid = c->given.grid,
 				      .resumed = c->given.resumed};
+		memcpy(k->grid, c->given.grid, sizeof(k->grid));
 		return true;
 	}
-	p = memory_at(at, sizeof(*p));
-	if (p)
-		*k = (struct control){.flag = at + offsetof(struct ptx_control, stop),
-				      .stopped =
-					      at + offsetof(struct ptx_control, stopped),
-				      .from = p->from,
-				      .to = p->to,
-				      .grid = p->grid,
-				      .resumed = p->resumed};
-	return p != NULL;
+	args = &c->args[c->arg_count - PTX_LAUNCH_PARAMS];
+	*k = (struct control){.flag = args[0] + offsetof(struct ptx_control, stop),
+			      .stopped = args[0] + offsetof(struct ptx_control, stopped),
+			      .from = args[1],
+			      .to = args[2],
+			      .resumed = (uint32_t)args[6]};
+	for (i = 0; i < 3; i++)
+		k->grid[i] = (uint32_t)args[PTX_LAUNCH_LONG + i];
+	return memory_at(args[0], sizeof(struct ptx_control)) != NULL;
 }
 
 static bool control_of(const struct call *c, struct control *k)

@@ -16,7 +16,7 @@ enum {
 	UNITS_MAX = 320,
 	LAUNCHES_MAX = 4096, /* at their turn at a time, of a device */
 	COPY_ENGINES = 2,    /* one for copies to the device, one for those from it */
-	PARAMS_MAX = 12,
+	PARAMS_MAX = 20,
 	CHANNELS_MAX = 32,
 	ON_WORDS = UNITS_MAX / 64,
 	JOBS_KEPT = 1024,
@@ -85,8 +85,8 @@ struct kernel_spec {
 /* How the last parameter of a kernel that stops between its blocks is given. */
 enum stops {
 	STOPS_NOT,
-	STOPS_BY_ADDRESS, /* of a struct ptx_control (backends/cuda/ptx/ptx.h) */
-	STOPS_BY_VALUE,   /* it is a struct hal_preempt_launch: call.given */
+	STOPS_BY_LAUNCH, /* a struct ptx_launch (backends/cuda/ptx/ptx.h) */
+	STOPS_BY_VALUE,  /* it is a struct hal_preempt_launch: call.given */
 };
 
 struct call {
