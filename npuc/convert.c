@@ -126,10 +126,9 @@ int convert_elements(const struct convert *how, const char *name, enum npuc_type
 {
 	uint32_t channels = port->rank ? (uint32_t)port->dims[port->rank - 1] : 1;
 	uint32_t width = npuc_type_bytes(port->type);
-	float low = port->type == NPUC_INT16   ? -32768
-		    : port->type == NPUC_UINT8 ? 0
-					       : -128;
-	float high = low + (port->type == NPUC_INT16 ? 65535 : 255);
+	bool wide = port->type == NPUC_INT16;
+	float low = wide ? -32768.0f : port->type == NPUC_UINT8 ? 0.0f : -128.0f;
+	float high = low + (wide ? 65535.0f : 255.0f);
 	uint64_t clamped = 0;
 
 	if (check(how, name, from, port, channels))

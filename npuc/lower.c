@@ -376,17 +376,27 @@ int lower_take(struct lowered *l, uint32_t number, uint32_t *tensor)
 	return 0;
 }
 
+static int check_operand(struct lowered *l, uint32_t tensor, bool wide)
+{
+	int rc = check_quantized(l, tensor, wide);
+
+	if (!rc && !l->values[tensor].ready)
+		rc = lower_fail(l, EINVAL,
+				"tensor '%.80s' is read before a layer has computed it",
+				lower_t(l, tensor)->name);
+	return rc;
+}
+
+int lower_tensor(struct lowered *l, uint32_t tensor)
+{
+	return check_operand(l, tensor, false);
+}
+
 static int take_operand(struct lowered *l, uint32_t number, bool wide, uint32_t *tensor)
 {
 	int rc = lower_take(l, number, tensor);
 
-	if (!rc)
-		rc = check_quantized(l, *tensor, wide);
-	if (!rc && !l->values[*tensor].ready)
-		rc = lower_fail(l, EINVAL,
-				"tensor '%.80s' is read before a layer has computed it",
-				lower_t(l, *tensor)->name);
-	return rc;
+	return rc ? rc : check_operand(l, *tensor, wide);
 }
 
 int lower_operand(struct lowered *l, uint32_t number, uint32_t *tensor)
@@ -626,7 +636,7 @@ int lower_dims(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t
 int lower_same_dims(struct lowered *l, uint32_t a, uint32_t d)
 {
 	const struct npuc_tensor *t = lower_t(l, a);
-	uint32_t dims[NPUC_RANK];
+	uint32_t dims[NPUC_RANK] = {0};
 
 	for (uint32_t i = 0; i < t->rank; i++)
 		dims[i] = (uint32_t)t->dims[i];
@@ -859,8 +869,11 @@ static int check_known(struct lowered *l)
 static int lower_layer(struct lowered *l)
 {
 	bool folded = false;
-	int rc = l->other_types ? 0 : lower_form(l);
+	int rc;
 
+	if (l->group[l->layer] != NPUC_NONE && !l->other_types)
+		return lower_group(l);
+	rc = l->other_types ? 0 : lower_form(l);
 	if (!rc)
 		rc = lower_fold(l, &folded);
 	if (!rc && !folded)
@@ -949,6 +962,8 @@ int npuc_lower(const struct npuc_model *m, struct npuc_report *report, struct lo
 		return npuc_fail(why, ENOMEM, "%s: out of memory", m->file);
 	rc = make_values(l);
 	if (!rc)
+		rc = lower_find_groups(l);
+	if (!rc)
 		rc = lower_host(l);
 	if (!rc)
 		rc = npuc_note(l, NPUC_NONE, check_types(l));
@@ -970,6 +985,8 @@ void npuc_lowered_free(struct lowered *l)
 	free(l->open);
 	free(l->shapes);
 	free(l->macs);
+	free(l->group);
+	free(l->grouped);
 	free(l->host);
 	free(l->model_inputs);
 	free(l->model_outputs);

@@ -106,6 +106,9 @@ struct lowered {
 	char (*shapes)[96]; /* by layer */
 	uint64_t *macs;     /* by layer: the network's, however they are made */
 	uint32_t layer;     /* in work */
+	/* lower_group.c: by layer, the QUANTIZE at the end of what a table stands for, or
+	 * NPUC_NONE; by tensor, how many groups read it. */
+	uint32_t *group, *grouped;
 	/* lower_host.c: layers that are left to the host, the program's inputs and
 	 * outputs as tensors of the model, and what is said of that; or the layer that
 	 * cannot be left to it, which has been told, else NPUC_NONE. */
@@ -147,7 +150,9 @@ int lower_value(struct lowered *l, uint64_t bytes, const void *data, uint32_t *v
 /* d has a's bytes: no work where the place can be shared. */
 int lower_alias(struct lowered *l, uint32_t a, uint32_t d);
 
-/* Sets the fields above. */
+/* Set the fields above. */
+int lower_find_groups(struct lowered *l);
+int lower_group(struct lowered *l);
 int lower_host(struct lowered *l);
 bool lower_knows(uint32_t code);
 /* "CONV_2D", "CUSTOM name", "operator 300" */
@@ -157,6 +162,8 @@ const struct npuc_tensor *lower_t(const struct lowered *l, uint32_t tensor);
 /* Operand number of the operator in work: int8 or uint8, quantized per tensor, not
  * empty, and made by an earlier layer or constant. */
 int lower_operand(struct lowered *l, uint32_t number, uint32_t *tensor);
+/* Check a tensor as if it were an operand. */
+int lower_tensor(struct lowered *l, uint32_t tensor);
 int lower_result(struct lowered *l, uint32_t *tensor);
 /* The same, or int16. */
 int lower_operand16(struct lowered *l, uint32_t number, uint32_t *tensor);

@@ -467,7 +467,7 @@ static int crop(struct lowered *l, struct conv *c, const struct blend *y,
 	struct move m = {.a_at = y->first.from * row + x->first.from * pixel};
 	int rc = lower_value(l, (uint64_t)w->images * high * wide * w->c, NULL, &to);
 
-	move_add(&m, w->images, w->y.in * row, high * wide * pixel);
+	move_add(&m, w->images, w->y.in * row, (int64_t)high * wide * pixel);
 	move_add(&m, high, is_far(y) ? y->stride * row : row, wide * pixel);
 	move_add(&m, wide, is_far(x) ? x->stride * pixel : pixel, pixel);
 	move_add(&m, (uint64_t)pixel, 1, 1);

@@ -289,16 +289,17 @@ static int16_t high_mul16(int16_t a, int16_t b, bool round)
  * as in gemmlowp, whose mask has 16. */
 static int16_t round_shift16(int16_t x, int n)
 {
-	int16_t mask = n < 16 ? (int16_t)((1 << n) - 1) : -1;
-	int16_t over = (int16_t)((mask >> 1) + (x < 0));
+	int32_t mask = n < 16 ? (1 << n) - 1 : -1;
+	int32_t over = (mask >> 1) + (x < 0);
 
 	return (int16_t)((x >> (n < 31 ? n : 31)) + ((x & mask) > over));
 }
 
 static int16_t multiplier16(int32_t mult)
 {
-	return mult >= INT32_MAX - (1 << 15) ? INT16_MAX
-					     : (int16_t)((mult + (1 << 15)) >> 16);
+	int32_t rounded = (mult >> 16) + (mult >> 15 & 1);
+
+	return (int16_t)(rounded > INT16_MAX ? INT16_MAX : rounded);
 }
 
 /* Three is 32768: how much of 1 is left of x, Q0.15. */

@@ -120,6 +120,7 @@ static bool shape_levels(struct flat *f, struct flat_vector order,
 	return true;
 }
 
+/* NOLINTBEGIN(misc-no-recursion): as deep as LEVELS_MAX */
 /* Put the elements from a level on; before: which of the level's segments. */
 static bool expand(struct sparse *s, uint32_t at, uint64_t before, uint64_t place)
 {
@@ -151,6 +152,8 @@ static bool expand(struct sparse *s, uint32_t at, uint64_t before, uint64_t plac
 	}
 	return true;
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 const char *npuc_expand(struct flat *f, struct flat_table sparsity,
 			const struct npuc_tensor *t, const uint8_t *elements,

@@ -1036,6 +1036,49 @@ static void test_fold(void **state)
 }
 
 /* What the machine refuses is said with the layer in front, too. */
+static int32_t tensor_of(struct tiny *m, const char *name, int type);
+
+/* Functions in float32 between DEQUANTIZE and QUANTIZE. */
+static void test_group(void **state)
+{
+	struct tiny m = {.input_count = 1, .output_count = 1};
+	struct npuc_program p;
+	struct npuc_model *model;
+	char why[NPUC_WHY];
+	int32_t x, f, g, y;
+
+	(void)state;
+	x = tiny_int8(&m, "x", 2, DIMS(1, 4), 0.5f, 0);
+	f = tensor_of(&m, "f", 0);
+	g = tensor_of(&m, "g", 0);
+	y = tiny_int8(&m, "y", 2, DIMS(1, 4), 0.5f, 0);
+	m.outputs[0] = y;
+	tiny_op(&m, 6, 1, REFS(x), f);
+	tiny_op(&m, 66, 1, REFS(f), g); /* SIN */
+	tiny_op(&m, 114, 1, REFS(g), y);
+	assert_int_equal(npuc_model_parse(file, tiny_write(&m, file, sizeof(file)), "m",
+					  &model, why),
+			 0);
+	if (npuc_compile(model, NULL, &p, why))
+		fail_msg("%s", why);
+	assert_string_equal(p.host, "");
+	npuc_program_free(&p);
+	npuc_model_free(model);
+	m.tensors[g].dims[1] = 2;
+	refused(&m, EINVAL, "layer 2 (QUANTIZE, output 'y')",
+		"'g' has 2 elements, but its operand has 4");
+	m.tensors[g].dims[1] = 4;
+	/* Another reader needs the float32 itself, before a layer of the device's. */
+	tiny_op(&m, 19, 1, REFS(y), tiny_int8(&m, "z", 2, DIMS(1, 4), 0.5f, 0));
+	m.outputs[0] = m.ops[3].outputs[0];
+	m.outputs[m.output_count++] = g;
+	refused(&m, ENOTSUP, "layer 1 (SIN, output 'g')", "only the host can compute");
+	m.output_count--;
+	accepted(&m);
+	m.ops[1].code = 10; /* HASHTABLE_LOOKUP */
+	refused(&m, ENOTSUP, "layer ", "only the host can compute");
+}
+
 /* A constant whose sparsity says nothing of its shape. */
 static void test_sparse(void **state)
 {
@@ -1421,6 +1464,7 @@ int main(void)
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_fold),
+		cmocka_unit_test(test_group),
 		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_unary),
 		cmocka_unit_test(test_long_rows),

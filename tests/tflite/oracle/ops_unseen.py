@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """ops_unseen.py OUT [SEED]: as ops.py, of what public networks have and the other packs do not:
 shapes that are computed where the batch is open, indices of many pixels, long
-sums, sparse weights, functions of one number.
+sums, sparse weights, functions of one number, in float32, too.
 """
 import math
 
 import numpy as np
 
 from ops import Case, write
-from tflite_writer import INT8, INT32, INT64, NONE, RELU, RELU6, VALID
+from tflite_writer import FLOAT32, INT8, INT32, INT64, NONE, RELU, RELU6, VALID
 
 
 class Unseen(Case):
@@ -324,6 +324,58 @@ class Unseen(Case):
         sout = self.result_scale(sin * 2 ** self.r.uniform(-8, 4))
         self.unary("RELU_0_TO_1", sin, self.zero(), sout, self.zero())
 
+    # ---- functions in float32 -----------------------------------------------------------------
+    ANYWHERE = ["FLOOR", "LOGISTIC", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "NEG", "SIN",
+                "SQUARE", "ABS", "CEIL", "COS", "ELU", "ROUND", "HARD_SWISH", "RELU_0_TO_1",
+                "GELU", "LEAKY_RELU", "ADD", "SUB", "MUL", "DIV"]
+
+    def float_group(self):
+        """One to four between DEQUANTIZE and QUANTIZE, after another layer."""
+        shape, count = [1, 256], self.r.randint(0, 4)
+        self.every_number()
+        sin, zin = float(np.float32(2 ** self.r.uniform(-7, -2))), self.zero()
+        x = self.m.input("x", shape, sin, zin)
+        at = self.m.tensor("f", shape, dtype=FLOAT32)
+        self.m.operator("DEQUANTIZE", [x], [at])
+        names = []
+        for i in range(count):
+            op, options = self.r.choice(self.ANYWHERE), {}
+            operands = [at]
+            if op in ("ADD", "SUB", "MUL", "DIV"):
+                c = np.array(self.r.uniform(0.2, 3), np.float32)
+                operands.append(self.m.tensor(f"c{i}", [], data=c, dtype=FLOAT32))
+                options["act"] = self.r.choice([NONE, RELU, RELU6])
+                if op in ("ADD", "MUL") and self.r.random() < 0.5:
+                    operands = operands[::-1]
+            if op == "LEAKY_RELU":
+                options["alpha"] = self.r.uniform(-1, 1)
+            if op == "GELU":
+                options["approximate"] = self.r.random() < 0.5
+            if op == "ADD" or op == "SUB":
+                options["pot_scale"] = False
+            at = self.m.tensor(f"f{i}", shape, dtype=FLOAT32)
+            self.m.operator(op, operands, [at], **options)
+            names.append(op)
+        if not names and self.up:
+            sin = max(sin, 2**-6)
+        sout, zout = self.result_scale(2 ** self.r.uniform(-8, -1)), self.zero()
+        y = self.m.output("y", shape, sout, zout)
+        self.m.operator("QUANTIZE", [at], [y])
+        self.text = f"{sin:g} {zin} {' '.join(names)} -> {sout:g} {zout}"
+
+    def float_positive(self):
+        """The same of functions that have positive numbers only."""
+        op = self.r.choice(["EXP", "LOG", "SQRT", "RSQRT"])
+        sin, zin = float(np.float32(2 ** self.r.uniform(-7, -3))), self.zero()
+        shape = self.every_number(None if op == "EXP" else min(zin + 1, self.up + 127))
+        x = self.m.input("x", shape, sin, min(zin, self.up + 126))
+        f, g = (self.m.tensor(n, shape, dtype=FLOAT32) for n in "fg")
+        self.m.operator("DEQUANTIZE", [x], [f])
+        self.m.operator(op, [f], [g])
+        y = self.m.output("y", shape, self.result_scale(2 ** self.r.uniform(-7, 1)), self.zero())
+        self.m.operator("QUANTIZE", [g], [y])
+        self.text = f"{op} {sin:g} {zin}"
+
 
 PLAN = [
     ("keras_dense", 24),
@@ -343,6 +395,8 @@ PLAN = [
     ("abs", 40),
     ("rsqrt", 60),
     ("relu_0_to_1", 20),
+    ("float_group", 160),
+    ("float_positive", 40),
 ]
 
 if __name__ == "__main__":
