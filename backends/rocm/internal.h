@@ -613,7 +613,7 @@ int rocm_queue_destroy(void *device, void *queue);
  * what has not ended and does not hang. */
 void rocm_free_hanging(struct rocm_device *dev);
 /* What comes in that stream runs behind what the queue has. */
-int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void *stream);
+int rocm_queue_follow(struct rocm_device *dev, struct rocm_queue *q, void *stream);
 int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);
 uint64_t rocm_next(void *device);
 int rocm_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);
