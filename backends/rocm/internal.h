@@ -41,6 +41,7 @@ extern const struct hal_host *rocm_host;
 #include "backends/stream/slots.h"
 
 #define ROCM_INFLIGHT_MAX 64u
+#define ROCM_STOPS_MAX    8u  /* with preempt=block: each has lists of its own */
 #define ROCM_RING_PACKETS 64u /* of a queue of HSA's */
 #define ROCM_ARCH_BYTES   64u
 #define ROCM_STOP_BLOCKS  65536u /* of a launch that can be stopped */
