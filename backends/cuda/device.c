@@ -31,8 +31,8 @@ static const struct hal_option_def options[] = {
 	 "real: time is the host's clock; virtual: time is stepped, which only a fake "
 	 "driver supports"},
 	{"inflight", HAL_OPTION_INT, 1, CU_INFLIGHT_MAX, NULL, "32",
-	 "commands of one queue that the device may have at a time; hal.inflight and "
-	 "hal.partition_inflight may lower it"},
+	 "commands of one queue that the device may have at a time, at most 8 with "
+	 "preempt=block; hal.inflight and hal.partition_inflight may lower it"},
 	{"mark_every", HAL_OPTION_INT, 0, CU_INFLIGHT_MAX, NULL, "0",
 	 "launches of a queue that are reported together, by one mark; 1: each by "
 	 "itself; "
@@ -74,6 +74,9 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->virtual_clock = cu_host->option_int(cfg, "clock") == 1;
 	o->inflight = (uint32_t)cu_host->option_int(cfg, "inflight");
 	o->every = (uint32_t)cu_host->option_int(cfg, "mark_every");
+	o->block = cu_host->option_int(cfg, "preempt") == 1;
+	if (o->block && o->inflight > CU_STOPS_MAX)
+		o->inflight = CU_STOPS_MAX;
 	if (!o->every)
 		o->every = (o->inflight + 3) / 4;
 	o->hang_ns = (uint64_t)cu_host->option_int(cfg, "hang_ms") * 1000000;
@@ -82,7 +85,6 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->range = (uint64_t)cu_host->option_int(cfg, "range");
 	o->bounds = cu_host->option_int(cfg, "bounds") == 1;
 	o->way = (enum cu_way)cu_host->option_int(cfg, "partitions");
-	o->block = cu_host->option_int(cfg, "preempt") == 1;
 	o->graphs = cu_host->option_int(cfg, "graphs") == 1;
 	o->helper = cu_host->option_str(cfg, "helper");
 	o->trial_ms = (uint32_t)cu_host->option_int(cfg, "trial_ms");

@@ -41,6 +41,7 @@ extern const struct hal_host *cu_host;
 #include "backends/stream/slots.h"
 
 #define CU_INFLIGHT_MAX 64u
+#define CU_STOPS_MAX    8u     /* with preempt=block: each has lists of its own */
 #define CU_STOP_BLOCKS  65536u /* of a launch that can be stopped */
 #define CU_GRAPHS_MAX   8u     /* of a queue */
 

@@ -119,6 +119,7 @@ int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc 
 	struct cu_device *dev = device;
 	struct cu_partition *part = partition;
 	struct stream_queue *q;
+	bool entered;
 	int err;
 
 	if (!dev->mask)
@@ -132,12 +133,17 @@ int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc 
 	err = check_units(dev, desc);
 	if (err)
 		return err;
+	entered = !stream_lost(&dev->base) && !cu_enter(dev);
 	pthread_mutex_lock(&dev->base.queues_lock);
 	part->base.desc = *desc;
 	cu_mask_of(dev, desc->col, desc->units, part->mask);
 	for (q = dev->base.queues; q; q = q->older) {
 		if (q->part != &part->base)
 			continue;
+		/* What runs where the partition was is not reported with what does not.
+		 */
+		if (entered && !q->broken)
+			cu_mark(dev, (struct cu_queue *)q);
 		stream_move_queue(q);
 		if (dev->mask->stream_at)
 			(void)cu_stream_mask_set(dev, ((struct cu_queue *)q)->stream,

@@ -22,8 +22,8 @@ static const struct hal_option_def options[] = {
 	 "real: time is the host's clock; virtual: time is stepped, which only a fake "
 	 "driver supports"},
 	{"inflight", HAL_OPTION_INT, 1, ROCM_INFLIGHT_MAX, NULL, "32",
-	 "commands of one queue that the device may have at a time; hal.inflight and "
-	 "hal.partition_inflight may lower it"},
+	 "commands of one queue that the device may have at a time, at most 8 with "
+	 "preempt=block; hal.inflight and hal.partition_inflight may lower it"},
 	{"mark_every", HAL_OPTION_INT, 0, ROCM_INFLIGHT_MAX, NULL, "0",
 	 "launches of a stream that are reported together, by one mark; 1: each by "
 	 "itself; 0: a quarter of inflight"},
@@ -55,12 +55,14 @@ static void read_options(const struct hal_bk_config *cfg, struct rocm_options *o
 	o->topology = rocm_host->option_str(cfg, "topology");
 	o->inflight = (uint32_t)rocm_host->option_int(cfg, "inflight");
 	o->every = (uint32_t)rocm_host->option_int(cfg, "mark_every");
+	o->block = rocm_host->option_int(cfg, "preempt") == 1;
+	if (o->block && o->inflight > ROCM_STOPS_MAX)
+		o->inflight = ROCM_STOPS_MAX;
 	if (!o->every)
 		o->every = (o->inflight + 3) / 4;
 	o->virtual_clock = rocm_host->option_int(cfg, "clock") == 1;
 	o->bound_ns = 1000000 * (uint64_t)rocm_host->option_int(cfg, "hang_ms");
 	o->host_memory = rocm_host->option_int(cfg, "memory") == 1;
-	o->block = rocm_host->option_int(cfg, "preempt") == 1;
 	o->partitions = (enum rocm_partitions)rocm_host->option_int(cfg, "partitions");
 	o->queues = (enum rocm_queues)rocm_host->option_int(cfg, "queues");
 }

@@ -41,6 +41,7 @@ extern const struct hal_host *rocm_host;
 #include "backends/stream/slots.h"
 
 #define ROCM_INFLIGHT_MAX 64u
+#define ROCM_STOPS_MAX    8u  /* with preempt=block: each has lists of its own */
 #define ROCM_RING_PACKETS 64u /* of a queue of HSA's */
 #define ROCM_ARCH_BYTES   64u
 #define ROCM_STOP_BLOCKS  65536u /* of a launch that can be stopped */
@@ -617,7 +618,7 @@ int rocm_queue_destroy(void *device, void *queue);
  * what has not ended and does not hang. */
 void rocm_free_hanging(struct rocm_device *dev);
 /* What comes in that stream runs behind what the queue has. */
-int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void *stream);
+int rocm_queue_follow(struct rocm_device *dev, struct rocm_queue *q, void *stream);
 int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);
 uint64_t rocm_next(void *device);
 int rocm_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);

@@ -187,12 +187,15 @@ int rocm_queue_create(void *device, void *partition, int32_t priority, void **ou
 	return err;
 }
 
-int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void *stream)
+int rocm_queue_follow(struct rocm_device *dev, struct rocm_queue *q, void *stream)
 {
 	int err;
 
 	if (!q->base.count)
 		return 0;
+	/* What runs where the partition was is not reported with what does not. */
+	if (!q->base.broken)
+		rocm_mark(dev, q);
 	err = HIP(dev, hipEventRecord, q->fence, q->stream);
 	return err ? err : HIP(dev, hipStreamWaitEvent, stream, q->fence, 0);
 }

@@ -92,6 +92,9 @@ out:
 /* Commands that a device whose backend does not say may have at a time. */
 #define INFLIGHT_UNKNOWN 2
 #define INFLIGHT_MOST    64
+/* Of a device that stops commands inside, which keeps memory for each of them, and does
+ * something for each when it stops. */
+#define INFLIGHT_STOPPED 8
 
 /* Return the limit that option key of section [hal] sets.  0 leaves it to the backend,
  * which knows how many commands keep its device busy: its own option inflight, but not
@@ -108,6 +111,20 @@ static uint32_t inflight_of(const struct opened *o, const char *key, int64_t lea
 	if (n < least)
 		n = least;
 	return n < INFLIGHT_MOST ? (uint32_t)n : INFLIGHT_MOST;
+}
+
+/* Lower the limits of a device that stops commands inside, unless they are set. */
+static void limit_stopped(struct hal_device *dev)
+{
+	const struct hal_bk_config *c = dev->opened->core_cfg;
+
+	if ((dev->info.suspend_modes & (1u << HAL_SUSPEND_FOLD)) == 0)
+		return;
+	if (option_int(c, "inflight") == 0 && dev->inflight > INFLIGHT_STOPPED)
+		dev->inflight = INFLIGHT_STOPPED;
+	if (option_int(c, "partition_inflight") == 0 &&
+	    dev->partition_inflight > INFLIGHT_STOPPED)
+		dev->partition_inflight = INFLIGHT_STOPPED;
 }
 
 /* Copy options of section [hal] to dev. */
@@ -234,6 +251,7 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 	dev->limit = dev->table->extra.limit;
 	dev->info.size = sizeof(dev->info);
 	err = dev->table->cold.get_info(dev->bk, &dev->info);
+	limit_stopped(dev);
 	if (err == 0)
 		err = colors_load(dev);
 	return err != 0 ? err : device_prepare(dev);

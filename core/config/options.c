@@ -46,8 +46,8 @@ const struct hal_option_def core_options[] = {
 	 "has arguments"},
 	{"inflight", HAL_OPTION_INT, 0, 64, NULL, "0",
 	 "commands of one queue that the device may have at a time; a backend's own "
-	 "inflight may lower it; 0: that number, or 2 if the backend has no such "
-	 "option"},
+	 "inflight may lower it; 0: that number, at most 8 if the device has FOLD; "
+	 "or 2"},
 	{"partition_inflight", HAL_OPTION_INT, 0, 64, NULL, "0",
 	 "commands of one partition that the device may have at a time; three times as "
 	 "many if it has host memory for copies; 0: as for inflight, at least 2"},

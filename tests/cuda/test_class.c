@@ -211,6 +211,8 @@ static void limits_follow_the_backend(void **state)
 				      64);
 	as_many_as_the_backend_allows(
 		"cuda:0?clock=virtual&partitions=none&inflight=64&hal.inflight=3", 3);
+	as_many_as_the_backend_allows(
+		"cuda:0?clock=virtual&partitions=none&preempt=block", 8);
 }
 
 /* Best effort holds all places of a partition with launches of 2 ms.  Return how long a

@@ -89,6 +89,33 @@ static void fold(void **state)
 	}
 }
 
+/* A resize marks what runs where the partition was: later launches, which share no unit
+ * with it, do not put off its end. */
+static void resize_marks(void **state)
+{
+	const struct hal_bk_config cfg = {
+		.clock = 1, .inflight = DEEP, .partitions = CU_WAY_MASK};
+	const struct hal_bk_partition_desc there = {
+		.col = 5, .units = 1, .rows = 1, .cols = 1};
+	struct hal_bk_event ev[8];
+	uint64_t writes;
+	struct rig r;
+
+	(void)state;
+	open_deep(&r, &cfg);
+	submit_many(&r, 1, 3, 1000);
+	writes = calls_of(CALL_WRITE);
+	assert_int_equal(b->hot.resize(r.dev, r.part, &there, 77), 0);
+	assert_int_equal(calls_of(CALL_WRITE) - writes, 1);
+	submit_many(&r, 4, 3, 1000000);
+	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 8), 4);
+	assert_int_equal(ev[2].cookie, 3);
+	assert_int_equal(ev[3].kind, HAL_BK_QUIET);
+	assert_int_equal(ev[3].cookie, 77);
+	ends(&r, 4, 3, ev);
+	close_rig(&r);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -98,7 +125,9 @@ static int setup(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {MARK_CASES, cmocka_unit_test(fold)};
+	const struct CMUnitTest tests[] = {MARK_CASES, cmocka_unit_test(fold),
+					   /* From here on the process has masks. */
+					   cmocka_unit_test(resize_marks)};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
 }
