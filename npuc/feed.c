@@ -372,14 +372,12 @@ static int load_all(const struct feed *f, const struct npuc_program *p,
 int feed_load(const struct feed *f, const struct npuc_program *p, struct fed *in)
 {
 	const char **files = calloc((size_t)p->input_count + 1, sizeof(*files));
-	int rc;
+	int rc = TOOL_FAILED;
 
-	if (!files)
-		return tool_fail("out of memory");
 	*in = (struct fed){.count = p->input_count, .images = 1, .state = f->seed};
 	in->inputs = calloc((size_t)p->input_count + 1, sizeof(*in->inputs));
-	if (!in->inputs)
-		rc = tool_fail("out of memory");
+	if (!files || !in->inputs)
+		tool_fail("out of memory");
 	else
 		rc = assign(f, p, files);
 	if (!rc)

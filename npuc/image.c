@@ -51,13 +51,18 @@ bool image_is(const uint8_t *file, size_t size)
 /* Memory for pixels of that size. */
 static int make_pixels(struct picture *p, uint32_t w, uint32_t h)
 {
-	if (!w || !h || w > SIDE_MAX || h > SIDE_MAX)
-		return tool_fail("%s: %u x %u pixels; 1 to %u are supported", p->name, w,
-				 h, SIDE_MAX);
+	if (!w || !h || w > SIDE_MAX || h > SIDE_MAX) {
+		tool_fail("%s: %u x %u pixels; 1 to %u are supported", p->name, w, h,
+			  SIDE_MAX);
+		return TOOL_FAILED;
+	}
 	p->w = w;
 	p->h = h;
 	p->pixels = malloc((size_t)w * h * p->channels);
-	return p->pixels ? 0 : tool_fail("%s: out of memory", p->name);
+	if (p->pixels)
+		return 0;
+	tool_fail("%s: out of memory", p->name);
+	return TOOL_FAILED;
 }
 
 /* ---- formats ---------------------------------------------------------------------- */
@@ -287,7 +292,7 @@ int image_load(const char *name, const uint8_t *file, size_t size,
 				 name, port->name);
 	p.channels = (uint32_t)dims[2];
 	rc = decode(&p, file, size);
-	if (!rc)
+	if (!rc && p.pixels)
 		rc = resize(&p, (uint32_t)dims[1], (uint32_t)dims[0]);
 	if (rc)
 		free(p.pixels);
