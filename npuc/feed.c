@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "image.h"
 #include "npy.h"
 #include "ports.h"
 #include "tool.h"
@@ -164,6 +165,21 @@ static uint32_t width_of(enum npuc_type type)
 	return type == NPUC_FLOAT64 ? 8 : npuc_type_bytes(type);
 }
 
+static int load_image(const struct feed *f, const char *name,
+		      const struct npuc_port *port, const uint8_t *data, size_t size,
+		      struct fed_input *in)
+{
+	struct elements e = {.name = name, .type = NPUC_UINT8, .images = 1};
+	uint8_t *pixels = NULL;
+	int rc = image_load(name, data, size, port, &pixels);
+
+	e.data = pixels;
+	if (!rc)
+		rc = take_elements(&e, &f->convert, port, in);
+	free(pixels);
+	return rc;
+}
+
 /* The elements of a .npy file, or those of the input's type in another one. */
 static int load_input(const struct feed *f, const char *path,
 		      const struct npuc_port *port, struct fed_input *in)
@@ -179,6 +195,11 @@ static int load_input(const struct feed *f, const char *path,
 
 	if (!data)
 		return TOOL_FAILED;
+	if (image_is(data, size)) {
+		rc = load_image(f, name, port, data, size, in);
+		free(data);
+		return rc;
+	}
 	if (npy_is(data, size)) {
 		rc = npy_parse(data, size, &npy, why)
 			     ? tool_fail("%s: %s", name, why)
@@ -351,14 +372,12 @@ static int load_all(const struct feed *f, const struct npuc_program *p,
 int feed_load(const struct feed *f, const struct npuc_program *p, struct fed *in)
 {
 	const char **files = calloc((size_t)p->input_count + 1, sizeof(*files));
-	int rc;
+	int rc = TOOL_FAILED;
 
-	if (!files)
-		return tool_fail("out of memory");
 	*in = (struct fed){.count = p->input_count, .images = 1, .state = f->seed};
 	in->inputs = calloc((size_t)p->input_count + 1, sizeof(*in->inputs));
-	if (!in->inputs)
-		rc = tool_fail("out of memory");
+	if (!files || !in->inputs)
+		tool_fail("out of memory");
 	else
 		rc = assign(f, p, files);
 	if (!rc)

@@ -32,6 +32,7 @@ static const char help[] =
 	"place; its\n"
 	"elements may be float32, float64 or uint8, which are quantized with the "
 	"input's scale.\n"
+	"A PNG, JPEG, PGM or PPM file is resized to the input's height and width.\n"
 	"It goes to the input NAME, or without a NAME to the next input that has no "
 	"file;\n"
 	"npuc --check lists the inputs.  The file name - means standard input or "

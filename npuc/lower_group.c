@@ -315,11 +315,14 @@ int lower_find_groups(struct lowered *l)
 
 	l->group = calloc((size_t)m->op_count + 1, sizeof(*l->group));
 	l->grouped = calloc((size_t)m->tensor_count + 1, sizeof(*l->grouped));
-	if (rc || !l->group || !l->grouped)
-		rc = npuc_fail(l->why, ENOMEM, "%s: out of memory", m->file);
-	for (uint32_t i = 0; !rc && i < m->op_count; i++)
+	if (rc || !l->group || !l->grouped) {
+		free(u.maker);
+		free(u.readers);
+		return npuc_fail(l->why, ENOMEM, "%s: out of memory", m->file);
+	}
+	for (uint32_t i = 0; i < m->op_count; i++)
 		l->group[i] = NPUC_NONE;
-	for (uint32_t i = 0; !rc && i < m->op_count; i++) {
+	for (uint32_t i = 0; i < m->op_count; i++) {
 		const struct model_op *op = &m->ops[i];
 
 		if (op->code == NPUC_QUANTIZE && op->input_count == 1 &&
@@ -327,7 +330,7 @@ int lower_find_groups(struct lowered *l)
 		    op->outputs[0] != NPUC_NONE && is_byte(l, op->outputs[0]))
 			find_group(l, &u, i);
 	}
-	for (uint32_t i = 0; !rc && i < m->op_count; i++) {
+	for (uint32_t i = 0; i < m->op_count; i++) {
 		const struct model_op *op = &m->ops[i];
 
 		if (op->code == NPUC_DEQUANTIZE && op->output_count == 1 &&
@@ -337,7 +340,7 @@ int lower_find_groups(struct lowered *l)
 	}
 	free(u.maker);
 	free(u.readers);
-	return rc;
+	return 0;
 }
 
 /* ---- the table --------------------------------------------------------------------- */
@@ -384,7 +387,7 @@ int lower_group(struct lowered *l)
 		snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "in a table");
 		return 0;
 	}
-	path = lower_own(l, ((uint64_t)l->layer + 1) * sizeof(*path));
+	path = lower_own(l, ((uint64_t)l->layer + 1) * sizeof(const struct model_op *));
 	table = lower_own(l, 256);
 	if (!path || !table)
 		return -ENOMEM;

@@ -15,6 +15,7 @@
 
 #include <yajl/yajl_tree.h>
 
+#include "pictures.h"
 #include "result.h"
 #include "run.h"
 #include "tiny.h"
@@ -363,6 +364,68 @@ static void test_images(void **state)
 		       "left=i.npy right=right real");
 }
 
+/* Pictures: the pixels as they are, resized, and grey. */
+static void test_pictures(void **state)
+{
+	static uint8_t file[8192];
+	static const int32_t dims[] = {1, 2, 2, 3};
+	static const char ppm[] = "P6 # two by two\n2 2\n255\n"
+				  "\x0a\x14\x1e\x28\x32\x3c\x46\x50\x5a\x64\x6e\x78";
+	struct tiny m = {.input_count = 1, .output_count = 1};
+
+	(void)state;
+	tiny_int8(&m, "pixels", 4, dims, 1, -128);
+	tiny_int8(&m, "same", 4, dims, 1, -128);
+	m.outputs[0] = 1;
+	tiny_op(&m, 19, 1, (const int32_t[]){0}, 1);
+	write_in("net.tflite", file, tiny_write(&m, file, sizeof(file)));
+	write_in("p.ppm", ppm, sizeof(ppm) - 1);
+	RUNS(ON "net.tflite p.ppm -n 2 -o out.bin");
+	SAYS("p.ppm: uint8 quantized to int8 with scale 1 and zero point -128; 0 of 12");
+	SAYS("    11    -8          120\n    10   -18          110\n");
+	/* Twice as large, a pixel four times: the same pixels come out of resizing. */
+	RUNS("printf 'P6\\n4 2\\n255\\n' > wide.ppm; for i in 1 2; do printf "
+	     "'\\12\\24\\36\\12\\24\\36\\50\\62\\74\\50\\62\\74'; done >> wide.ppm");
+	RUNS(ON "net.tflite wide.ppm -n 1");
+	SAYS("wide.ppm: 4 x 2 pixels resized to 2 x 2\n");
+	SAYS("     5   -68           60\n");
+	m.tensors[0].dims[3] = m.tensors[1].dims[3] = 1;
+	write_in("grey.tflite", file, tiny_write(&m, file, sizeof(file)));
+	RUNS(ON "grey.tflite p.ppm -n 1");
+	SAYS("     3   -20          108\n"); /* 0.299 100 + 0.587 110 + 0.114 120 */
+	write_in("p.png", picture_png, sizeof(picture_png));
+	write_in("p.jpg", picture_jpeg, sizeof(picture_jpeg));
+#ifdef HALRUN_PNG
+	RUNS(ON "net.tflite p.png -n 0 -o png.bin && cmp png.bin out.bin");
+	write_in("cut.png", picture_png, sizeof(picture_png) - 30);
+	REFUSED(1, "cut.png: ", ON "net.tflite cut.png");
+#else
+	REFUSED(1, "p.png: halrun was built without libpng", ON "net.tflite p.png");
+#endif
+#ifdef HALRUN_JPEG
+	RUNS(ON "grey.tflite p.jpg -n 4");
+	SAYS("p.jpg: 8 x 8 pixels resized to 2 x 2\n");
+	SAYS("     0   -38           90\n     1   -38           90\n");
+	write_in("cut.jpg", picture_jpeg, sizeof(picture_jpeg) - 4);
+	REFUSED(1, "cut.jpg: the JPEG data are damaged", ON "grey.tflite cut.jpg");
+#else
+	REFUSED(1, "p.jpg: halrun was built without libjpeg", ON "net.tflite p.jpg");
+#endif
+	REFUSED(1, "p.ppm: it is a picture, but input 'left' has not the shape",
+		ON "ports.tflite p.ppm real right");
+	write_in("cut.ppm", ppm, sizeof(ppm) - 2);
+	REFUSED(1, "cut.ppm: it is truncated", ON "net.tflite cut.ppm");
+	RUNS("printf 'P6 2 2 256\\n' > deep.ppm");
+	REFUSED(1, "deep.ppm: the largest value is 256; only 255",
+		ON "net.tflite deep.ppm");
+	RUNS("printf 'P6 0 2 255\\n' > none.ppm");
+	REFUSED(1, "none.ppm: 0 x 2 pixels; 1 to 32768", ON "net.tflite none.ppm");
+	RUNS("printf '\\211PNG\\r\\n\\032\\n12345' > bad.png");
+	REFUSED(1, "bad.png: ", ON "net.tflite bad.png");
+	RUNS("printf '\\377\\330\\377\\340JFIF' > bad.jpg");
+	REFUSED(1, "bad.jpg: ", ON "net.tflite bad.jpg");
+}
+
 static void test_expected(void **state)
 {
 	static const float reals[] = {11, 22, 33.4f, -36};
@@ -708,15 +771,15 @@ static void test_engine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_npy),        cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_wrong_npy),  cmocka_unit_test(test_names),
-		cmocka_unit_test(test_long_names), cmocka_unit_test(test_convert),
-		cmocka_unit_test(test_images),     cmocka_unit_test(test_expected),
-		cmocka_unit_test(test_random),     cmocka_unit_test(test_random_int16),
-		cmocka_unit_test(test_json),       cmocka_unit_test(test_percentile),
-		cmocka_unit_test(test_repeat),     cmocka_unit_test(test_labels),
-		cmocka_unit_test(test_host),       cmocka_unit_test(test_usage),
-		cmocka_unit_test(test_engine),
+		cmocka_unit_test(test_npy),          cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_wrong_npy),    cmocka_unit_test(test_names),
+		cmocka_unit_test(test_long_names),   cmocka_unit_test(test_convert),
+		cmocka_unit_test(test_images),       cmocka_unit_test(test_pictures),
+		cmocka_unit_test(test_expected),     cmocka_unit_test(test_random),
+		cmocka_unit_test(test_random_int16), cmocka_unit_test(test_json),
+		cmocka_unit_test(test_percentile),   cmocka_unit_test(test_repeat),
+		cmocka_unit_test(test_labels),       cmocka_unit_test(test_host),
+		cmocka_unit_test(test_usage),        cmocka_unit_test(test_engine),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
