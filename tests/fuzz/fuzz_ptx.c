@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ptx.h"
+#include "color.h"
 
 static const char *const seeds[] = {
 	".version 7.8\n.target sm_80\n.address_size 64\n.const .b32 c[2] = {1, 2};\n"
@@ -45,6 +45,26 @@ size_t fuzz_seed(unsigned int index, uint8_t *data, size_t max)
 	return n;
 }
 
+static int rewrite(const struct ptx *m, enum ptx_pass pass, const bool *which,
+		   char **text, size_t *bytes, char why[PTX_WHY])
+{
+	const struct ptx_color_map map = {.granule = 1024,
+					  .mask_count = 1,
+					  .mask = {0x29},
+					  .q = 3,
+					  .shift = 1,
+					  .digits = 2,
+					  .weight = {1, 2}};
+	struct ptx_color color;
+	struct ptx_colors colors;
+
+	if (pass != PTX_COLOR)
+		return ptx_rewrite(m, pass, which, text, bytes, why);
+	if (ptx_color_make(&map, 0, 2, &color, &colors, why))
+		abort();
+	return ptx_rewrite_color(m, &color, which, text, bytes, why);
+}
+
 static void try_pass(const struct ptx *m, uint32_t kernel, enum ptx_pass pass)
 {
 	char why[PTX_WHY] = "", *text = NULL;
@@ -59,7 +79,7 @@ static void try_pass(const struct ptx *m, uint32_t kernel, enum ptx_pass pass)
 		if (!why[0])
 			abort(); /* refused without a reason */
 	} else {
-		if (ptx_rewrite(m, pass, which, &text, &bytes, why) ||
+		if (rewrite(m, pass, which, &text, &bytes, why) ||
 		    ptx_parse(text, bytes, &again, why) ||
 		    ptx_kernels(again) != ptx_kernels(m) ||
 		    !ptx_check(again, kernel, pass, why))

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ptxas.sh SOURCE_DIR HAL_PTX [quick|all [FOLDER FIGURES]]: NVIDIA's assembler takes the kernels as they are rewritten,
 # for each architecture from 7.5 on that it knows (quick: one), and says how many registers more
-# they need: of those that can be both, the share that needs none and the share that needs less
-# than 5 %, over three architectures.  Of the kernels of another FOLDER it prints no more than
+# they need: of those that can be both, the share that needs none, the share that needs less than
+# 5 %, the share that needs fewer than 5, and the mean, over three architectures.  Of the kernels of another FOLDER it prints no more than
 # how many files were taken and refused, as FIGURES.  It is looked for in PATH and the toolkit's folder; else
 # scripts/setup ptx fetches it.  Exit status 77: there is none.
 set -euo pipefail
@@ -43,7 +43,14 @@ for file in "$folder"/*.ptx; do
 		"$hal_ptx" -k -p "$way" -o "$scratch/$name.$way.ptx" "$file" 2>/dev/null
 	done
 	"$hal_ptx" -k -p bounds -p entry -o "$scratch/$name.both.ptx" "$file" 2>/dev/null
-	for way in plain entry loop bounds both; do
+	maps=$source/tests/ptx/maps
+	for map in pieces:1 sides:1; do
+		"$hal_ptx" -k -p color -m "$maps/${map%:*}.map" -c "${map#*:}" \
+			-o "$scratch/$name.${map%:*}.ptx" "$file" 2>/dev/null
+	done
+	"$hal_ptx" -k -p bounds -p color -p entry -m "$maps/sum.map" -c 0-1 -o "$scratch/$name.all.ptx" \
+		"$file" 2>/dev/null
+	for way in plain entry loop bounds both pieces sides all; do
 		for arch in $archs; do
 			[ "$arch" -ge "$least" ] || continue
 			if assemble "$arch" "$scratch/$name.$way.ptx" >"$scratch/registers"; then
@@ -73,13 +80,17 @@ awk -v quick="$quick" '
 			more = used[i] - plain[key[i]]
 			none[way[i]] += more <= 0
 			under[way[i]] += more < 0.05 * plain[key[i]]
+			fewer[way[i]] += more < 5
+			sum[way[i]] += more
 		}
-		split("entry bounds", passes)
-		split("preempt bounds", names)
-		for (j = 1; j <= 2; j++) {
+		split("entry bounds pieces sides", passes)
+		split("preempt bounds color.pieces color.sides", names)
+		for (j = 1; j <= 4; j++) {
 			p = passes[j]
 			printf "figure ptx.%s.extra_registers.none_share %.3f\n", names[j], none[p] / n[p]
 			printf "figure ptx.%s.extra_registers.under5_share %.3f\n", names[j], under[p] / n[p]
+			printf "figure ptx.%s.extra_registers.fewer_than_5_share %.3f\n", names[j], fewer[p] / n[p]
+			printf "figure ptx.%s.extra_registers.mean %.2f\n", names[j], sum[p] / n[p]
 		}
 	}' "$scratch/all"
 [ "$bad" -eq 0 ]

@@ -24,8 +24,8 @@ expect 0 '^usage: hal-ptx' --help
 expect 0 '^hal-ptx [0-9]' --version
 expect 2 'no PTX file given'
 expect 2 'there is a second: second' "$in" second
-expect 2 'neither --pass .entry, loop or bounds. nor --list is given' "$in"
-expect 2 'pass fold: unknown pass; it must be entry, loop or bounds' -p fold "$in"
+expect 2 'neither --pass .entry, loop, bounds or color. nor --list is given' "$in"
+expect 2 'pass fold: unknown pass; it must be entry, loop, bounds or color' -p fold "$in"
 expect 2 'pass entry is given twice' -p entry -p bounds -p entry "$in"
 expect 2 'entry and --pass loop cannot be used together' -p entry -p loop "$in"
 expect 2 'try: hal-ptx --help' --nonsense
@@ -42,4 +42,19 @@ expect 0 '_halb_from' -p entry -p bounds "$in"
 grep -A2 '_halb_astray' "$scratch/said" | grep -q '_hals_control' ||
 	{ echo "the parameters are not in order"; rc=1; }
 expect 1 'are reserved for rewriting' -p loop "$scratch/loop.ptx"
+# Colours: a map and channels, and where they stand among the parameters.
+sides=$here/maps/sides.map
+expect 2 'pass color, --map and --channels go together' -p color "$in"
+expect 2 'pass color, --map and --channels go together' -p entry -m "$sides" -c 0 "$in"
+expect 2 'channels 2-1: it must be a channel, or two as in 2-3' -p color -m "$sides" -c 2-1 "$in"
+expect 1 'nowhere: No such file' -p color -m nowhere -c 0 "$in"
+expect 1 'sides.map: channels 2 to 2 of 2: their number' -p color -m "$sides" -c 2 "$in"
+expect 0 'sides.map: parameters for channels 1: target 1, sum 0; 8192 bytes of memory for each 4096' \
+	-p color -m "$sides" -c 1 -o /dev/null "$in"
+expect 0 'channels 5: target 1, sum 4; 10240' -p color -m "$here/maps/sum.map" -c 5 -o /dev/null "$in"
+expect 0 'channels 2-3: target 2, sum 0; 4096 bytes of memory for each 2048' \
+	-p color -m "$here/maps/pieces.map" -c 2-3 -o /dev/null "$in"
+expect 0 '_halc_from' -p entry -p color -p bounds -m "$sides" -c 0 "$in"
+tr -d '\n' <"$scratch/said" | grep -q '_halb_astray,[^)]*_halc_sum,[^)]*_hals_control' ||
+	{ echo "the parameters are not in order"; rc=1; }
 exit $rc

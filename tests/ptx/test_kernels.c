@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "color.h"
 #include "interp.h"
 #include "list.h"
 #ifdef PTX_GPU
@@ -39,8 +40,11 @@
 #define CONTROL      (OUT + (1u << 20))
 #define LISTS        (OUT + (2u << 20))
 #define ASTRAY       (OUT + (3u << 20))
-#define FENCED       3u  /* words of parameters that bounds adds */
-#define STOPS        5u  /* and entry or loop */
+#define FENCED       3u         /* words of parameters that bounds adds */
+#define COLORED      4u         /* color */
+#define STOPS        5u         /* and entry or loop */
+#define EXTENT_MAX   (2u << 20) /* bytes of coloured memory, of all channels */
+#define GROUPS       (OUT + (16u << 20))
 #define ROUNDS_MAX   20u /* that are stopped */
 
 static uint8_t memory[3 * BUFFER_BYTES], before[3 * BUFFER_BYTES],
@@ -52,6 +56,13 @@ static char why[PTX_WHY];
 static uint64_t base = BASE;
 static struct list_kernel kernels[KERNELS_MAX];
 static uint32_t count;
+
+/* With .color memory is a window that has nothing but addresses: kernels reach pieces. */
+static struct {
+	const struct ptx_color *color;
+	struct ptx_colors colors;
+	uint8_t pieces[EXTENT_MAX];
+} colored;
 
 struct totals {
 	uint32_t next; /* kernel */
@@ -99,7 +110,7 @@ static void fill(const struct list_kernel *k)
 struct params {
 	uint64_t out, a, b;
 	int32_t n, hole;
-	uint64_t more[FENCED + STOPS];
+	uint64_t more[FENCED + COLORED + STOPS];
 };
 
 static void raise_stop(void *arg)
@@ -120,6 +131,10 @@ static struct interp_launch launch_of(const struct ptx *m, const struct list_ker
 	uint32_t i, n;
 
 	regions[0] = (struct interp_region){OUT, memory, sizeof(memory)};
+	if (colored.color)
+		regions[0] = (struct interp_region){
+			GROUPS, colored.pieces,
+			ptx_color_extent(colored.color, sizeof(memory))};
 	regions[1] = (struct interp_region){CONTROL, &control, sizeof(control)};
 	regions[2] = (struct interp_region){LISTS, lists, sizeof(lists)};
 	regions[3] = (struct interp_region){ASTRAY, &astray, sizeof(astray)};
@@ -160,10 +175,47 @@ static bool ran(const struct list_kernel *k, const struct ptx *m, struct interp_
 	return false;
 }
 
+#define OTHERS 0xc5 /* bytes of other channels */
+
+static void set_memory(void)
+{
+	size_t i;
+
+	memcpy(memory, before, sizeof(memory));
+	if (!colored.color)
+		return;
+	memset(colored.pieces, OTHERS, sizeof(colored.pieces));
+	for (i = 0; i < sizeof(memory); i++)
+		colored.pieces[ptx_color_place(colored.color, &colored.colors, i)] =
+			memory[i];
+}
+
+/* What is in memory now.  It leaves pieces without that. */
+static void get_memory(const struct list_kernel *k, const char *how)
+{
+	static uint8_t rest[EXTENT_MAX];
+	size_t i;
+
+	if (!colored.color)
+		return;
+	memcpy(rest, colored.pieces, sizeof(rest));
+	for (i = 0; i < sizeof(memory); i++) {
+		const uint64_t at = ptx_color_place(colored.color, &colored.colors, i);
+
+		memory[i] = rest[at];
+		rest[at] = OTHERS;
+	}
+	for (i = 0; i < sizeof(rest) && rest[i] == OTHERS; i++)
+		;
+	if (i < sizeof(rest))
+		wrong(k, "%s: byte %zu of other channels is written", how, i);
+}
+
 static void same(const struct list_kernel *k, const char *how)
 {
 	size_t i;
 
+	get_memory(k, how);
 	for (i = 0; i < sizeof(memory) && memory[i] == expected[i]; i++)
 		;
 	if (i < sizeof(memory))
@@ -195,6 +247,15 @@ static void put_launch(const struct list_kernel *k, struct params *p, uint32_t m
 	memcpy(&p->more[more], &l, sizeof(l));
 }
 
+/* They are in front of entry's or loop's. */
+static void put_colors(struct params *p, uint32_t more)
+{
+	if (!colored.color || more < COLORED)
+		return;
+	ptx_color_window(colored.color, &colored.colors, OUT, sizeof(memory), GROUPS);
+	memcpy(&p->more[more - COLORED], &colored.colors, sizeof(colored.colors));
+}
+
 static void told(const struct list_kernel *k, uint32_t want, const char *how)
 {
 	if (astray != want)
@@ -208,13 +269,14 @@ static void run_entry(const struct ptx *m, const struct list_kernel *k, uint32_t
 	struct params p;
 	uint32_t round, to = 0;
 
-	memcpy(memory, before, sizeof(memory));
+	set_memory();
 	memset(lists, 0xee, sizeof(lists));
 	control = (struct ptx_control){.stop = tick == 1};
 	for (round = 0;; round++) {
 		struct interp_launch l = launch_of(m, k, &p, more + STOPS);
 
 		put_range(&p, OUT, sizeof(memory));
+		put_colors(&p, more);
 		put_launch(k, &p, more, &launch);
 		l.seed = seed + round;
 		l.tick = tick;
@@ -256,7 +318,7 @@ static void run_halves(const struct ptx *m, const struct list_kernel *k, uint32_
 	struct params p;
 	uint32_t i, part;
 
-	memcpy(memory, before, sizeof(memory));
+	set_memory();
 	memset(lists, 0xee, sizeof(lists));
 	memset(seen, 0, sizeof(seen));
 	control = (struct ptx_control){.stop = 1};
@@ -265,6 +327,7 @@ static void run_halves(const struct ptx *m, const struct list_kernel *k, uint32_
 		const uint32_t n = end[part] - first[part];
 
 		put_range(&p, OUT, sizeof(memory));
+		put_colors(&p, more);
 		l.seed = 3 + part;
 		if (part && !n)
 			continue;
@@ -282,7 +345,10 @@ static void run_halves(const struct ptx *m, const struct list_kernel *k, uint32_
 			      control.stopped, part);
 			return;
 		}
-		if (!part && memcmp(memory, before, sizeof(memory)) != 0)
+		if (part)
+			continue;
+		get_memory(k, how);
+		if (memcmp(memory, before, sizeof(memory)) != 0)
 			wrong(k, "%s: a stopped block has written", how);
 	}
 	for (i = 0; i < blocks; i++) {
@@ -312,6 +378,7 @@ static void run_stale(const struct ptx *m, const struct list_kernel *k, uint32_t
 		control = (struct ptx_control){.stop = 1};
 		l = launch_of(m, k, &p, more + STOPS);
 		put_range(&p, OUT, sizeof(memory));
+		put_colors(&p, more);
 		put_launch(k, &p, more, &launch);
 		if (!ran(k, m, &l, how))
 			return;
@@ -331,7 +398,7 @@ static void run_loop(const struct ptx *m, const struct list_kernel *k, uint32_t 
 	struct params p;
 	uint32_t round, i;
 
-	memcpy(memory, before, sizeof(memory));
+	set_memory();
 	memset(lists, 0, sizeof(lists));
 	for (round = 0;; round++) {
 		const struct ptx_launch launch = {
@@ -339,6 +406,7 @@ static void run_loop(const struct ptx *m, const struct list_kernel *k, uint32_t 
 		struct interp_launch l = launch_of(m, k, &p, more + STOPS);
 
 		put_range(&p, OUT, sizeof(memory));
+		put_colors(&p, more);
 		put_launch(k, &p, more, &launch);
 		l.grid[0] = round ? 1 + round % 4 : turns;
 		l.grid[1] = l.grid[2] = 1;
@@ -348,6 +416,7 @@ static void run_loop(const struct ptx *m, const struct list_kernel *k, uint32_t 
 		control = (struct ptx_control){.stop = tick == 1 && !round};
 		if (!ran(k, m, &l, how))
 			return;
+		get_memory(k, how);
 		if (!round && tick == 1 &&
 		    (control.stopped != turns ||
 		     memcmp(memory, before, sizeof(memory)) != 0))
@@ -506,6 +575,126 @@ static uint32_t turns_of(const struct list_kernel *k, uint32_t most)
 	return blocks_of(k) < most ? (uint32_t)blocks_of(k) : most;
 }
 
+/* ---- colours ---------------------------------------------------------------------------- */
+
+/* Maps: one channel of two by a parity of many bits, as the sides of a cache are; of
+ * eight, one and four together; pieces at the same place in each group; a sum modulo 5
+ * and modulo 3 as well. */
+static const struct {
+	struct ptx_color_map map;
+	uint32_t first, count;
+} maps[] = {
+	{{.granule = 4096, .mask_count = 1, .mask = {0xb3}}, 1, 1},
+	{{.granule = 1024, .mask_count = 3, .mask = {0x59, 0x2e, 0x74}}, 5, 1},
+	{{.granule = 512, .mask_count = 3, .mask = {0x59, 0x2e, 0x74}}, 4, 4},
+	{{.granule = 1024, .mask_count = 2, .mask = {1, 2}}, 2, 2},
+	{{.granule = 256, .mask_count = 2, .mask = {1, 2}}, 3, 1},
+	{{.granule = 1024,
+	  .mask_count = 1,
+	  .mask = {0x29},
+	  .q = 5,
+	  .shift = 1,
+	  .digits = 4,
+	  .weight = {3, 1, 4, 2}},
+	 7,
+	 1},
+	{{.granule = 256,
+	  .mask_count = 2,
+	  .mask = {0x15, 0x2a},
+	  .q = 3,
+	  .shift = 2,
+	  .digits = 5,
+	  .weight = {2, 1, 1, 2, 1}},
+	 6,
+	 2},
+};
+#define MAPS (sizeof(maps) / sizeof(maps[0]))
+
+/* NULL: refused. */
+static struct ptx *color_over(const struct ptx *m, const struct list_kernel *k)
+{
+	struct params p;
+	struct ptx *out = NULL;
+	char *text = NULL;
+	size_t bytes = 0;
+	bool which[KERNELS_MAX] = {false};
+
+	which[launch_of(m, k, &p, 0).kernel] = true;
+	if (ptx_rewrite_color(m, colored.color, which, &text, &bytes, why)) {
+		if (!expects(k, PTX_COLOR))
+			wrong(k, "color: refused: %s", why);
+		return NULL;
+	}
+	if (expects(k, PTX_COLOR))
+		wrong(k, "color: was to be refused");
+	if (ptx_parse(text, bytes, &out, why)) {
+		wrong(k, "color: what came out is no PTX: %s", why);
+		out = NULL;
+	}
+	free(text);
+	return out;
+}
+
+static void run_colored(const struct ptx *m, const struct list_kernel *k)
+{
+	struct params p;
+	struct interp_launch l = launch_of(m, k, &p, COLORED);
+
+	set_memory();
+	put_colors(&p, COLORED);
+	if (ran(k, m, &l, "color"))
+		same(k, "color");
+}
+
+/* With each map; with other passes by one of them. */
+static void run_colors(const struct ptx *m, const struct ptx *bounds,
+		       const struct list_kernel *k, uint64_t steps)
+{
+	struct ptx_color color;
+	struct ptx *c, *fenced, *over;
+	uint32_t i;
+
+	for (i = 0; i < MAPS; i++) {
+		colored.color = &color;
+		if (ptx_color_make(&maps[i].map, maps[i].first, maps[i].count, &color,
+				   &colored.colors, why)) {
+			wrong(k, "map %u: %s", i, why);
+			break;
+		}
+		c = color_over(m, k);
+		if (!i) {
+			total->refused += !c;
+			total->rewritten += c != NULL;
+		}
+		if (c && ptx_color_extent(&color, sizeof(memory)) <= EXTENT_MAX)
+			run_colored(c, k);
+		if (c && i == (uint32_t)(k - kernels) % MAPS) {
+			fenced = bounds ? color_over(bounds, k) : NULL;
+			over = fenced && !expects(k, PTX_ENTRY)
+				       ? pass_over(fenced, k, PTX_ENTRY)
+				       : NULL;
+			if (over) {
+				total->rewritten--;
+				run_entry(over, k, FENCED + COLORED, 2 * steps / 5 + 1, 7,
+					  "bounds, color and entry, stopped");
+				run_halves(over, k, FENCED + COLORED,
+					   "bounds, color and entry, the list in two");
+			}
+			ptx_free(over);
+			over = expects(k, PTX_LOOP) ? NULL : pass_over(c, k, PTX_LOOP);
+			if (over) {
+				total->rewritten--;
+				run_loop(over, k, COLORED, turns_of(k, 2),
+					 2 * steps / 5 + 1, "color and loop, stopped");
+			}
+			ptx_free(over);
+			ptx_free(fenced);
+		}
+		ptx_free(c);
+	}
+	colored.color = NULL;
+}
+
 static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 {
 	struct ptx *entry = pass_over(m, k, PTX_ENTRY), *loop = pass_over(m, k, PTX_LOOP);
@@ -547,6 +736,8 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 		run_halves(both, k, FENCED, "bounds and entry, the list in two");
 		run_stale(both, k, FENCED, "bounds and entry, behind a stopped one");
 	}
+	if (steps && PTX_EXACT)
+		run_colors(m, bounds, k, steps);
 	if (steps && bounds)
 		run_bounds(bounds, m, k);
 	ptx_free(entry);

@@ -11,6 +11,9 @@
 
 #include <cmocka.h>
 
+#include "lib/color_map.h"
+
+#include "color.h"
 #include "list.h"
 #include "module.h"
 
@@ -131,6 +134,21 @@ static void deep(void **state)
 	odd(text + strlen(HEAD), "braces are nested too deeply");
 }
 
+/* Sides of two. */
+static const struct ptx_color_map sides = {
+	.granule = 4096, .mask_count = 1, .mask = {0xb3}};
+
+static int rewrite(const struct ptx *m, enum ptx_pass pass, char **text, size_t *bytes)
+{
+	struct ptx_color color;
+	struct ptx_colors colors;
+
+	if (pass != PTX_COLOR)
+		return ptx_rewrite(m, pass, NULL, text, bytes, why);
+	assert_int_equal(ptx_color_make(&sides, 0, 1, &color, &colors, why), 0);
+	return ptx_rewrite_color(m, &color, NULL, text, bytes, why);
+}
+
 /* The body of a kernel, and why the pass does not take it; NULL: it does. */
 static void body(const char *text, enum ptx_pass pass, const char *reason)
 {
@@ -146,7 +164,7 @@ static void body(const char *text, enum ptx_pass pass, const char *reason)
 	if (!reason ? err != 0 : err != -ENOTSUP || !strstr(why, reason))
 		fail_msg("%s: %s: %d, %s, not %s", ptx_pass_name(pass), text, err, why,
 			 reason ? reason : "taken");
-	assert_int_equal(ptx_rewrite(m, pass, NULL, &made, &bytes, why), err);
+	assert_int_equal(rewrite(m, pass, &made, &bytes), err);
 	if (!err)
 		free(made);
 	ptx_free(m);
@@ -551,6 +569,161 @@ static void bounds_refused(void **state)
 	     "leave no space for the 24 bytes");
 }
 
+static void color_refused(void **state)
+{
+	(void)state;
+	BODY("ld.global.u32 %r0, [%d0+4];\nst.u32 [%d0+-4], %r0;\n", PTX_COLOR, NULL);
+	BODY("cp.async.ca.shared.global [%r0], [%d0], %r1;\n", PTX_COLOR, NULL);
+	BODY("cvta.param.u64 %d0, k_0;\n", PTX_COLOR, NULL);
+	BODY("stackrestore.u64 %d0;\n", PTX_COLOR, NULL);
+	BODY("mov.u32 %_halb_o, 1;\n", PTX_COLOR, NULL);
+	BODY("frobnicate.b32 %r0, %r1;\n", PTX_COLOR, "unknown instruction");
+	BODY("ld.global.u32 %r0, [4096];\n", PTX_COLOR, "line 11: ld.global.u32: has an");
+	BODY("st.u32 [%r1], %r0;\n", PTX_COLOR, "not a 64-bit register");
+	BODY("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], "
+	     "[%d0], %r1, [%r2];\n",
+	     PTX_COLOR, "copies more bytes than lie together");
+	BODY("cp.async.bulk.tensor.1d.global.shared::cta [%d0, {%r1}], [%r0];\n",
+	     PTX_COLOR, "by a tensor map");
+	BODY("tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%d0, {%r0}];\n", PTX_COLOR,
+	     "by a descriptor");
+	BODY("wmma.load.a.sync.aligned.m16n16k16.row.global.f16 {%r0}, [%d0], %r1;\n",
+	     PTX_COLOR, "matrix rows outside shared memory");
+	BODY("mbarrier.arrive.b64 %d1, [%d0];\n", PTX_COLOR, "outside shared memory");
+	BODY("multimem.red.relaxed.sys.global.add.u32 [%d0], %r0;\n", PTX_COLOR,
+	     "other devices");
+	BODY("barrier.cluster.arrive;\n", PTX_COLOR, "uses clusters");
+	BODY("call.uni f;\n", PTX_COLOR, "calls a function");
+	BODY("mov.u32 %_halc_o, 1;\n", PTX_COLOR, "begin with _halc_");
+	BODY("mov.u32 %_hals_o, 1;\n", PTX_COLOR, "begin with _hals_");
+	BODY("mov.u32 %_halc_o, 1;\n", PTX_BOUNDS, "begin with _hal");
+	BODY("mov.u32 %_halc_o, 1;\n", PTX_ENTRY, NULL);
+	body(".entry k(.param .align 8 .b8 k_0[4328]) { ret; }", PTX_COLOR,
+	     "leave no space for the 32 bytes");
+	body(".global .b32 v[4];\n" BEGIN "ld.global.u32 %r0, [v+12];\n" END, PTX_COLOR,
+	     NULL);
+}
+
+static uint32_t random_number(void)
+{
+	static uint64_t seed = 1;
+
+	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (uint32_t)(seed >> 33);
+}
+
+/* The pieces of all who have channels, together, are all of memory, and each lies on its
+ * channels as the map itself says. */
+static void check_colors(const struct ptx_color_map *map, uint32_t channels,
+			 uint32_t count)
+{
+	static bool taken[1u << 14];
+	struct color_map other = {.kind = map->q ? COLOR_MAP_XORMOD : COLOR_MAP_XOR,
+				  .mask_count = map->mask_count,
+				  .q = map->q,
+				  .shift = map->shift,
+				  .digits = map->digits};
+	const uint32_t groups = (1u << 12) / channels;
+	struct ptx_color color;
+	struct ptx_colors colors;
+	uint32_t first, channel;
+	uint64_t i, at;
+
+	memcpy(other.mask, map->mask, sizeof(map->mask));
+	memcpy(other.weight, map->weight, sizeof(map->weight));
+	memset(taken, 0, sizeof(taken));
+	for (first = 0; first < channels; first += count) {
+		assert_int_equal(ptx_color_make(map, first, count, &color, &colors, why),
+				 0);
+		for (i = 0; i < (uint64_t)groups * count; i++) {
+			at = ptx_color_place(&color, &colors, i * map->granule + 17);
+			assert_int_equal(at % map->granule, 17);
+			at /= map->granule;
+			channel = color_map_channel(&other, at);
+			if (channel < first || channel >= first + count || taken[at] ||
+			    at >= (uint64_t)groups * channels)
+				fail_msg("granule %llu of %u from %u on, of %u: %llu, "
+					 "channel %u",
+					 (unsigned long long)i, count, first, channels,
+					 (unsigned long long)at, channel);
+			taken[at] = true;
+		}
+		assert_int_equal(
+			ptx_color_extent(&color, (uint64_t)groups * count * map->granule),
+			(uint64_t)groups * channels * map->granule);
+		assert_int_equal(ptx_color_extent(&color, 1),
+				 (uint64_t)channels * map->granule);
+	}
+}
+
+static void colors(void **state)
+{
+	static const uint32_t sums[] = {0, 0, 3, 5, 7};
+	uint32_t made = 0, i, j;
+
+	(void)state;
+	for (i = 0; i < 2000; i++) {
+		struct ptx_color_map map = {.granule = 256u << random_number() % 5,
+					    .mask_count = random_number() % 5,
+					    .q = sums[random_number() % 5]};
+		const uint32_t all = map.q ? map.q : 1;
+		struct ptx_color color;
+		struct ptx_colors colors;
+
+		for (j = 0; j < map.mask_count; j++)
+			map.mask[j] = random_number() % 4096;
+		map.shift = map.mask_count;
+		map.digits = map.q ? 1 + random_number() % 5 : 0;
+		for (j = 0; j < map.digits; j++)
+			map.weight[j] = (uint8_t)(random_number() % map.q);
+		if (ptx_color_make(&map, 0, 1, &color, &colors, why)) {
+			assert_non_null(strstr(why, "one of each channel"));
+			continue;
+		}
+		made++;
+		check_colors(&map, all << map.mask_count,
+			     1u << random_number() % (map.mask_count + 1));
+	}
+	assert_true(made > 500);
+}
+
+static void no_colors(const struct ptx_color_map *map, uint32_t first, uint32_t count,
+		      const char *reason)
+{
+	struct ptx_color color;
+	struct ptx_colors colors;
+
+	if (ptx_color_make(map, first, count, &color, &colors, why) != -ENOTSUP ||
+	    !strstr(why, reason))
+		fail_msg("%s, not %s", why, reason);
+}
+
+static void colors_refused(void **state)
+{
+	struct ptx_color_map map = sides;
+
+	(void)state;
+	no_colors(&map, 0, 0, "must be a power of two");
+	no_colors(&map, 2, 1, "channels 2 to 2 of 2");
+	no_colors(&map, 0, 4, "must be a power of two, at most 2");
+	map.mask[0] = 0xb2;
+	no_colors(&map, 0, 1, "the low 1 bits of a granule's number do not tell");
+	map = sides;
+	map.granule = 128;
+	no_colors(&map, 0, 1, "the smallest are 256 bytes");
+	map.granule = 1u << 30;
+	no_colors(&map, 0, 1, "a group is too large");
+	map = sides;
+	map.q = 6;
+	map.digits = map.shift = 1;
+	map.weight[0] = 3;
+	no_colors(&map, 0, 1, "weight 3 of the first digit has no inverse modulo 6");
+	map.weight[0] = 5;
+	no_colors(&map, 1, 2, "the first a multiple of it");
+	map.shift = 2;
+	no_colors(&map, 0, 1, "digits begin at bit 2, but there are 1 masks");
+}
+
 /* How often the text has that, of a body with bounds. */
 static uint32_t times(const char *statements, const char *what)
 {
@@ -607,8 +780,9 @@ static void others_stay(void **state)
 	assert_memory_equal(ptx_kernel_name(m, 1, &n), "b", 1);
 	assert_int_equal(n, 1);
 	assert_int_equal(ptx_check(m, 2, PTX_ENTRY, why), -EINVAL);
-	assert_int_equal(ptx_check(m, 0, (enum ptx_pass)3, why), -EINVAL);
-	assert_null(ptx_pass_name((enum ptx_pass)3));
+	assert_int_equal(ptx_check(m, 0, (enum ptx_pass)4, why), -EINVAL);
+	assert_null(ptx_pass_name((enum ptx_pass)4));
+	assert_int_equal(ptx_rewrite(m, PTX_COLOR, NULL, &text, &bytes, why), -EINVAL);
 	assert_int_equal(ptx_rewrite(m, PTX_ENTRY, NULL, &text, &bytes, why), -ENOTSUP);
 	assert_int_equal(ptx_rewrite(m, PTX_ENTRY, none, &text, &bytes, why), 0);
 	assert_string_equal(text, two);
@@ -651,7 +825,7 @@ static int made(const char *text, enum ptx_pass pass, const char *what)
 
 	if (parse(text, &m))
 		fail_msg("%s: %s", text, why);
-	if (ptx_rewrite(m, pass, NULL, &out, &bytes, why))
+	if (rewrite(m, pass, &out, &bytes))
 		fail_msg("%s: %s", text, why);
 	for (p = out; (p = strstr(p, what)); p++)
 		n++;
@@ -1089,8 +1263,7 @@ static void large(void **state)
 				      i, count - 1 - i);
 	assert_int_equal(parse(text, &m), 0);
 	for (i = 0; i < PTX_PASSES; i++) {
-		assert_int_equal(
-			ptx_rewrite(m, (enum ptx_pass)i, NULL, &out, &bytes, why), 0);
+		assert_int_equal(rewrite(m, (enum ptx_pass)i, &out, &bytes), 0);
 		free(out);
 	}
 	ptx_free(m);
@@ -1163,6 +1336,9 @@ int main(void)
 		cmocka_unit_test(votes),
 		cmocka_unit_test(loop_refused),
 		cmocka_unit_test(bounds_refused),
+		cmocka_unit_test(color_refused),
+		cmocka_unit_test(colors),
+		cmocka_unit_test(colors_refused),
 		cmocka_unit_test(others_stay),
 		cmocka_unit_test(astray),
 		cmocka_unit_test(pointers),

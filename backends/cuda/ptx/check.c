@@ -364,8 +364,9 @@ static int check_head(const struct checking *c)
 
 static int check_parameters(const struct checking *c)
 {
-	const uint64_t more = c->pass == PTX_BOUNDS ? sizeof(struct ptx_range)
-						    : sizeof(struct ptx_launch);
+	const uint64_t more = c->pass == PTX_BOUNDS  ? sizeof(struct ptx_range)
+			      : c->pass == PTX_COLOR ? sizeof(struct ptx_colors)
+						     : sizeof(struct ptx_launch);
 	const bool new = c->m->sm >= 70 &&
 			 (c->m->major > 8 || (c->m->major == 8 && c->m->minor >= 1));
 	const uint64_t most = new ? PTX_PARAMS_NEW : PTX_PARAMS_OLD;
@@ -438,7 +439,7 @@ int ptx_access_of(const struct ptx *m, const struct ptx_function *f, uint32_t nu
 	for (i = ptx_is(m, s->op, "cp"); i < s->operand_count; i++)
 		if (ptx_is(m, s->operand[i].first, "["))
 			break;
-	if (i == s->operand_count)
+	if (i >= s->operand_count)
 		return -EINVAL;
 	a->operand = i;
 	first = s->operand[i].first + 1;
@@ -678,9 +679,64 @@ static int check_bounds(struct checking *c)
 	return err;
 }
 
+/* ---- color ----------------------------------------------------------------------------- */
+
+/* What reaches global memory has to be an access of one address. */
+static int check_color(const struct checking *c, enum ptx_class class)
+{
+	struct ptx_access a;
+
+	switch (class) {
+	case PTX_ACCESS:
+	case PTX_CPASYNC:
+		a.space = ptx_is(c->m, c->s->op, "cp") ? PTX_GLOBAL
+						       : ptx_space_of(c->m, c->s);
+		if (a.space != PTX_GLOBAL && a.space != PTX_GENERIC)
+			return 0;
+		if (ptx_access_of(c->m, c->f, c->number, &a))
+			return refuse(c, "has an address that is not a 64-bit register "
+					 "plus a constant");
+		if (ptx_access_bytes(c->m, c->s) > PTX_RANGE_ALIGN)
+			return refuse(c, "accesses too many bytes at once");
+		return 0;
+	case PTX_BULK:
+		return refuse(c, "copies more bytes than lie together");
+	default: /* in common with BOUNDS, but for the stack */
+		return ptx_is(c->m, c->s->op, "stackrestore") || class == PTX_CVTA
+			       ? 0
+			       : check_bound(c, class);
+	}
+}
+
+static int check_colors(struct checking *c)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = c->f->first; !err && i < c->f->first + c->f->count; i++) {
+		c->number = i;
+		c->s = &c->m->statements[i];
+		if (c->s->kind == PTX_INSTRUCTION)
+			err = check_color(c, ptx_class_of(c->m, c->s));
+	}
+	return err;
+}
+
+/* The names that the kernel has and the pass is about to add, or which must be added
+ * after them. */
+static const char *own_names(const struct ptx_function *f, enum ptx_pass pass)
+{
+	if (pass == PTX_BOUNDS)
+		return f->own ? PTX_OWN : NULL;
+	if (pass == PTX_COLOR && f->own_color)
+		return PTX_OWN_COLOR;
+	return f->own_stops ? PTX_OWN_STOPS : NULL;
+}
+
 int ptx_check(const struct ptx *m, uint32_t kernel, enum ptx_pass pass, char why[PTX_WHY])
 {
 	struct checking c = {.m = m, .pass = pass, .why = why};
+	const char *own;
 	int err;
 
 	why[0] = 0;
@@ -692,14 +748,16 @@ int ptx_check(const struct ptx *m, uint32_t kernel, enum ptx_pass pass, char why
 	err = check_read(&c);
 	if (err)
 		return err;
-	if (pass == PTX_BOUNDS ? c.f->own : c.f->own_stops)
+	own = own_names(c.f, pass);
+	if (own)
 		return ptx_fail(why, ENOTSUP,
 				"line %u: names that begin with %s are reserved for "
 				"rewriting; rewrite the original PTX instead",
-				m->tokens[c.f->name].line,
-				pass == PTX_BOUNDS ? PTX_OWN : PTX_OWN_STOPS);
+				m->tokens[c.f->name].line, own);
 	err = check_parameters(&c);
-	if (!err)
-		err = pass == PTX_BOUNDS ? check_bounds(&c) : check_stops(&c);
-	return err;
+	if (err)
+		return err;
+	return pass == PTX_BOUNDS  ? check_bounds(&c)
+	       : pass == PTX_COLOR ? check_colors(&c)
+				   : check_stops(&c);
 }

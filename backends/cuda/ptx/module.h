@@ -7,10 +7,11 @@
 #include "ptx.h"
 
 /* What this library adds has names that begin so, behind a % or not; what ENTRY and LOOP
- * do, BOUNDS. */
+ * do, BOUNDS, COLOR. */
 #define PTX_OWN        "_hal"
 #define PTX_OWN_STOPS  "_hals_"
 #define PTX_OWN_BOUNDS "_halb_"
+#define PTX_OWN_COLOR  "_halc_"
 
 #define PTX_DEPTH_MAX  64u /* of braces */
 #define PTX_BYTES_MAX  (1u << 28)
@@ -99,10 +100,10 @@ struct ptx_function {
 	/* What could not be read: the token it is noticed at, and the fault; or NULL. */
 	uint32_t odd;
 	const char *odd_what;
-	bool own, own_stops; /* it has names that begin so */
-	uint32_t same;       /* the first function that is declared with this name */
-	uint32_t def;        /* the one with a body; else the first */
-	uint32_t does;       /* PTX_DOES_*, of what is no kernel */
+	bool own, own_stops, own_color; /* it has names that begin so */
+	uint32_t same; /* the first function that is declared with this name */
+	uint32_t def;  /* the one with a body; else the first */
+	uint32_t does; /* PTX_DOES_*, of what is no kernel */
 	/* Of what is no kernel, by ENTRY and LOOP: why it is refused, or NULL; and a
 	 * function that it may call, or itself, that is: its index and 1, or 0. */
 	char *fault[2];

@@ -259,7 +259,7 @@ uint32_t ptx_kernels(const struct ptx *m)
 
 const char *ptx_pass_name(enum ptx_pass pass)
 {
-	static const char *const names[] = {"entry", "loop", "bounds"};
+	static const char *const names[] = {"entry", "loop", "bounds", "color"};
 
 	return (unsigned int)pass < PTX_PASSES ? names[pass] : NULL;
 }

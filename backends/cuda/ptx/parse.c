@@ -793,6 +793,8 @@ static void note_own(struct parser *p, struct ptx_function *f, uint32_t first)
 			  ptx_begins(p->m, first, "%" PTX_OWN);
 		f->own_stops |= ptx_begins(p->m, first, PTX_OWN_STOPS) ||
 				ptx_begins(p->m, first, "%" PTX_OWN_STOPS);
+		f->own_color |= ptx_begins(p->m, first, PTX_OWN_COLOR) ||
+				ptx_begins(p->m, first, "%" PTX_OWN_COLOR);
 	}
 }
 

@@ -37,8 +37,11 @@ enum ptx_pass {
 	 * made; what it should have read is 0.  That there was one is told at the end of
 	 * its thread. */
 	PTX_BOUNDS,
+	/* Each access of global memory in a window of addresses goes to coloured memory,
+	 * which is in pieces: an index translation (color.h). */
+	PTX_COLOR,
 };
-#define PTX_PASSES 3u
+#define PTX_PASSES 4u
 
 /* In global memory that the host can write while a kernel runs that PTX_ENTRY or PTX_LOOP
  * made. */
@@ -81,7 +84,21 @@ struct ptx_range {
 #define PTX_RANGE_PARAMS 3u
 #define PTX_RANGE_ALIGN  256u
 
+/* What PTX_COLOR gives a kernel as five more parameters, the last of those there are.  An
+ * address in the window is that of byte (address - from) of what belongs to some
+ * channels, in whatever argument or memory it comes from.  Nothing else may lie there;
+ * best is nothing at all, so that an access which has not been rewritten faults. */
+struct ptx_colors {
+	uint64_t from, bytes; /* the window, multiples of PTX_RANGE_ALIGN */
+	/* From there to the first group of the map that has any of them; what else is to
+	 * be added is by ptx_color_window(). */
+	uint64_t moved;
+	uint32_t target, sum; /* which channels: by ptx_color_make() */
+};
+#define PTX_COLORS_PARAMS 5u
+
 struct ptx;
+struct ptx_color;
 
 /* The text need not end in a zero byte; one that it has ends it.  It is copied. */
 int ptx_parse(const char *text, size_t bytes, struct ptx **out, char why[PTX_WHY]);
@@ -95,10 +112,13 @@ const char *ptx_pass_name(enum ptx_pass pass); /* NULL: there is none */
 /* Whether a kernel can be rewritten. */
 int ptx_check(const struct ptx *m, uint32_t kernel, enum ptx_pass pass,
 	      char why[PTX_WHY]);
+/* Rewrite as ptx_rewrite does, by PTX_COLOR. */
+int ptx_rewrite_color(const struct ptx *m, const struct ptx_color *color,
+		      const bool *which, char **text, size_t *bytes, char why[PTX_WHY]);
 /* Rewrites the kernels with which[k], all if NULL, and leaves the others as they are.
  * *text ends in a zero byte, which *bytes does not count; the caller frees it.  Passes
- * are put one on another by parsing again: BOUNDS first, as what the other two add is not
- * to be kept from. */
+ * are put one on another by parsing again: BOUNDS first, then COLOR, as what ENTRY and
+ * LOOP add is not to be kept from or moved.  PTX_COLOR: -EINVAL, it needs a map. */
 int ptx_rewrite(const struct ptx *m, enum ptx_pass pass, const bool *which, char **text,
 		size_t *bytes, char why[PTX_WHY]);
 

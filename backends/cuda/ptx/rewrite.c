@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The passes: BOUNDS, and what all have in common.  ENTRY and LOOP are in stop.c.
+ * The passes: BOUNDS, and what all have in common.  ENTRY and LOOP are in stop.c, COLOR
+ * in color.c.
  */
 #define _GNU_SOURCE
 #include "write.h"
@@ -138,21 +139,27 @@ static void bounds_statement(struct ptx_writer *w, const struct ptx_function *f,
 
 static void put_parameters(struct ptx_writer *w, const struct ptx_function *f)
 {
-	static const char *const more[] = {[PTX_ENTRY] =
-						   "\n\t.param .u64 _hals_control,\n"
-						   "\t.param .u64 _hals_from,\n"
-						   "\t.param .u64 _hals_to,\n"
-						   "\t.param .u32 _hals_x,\n"
-						   "\t.param .u32 _hals_y,\n"
-						   "\t.param .u32 _hals_z,\n"
-						   "\t.param .u32 _hals_count\n",
-					   [PTX_BOUNDS] = "\n\t.param .u64 _halb_from,\n"
-							  "\t.param .u64 _halb_long,\n"
-							  "\t.param .u64 _halb_astray\n"};
+	static const char stops[] = "\n\t.param .u64 _hals_control,\n"
+				    "\t.param .u64 _hals_from,\n"
+				    "\t.param .u64 _hals_to,\n"
+				    "\t.param .u32 _hals_x,\n"
+				    "\t.param .u32 _hals_y,\n"
+				    "\t.param .u32 _hals_z,\n"
+				    "\t.param .u32 _hals_count\n";
+	static const char bounds[] = "\n\t.param .u64 _halb_from,\n"
+				     "\t.param .u64 _halb_long,\n"
+				     "\t.param .u64 _halb_astray\n";
+	static const char colors[] = "\n\t.param .u64 _halc_from,\n"
+				     "\t.param .u64 _halc_bytes,\n"
+				     "\t.param .u64 _halc_moved,\n"
+				     "\t.param .u32 _halc_target,\n"
+				     "\t.param .u32 _halc_sum\n";
 
 	ptx_copy_to(w, f->parens ? w->m->tokens[f->close].at : ptx_end_of(w->m, f->name));
 	ptx_put(w, f->parens ? f->params ? "," : "" : "(");
-	ptx_put(w, more[w->pass == PTX_LOOP ? PTX_ENTRY : w->pass]);
+	ptx_put(w, w->pass == PTX_BOUNDS  ? bounds
+		   : w->pass == PTX_COLOR ? colors
+					  : stops);
 	ptx_put(w, f->parens ? "" : ")");
 }
 
@@ -176,16 +183,20 @@ static int rewrite(struct ptx_writer *w, const struct ptx_function *f, char why[
 	if (!f->has_body)
 		return 0; /* a kernel is declared as it is defined */
 	ptx_copy_to(w, ptx_end_of(w->m, f->brace));
-	if (w->pass != PTX_BOUNDS)
+	if (w->pass == PTX_BOUNDS)
+		write_bounds(w, f);
+	else if (w->pass == PTX_COLOR)
+		ptx_write_color(w, f);
+	else
 		return ptx_write_stops(w, f, why);
-	write_bounds(w, f);
 	return 0;
 }
 
-int ptx_rewrite(const struct ptx *m, enum ptx_pass pass, const bool *which, char **text,
-		size_t *bytes, char why[PTX_WHY])
+static int rewrite_all(const struct ptx *m, enum ptx_pass pass,
+		       const struct ptx_color *color, const bool *which, char **text,
+		       size_t *bytes, char why[PTX_WHY])
 {
-	struct ptx_writer w = {.m = m, .pass = pass};
+	struct ptx_writer w = {.m = m, .pass = pass, .color = color};
 	uint32_t i;
 	bool *made = calloc(m->function_count + 1u, sizeof(*made)); /* by function */
 	int err = 0;
@@ -219,4 +230,18 @@ int ptx_rewrite(const struct ptx *m, enum ptx_pass pass, const bool *which, char
 	*text = w.text;
 	*bytes = w.count;
 	return 0;
+}
+
+int ptx_rewrite(const struct ptx *m, enum ptx_pass pass, const bool *which, char **text,
+		size_t *bytes, char why[PTX_WHY])
+{
+	if (pass == PTX_COLOR)
+		return ptx_fail(why, EINVAL, "the pass color needs a map");
+	return rewrite_all(m, pass, NULL, which, text, bytes, why);
+}
+
+int ptx_rewrite_color(const struct ptx *m, const struct ptx_color *color,
+		      const bool *which, char **text, size_t *bytes, char why[PTX_WHY])
+{
+	return rewrite_all(m, PTX_COLOR, color, which, text, bytes, why);
 }

@@ -111,7 +111,7 @@ static void put_statement(struct ptx_writer *w, const struct ptx_statement *s)
 
 	for (i = s->first; i < s->first + s->count; i++) {
 		const bool n = ptx_is(m, i, "%nctaid");
-		const char axis = ptx_is_grid(m, i) ? ptx_at(m, i + 1)[1] : 0;
+		const char axis = (char)(ptx_is_grid(m, i) ? ptx_at(m, i + 1)[1] : 0);
 
 		if (!axis)
 			continue;

@@ -36,4 +36,7 @@ bool ptx_falls_out(const struct ptx *m, const struct ptx_function *f);
 int ptx_write_stops(struct ptx_writer *w, const struct ptx_function *f,
 		    char why[PTX_WHY]);
 
+/* The same of PTX_COLOR. */
+void ptx_write_color(struct ptx_writer *w, const struct ptx_function *f);
+
 #endif
