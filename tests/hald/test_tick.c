@@ -56,7 +56,8 @@ static void answers(void **state)
 				2 &&
 			of_a_tick(came + TICK_NS / 8) < TICK_NS / 4;
 	}
-	/* At any other time a quarter would be.  A machine with other work may be late. */
+	/* At any other time a quarter would be.  A machine with other work may be late.
+	 */
 	assert_true(on_time >= 10);
 	program_close(&p);
 	hald_stop(&h);
