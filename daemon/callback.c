@@ -158,19 +158,3 @@ void callbacks_release(struct client *c)
 	while ((cb = callback_take(c, 0)) != NULL)
 		callback_ended(cb);
 }
-
-/* ---- traces ------------------------------------------------------------------------- */
-
-int client_trace_stop(struct client *c)
-{
-	struct server *s = c->server;
-	bool own;
-
-	pthread_mutex_lock(&s->lock);
-	own = s->tracer == c->number;
-	if (own)
-		s->tracer = 0;
-	pthread_mutex_unlock(&s->lock);
-	return own ? hal_trace_stop(s->dev)
-		   : fail(EINVAL, "hal_trace_stop: this client writes no trace");
-}

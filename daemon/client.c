@@ -221,6 +221,8 @@ static void client_gone(struct client *c)
 	client_reap(c);
 	lockstep_part(c);
 	lockstep_leave(c);
+	/* Its file may be slow.  All else that it had is free by now. */
+	client_trace_close(c);
 	client_ends(c, ENDED_KILLED);
 	LOG(HAL_LOG_INFO, "client %llu: gone", U64(c->number));
 	pthread_mutex_lock(&s->lock);
@@ -396,6 +398,13 @@ static bool takes_turn(const struct request *r)
 	return !inside;
 }
 
+/* Return whether r may last because its client waits for something. */
+static bool waits(const struct request *r)
+{
+	return r->m.op == FAR_WAIT || r->m.op == FAR_COMPLETIONS_READ ||
+	       r->m.op == FAR_CALLBACK || r->m.op == FAR_DEVICE_POLL;
+}
+
 bool channel_serve(struct channel *ch)
 {
 	struct request r = {.client = ch->client,
@@ -405,10 +414,13 @@ bool channel_serve(struct channel *ch)
 			    .out_fd2 = -1};
 	bool gone = false;
 	void *memory;
-	int fds[2], result, err = message_receive(ch->fd, &r.m, ch->buffer, fds);
+	uint64_t sent_ns, tick;
+	int fds[2], result;
+	int err = message_receive_stamped(ch->fd, &r.m, ch->buffer, fds, &sent_ns);
 
 	if (err != 0)
 		return false;
+	tick = tick_begin(ch->server, ch->client, sent_ns);
 	result = take_payload(&r, ch, fds, &memory);
 	if (result == 0 && (r.m.op == FAR_HELLO) != (ch->client == NULL)) {
 		r.broken = true;
@@ -422,6 +434,7 @@ bool channel_serve(struct channel *ch)
 		rings_take(ch->client);
 		result = gone ? fail(ECANCELED, "the client has ended") : request_run(&r);
 	}
+	tick_answer(ch->server, ch->client, tick, waits(&r));
 	err = answer(ch, &r, result);
 	lockstep_leave(ch->client);
 	free(memory);
@@ -546,6 +559,8 @@ static void channel_start(struct server *s, struct tenant *t, int fd)
 	int err = ENOMEM;
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (s->tick_ns != 0)
+		(void)message_stamps(fd);
 	channels_join(s, false);
 	if (s->channel_count >= CONNECTIONS_MAX)
 		err = EMFILE;

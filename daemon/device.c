@@ -11,6 +11,16 @@
 
 /* ---- the device -------------------------------------------------------------------- */
 
+/* hald registers the host memory that it allocates. */
+uint64_t caps_of_clients(const struct server *s, uint64_t caps)
+{
+	if ((caps & HAL_CAP_HOST_REGISTER) == 0)
+		caps &= ~HAL_CAP_HOST_COPY;
+	if (s->tick_ns != 0)
+		caps &= ~CAPS_OF_TIME;
+	return caps & ~CAPS_OF_ONE_PROCESS;
+}
+
 int do_close(struct request *r)
 {
 	struct client *c = r->client;
@@ -32,7 +42,7 @@ int do_close(struct request *r)
 	format_counts(counts, sizeof(counts), has, ARRAY_LENGTH(has));
 	if (counts[0] != '\0')
 		return fail(EBUSY, "hald:%s still has %s", c->server->name, counts);
-	(void)client_trace_stop(c);
+	(void)client_trace_stop(c, NULL);
 	client_ends(c, ENDED_EXIT);
 	pthread_mutex_lock(&c->lock);
 	c->closing = true;
@@ -155,33 +165,6 @@ int do_time(struct request *r)
 {
 	r->m.a[0] = hal_device_get_time(device_of(r));
 	return 0;
-}
-
-int do_trace_start(struct request *r)
-{
-	struct server *s = r->client->server;
-	char path[64];
-	int err;
-
-	if (r->fd < 0)
-		return broken(r, "there is no file for the trace");
-	if (!r->client->tenant->sees_all)
-		return fail(EPERM,
-			    "hal_trace_start: a trace shows what others do; tenants "
-			    "with admin = yes may write one");
-	format_text(path, sizeof(path), "/proc/self/fd/%d", r->fd);
-	err = hal_trace_start(device_of(r), path);
-	if (err == 0) {
-		pthread_mutex_lock(&s->lock);
-		s->tracer = r->client->number;
-		pthread_mutex_unlock(&s->lock);
-	}
-	return err;
-}
-
-int do_trace_stop(struct request *r)
-{
-	return client_trace_stop(r->client);
 }
 
 /* ---- host functions ---------------------------------------------------------------- */

@@ -63,6 +63,16 @@ GETTER(program_info, hal_program, hal_program_get_info, hal_program_info)
 GETTER(queue_stats, hal_queue, hal_queue_get_stats, hal_stats)
 GETTER(queue_fault, hal_queue, hal_queue_get_fault, hal_fault_info)
 
+/* Do as get_of, for statistics. */
+static int stats_of(struct request *r, enum far_kind kind, get_fn fn)
+{
+	int err = get_of(r, kind, fn);
+
+	if (err == 0)
+		tick_blur(r->client->server, (struct hal_stats *)(void *)r->out);
+	return err;
+}
+
 /* Call fn to destroy the object of e, which no request and no record finds any more. */
 static int destroy_object(struct client *c, struct entry *e, int (*fn)(void *object))
 {
@@ -139,7 +149,7 @@ static int do_device_info(struct request *r)
 
 	if (err != 0)
 		return err;
-	info->caps = caps_of_clients(info->caps);
+	info->caps = caps_of_clients(r->client->server, info->caps);
 	tenant_info(r->client, info);
 	return 0;
 }
@@ -147,9 +157,13 @@ static int do_device_info(struct request *r)
 static int do_device_stats(struct request *r)
 {
 	int err = get(r, device_of(r), device_stats);
+	struct hal_stats *stats = (struct hal_stats *)(void *)r->out;
 
-	return err != 0 ? err
-			: tenant_stats(r->client, (struct hal_stats *)(void *)r->out);
+	if (err == 0)
+		err = tenant_stats(r->client, stats);
+	if (err == 0)
+		tick_blur(r->client->server, stats);
+	return err;
 }
 
 static int do_get_policy(struct request *r)
@@ -169,7 +183,7 @@ static int do_partition_info(struct request *r)
 
 static int do_partition_stats(struct request *r)
 {
-	return get_of(r, KIND_PARTITION, partition_stats);
+	return stats_of(r, KIND_PARTITION, partition_stats);
 }
 
 static int do_partition_memory(struct request *r)
@@ -209,7 +223,7 @@ static int do_queue_destroy(struct request *r)
 
 static int do_queue_stats(struct request *r)
 {
-	return get_of(r, KIND_QUEUE, queue_stats);
+	return stats_of(r, KIND_QUEUE, queue_stats);
 }
 
 static int do_queue_fault(struct request *r)

@@ -104,17 +104,20 @@ void *handle_at(struct handles *t, uint32_t i, enum far_kind kind);
 /* Capabilities that a device has only in the process that has opened it. */
 #define CAPS_OF_ONE_PROCESS (HAL_CAP_PRIVATE | HAL_CAP_HOST_REGISTER)
 
-/* Return what clients see of caps.  hald registers the host memory that it allocates. */
-static inline uint64_t caps_of_clients(uint64_t caps)
-{
-	if ((caps & HAL_CAP_HOST_REGISTER) == 0)
-		caps &= ~HAL_CAP_HOST_COPY;
-	return caps & ~CAPS_OF_ONE_PROCESS;
-}
+/* Capabilities that show when something happens. */
+#define CAPS_OF_TIME                                                                     \
+	(HAL_CAP_MAP | HAL_CAP_EXPORT | HAL_CAP_IMPORT | HAL_CAP_HOST_COPY |             \
+	 HAL_CAP_TIMESTAMP)
+
+struct server;
+/* Return what clients of s see of caps. */
+uint64_t caps_of_clients(const struct server *s, uint64_t caps);
 
 /* ---- clients (client.c) ------------------------------------------------------------ */
 
 struct channel;
+struct trace;
+struct trace_counts;
 
 /* The ring of a queue, whose records the client writes (far/ring.h). */
 struct ring {
@@ -181,6 +184,9 @@ struct client {
 	struct ring *rings;
 	uint32_t ring_count;
 	uint64_t told[FAR_RINGS_MAX / 64 + 1]; /* a bit for each use of .board->told */
+	struct trace *trace; /* that it writes; NULL: none, or one is being started */
+	bool traces;
+	uint64_t trace_bytes; /* memory of the trace, part of .has of the tenant */
 };
 
 /* What hald has got from its supervisor, such as systemd. */
@@ -221,8 +227,9 @@ struct server {
 	int64_t next_at;
 	struct client *clients;
 	uint64_t client_count;
-	uint64_t tracer;           /* the client that writes a trace; 0: none */
-	struct lockstep *lockstep; /* NULL: clients are served as they come */
+	struct lockstep *lockstep;       /* NULL: clients are served as they come */
+	uint64_t tick_ns;                /* between two ticks; 0: there are none */
+	atomic_uint_fast64_t ticks_late; /* requests that have missed their tick */
 };
 
 /* Make a channel of a connection to the socket of t (NULL: the device's); NULL: there is
@@ -250,8 +257,17 @@ void client_end_locked(struct client *c);
 void client_sweep(struct client *c);
 /* Destroy all that c has created, and stop its work. */
 void client_reap(struct client *c);
+
+/* ---- traces (trace.c) -------------------------------------------------------------- */
+
 /* Complete the trace that c has begun, if it has begun one. */
-int client_trace_stop(struct client *c);
+int client_trace_stop(struct client *c, struct trace_counts *counts);
+/* The same in two steps: write no more events, and complete the file. */
+void client_trace_end(struct client *c);
+void client_trace_close(struct client *c);
+
+/* ---- host functions ---------------------------------------------------------------- */
+
 /* Make a host function of c, fn(user) there; NULL with an error. */
 struct callback *callback_new(struct client *c, uint64_t fn, uint64_t user);
 void callback_free(struct callback *cb);
@@ -377,6 +393,23 @@ bool lockstep_wait(const struct client *c, bool (*over)(void *arg), void *arg,
 		   uint64_t until_ns);
 /* c is about to end. */
 void lockstep_end(struct client *c);
+
+/* ---- ticks (tick.c) ---------------------------------------------------------------- */
+
+enum { TICK_US_MIN = 20, TICK_US_MAX = 1000000 };
+
+/* Carry out requests, and answer them, only each so many microseconds; text: how many. */
+int tick_make(struct server *s, const char *text);
+/* Sleep until a request of c (NULL: its first one) that was sent at sent_ns
+ * (CLOCK_REALTIME; 0: not known) is to be carried out.  Return that tick, in
+ * CLOCK_MONOTONIC.  All of these do nothing without ticks. */
+uint64_t tick_begin(const struct server *s, const struct client *c, uint64_t sent_ns);
+/* Sleep until the answer of that request may be sent.  waits: it may last. */
+void tick_answer(struct server *s, const struct client *c, uint64_t begin, bool waits);
+/* Return the next tick of the device's time ns, as a client may see it. */
+uint64_t tick_round(const struct server *s, uint64_t ns);
+/* Take from the answer what tells when something happened: all times are 0. */
+void tick_blur(const struct server *s, struct hal_stats *stats);
 
 /* ---- requests (requests.c) --------------------------------------------------------- */
 

@@ -33,6 +33,9 @@ static int usage(FILE *f)
 	      "  --lockstep N   N programs take turns under the virtual clock, so that "
 	      "each run is the\n"
 	      "                 same; nothing happens before all have come\n"
+	      "  --tick USEC    answer only each USEC microseconds, so that no program "
+	      "learns from the\n"
+	      "                 time of its answers what others do\n"
 	      "  --tenants-if-present FILE\n"
 	      "                 the same if there is such a file\n"
 	      "  --log LEVEL    report events to stderr: error, warning, info, debug\n"
@@ -81,7 +84,7 @@ static int describe(struct server *s)
 
 	s->info = (struct hal_device_info)HAL_INIT(hal_device_info);
 	err = hal_device_get_info(s->dev, &s->info);
-	s->info.caps = caps_of_clients(s->info.caps);
+	s->info.caps = caps_of_clients(s, s->info.caps);
 	return err;
 }
 
@@ -136,7 +139,7 @@ static int sockets_open(struct server *s, bool sections)
 
 /* The arguments of hald. */
 struct arguments {
-	const char *target, *name, *folder, *tenants, *lockstep;
+	const char *target, *name, *folder, *tenants, *lockstep, *tick;
 	const char **options;
 	bool tenants_optional; /* the file need not exist */
 	int log;               /* enum hal_log_level; HAL_LOG_OFF: none but HAL_LOG's */
@@ -214,6 +217,11 @@ static int run(const struct arguments *a)
 		(void)hal_close(s.dev);
 		return 1;
 	}
+	if (a->tick != NULL && (tick_make(&s, a->tick) != 0 || describe(&s) != 0)) {
+		(void)die("--tick");
+		(void)hal_close(s.dev);
+		return 1;
+	}
 	format_text(own_name, sizeof(own_name), "%s%s", s.info.backend,
 		    target != NULL && strchr(target, ':') != NULL
 			    ? strchr(target, ':') + 1
@@ -281,6 +289,9 @@ static int option_read(struct arguments *a, uint32_t *option_count, int option,
 	case 'L':
 		a->lockstep = value;
 		return -1;
+	case 'k':
+		a->tick = value;
+		return -1;
 	case 'c':
 		return check_file(value);
 	case 'V':
@@ -299,6 +310,7 @@ static int arguments_read(struct arguments *a, int argc, char **argv)
 		{"option", required_argument, NULL, 'o'},
 		{"tenants", required_argument, NULL, 't'},
 		{"lockstep", required_argument, NULL, 'L'},
+		{"tick", required_argument, NULL, 'k'},
 		{"check", required_argument, NULL, 'c'},
 		{"tenants-if-present", required_argument, NULL, 'T'},
 		{"log", required_argument, NULL, 'l'},

@@ -12,6 +12,7 @@
 
 #include <hal/ext/memory.h>
 
+#include "api/tracing.h"
 #include "sched/inherit.h"
 #include "util/compiler.h"
 #include "util/error.h"
@@ -76,6 +77,7 @@ static int partition_made(struct request *r, struct hal_partition *part,
 		return -ENOMEM;
 	tenant_count_partition(r->client, e, d);
 	inherit_within(part, r->client->tenant->owner);
+	tracing_tenant(part, r->client->tenant->number);
 	handle_end_destroy(&r->client->handles, e, false);
 	return 0;
 }
@@ -247,6 +249,9 @@ int do_buffer(struct request *r)
 		err = broken(r, "the sizes of a buffer's description are wrong");
 	else
 		err = struct_in(r, 0, size, &room, sizeof(room), &d);
+	if (err == 0 && d != NULL &&
+	    (room.d.flags & (HAL_BUFFER_MAPPABLE | HAL_BUFFER_EXPORTABLE)) != 0)
+		err = tick_refuse(r, "memory that a program can map");
 	/* What a client maps is the memory's own descriptor. */
 	if (err == 0 && d != NULL && (room.d.flags & HAL_BUFFER_MAPPABLE) != 0 &&
 	    (caps & HAL_CAP_EXPORT) != 0)
@@ -270,6 +275,8 @@ int do_buffer_import(struct request *r)
 	if (part == NULL)
 		return -EINVAL;
 	err = struct_in(r, 0, r->m.bytes, &room, sizeof(room), &d);
+	if (err == 0)
+		err = tick_refuse(r, "hal_buffer_import");
 	if (err == 0)
 		err = hal_buffer_import(part->object, r->fd, d, &buf);
 	release(r, part);

@@ -165,7 +165,7 @@ void client_reap(struct client *c)
 
 	char why[256] = "";
 
-	(void)client_trace_stop(c);
+	client_trace_end(c);
 	rings_close(c);
 	callbacks_release(c);
 	for (uint32_t i = 0; i < c->handles.count; i++) {

@@ -42,6 +42,8 @@ struct hal_device *device_of(const struct request *r);
 /* Return 0 if the client is an operator, else fail with -EPERM; what is the operator's.
  */
 int operator_check(const struct request *r, const char *what);
+/* Return 0; with ticks fail with -ENOTSUP: what would show when something happens. */
+int tick_refuse(const struct request *r, const char *what);
 /* Begin and end to use the object of kind that number `which` of r names. */
 struct entry *hold(struct request *r, uint32_t which, enum far_kind kind);
 void release(struct request *r, struct entry *e);
@@ -63,9 +65,11 @@ int do_tenant_add(struct request *r);
 int do_tenant_remove(struct request *r);
 int do_tenant_list(struct request *r);
 int do_status(struct request *r);
-int do_time(struct request *r);
+/* trace.c */
 int do_trace_start(struct request *r);
 int do_trace_stop(struct request *r);
+/* device.c, memory.c, time.c */
+int do_time(struct request *r);
 int do_callback(struct request *r);
 int do_called(struct request *r);
 int do_partition(struct request *r);

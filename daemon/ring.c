@@ -126,8 +126,11 @@ static void told_give(struct client *c, const struct far_told *told)
 
 struct ring *ring_make(struct client *c, struct hal_queue *q, int *fd)
 {
-	/* In lockstep each submission is a request, which has its turn. */
-	struct ring *ring = c->server->lockstep == NULL ? calloc(1, sizeof(*ring)) : NULL;
+	/* In lockstep each submission is a request, which has its turn; and with ticks
+	 * one, which is told only then how far it is. */
+	struct ring *ring = c->server->lockstep == NULL && c->server->tick_ns == 0
+				    ? calloc(1, sizeof(*ring))
+				    : NULL;
 	struct far_told *told = ring != NULL ? told_take(c) : NULL;
 
 	if (told == NULL) {

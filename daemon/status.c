@@ -328,6 +328,8 @@ static void put_device(yajl_gen g, const struct server *s, uint64_t now_ns)
 	put_text(g, "name", info.name);
 	put_text(g, "backend", info.backend);
 	put_number(g, "start_s", (uint64_t)s->start_s);
+	put_number(g, "tick_ns", s->tick_ns);
+	put_number(g, "ticks_late", atomic_load(&s->ticks_late));
 	put_number(g, "now_ns", now_ns);
 	put_text(g, "policy", policy.name);
 	put_bool(g, "policy_fallback", policy.fallback != 0);

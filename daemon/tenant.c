@@ -112,8 +112,7 @@ static uint64_t limit(const struct hal_bk_config *v, const char *key)
 	return n < 0 ? TENANT_NO_LIMIT : (uint64_t)n;
 }
 
-/* Numbers of tenants that do not lend. */
-static _Atomic uint64_t owners = 1;
+static _Atomic uint64_t numbers = 1;
 
 /* Copy the value of key to `to`. */
 static int copy_text(char *to, size_t room, const struct hal_bk_config *v,
@@ -193,7 +192,8 @@ static int tenant_read(const struct config *cfg, const struct config_entry *e,
 	t->lend = option_int(v, "lend") != 0;
 	t->admin = option_int(v, "admin") != 0;
 	t->sees_all = t->admin;
-	t->owner = t->lend ? 0 : atomic_fetch_add(&owners, 1);
+	t->number = atomic_fetch_add(&numbers, 1);
+	t->owner = t->lend ? 0 : t->number;
 	(void)pthread_mutex_init(&t->lock, NULL);
 	(void)pthread_mutex_init(&t->lock_turn, NULL);
 	(void)pthread_mutex_init(&t->lock_past, NULL);
@@ -267,6 +267,7 @@ struct tenant *tenant_unlimited(const char *name)
 	t->fd = -1;
 	t->units = t->memory = t->bandwidth = t->partitions = t->queues = t->clients =
 		TENANT_NO_LIMIT;
+	t->number = atomic_fetch_add(&numbers, 1);
 	t->sees_all = true;
 	t->classes = UINT32_MAX;
 	t->priority_max = INT32_MAX;

@@ -65,6 +65,7 @@ struct tenant {
 	 * whether it goes with the last. */
 	uint32_t users;
 	bool removed;
+	uint64_t number; /* of no other tenant; not 0 */
 	/* Urgency is inherited between queues of one number alone; 0: it lends. */
 	uint64_t owner;
 	/* Most of each that its clients have together; TENANT_NO_LIMIT: any number. */
@@ -73,7 +74,8 @@ struct tenant {
 	struct {
 		_Atomic uint64_t units, memory, bandwidth, partitions, queues;
 	} has;
-	uint32_t classes; /* bit (1 << enum hal_class) */
+	uint64_t trace_bytes; /* memory of its traces in hald; guarded by .lock */
+	uint32_t classes;     /* bit (1 << enum hal_class) */
 	int64_t priority_max, weight_max;
 	bool deadlines, place, lend, admin;
 	bool sees_all;           /* what others have and do is no secret to it */

@@ -30,8 +30,10 @@ int do_completions(struct request *r)
 int do_completions_fd(struct request *r)
 {
 	struct entry *ring = hold(r, 0, KIND_COMPLETIONS);
-	int fd = ring == NULL ? -EINVAL : hal_completions_get_fd(ring->object);
+	int fd = ring == NULL ? -EINVAL : tick_refuse(r, "hal_completions_get_fd");
 
+	if (fd == 0)
+		fd = hal_completions_get_fd(ring->object);
 	release(r, ring);
 	if (fd < 0)
 		return fd;
@@ -107,6 +109,8 @@ int do_completions_read(struct request *r)
 	pthread_mutex_lock(&ring->lock);
 	n = read_entries(r, ring->object, out, max, until);
 	pthread_mutex_unlock(&ring->lock);
+	for (int i = 0; i < n; i++)
+		out[i].end_ns = tick_round(r->client->server, out[i].end_ns);
 	r->out_bytes = n > 0 ? (uint64_t)n * sizeof(*out) : 0;
 	release(r, ring);
 	return n;
@@ -124,6 +128,10 @@ int do_timeline(struct request *r)
  * time. */
 static int share_check(const struct request *r, const char *what)
 {
+	int err = tick_refuse(r, what);
+
+	if (err != 0)
+		return err;
 	return r->client->server->lockstep == NULL
 		       ? 0
 		       : fail(ENOTSUP,
@@ -242,9 +250,9 @@ int do_point_fd(struct request *r)
 {
 	struct entry *t = hold(r, 0, KIND_TIMELINE);
 	struct hal_point p = {NULL, r->m.a[1]};
-	int fd = -EINVAL;
+	int fd = t == NULL ? -EINVAL : tick_refuse(r, "hal_point_open_fd");
 
-	if (t != NULL) {
+	if (fd == 0) {
 		p.timeline = t->object;
 		fd = hal_point_open_fd(&p);
 	}

@@ -217,7 +217,9 @@ static int command_in(struct request *r, struct work *w, struct hal_cmd *cmd,
 	case HAL_OP_FILL:
 		return from_handle(r, w, &cmd->fill.dst, KIND_BUFFER);
 	case HAL_OP_TIMESTAMP:
-		return from_handle(r, w, &cmd->timestamp.dst, KIND_BUFFER);
+		err = tick_refuse(r, "hal_cmd_timestamp");
+		return err != 0 ? err
+				: from_handle(r, w, &cmd->timestamp.dst, KIND_BUFFER);
 	case HAL_OP_HOST:
 		return call_back(r, cmd);
 	case HAL_OP_LAUNCH:

@@ -321,7 +321,8 @@ struct hal_bk_counter {
 /* program_load, kernel_get; program_unload stays the engine's and must be short */
 #define HAL_BK_BESIDE_PROGRAM (UINT64_C(1) << 0)
 #define HAL_BK_BESIDE_COPY    (UINT64_C(1) << 1) /* mem_write, mem_read, mem_clear */
-/* mem_alloc, mem_register, mem_export, mem_import, mem_free.  Under the real clock the
+/* mem_alloc, mem_register, mem_export, mem_import, mem_free; mem_out and mem_in, which a
+ * thread of the core calls, one at a time for each partition.  Under the real clock the
  * core then calls mem_alloc (for host memory mem_map, too), mem_register or mem_import
  * for a new buffer, mem_export, and mem_free for one that no submitted work uses, on the
  * thread that creates or destroys the buffer.  The partition exists until the call
@@ -566,6 +567,10 @@ struct hal_bk_extra {
 /* hal_backend.flags: images contain no pointers into a process, and program_load checks
  * them as the input of a stranger.  So a process may load what another process sends. */
 #define HAL_BK_IMAGES_FOREIGN (UINT32_C(1) << 0)
+/* Commands of different queues of a partition run at the same time where there is room,
+ * those of higher priority first.  So the core submits a latency-critical command also
+ * where the partition has as many in flight as it may. */
+#define HAL_BK_SIDE_BY_SIDE (UINT32_C(1) << 1)
 
 struct hal_backend {
 	uint32_t size;    /* sizeof(struct hal_backend) */
@@ -580,7 +585,7 @@ struct hal_backend {
 	uint32_t cold_size;  /* sizeof(struct hal_bk_cold), as compiled */
 	uint32_t hot_size;   /* sizeof(struct hal_bk_hot), as compiled */
 	uint32_t extra_size; /* sizeof(struct hal_bk_extra), as compiled; 0: none */
-	uint32_t flags;      /* HAL_BK_IMAGES_FOREIGN or 0 */
+	uint32_t flags;      /* HAL_BK_IMAGES_FOREIGN, HAL_BK_SIDE_BY_SIDE */
 	struct hal_bk_cold cold;
 	struct hal_bk_hot hot;
 	struct hal_bk_extra extra;

@@ -5,7 +5,7 @@
  *   const struct hal_hald_extension *hald = hal_device_get_extension(dev, "hald");
  *
  * Only the user that hald runs as, root, and tenants with admin = yes may call these
- * functions; hald.conf(5) has the keys of a tenant.
+ * functions, except those of traces; hald.conf(5) has the keys of a tenant.
  */
 #ifndef HAL_HALD_H
 #define HAL_HALD_H
@@ -42,9 +42,10 @@ struct hal_hald_extension {
 	 * else is said.
 	 *
 	 *   device: served (NAME of hald:NAME), name, backend, start_s (of hald, seconds
-	 *     since 1970), now_ns, policy, policy_fallback and lost (true or false),
-	 *     units, memory, memory_free
-	 *   tenants: a list; "operator" is the tenant of operators without a section, and
+	 *     since 1970), tick_ns (of --tick; 0: none), ticks_late (requests that have
+	 *     missed their tick), now_ns, policy, policy_fallback and lost (true or
+	 * false), units, memory, memory_free tenants: a list; "operator" is the tenant of
+	 * operators without a section, and
 	 *     "" sums up tenants that were removed.  Of each:
 	 *     name, socket (its path; "": none)
 	 *     limits, has: units, memory, bandwidth, partitions, queues, and of limits
@@ -72,6 +73,17 @@ struct hal_hald_extension {
 	 * and clients.  Check .size before use: an older library's table is shorter.
 	 * Errors: ENOBUFS: room is too small, the text needs more. */
 	int (*status)(struct hal_device *dev, char *text, uint32_t room);
+	/* As hal_trace_start, but keep only the newest events, and write them to the file
+	 * at the end, which is at most bytes long.  An operator's trace shows the whole
+	 * device, that of others what their tenant does.  Check .size before use.
+	 * bytes: 64 KiB to 1 GiB; hald needs that much memory.
+	 * Errors: those of hal_trace_start; EINVAL: bytes is out of range; EDQUOT: the
+	 * traces of the tenant need too much memory.
+	 * Memory: path is read during the call. */
+	int (*trace_start)(struct hal_device *dev, const char *path, uint64_t bytes);
+	/* As hal_trace_stop.  Write the number of events in the file to *events, and of
+	 * those that are not to *dropped; both may be NULL.  Check .size before use. */
+	int (*trace_stop)(struct hal_device *dev, uint64_t *events, uint64_t *dropped);
 };
 
 #ifdef __cplusplus

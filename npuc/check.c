@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "device.h"
 #include "ports.h"
 
 /* A program that could not be made has the ports of its model. */
@@ -31,6 +32,8 @@ static int model_ports(const struct npuc_model *m, struct npuc_program *p)
 
 static void print_text(const struct npuc_program *p, const struct npuc_report *r)
 {
+	char text[512];
+
 	for (uint32_t i = 0; i < p->input_count; i++)
 		port_print("input", &p->inputs[i]);
 	for (uint32_t i = 0; i < p->output_count; i++)
@@ -40,6 +43,10 @@ static void print_text(const struct npuc_program *p, const struct npuc_report *r
 	if (!r->count)
 		printf("compiles: %u layer%s, %" PRIu64 " MACs\n", p->layer_count,
 		       p->layer_count == 1 ? "" : "s", p->macs);
+	if (!r->count) {
+		device_memory_text(p, device_memory_configured(), text, sizeof(text));
+		printf("takes %s\n", text);
+	}
 	for (uint32_t i = 0; i < r->count; i++) {
 		const struct npuc_obstacle *o = &r->obstacles[i];
 
@@ -70,6 +77,7 @@ static int print_json(const char *path, const struct npuc_program *p,
 	if (!r->count) {
 		out_u64(o, "layers", p->layer_count);
 		out_u64(o, "macs", p->macs);
+		out_u64(o, "memory_bytes", p->memory_bytes);
 	}
 	out_list(o, "obstacles");
 	for (uint32_t i = 0; i < r->count; i++) {

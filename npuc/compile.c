@@ -226,7 +226,6 @@ static void matrix_work(uint64_t m, uint64_t n, uint64_t k, const struct npuc_op
 	uint32_t high = o->rows ? o->rows : ARRAY, wide = o->cols ? o->cols : ARRAY;
 	uint64_t folds = pieces(k, high) * pieces(n, wide);
 
-	layer->macs += m * k * n;
 	/* A fold costs max(rows, array rows): the next one's weights load meanwhile. */
 	for (uint64_t rows; m; m -= rows) {
 		rows = m < PANEL_ROWS ? m : PANEL_ROWS;
@@ -302,6 +301,7 @@ static int make_layers(struct compile *c)
 	for (uint32_t i = 0; i < m->op_count; i++) {
 		lower_operator_name(&m->ops[i], layers[i].operator_name);
 		snprintf(layers[i].shape, sizeof(layers[i].shape), "%s", c->l.shapes[i]);
+		layers[i].macs = c->l.macs[i];
 		layers[i].output =
 			m->ops[i].output_count ? m->ops[i].outputs[0] : NPUC_NONE;
 	}
@@ -495,6 +495,8 @@ static int emit(struct compile *c)
 	if (rc)
 		return rc;
 	rc = hal_npu_build(c->b, &c->p->image, &c->p->image_size);
+	c->p->memory_bytes = c->p->image_size + c->p->arena_bytes + c->state_bytes +
+			     c->p->input_bytes + c->p->output_bytes;
 	return rc ? refused(c, rc) : 0;
 }
 
@@ -503,10 +505,10 @@ static int emit(struct compile *c)
 static void fill_port(struct compile *c, uint32_t tensor, uint32_t device, uint32_t value,
 		      struct npuc_port *port)
 {
-	const struct npuc_tensor *t = &c->l.m->tensors[tensor].t;
-	const struct npuc_tensor *d = &c->l.m->tensors[device].t;
+	const struct npuc_tensor *t = lower_t(&c->l, tensor);
+	const struct npuc_tensor *d = lower_t(&c->l, device);
 
-	snprintf(port->name, sizeof(port->name), "%.63s", t->name);
+	snprintf(port->name, sizeof(port->name), "%.*s", NPUC_NAME - 1, t->name);
 	port->type = t->type;
 	port->device_type = d->type;
 	port->tensor = tensor;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* container.c - .npu files: a program's ports and sizes in front of its image.
  *
- * All little-endian.  Header, 80 bytes:
+ * All little-endian.  Header, 88 bytes:
  *    0 magic "NPUPROG\n"        8 uint32 version
  *   12 uint32 flags: bit 0 arena_arg, bit 1 a text for the host, bit 2 state
  *   16 uint64 input_bytes      24 uint64 output_bytes   32 uint64 arena_bytes
  *   40 uint64 macs             48 uint64 cycles         56 uint32 inputs, uint32 outputs
  *   64 uint64 image bytes      72 uint64 FNV-1a of all that follows
- * then the inputs and outputs, 152 bytes each:
- *    0 name, 64 characters     64 uint32 type           68 uint32 device type
- *   72 uint32 tensor           76 uint32 rank           80 int32 dims[8]
- *  112 uint64 count           120 uint64 offset        128 float32 scale
- *  132 int32 zero point       136 zeros
+ *   80 uint64 memory_bytes
+ * then the inputs and outputs, 344 bytes each:
+ *    0 name, 256 characters   256 uint32 type          260 uint32 device type
+ *  264 uint32 tensor          268 uint32 rank          272 int32 dims[8]
+ *  304 uint64 count           312 uint64 offset        320 float32 scale
+ *  324 int32 zero point       328 zeros
  * then, with bit 1, what is left to the host: 256 characters; then the image. */
 #include <errno.h>
 #include <math.h>
@@ -25,9 +26,10 @@
 #include "quant.h"
 
 #define MAGIC        "NPUPROG\n"
-#define VERSION      1u
-#define HEADER_BYTES 80u
-#define PORT_BYTES   152u
+#define VERSION      2u
+#define HEADER_BYTES 88u
+#define HASHED       80u /* from here on */
+#define PORT_BYTES   344u
 #define PORTS_MAX    256u
 #define FLAG_ARENA   1u
 #define FLAG_HOST    2u
@@ -65,17 +67,17 @@ static void put_port(uint8_t *at, const struct npuc_port *p)
 
 	memset(at, 0, PORT_BYTES);
 	memcpy(at, p->name, sizeof(p->name));
-	put(at + 64, (uint64_t)p->type, 4);
-	put(at + 68, (uint64_t)p->device_type, 4);
-	put(at + 72, p->tensor, 4);
-	put(at + 76, p->rank, 4);
+	put(at + 256, (uint64_t)p->type, 4);
+	put(at + 260, (uint64_t)p->device_type, 4);
+	put(at + 264, p->tensor, 4);
+	put(at + 268, p->rank, 4);
 	for (uint32_t i = 0; i < NPUC_RANK; i++)
-		put(at + 80 + (size_t)4 * i, (uint32_t)p->dims[i], 4);
-	put(at + 112, p->count, 8);
-	put(at + 120, p->offset, 8);
+		put(at + 272 + (size_t)4 * i, (uint32_t)p->dims[i], 4);
+	put(at + 304, p->count, 8);
+	put(at + 312, p->offset, 8);
 	memcpy(&scale, &p->scale, 4);
-	put(at + 128, scale, 4);
-	put(at + 132, (uint32_t)p->zero_point, 4);
+	put(at + 320, scale, 4);
+	put(at + 324, (uint32_t)p->zero_point, 4);
 }
 
 int npuc_program_save(const struct npuc_program *p, const char *path, char why[NPUC_WHY])
@@ -104,6 +106,7 @@ int npuc_program_save(const struct npuc_program *p, const char *path, char why[N
 	put(file + 56, p->input_count, 4);
 	put(file + 60, p->output_count, 4);
 	put(file + 64, p->image_size, 8);
+	put(file + 80, p->memory_bytes, 8);
 	at = file + HEADER_BYTES;
 	for (uint32_t i = 0; i < p->input_count; i++, at += PORT_BYTES)
 		put_port(at, &p->inputs[i]);
@@ -111,7 +114,7 @@ int npuc_program_save(const struct npuc_program *p, const char *path, char why[N
 		put_port(at, &p->outputs[i]);
 	memcpy(at, p->host, host);
 	memcpy(at + host, p->image, p->image_size);
-	put(file + 72, fnv(file + HEADER_BYTES, size - HEADER_BYTES), 8);
+	put(file + 72, fnv(file + HASHED, size - HASHED), 8);
 	f = fopen(path, "wb");
 	if (!f) {
 		rc = npuc_fail(why, errno, "%s: %s", path, hal_strerror(errno));
@@ -142,19 +145,19 @@ static void get_text(const uint8_t *at, size_t size, char *text)
 static const char *get_port(const uint8_t *at, uint64_t buffer, bool output,
 			    struct npuc_port *p)
 {
-	uint32_t scale = (uint32_t)get(at + 128, 4), type, device;
+	uint32_t scale = (uint32_t)get(at + 320, 4), type, device;
 	uint64_t count = 1;
 	bool whole;
 
 	get_text(at, sizeof(p->name), p->name);
-	type = (uint32_t)get(at + 64, 4);
-	device = (uint32_t)get(at + 68, 4);
-	p->tensor = (uint32_t)get(at + 72, 4);
-	p->rank = (uint32_t)get(at + 76, 4);
-	p->count = get(at + 112, 8);
-	p->offset = get(at + 120, 8);
+	type = (uint32_t)get(at + 256, 4);
+	device = (uint32_t)get(at + 260, 4);
+	p->tensor = (uint32_t)get(at + 264, 4);
+	p->rank = (uint32_t)get(at + 268, 4);
+	p->count = get(at + 304, 8);
+	p->offset = get(at + 312, 8);
 	memcpy(&p->scale, &scale, 4);
-	p->zero_point = (int32_t)(uint32_t)get(at + 132, 4);
+	p->zero_point = (int32_t)(uint32_t)get(at + 324, 4);
 	whole = output && (device == NPUC_INT32 || device == NPUC_INT64);
 	if (device != NPUC_INT8 && device != NPUC_UINT8 && device != NPUC_INT16 && !whole)
 		return "a port's type on the device is not int8, uint8 or int16, nor an "
@@ -166,7 +169,7 @@ static const char *get_port(const uint8_t *at, uint64_t buffer, bool output,
 	if (p->rank > NPUC_RANK)
 		return "a port has too many dimensions";
 	for (uint32_t i = 0; i < p->rank; i++) {
-		p->dims[i] = (int32_t)(uint32_t)get(at + 80 + (size_t)4 * i, 4);
+		p->dims[i] = (int32_t)(uint32_t)get(at + 272 + (size_t)4 * i, 4);
 		if (p->dims[i] < 1 || count > BUFFER_MAX)
 			return "a port has an invalid dimension";
 		count *= (uint64_t)p->dims[i];
@@ -206,6 +209,7 @@ static const char *get_header(const uint8_t *file, size_t size, struct npuc_prog
 	p->input_count = (uint32_t)get(file + 56, 4);
 	p->output_count = (uint32_t)get(file + 60, 4);
 	p->image_size = get(file + 64, 8);
+	p->memory_bytes = get(file + 80, 8);
 	if (p->input_bytes > BUFFER_MAX || p->output_bytes > BUFFER_MAX ||
 	    p->arena_bytes > BUFFER_MAX)
 		return "a buffer has more than 2^31 bytes";
@@ -215,7 +219,7 @@ static const char *get_header(const uint8_t *file, size_t size, struct npuc_prog
 	ports = ((uint64_t)p->input_count + p->output_count) * PORT_BYTES + host;
 	if (size - HEADER_BYTES < ports || size - HEADER_BYTES - ports != p->image_size)
 		return "its length differs from the one in its header";
-	if (get(file + 72, 8) != fnv(file + HEADER_BYTES, size - HEADER_BYTES))
+	if (get(file + 72, 8) != fnv(file + HASHED, size - HASHED))
 		return "it is damaged: the checksum does not match";
 	return NULL;
 }

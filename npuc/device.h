@@ -19,6 +19,12 @@ struct device {
 int device_open(const char *target, uint32_t units, struct device *d, char why[NPUC_WHY]);
 /* -EIO: closed, but a trace could not be written; hal_last_error says so. */
 int device_close(struct device *d);
+/* Write what a program takes of a device's memory, and, where the device has less, how to
+ * get more.  memory: the device's bytes; 0: not known. */
+void device_memory_text(const struct npuc_program *p, uint64_t memory, char *text,
+			size_t size);
+/* Bytes of memory that npu:0 has unless a target says otherwise; 0: not known. */
+uint64_t device_memory_configured(void);
 /* path, or what it stands for when it is "-". */
 const char *device_path(const char *path, const char *standard);
 

@@ -210,7 +210,13 @@ static int launch_all(struct explain *e, struct explain_cycles *out)
 			rc = launch(e, l->kernel, is ? &depthwise : &other, &out[i]);
 		add(&sum, &out[i]);
 	}
-	return rc ? rc : launch(e, "run", &sum, &out[p->layer_count]);
+	if (!rc)
+		rc = launch(e, "run", &sum, &out[p->layer_count]);
+	/* What is shown is the network's, not all that the device multiplies. */
+	for (uint32_t i = 0; i < p->layer_count; i++)
+		out[i].macs = p->layers[i].macs;
+	out[p->layer_count].macs = p->macs;
+	return rc;
 }
 
 /* ---- the table -------------------------------------------------------------------- */

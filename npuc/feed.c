@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "image.h"
 #include "npy.h"
 #include "ports.h"
 #include "tool.h"
@@ -37,6 +38,8 @@ static uint32_t split(const char *word, const struct npuc_port *ports, uint32_t 
 	return best;
 }
 
+#define NAMES_MAX 1024u /* of an error text */
+
 /* The ports' names for an error text. */
 static void list_names(const struct npuc_port *ports, uint32_t count, char *text,
 		       size_t size)
@@ -54,23 +57,39 @@ static bool is_standard(const char *file)
 	return strcmp(file, "-") == 0;
 }
 
-/* ---- inputs ----------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------ */
 
-/* Up to limit bytes of a file; NULL: has been said. */
-static uint8_t *read_file(const char *path, size_t limit, size_t *size)
+#define FILE_MAX (UINT64_C(1) << 31) /* bytes */
+
+uint8_t *feed_read_file(const char *path, size_t *size)
 {
 	const char *name = is_standard(path) ? "standard input" : path;
 	FILE *f = is_standard(path) ? stdin : fopen(path, "rb");
-	uint8_t *data;
+	size_t room = 65536, n = 0;
+	uint8_t *data = NULL, *more;
 
 	if (!f) {
 		tool_fail("%s: %s", name, hal_strerror(errno));
 		return NULL;
 	}
-	data = malloc(limit);
-	if (!data)
-		tool_fail("%s: out of memory", name);
-	*size = data ? fread(data, 1, limit, f) : 0;
+	*size = 0;
+	do {
+		*size += n;
+		if (!data || *size == room) {
+			room = data ? 2 * room : room;
+			more = room <= FILE_MAX ? realloc(data, room) : NULL;
+			if (!more) {
+				tool_fail("%s: %s", name,
+					  room > FILE_MAX ? "longer than 2^31 bytes"
+							  : "out of memory");
+				free(data);
+				data = NULL;
+				break;
+			}
+			data = more;
+		}
+		n = fread(data + *size, 1, room - *size, f);
+	} while (n);
 	if (data && ferror(f)) {
 		tool_fail("%s: cannot be read: %s", name, hal_strerror(errno));
 		free(data);
@@ -81,21 +100,32 @@ static uint8_t *read_file(const char *path, size_t limit, size_t *size)
 	return data;
 }
 
-static int check_shape(const char *path, const struct npy *npy,
-		       const struct npuc_port *port)
+/* ---- inputs ----------------------------------------------------------------------- */
+
+/* The shape is the input's, with or without a batch of 1, or has so many images there. */
+static bool find_images(const struct npy *npy, const struct npuc_port *port,
+			uint64_t *images)
+{
+	bool batch = port->rank && port->dims[0] == 1;
+	uint32_t less = batch && npy->rank + 1 == port->rank;
+
+	if (npy->rank + less != port->rank)
+		return false;
+	for (uint32_t i = less; i < port->rank; i++)
+		if (npy->dims[i - less] != port->dims[i] && !(batch && !i))
+			return false;
+	*images = less || !batch ? 1 : (uint64_t)npy->dims[0];
+	return *images > 0;
+}
+
+static int check_npy(const char *path, const struct npy *npy,
+		     const struct npuc_port *port, uint64_t *images)
 {
 	char is[NPUC_RANK * 12], want[NPUC_RANK * 12];
-	bool same = npy->rank == port->rank;
 
-	for (uint32_t i = 0; same && i < port->rank; i++)
-		same = npy->dims[i] == port->dims[i];
 	shape_text(npy->rank, npy->dims, is, sizeof(is));
 	shape_text(port->rank, port->dims, want, sizeof(want));
-	if (npy->type != port->type)
-		return tool_fail("%s: its elements are %s, but input '%s' takes %s, %s",
-				 path, npuc_type_name(npy->type), port->name,
-				 npuc_type_name(port->type), want);
-	if (!same)
+	if (!find_images(npy, port, images))
 		return tool_fail("%s: its shape is %s, but input '%s' takes %s", path, is,
 				 port->name, want);
 	if (npy->fortran && npy->rank > 1)
@@ -105,32 +135,86 @@ static int check_shape(const char *path, const struct npy *npy,
 	return 0;
 }
 
-/* The elements of a .npy file, or the bytes of another one. */
-static int set_input(const char *path, const struct npuc_program *p, uint32_t input,
-		     struct npuc_run *run)
+/* A file's elements, of so many images. */
+struct elements {
+	const char *name;
+	enum npuc_type type;
+	const uint8_t *data;
+	uint64_t images;
+};
+
+static int take_elements(const struct elements *e, const struct convert *how,
+			 const struct npuc_port *port, struct fed_input *in)
 {
-	const struct npuc_port *port = &p->inputs[input];
-	uint64_t want = npuc_port_bytes(port);
-	size_t size = 0;
-	uint8_t *data = read_file(path, want + NPY_HEADER_MAX + 16, &size);
+	uint64_t count = e->images * port->count;
+
+	in->images = e->images;
+	in->data = malloc(count * npuc_type_bytes(port->type));
+	if (!in->data)
+		return tool_fail("%s: out of memory", e->name);
+	if (convert_needed(how, e->type, port))
+		return convert_elements(how, e->name, e->type, e->data, count, port,
+					in->data);
+	memcpy(in->data, e->data, count * npuc_type_bytes(port->type));
+	return 0;
+}
+
+/* Bytes of an element of a .npy file that an input may be made of. */
+static uint32_t width_of(enum npuc_type type)
+{
+	return type == NPUC_FLOAT64 ? 8 : npuc_type_bytes(type);
+}
+
+static int load_image(const struct feed *f, const char *name,
+		      const struct npuc_port *port, const uint8_t *data, size_t size,
+		      struct fed_input *in)
+{
+	struct elements e = {.name = name, .type = NPUC_UINT8, .images = 1};
+	uint8_t *pixels = NULL;
+	int rc = image_load(name, data, size, port, &pixels);
+
+	e.data = pixels;
+	if (!rc)
+		rc = take_elements(&e, &f->convert, port, in);
+	free(pixels);
+	return rc;
+}
+
+/* The elements of a .npy file, or those of the input's type in another one. */
+static int load_input(const struct feed *f, const char *path,
+		      const struct npuc_port *port, struct fed_input *in)
+{
 	const char *name = is_standard(path) ? "standard input" : path;
+	struct elements e = {.name = name, .type = port->type, .images = 1};
 	struct npy npy = {.data = 0};
 	char why[NPUC_WHY];
+	uint64_t want;
+	size_t size = 0;
+	uint8_t *data = feed_read_file(path, &size);
 	int rc = 0;
 
 	if (!data)
 		return TOOL_FAILED;
-	if (npy_is(data, size)) {
-		rc = npy_parse(data, size, &npy, why) ? tool_fail("%s: %s", name, why)
-						      : check_shape(name, &npy, port);
+	if (image_is(data, size)) {
+		rc = load_image(f, name, port, data, size, in);
+		free(data);
+		return rc;
 	}
-	if (!rc && size - npy.data != want)
+	if (npy_is(data, size)) {
+		rc = npy_parse(data, size, &npy, why)
+			     ? tool_fail("%s: %s", name, why)
+			     : check_npy(name, &npy, port, &e.images);
+		e.type = npy.type;
+	}
+	want = e.images * port->count * width_of(e.type);
+	if (!rc && want && size - npy.data != want)
 		rc = tool_fail("%s: %s the %" PRIu64 " bytes that input '%s' takes%s",
 			       name,
 			       size - npy.data < want ? "shorter than" : "longer than",
 			       want, port->name, npy.data ? " (after the header)" : "");
-	if (!rc && npuc_run_write(run, input, data + npy.data, want, why))
-		rc = tool_fail("%s: %s", name, why);
+	e.data = data + npy.data;
+	if (!rc)
+		rc = take_elements(&e, &f->convert, port, in);
 	free(data);
 	return rc;
 }
@@ -187,7 +271,7 @@ static int resolve(const char *word, bool input, const struct npuc_program *p,
 	uint32_t count = input ? p->input_count : p->output_count;
 	const char *which = input ? "input" : "output";
 	size_t name = strcspn(word, "=/");
-	char names[256];
+	char names[NAMES_MAX];
 
 	*port = split(word, ports, count, file);
 	if (!**file)
@@ -204,7 +288,7 @@ static int assign(const struct feed *f, const struct npuc_program *p, const char
 {
 	uint32_t next = 0, port;
 	const char *file;
-	char names[256];
+	char names[NAMES_MAX];
 
 	list_names(p->inputs, p->input_count, names, sizeof(names));
 	for (uint32_t i = 0; i < f->input_count; i++) {
@@ -227,6 +311,15 @@ static int assign(const struct feed *f, const struct npuc_program *p, const char
 					 names);
 		files[next] = file;
 	}
+	return 0;
+}
+
+static int check_all_given(const struct feed *f, const struct npuc_program *p,
+			   const char *const *files)
+{
+	char names[NAMES_MAX];
+
+	list_names(p->inputs, p->input_count, names, sizeof(names));
 	for (uint32_t i = 0; i < p->input_count && !f->seed; i++)
 		if (!files[i])
 			return tool_fail("no file for input '%s'; give one, or --random; "
@@ -235,28 +328,106 @@ static int assign(const struct feed *f, const struct npuc_program *p, const char
 	return 0;
 }
 
-int feed_inputs(const struct feed *f, const struct npuc_program *p, struct npuc_run *run)
+/* All have as many images, or one. */
+static int count_images(const struct npuc_program *p, struct fed *in)
+{
+	uint32_t first = 0;
+
+	in->images = 1;
+	for (uint32_t i = 0; i < p->input_count; i++) {
+		uint64_t images = in->inputs[i].data ? in->inputs[i].images : 1;
+
+		if (images == 1 || images == in->images)
+			continue;
+		if (in->images > 1)
+			return tool_fail("input '%s' has %" PRIu64
+					 " images, but input '%s' has %" PRIu64,
+					 p->inputs[i].name, images, p->inputs[first].name,
+					 in->images);
+		in->images = images;
+		first = i;
+	}
+	return 0;
+}
+
+static int load_all(const struct feed *f, const struct npuc_program *p,
+		    const char *const *files, struct fed *in)
+{
+	bool stdin_taken = false;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < p->input_count; i++) {
+		if (!files[i])
+			continue;
+		if (is_standard(files[i]) && stdin_taken)
+			return tool_fail("standard input can be used for one input only");
+		stdin_taken |= is_standard(files[i]);
+		rc = load_input(f, files[i], &p->inputs[i], &in->inputs[i]);
+	}
+	if (!rc)
+		rc = check_all_given(f, p, files);
+	return rc ? rc : count_images(p, in);
+}
+
+int feed_load(const struct feed *f, const struct npuc_program *p, struct fed *in)
 {
 	const char **files = calloc((size_t)p->input_count + 1, sizeof(*files));
-	uint64_t state = f->seed;
-	bool stdin_taken = false;
-	int rc;
+	int rc = TOOL_FAILED;
 
-	if (!files)
-		return tool_fail("out of memory");
-	rc = assign(f, p, files);
-	for (uint32_t i = 0; !rc && i < p->input_count; i++) {
-		bool standard = files[i] && is_standard(files[i]);
-
-		if (standard && stdin_taken)
-			rc = tool_fail("standard input can be used for one input only");
-		else if (files[i])
-			rc = set_input(files[i], p, i, run);
-		else
-			rc = set_random(&state, p, i, run);
-		stdin_taken |= standard;
-	}
+	*in = (struct fed){.count = p->input_count, .images = 1, .state = f->seed};
+	in->inputs = calloc((size_t)p->input_count + 1, sizeof(*in->inputs));
+	if (!files || !in->inputs)
+		tool_fail("out of memory");
+	else
+		rc = assign(f, p, files);
+	if (!rc)
+		rc = load_all(f, p, files, in);
 	free(files);
+	if (rc)
+		feed_free(in);
+	return rc;
+}
+
+void feed_free(struct fed *in)
+{
+	for (uint32_t i = 0; in->inputs && i < in->count; i++)
+		free(in->inputs[i].data);
+	free(in->inputs);
+	*in = (struct fed){0};
+}
+
+int feed_write(struct fed *in, const struct npuc_program *p, struct npuc_run *run,
+	       uint64_t image)
+{
+	char why[NPUC_WHY];
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < p->input_count; i++) {
+		const struct fed_input *x = &in->inputs[i];
+		uint64_t bytes = npuc_port_bytes(&p->inputs[i]);
+
+		if (!x->data)
+			rc = set_random(&in->state, p, i, run);
+		else if (npuc_run_write(run, i,
+					x->data + (x->images > 1 ? image * bytes : 0),
+					bytes, why))
+			rc = tool_fail("%s", why);
+	}
+	return rc;
+}
+
+int feed_inputs(const struct feed *f, const struct npuc_program *p, struct npuc_run *run)
+{
+	struct fed in;
+	int rc = feed_load(f, p, &in);
+
+	if (rc)
+		return rc;
+	rc = in.images > 1 ? tool_fail("the inputs have %" PRIu64
+				       " images; give one to explain",
+				       in.images)
+			   : feed_write(&in, p, run, 0);
+	feed_free(&in);
 	return rc;
 }
 
@@ -272,7 +443,7 @@ static bool is_npy(const char *file)
 int feed_check_outputs(const struct feed *f, const struct npuc_program *p)
 {
 	uint32_t standard = 0;
-	char names[256];
+	char names[NAMES_MAX];
 
 	list_names(p->outputs, p->output_count, names, sizeof(names));
 	for (uint32_t i = 0; i < f->output_count; i++) {
@@ -303,22 +474,63 @@ bool feed_takes_stdout(const struct feed *f)
 	return false;
 }
 
-static int write_port(const struct npuc_program *p, uint32_t output, struct npuc_run *run,
-		      FILE *to, const char *path)
+int feed_find_output(const char *word, const struct npuc_program *p, uint32_t *port,
+		     const char **file)
 {
-	const struct npuc_port *port = &p->outputs[output];
-	uint64_t bytes = npuc_port_bytes(port);
-	char why[NPUC_WHY], *header = NULL;
+	char names[NAMES_MAX];
+
+	if (resolve(word, false, p, port, file))
+		return TOOL_FAILED;
+	if (*port == NPUC_NONE && p->output_count > 1) {
+		list_names(p->outputs, p->output_count, names, sizeof(names));
+		return tool_fail("%s: it has one output; select it with NAME=FILE, of %s",
+				 *file, names);
+	}
+	if (*port == NPUC_NONE)
+		*port = 0;
+	return 0;
+}
+
+/* An output as a file has it: as it is, or real numbers; malloc'ed. */
+static uint8_t *file_elements(const struct npuc_port *port, const uint8_t *data,
+			      uint64_t count, bool real, uint64_t *bytes)
+{
+	uint8_t *to;
+
+	*bytes = count * npuc_type_bytes(real ? NPUC_FLOAT32 : port->device_type);
+	to = malloc(*bytes ? *bytes : 1);
+	if (to && !real)
+		memcpy(to, data, *bytes);
+	for (uint64_t i = 0; to && real && i < count; i++) {
+		float x = (float)convert_real(port,
+					      convert_number(data, i, port->device_type));
+
+		memcpy(to + i * sizeof(x), &x, sizeof(x));
+	}
+	return to;
+}
+
+static int write_port(const struct feed *f, const struct npuc_port *port,
+		      const struct outputs *out, uint32_t output, FILE *to,
+		      const char *path)
+{
+	bool real = port->type == NPUC_FLOAT32 || f->dequantize;
+	int32_t dims[NPUC_RANK];
+	char *header = NULL;
 	size_t length = 0;
-	uint8_t *data = malloc(bytes);
+	uint64_t bytes;
+	uint8_t *data = file_elements(port, out->data[output], out->images * port->count,
+				      real, &bytes);
 	int rc = 0;
 
+	memcpy(dims, port->dims, sizeof(dims));
+	if (out->images > 1 && port->rank)
+		dims[0] *= (int32_t)out->images;
 	if (is_npy(path))
-		length = npy_header(port->type, port->rank, port->dims, &header);
+		length = npy_header(real ? NPUC_FLOAT32 : port->type, port->rank, dims,
+				    &header);
 	if (!data || (is_npy(path) && !length))
 		rc = tool_fail("out of memory");
-	else if (npuc_run_read(run, output, false, data, bytes, why))
-		rc = tool_fail("%s", why);
 	else if (fwrite(header ? header : "", 1, length, to) != length ||
 		 fwrite(data, 1, bytes, to) != bytes)
 		rc = tool_fail("%s: cannot be written: %s", path, hal_strerror(errno));
@@ -327,8 +539,8 @@ static int write_port(const struct npuc_program *p, uint32_t output, struct npuc
 	return rc;
 }
 
-static int write_file(const struct npuc_program *p, uint32_t port, const char *path,
-		      struct npuc_run *run)
+static int write_file(const struct feed *f, const struct npuc_program *p, uint32_t port,
+		      const char *path, const struct outputs *out)
 {
 	FILE *to = is_standard(path) ? stdout : fopen(path, "wb");
 	uint32_t from = port == NPUC_NONE ? 0 : port;
@@ -338,14 +550,15 @@ static int write_file(const struct npuc_program *p, uint32_t port, const char *p
 	if (!to)
 		return tool_fail("%s: %s", path, hal_strerror(errno));
 	for (uint32_t i = from; !rc && i < to_port; i++)
-		rc = write_port(p, i, run, to, path);
+		rc = write_port(f, &p->outputs[i], out, i, to, path);
 	/* Standard output is looked at when the command ends. */
 	if (to != stdout && fclose(to) && !rc)
 		rc = tool_fail("%s: cannot be written: %s", path, hal_strerror(errno));
 	return rc;
 }
 
-int feed_outputs(const struct feed *f, const struct npuc_program *p, struct npuc_run *run)
+int feed_outputs(const struct feed *f, const struct npuc_program *p,
+		 const struct outputs *out)
 {
 	int rc = 0;
 
@@ -353,7 +566,7 @@ int feed_outputs(const struct feed *f, const struct npuc_program *p, struct npuc
 		const char *file;
 		uint32_t port = split(f->outputs[i], p->outputs, p->output_count, &file);
 
-		rc = write_file(p, port, file, run);
+		rc = write_file(f, p, port, file, out);
 	}
 	return rc;
 }

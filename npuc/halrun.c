@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "compare.h"
 #include "device.h"
 #include "explain.h"
 #include "feed.h"
@@ -23,15 +25,19 @@ static const char help[] =
 	"\n"
 	"Runs a model and prints its largest outputs: index, quantized value, real "
 	"value.\n"
-	"An INPUT is a .npy file of the input's type and shape, or the bare elements, "
-	"one\n"
-	"after the other: int8, uint8 or int16, or float32 if the model takes float32, "
-	"both\n"
-	"little-endian.  It goes to the input NAME, or without a NAME to the next input "
-	"that has\n"
-	"no file; npuc --check lists the inputs.  The file name - means standard input "
-	"or\n"
-	"standard output.\n"
+	"An INPUT is a .npy file of the input's shape, or the bare elements, one after "
+	"the\n"
+	"other: int8, uint8 or int16, or float32 if the model takes float32, all\n"
+	"little-endian.  A .npy file may lack a batch of 1, or have N images in its "
+	"place; its\n"
+	"elements may be float32, float64 or uint8, which are quantized with the "
+	"input's scale.\n"
+	"A PNG, JPEG, PGM or PPM file is resized to the input's height and width.\n"
+	"It goes to the input NAME, or without a NAME to the next input that has no "
+	"file;\n"
+	"npuc --check lists the inputs.  The file name - means standard input or "
+	"standard\n"
+	"output.\n"
 	"\n"
 	"  -r, --random SEED    random bytes for the inputs without a file; SEED from 1\n"
 	"  -o, --output [NAME=]FILE\n"
@@ -39,15 +45,30 @@ static const char help[] =
 	"other,\n"
 	"                       in the model's types; as .npy when FILE ends so; may be\n"
 	"                       repeated\n"
+	"  -d, --dequantize     writes real numbers, as float32\n"
+	"      --mean M[,...], --deviation D[,...]\n"
+	"                       of float and uint8 elements: a real number is (x - M) / "
+	"D, of\n"
+	"                       each channel if there are several\n"
+	"      --expected [NAME=]FILE\n"
+	"                       compares the output NAME with a .npy file or bare "
+	"elements, of\n"
+	"                       the output's type or float32; fails if one differs; may "
+	"be\n"
+	"                       repeated\n"
+	"      --tolerance N    how much may differ: steps, or real numbers of float32 "
+	"(0)\n"
 	"  -n, --top N          how many to print of each output (5); 0: none\n"
 	"  -l, --labels FILE    names of an output's elements, one per line, to print "
 	"with\n"
 	"                       them\n"
-	"  -R, --repeat N       runs N times and prints p50 and p99 of cycles and wall "
-	"time,\n"
+	"  -R, --repeat N       runs N times and prints p50, p99, least, mean and "
+	"largest cycles\n"
+	"                       and wall times,\n"
 	"                       and the MAC use: multiplications done, as a share of "
 	"those that\n"
 	"                       the whole array could have done\n"
+	"      --warm-up N      runs N times before that\n"
 	"  -e, --explain        prints a line per layer: where its cycles go, as the "
 	"device "
 	"counts\n"
@@ -67,7 +88,15 @@ static const char help[] =
 	"exit status: 0, 1 when a file, the model or the device is at fault, 2 when the\n"
 	"command line is wrong.\n";
 
+enum { OPT_WARM_UP = 256, OPT_EXPECTED, OPT_TOLERANCE, OPT_MEAN, OPT_DEVIATION };
+
 static const struct option longs[] = {
+	{"warm-up", required_argument, NULL, OPT_WARM_UP},
+	{"dequantize", no_argument, NULL, 'd'},
+	{"expected", required_argument, NULL, OPT_EXPECTED},
+	{"tolerance", required_argument, NULL, OPT_TOLERANCE},
+	{"mean", required_argument, NULL, OPT_MEAN},
+	{"deviation", required_argument, NULL, OPT_DEVIATION},
 	{"target", required_argument, NULL, 't'},
 	{"top", required_argument, NULL, 'n'},
 	{"output", required_argument, NULL, 'o'},
@@ -85,9 +114,10 @@ static const struct option longs[] = {
 struct args {
 	const char *target, *model, *labels;
 	struct feed feed;
-	char *outputs[OUTPUTS_MAX];
+	char *outputs[OUTPUTS_MAX], *expected[OUTPUTS_MAX];
 	uint64_t top, repeat, units; /* repeat, units 0: not given */
-	bool json, explain, top_given;
+	uint64_t warm_up;
+	bool json, explain, top_given, tolerance_given;
 };
 
 /* ---- running ---------------------------------------------------------------------- */
@@ -100,45 +130,75 @@ static uint64_t wall_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static int run_all(struct npuc_run *run, struct result *r, uint64_t count)
+/* One image so many times, at first some for warming up. */
+static int run_image(struct npuc_run *run, struct result *r, uint64_t warm_up,
+		     uint64_t count)
 {
 	char why[NPUC_WHY];
+	uint64_t cycles;
 
-	r->cycles = calloc(count, sizeof(*r->cycles));
-	r->wall_ns = calloc(count, sizeof(*r->wall_ns));
-	if (!r->cycles || !r->wall_ns)
-		return tool_fail("out of memory");
-	for (; r->runs < count; r->runs++) {
+	for (uint64_t i = 0; i < warm_up; i++)
+		if (npuc_run_kernel(run, "run", &cycles, why))
+			return tool_fail("%s", why);
+	for (uint64_t i = 0; i < count; i++, r->runs++) {
 		uint64_t begin = wall_ns();
 
 		if (npuc_run_kernel(run, "run", &r->cycles[r->runs], why))
 			return tool_fail("%s", why);
 		r->wall_ns[r->runs] = wall_ns() - begin;
 	}
-	result_sort(r);
 	return 0;
 }
 
-static int infer(const struct args *a, struct device *d, struct result *r)
+static int run_all(const struct args *a, struct fed *in, struct npuc_run *run,
+		   struct result *r)
 {
-	FILE *text = feed_takes_stdout(&a->feed) ? stderr : stdout;
+	uint64_t each = a->repeat ? a->repeat : 1;
+	int rc = result_open(r, in->images, in->images * each);
+
+	for (uint64_t i = 0; !rc && i < in->images; i++) {
+		rc = feed_write(in, r->program, run, i);
+		if (!rc)
+			rc = run_image(run, r, i ? 0 : a->warm_up, each);
+		if (!rc)
+			rc = result_read(r, run, i);
+	}
+	if (!rc)
+		result_sort(r);
+	return rc;
+}
+
+/* Say why a network cannot be opened: for its size, or else as why has it. */
+static int memory_fail(const struct npuc_program *p, const struct device *d,
+		       const char *model, const char *why)
+{
+	char text[512];
+
+	if (p->memory_bytes + p->memory_bytes / 16 <= d->info.memory_bytes)
+		return tool_fail("%s", why);
+	device_memory_text(p, d->info.memory_bytes, text, sizeof(text));
+	return tool_fail("%s: the network takes %s", model, text);
+}
+
+static int infer(const struct args *a, struct fed *in, struct device *d, struct result *r)
+{
+	bool quiet = a->json || feed_takes_stdout(&a->feed);
+	FILE *text = quiet ? stderr : stdout;
 	struct npuc_run *run;
 	char why[NPUC_WHY];
 	int rc;
 
 	if (npuc_run_open(d->dev, d->part, r->program, &run, why))
-		return tool_fail("%s", why);
-	rc = feed_inputs(&a->feed, r->program, run);
+		return memory_fail(r->program, d, a->model, why);
+	rc = run_all(a, in, run, r);
 	if (!rc)
-		rc = run_all(run, r, a->repeat ? a->repeat : 1);
-	if (!rc)
-		rc = result_read(r, run);
-	if (!rc)
-		rc = feed_outputs(&a->feed, r->program, run);
+		rc = feed_outputs(&a->feed, r->program, &r->out);
 	if (!rc && a->json)
 		rc = result_json(r);
 	else if (!rc)
 		result_text(r, text);
+	if (!rc)
+		rc = compare_outputs(&a->feed, r->program, &r->out, text);
 	npuc_run_close(run);
 	return rc;
 }
@@ -148,6 +208,7 @@ static int run(const struct args *a)
 	const struct npuc_options options = {.layers = a->explain};
 	struct npuc_program p;
 	struct device d = {0};
+	struct fed in = {0};
 	struct result r = {
 		.model = a->model, .program = &p, .device = &d.info, .top = a->top};
 	char why[NPUC_WHY];
@@ -161,12 +222,17 @@ static int run(const struct args *a)
 		rc = result_check(&r);
 	if (!rc)
 		rc = feed_check_outputs(&a->feed, &p);
+	if (!rc && !a->explain)
+		rc = feed_load(&a->feed, &p, &in);
 	if (!rc && device_open(a->target, (uint32_t)a->units, &d, why))
 		rc = tool_fail("%s", why);
+	if (!rc && p.memory_bytes > d.info.memory_bytes)
+		rc = memory_fail(&p, &d, a->model, "");
 	if (!rc)
-		rc = a->explain ? explain_print(&p, &d, &a->feed) : infer(a, &d, &r);
+		rc = a->explain ? explain_print(&p, &d, &a->feed) : infer(a, &in, &d, &r);
 	if (device_close(&d) && !rc)
 		rc = tool_fail("%s", hal_last_error());
+	feed_free(&in);
 	result_free(&r);
 	npuc_program_free(&p);
 	return rc;
@@ -191,6 +257,44 @@ static int parse_number(const char *option, const char *text, uint64_t least,
 				  (unsigned long long)most);
 	}
 	return 0;
+}
+
+static int parse_tolerance(const char *text, double *out)
+{
+	char *end;
+
+	*out = strtod(text, &end);
+	if (end == text || *end || !(*out >= 0) || *out > 1e300)
+		return tool_usage("--tolerance %s: it must be a number of at least 0",
+				  text);
+	return 0;
+}
+
+/* Options of inputs and outputs that have no letter. */
+static int parse_feed_option(int c, struct args *a)
+{
+	struct feed *f = &a->feed;
+
+	switch (c) {
+	case OPT_WARM_UP:
+		return parse_number("warm-up", optarg, 0, REPEAT_MAX, &a->warm_up);
+	case OPT_EXPECTED:
+		if (f->expected_count == OUTPUTS_MAX)
+			return tool_usage("--expected is given more than %u times",
+					  OUTPUTS_MAX);
+		a->expected[f->expected_count++] = optarg;
+		return 0;
+	case OPT_TOLERANCE:
+		a->tolerance_given = true;
+		return parse_tolerance(optarg, &f->tolerance);
+	case OPT_MEAN:
+		return convert_parse("mean", optarg, f->convert.mean, &f->convert.means);
+	case OPT_DEVIATION:
+		return convert_parse("deviation", optarg, f->convert.deviation,
+				     &f->convert.deviations);
+	default:
+		return tool_usage_said();
+	}
 }
 
 /* 0 or TOOL_USAGE; in *done that there is nothing else to do. */
@@ -231,8 +335,11 @@ static int parse_option(int c, struct args *a, bool *done)
 	case 'V':
 		*done = true;
 		return tool_version();
+	case 'd':
+		a->feed.dequantize = true;
+		return 0;
 	default:
-		return tool_usage_said();
+		return parse_feed_option(c, a);
 	}
 }
 
@@ -244,12 +351,14 @@ static bool is_standard(const char *file)
 /* --explain prints a table and no results. */
 static int check_explain(const struct args *a)
 {
-	const char *option = a->json                ? "--json"
-			     : a->repeat            ? "--repeat"
-			     : a->top_given         ? "--top"
-			     : a->labels            ? "--labels"
-			     : a->feed.output_count ? "--output"
-						    : NULL;
+	const char *option = a->json                  ? "--json"
+			     : a->repeat              ? "--repeat"
+			     : a->top_given           ? "--top"
+			     : a->labels              ? "--labels"
+			     : a->feed.output_count   ? "--output"
+			     : a->feed.expected_count ? "--expected"
+			     : a->warm_up             ? "--warm-up"
+						      : NULL;
 
 	if (a->explain && option)
 		return tool_usage("--explain prints a table of cycles and no results; "
@@ -266,6 +375,11 @@ static int check_line(const struct args *a)
 		return rc;
 	if (!a->model)
 		return tool_usage("no model given");
+	if (a->tolerance_given && !a->feed.expected_count)
+		return tool_usage("--tolerance is an option of --expected");
+	if (!a->feed.input_count && !a->feed.seed && !is_standard(a->model) &&
+	    access(a->model, R_OK))
+		return tool_fail("%s: %s", a->model, hal_strerror(errno));
 	if (!a->feed.input_count && !a->feed.seed)
 		return tool_usage("no inputs given; name a file for each input, or use "
 				  "--random 1 for random bytes");
@@ -287,7 +401,7 @@ int main(int argc, char **argv)
 
 	while (!rc && !done) {
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-		c = getopt_long(argc, argv, "t:n:o:r:R:l:u:ejhV", longs, NULL);
+		c = getopt_long(argc, argv, "t:n:o:r:R:l:u:dejhV", longs, NULL);
 		if (c == -1)
 			break;
 		rc = parse_option(c, &a, &done);
@@ -295,6 +409,7 @@ int main(int argc, char **argv)
 	if (rc || done)
 		return tool_end(rc);
 	a.feed.outputs = a.outputs;
+	a.feed.expected = a.expected;
 	if (optind < argc) {
 		a.model = argv[optind];
 		a.feed.inputs = argv + optind + 1;

@@ -55,6 +55,7 @@ static const struct known {
 	{NPUC_SQUEEZE, 2, lower_reshape},
 	{NPUC_UNIDIRECTIONAL_SEQUENCE_LSTM, 4, lower_lstm},
 	{NPUC_STRIDED_SLICE, 4, lower_strided_slice},
+	{NPUC_EXP, 2, lower_unary_table},
 	{NPUC_SPLIT, 4, lower_split},
 	{NPUC_LOG_SOFTMAX, 2, lower_log_softmax},
 	{NPUC_CAST, 4, lower_constants},
@@ -62,12 +63,16 @@ static const struct known {
 	{NPUC_MAXIMUM, 4, lower_maximum},
 	{NPUC_ARG_MAX, 3, lower_arg_max},
 	{NPUC_MINIMUM, 4, lower_maximum},
+	{NPUC_NEG, 1, lower_unary_table},
 	{NPUC_PADV2, 4, lower_pad},
 	{NPUC_SLICE, 5, lower_slice},
 	{NPUC_TRANSPOSE_CONV, 5, lower_transpose_conv},
 	{NPUC_TILE, 3, lower_tile},
 	{NPUC_EXPAND_DIMS, 1, lower_reshape},
+	{NPUC_LOG, 2, lower_unary_table},
 	{NPUC_SUM, 2, lower_constants},
+	{NPUC_SQRT, 2, lower_unary_table},
+	{NPUC_RSQRT, 3, lower_unary_table},
 	{NPUC_SHAPE, 1, lower_shape},
 	{NPUC_ARG_MIN, 3, lower_arg_max},
 	{NPUC_REDUCE_PROD, 2, lower_constants},
@@ -82,16 +87,22 @@ static const struct known {
 	{NPUC_RESIZE_NEAREST_NEIGHBOR, 4, lower_resize_nearest},
 	{NPUC_LEAKY_RELU, 2, lower_leaky_relu},
 	{NPUC_MIRROR_PAD, 3, lower_mirror_pad},
+	{NPUC_ABS, 5, lower_unary_table},
 	{NPUC_SPLIT_V, 2, lower_split},
 	{NPUC_REVERSE_V2, 3, lower_reverse},
 	{NPUC_RANK_OF, 1, lower_shape},
+	{NPUC_ELU, 1, lower_unary_table},
 	{NPUC_QUANTIZE, 3, lower_quantize},
+	{NPUC_HARD_SWISH, 1, lower_unary_table},
+	{NPUC_DENSIFY, 1, lower_densify},
 	{NPUC_BATCH_MATMUL, 4, lower_batch_matmul},
 	{NPUC_CALL_ONCE, 1, lower_call_once},
 	{NPUC_BROADCAST_TO, 3, lower_broadcast},
 	{NPUC_VAR_HANDLE, 1, lower_var_handle},
 	{NPUC_READ_VARIABLE, 1, lower_read_variable},
 	{NPUC_ASSIGN_VARIABLE, 1, lower_assign_variable},
+	{NPUC_GELU, 3, lower_unary_table},
+	{NPUC_RELU_0_TO_1, 1, lower_relu},
 };
 
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
@@ -133,7 +144,7 @@ const struct model_op *lower_op(const struct lowered *l)
 
 const struct npuc_tensor *lower_t(const struct lowered *l, uint32_t tensor)
 {
-	return &l->m->tensors[tensor].t;
+	return &l->tensors[tensor];
 }
 
 int lower_fail(struct lowered *l, int err, const char *format, ...)
@@ -365,17 +376,27 @@ int lower_take(struct lowered *l, uint32_t number, uint32_t *tensor)
 	return 0;
 }
 
+static int check_operand(struct lowered *l, uint32_t tensor, bool wide)
+{
+	int rc = check_quantized(l, tensor, wide);
+
+	if (!rc && !l->values[tensor].ready)
+		rc = lower_fail(l, EINVAL,
+				"tensor '%.80s' is read before a layer has computed it",
+				lower_t(l, tensor)->name);
+	return rc;
+}
+
+int lower_tensor(struct lowered *l, uint32_t tensor)
+{
+	return check_operand(l, tensor, false);
+}
+
 static int take_operand(struct lowered *l, uint32_t number, bool wide, uint32_t *tensor)
 {
 	int rc = lower_take(l, number, tensor);
 
-	if (!rc)
-		rc = check_quantized(l, *tensor, wide);
-	if (!rc && !l->values[*tensor].ready)
-		rc = lower_fail(l, EINVAL,
-				"tensor '%.80s' is read before a layer has computed it",
-				lower_t(l, *tensor)->name);
-	return rc;
+	return rc ? rc : check_operand(l, *tensor, wide);
 }
 
 int lower_operand(struct lowered *l, uint32_t number, uint32_t *tensor)
@@ -540,16 +561,67 @@ int lower_same_quant(struct lowered *l, uint32_t a, uint32_t d)
 			  x->name, y->name);
 }
 
-int lower_dims(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t *dims)
+static bool is_result(const struct lowered *l, uint32_t tensor)
 {
-	const struct npuc_tensor *t = lower_t(l, tensor);
-	char is[80] = "", want[80] = "";
+	const struct model_op *op = lower_op(l);
+
+	for (uint32_t i = 0; i < op->output_count; i++)
+		if (op->outputs[i] == tensor)
+			return !l->values[tensor].input;
+	return false;
+}
+
+/* Give a result the computed sizes where the file leaves them open; false: some other
+ * size differs, or the tensor is too large. */
+static bool take_shape(struct lowered *l, uint32_t tensor, const uint32_t *dims)
+{
+	struct npuc_tensor *t = &l->tensors[tensor];
+	uint64_t count = 1;
+
+	if (!l->open[tensor] || !is_result(l, tensor))
+		return false;
+	for (uint32_t i = 0; i < t->rank; i++) {
+		if ((uint32_t)t->dims[i] != dims[i] && !(l->open[tensor] >> i & 1))
+			return false;
+		count *= dims[i];
+		if (dims[i] > INT32_MAX || count > INT32_MAX)
+			return false;
+	}
+	for (uint32_t i = 0; i < t->rank; i++)
+		t->dims[i] = (int32_t)dims[i];
+	t->count = count;
+	t->bytes = count * npuc_type_bytes(t->type);
+	l->values[tensor].bytes = t->bytes;
+	l->open[tensor] = 0;
+	return true;
+}
+
+static bool has_dims(const struct npuc_tensor *t, uint32_t rank, const uint32_t *dims)
+{
 	bool same = t->rank == rank;
 
 	for (uint32_t i = 0; same && i < rank; i++)
 		same = (uint32_t)t->dims[i] == dims[i];
-	if (same)
-		return 0;
+	return same;
+}
+
+int lower_open(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t *dims)
+{
+	const struct npuc_tensor *t = lower_t(l, tensor);
+
+	return t->rank == rank && !has_dims(t, rank, dims) && take_shape(l, tensor, dims)
+		       ? -EAGAIN
+		       : 0;
+}
+
+int lower_dims(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t *dims)
+{
+	const struct npuc_tensor *t = lower_t(l, tensor);
+	char is[80] = "", want[80] = "";
+	int rc = lower_open(l, tensor, rank, dims);
+
+	if (rc || has_dims(t, rank, dims))
+		return rc;
 	for (uint32_t i = 0; i < t->rank; i++)
 		snprintf(is + strlen(is), sizeof(is) - strlen(is), "%s%d", i ? "x" : "",
 			 t->dims[i]);
@@ -557,17 +629,14 @@ int lower_dims(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t
 		snprintf(want + strlen(want), sizeof(want) - strlen(want), "%s%u",
 			 i ? "x" : "", dims[i]);
 	return lower_fail(l, EINVAL,
-			  "tensor '%.80s' is %s, but its operands give it the shape %s%s",
-			  t->name, is, want,
-			  l->m->tensors[tensor].open
-				  ? " (the file leaves a size open: fix the batch size)"
-				  : "");
+			  "tensor '%.80s' is %s, but its operands give it the shape %s",
+			  t->name, is, want);
 }
 
 int lower_same_dims(struct lowered *l, uint32_t a, uint32_t d)
 {
 	const struct npuc_tensor *t = lower_t(l, a);
-	uint32_t dims[NPUC_RANK];
+	uint32_t dims[NPUC_RANK] = {0};
 
 	for (uint32_t i = 0; i < t->rank; i++)
 		dims[i] = (uint32_t)t->dims[i];
@@ -597,7 +666,7 @@ int lower_range(struct lowered *l, uint32_t act, uint32_t tensor, int32_t *min,
 {
 	const struct npuc_tensor *t = lower_t(l, tensor);
 
-	if (act > QUANT_ACT_RELU6)
+	if (act > QUANT_ACT_RELU6 && act != QUANT_ACT_RELU_0_TO_1)
 		return lower_fail(l, ENOTSUP, "fused activation %u is not supported",
 				  act);
 	if (!quant_range((enum quant_act)act, t->type, t->scale, t->zero_point, min, max))
@@ -612,11 +681,18 @@ int lower_range(struct lowered *l, uint32_t act, uint32_t tensor, int32_t *min,
 
 static int make_values(struct lowered *l)
 {
+	uint32_t count = l->m->tensor_count;
 	int rc = 0;
 
-	for (uint32_t i = 0; !rc && i < l->m->tensor_count; i++) {
+	l->tensors = calloc((size_t)count + 1, sizeof(*l->tensors));
+	l->open = calloc((size_t)count + 1, sizeof(*l->open));
+	if (!l->tensors || !l->open)
+		return npuc_fail(l->why, ENOMEM, "%s: out of memory", l->m->file);
+	for (uint32_t i = 0; !rc && i < count; i++) {
 		uint32_t v;
 
+		l->tensors[i] = l->m->tensors[i].t;
+		l->open[i] = l->m->tensors[i].open;
 		rc = lower_value(l, lower_t(l, i)->bytes, lower_t(l, i)->data, &v);
 	}
 	return rc;
@@ -790,24 +866,58 @@ static int check_known(struct lowered *l)
 	return 0;
 }
 
-static int lower_one(struct lowered *l)
+static int lower_layer(struct lowered *l)
 {
-	const struct model_op *op = lower_op(l);
-	uint32_t steps = l->step_count;
 	bool folded = false;
 	int rc;
 
-	if (l->host[l->layer]) {
-		snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "left to the host");
-		return 0;
-	}
+	if (l->group[l->layer] != NPUC_NONE && !l->other_types)
+		return lower_group(l);
 	rc = l->other_types ? 0 : lower_form(l);
 	if (!rc)
 		rc = lower_fold(l, &folded);
 	if (!rc && !folded)
 		rc = check_known(l);
 	if (!rc && !folded && !l->other_types)
-		rc = find_operator(op->code)->lower(l);
+		rc = find_operator(lower_op(l)->code)->lower(l);
+	return rc;
+}
+
+/* Undo what lowering a layer has made of its results. */
+static void forget_results(struct lowered *l)
+{
+	const struct model_op *op = lower_op(l);
+
+	for (uint32_t i = 0; i < op->output_count; i++) {
+		struct value *v;
+
+		if (op->outputs[i] == NPUC_NONE || !is_result(l, op->outputs[i]) ||
+		    lower_t(l, op->outputs[i])->data)
+			continue;
+		v = &l->values[op->outputs[i]];
+		v->same = op->outputs[i];
+		v->data = v->made = NULL;
+		v->ready = false;
+		v->pad.inner = NPUC_NONE;
+	}
+}
+
+static int lower_one(struct lowered *l)
+{
+	const struct model_op *op = lower_op(l);
+	uint32_t steps = l->step_count, variables = l->variable_count;
+	int rc;
+
+	if (l->host[l->layer]) {
+		snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "left to the host");
+		return 0;
+	}
+	/* Each time around a result gets its shape, and keeps it. */
+	while ((rc = lower_layer(l)) == -EAGAIN) {
+		l->step_count = steps;
+		l->variable_count = variables;
+		forget_results(l);
+	}
 	if (!rc)
 		return 0;
 	rc = l->layer == l->in_the_way ? 0 : npuc_note(l, l->layer, rc);
@@ -847,9 +957,12 @@ int npuc_lower(const struct npuc_model *m, struct npuc_report *report, struct lo
 	if (!m->op_count)
 		return npuc_fail(why, ENOTSUP, "%s: the model has no operators", m->file);
 	l->shapes = calloc((size_t)m->op_count + 1, sizeof(*l->shapes));
-	if (!l->shapes)
+	l->macs = calloc((size_t)m->op_count + 1, sizeof(*l->macs));
+	if (!l->shapes || !l->macs)
 		return npuc_fail(why, ENOMEM, "%s: out of memory", m->file);
 	rc = make_values(l);
+	if (!rc)
+		rc = lower_find_groups(l);
 	if (!rc)
 		rc = lower_host(l);
 	if (!rc)
@@ -868,7 +981,12 @@ void npuc_lowered_free(struct lowered *l)
 	free(l->owned);
 	free(l->steps);
 	free(l->values);
+	free(l->tensors);
+	free(l->open);
 	free(l->shapes);
+	free(l->macs);
+	free(l->group);
+	free(l->grouped);
 	free(l->host);
 	free(l->model_inputs);
 	free(l->model_outputs);

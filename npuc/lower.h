@@ -89,6 +89,10 @@ struct lowered {
 	struct npuc_report
 		*report;  /* errors of layers go there; NULL: the first ends it */
 	char reason[320]; /* the last error of a layer, without file and layer */
+	/* The model's tensors with the shapes that their layers give them, and of each
+	 * the dimensions whose sizes are still open, as in struct model_tensor. */
+	struct npuc_tensor *tensors;
+	uint32_t *open;
 	bool other_types; /* the model is not one of 8 bits at all */
 	uint32_t step_count, step_room;
 	struct step *steps;
@@ -100,7 +104,11 @@ struct lowered {
 	void **owned;
 	uint64_t owned_bytes;
 	char (*shapes)[96]; /* by layer */
+	uint64_t *macs;     /* by layer: the network's, however they are made */
 	uint32_t layer;     /* in work */
+	/* lower_group.c: by layer, the QUANTIZE at the end of what a table stands for, or
+	 * NPUC_NONE; by tensor, how many groups read it. */
+	uint32_t *group, *grouped;
 	/* lower_host.c: layers that are left to the host, the program's inputs and
 	 * outputs as tensors of the model, and what is said of that; or the layer that
 	 * cannot be left to it, which has been told, else NPUC_NONE. */
@@ -142,7 +150,9 @@ int lower_value(struct lowered *l, uint64_t bytes, const void *data, uint32_t *v
 /* d has a's bytes: no work where the place can be shared. */
 int lower_alias(struct lowered *l, uint32_t a, uint32_t d);
 
-/* Sets the fields above. */
+/* Set the fields above. */
+int lower_find_groups(struct lowered *l);
+int lower_group(struct lowered *l);
 int lower_host(struct lowered *l);
 bool lower_knows(uint32_t code);
 /* "CONV_2D", "CUSTOM name", "operator 300" */
@@ -152,6 +162,8 @@ const struct npuc_tensor *lower_t(const struct lowered *l, uint32_t tensor);
 /* Operand number of the operator in work: int8 or uint8, quantized per tensor, not
  * empty, and made by an earlier layer or constant. */
 int lower_operand(struct lowered *l, uint32_t number, uint32_t *tensor);
+/* Check a tensor as if it were an operand. */
+int lower_tensor(struct lowered *l, uint32_t tensor);
 int lower_result(struct lowered *l, uint32_t *tensor);
 /* The same, or int16. */
 int lower_operand16(struct lowered *l, uint32_t number, uint32_t *tensor);
@@ -170,7 +182,13 @@ int lower_ints(struct lowered *l, uint32_t number, bool optional, uint64_t count
 int lower_counts(struct lowered *l, uint32_t least, uint32_t most);
 int lower_same_type(struct lowered *l, uint32_t a, uint32_t b);
 int lower_same_quant(struct lowered *l, uint32_t a, uint32_t d);
+/* Check that the layer's operands give the tensor the shape that the file declares.  A
+ * result whose sizes the file leaves open gets the computed ones; -EAGAIN then, and the
+ * layer is lowered once more. */
 int lower_dims(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t *dims);
+/* The same of open sizes alone: 0 where another shape is declared, for operators that
+ * have their own words for that. */
+int lower_open(struct lowered *l, uint32_t tensor, uint32_t rank, const uint32_t *dims);
 /* d has a's shape. */
 int lower_same_dims(struct lowered *l, uint32_t a, uint32_t d);
 /* Fields of the operator's options; the default where it has none of that kind. */
@@ -184,6 +202,8 @@ uint32_t lower_u8(const struct lowered *l, uint32_t tensor, uint32_t flags);
 struct quant_side lower_side(const struct lowered *l, uint32_t tensor);
 /* What the layer is said to do: "1x10 -> 1x10", by its first operand. */
 void lower_describe(struct lowered *l, uint32_t a, uint32_t d);
+/* How many multiply-accumulates the layer is. */
+void lower_macs(struct lowered *l, uint64_t macs);
 /* One operand, and a result of its shape. */
 int lower_unary(struct lowered *l, uint32_t *a, uint32_t *d);
 /* The same, of which some may be int16. */
@@ -231,6 +251,8 @@ int lower_lstm(struct lowered *l);
 int lower_state(struct lowered *l, uint64_t bytes, const void *first, uint32_t *value);
 int lower_relu(struct lowered *l);
 int lower_function(struct lowered *l); /* LOGISTIC, TANH */
+/* ABS, ELU, EXP, GELU, HARD_SWISH, LOG, NEG, RSQRT, SQRT of 8 bits */
+int lower_unary_table(struct lowered *l);
 int lower_quantize(struct lowered *l);
 int lower_dequantize(struct lowered *l);
 int lower_pad(struct lowered *l);

@@ -11,6 +11,23 @@ enum {
 	SPACE_BLOCK = 0,
 };
 
+/* Settle the result's open sizes. */
+static int space_open(struct lowered *l, const struct move_pair *p, bool depth, int64_t b)
+{
+	const int32_t *in = p->x->dims;
+	int64_t size[] = {in[0], depth ? in[1] * b : in[1] / b,
+			  depth ? in[2] * b : in[2] / b,
+			  depth ? in[3] / (b * b) : in[3] * b * b};
+	uint32_t dims[4];
+
+	for (uint32_t i = 0; i < 4; i++) {
+		if (size[i] > INT32_MAX)
+			return 0;
+		dims[i] = (uint32_t)size[i];
+	}
+	return lower_open(l, p->d, 4, dims);
+}
+
 /* Blocks of size x size pixels are the channels of one, or become pixels again. */
 int lower_space_to_depth(struct lowered *l)
 {
@@ -30,6 +47,10 @@ int lower_space_to_depth(struct lowered *l)
 		return rc;
 	fine = depth ? p.y : p.x;
 	coarse = depth ? p.x : p.y;
+	if (p.x->rank == 4 && b >= 1 && b <= INT16_MAX)
+		rc = space_open(l, &p, depth, b);
+	if (rc)
+		return rc;
 	if (p.x->rank != 4 || p.y->rank != 4 || b < 1 || b > INT16_MAX ||
 	    fine->dims[0] != coarse->dims[0] || fine->dims[1] != coarse->dims[1] * b ||
 	    fine->dims[2] != coarse->dims[2] * b ||
@@ -95,6 +116,33 @@ static int block_axis(struct lowered *l, struct blocks *b, uint32_t dim,
 	return 0;
 }
 
+/* Settle the result's open sizes; margins are paddings, or crops of what is joined. */
+static int blocks_open(struct lowered *l, const struct blocks *b, const int32_t *block,
+		       const int32_t *margins)
+{
+	const struct npuc_tensor *x = b->p.x;
+	int64_t size[NPUC_RANK] = {x->dims[0]};
+	uint32_t dims[NPUC_RANK];
+
+	size[x->rank - 1] = x->dims[x->rank - 1];
+	for (uint32_t i = 1; i + 1 < x->rank; i++) {
+		int64_t n = block[i - 1], all;
+		const int32_t *margin = margins + (size_t)2 * (i - 1);
+
+		all = (int64_t)margin[0] + margin[1];
+		if (n < 1 || n > INT16_MAX)
+			return 0;
+		size[i] = b->apart ? (x->dims[i] + all) / n : x->dims[i] * n - all;
+		size[0] = b->apart ? size[0] * n : size[0] / n;
+	}
+	for (uint32_t i = 0; i < x->rank; i++) {
+		if (size[i] < 0 || size[i] > INT32_MAX)
+			return 0;
+		dims[i] = (uint32_t)size[i];
+	}
+	return lower_open(l, b->p.d, x->rank, dims);
+}
+
 static int find_blocks(struct lowered *l, struct blocks *b)
 {
 	const struct npuc_tensor *x = b->p.x, *y = b->p.y;
@@ -109,6 +157,8 @@ static int find_blocks(struct lowered *l, struct blocks *b)
 	if (!rc)
 		rc = lower_ints(l, 2, false, (uint64_t)2 * n, &margins, NULL);
 	b->x = (struct block_axis){1, 1, 1, 0};
+	if (!rc)
+		rc = blocks_open(l, b, block, margins);
 	if (!rc)
 		rc = block_axis(l, b, 1, block, margins, &b->y);
 	if (!rc && n == 2)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "lower_int16.h"
+#include "lower_long.h"
 #include "lower_move.h"
 #include "lower_wide.h"
 #include "quant.h"
@@ -39,7 +40,6 @@ enum {
 
 #define IMAGES_MAX   65536u /* convolutions are one step an image */
 #define KERNEL_MAX   255u
-#define CHANNELS_MAX 65535u
 #define BIAS_OFF_MAX 0.02 /* TensorFlow Lite's tolerance */
 
 /* ---- geometry --------------------------------------------------------------------- */
@@ -90,6 +90,52 @@ static void simplify(struct axis *a)
 		a->stride = 1;
 	if (a->k == 1)
 		a->dilation = 1;
+}
+
+#define SIDE_MAX     65535u
+#define DILATION_MAX 15u
+
+/* What the machine's windows can be, in the model's words. */
+static int check_axis(struct lowered *l, const char *name, struct axis a)
+{
+	const struct {
+		const char *what;
+		uint32_t is, most;
+	} limits[] = {
+		{"a kernel", a.k, KERNEL_MAX},
+		{"a stride", a.stride, CONV_STRIDE_MAX},
+		{"a dilation", a.dilation, DILATION_MAX},
+		{"a size", a.in, SIDE_MAX},
+	};
+
+	for (uint32_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (limits[i].is > limits[i].most)
+			return lower_fail(l, ENOTSUP,
+					  "%s: %s of %u; at most %u is supported", name,
+					  limits[i].what, limits[i].is, limits[i].most);
+	return 0;
+}
+
+/* depth: channels that a sum has; 0: there are no sums. */
+static int check_window(struct lowered *l, const struct window *w, uint32_t depth)
+{
+	struct axis y = w->y, x = w->x;
+	uint64_t products = (uint64_t)y.k * x.k * depth;
+	int rc;
+
+	simplify(&y);
+	simplify(&x);
+	rc = check_axis(l, "rows", y);
+	if (!rc)
+		rc = check_axis(l, "columns", x);
+	if (!rc && w->c > SIDE_MAX)
+		rc = lower_fail(l, ENOTSUP, "%u channels; at most %u are supported", w->c,
+				SIDE_MAX);
+	if (!rc && products > LONG_MOST)
+		rc = lower_fail(l, ENOTSUP,
+				"sums of %llu products; at most %u are supported",
+				(unsigned long long)products, LONG_MOST);
+	return rc;
 }
 
 int conv_image(struct lowered *l, uint32_t tensor, struct window *w)
@@ -373,8 +419,13 @@ static int conv_geometry(struct lowered *l, const struct conv_options *o, struct
 	if (!rc)
 		rc = conv_requant(l, c, lower_t(l, c->weights)->type == NPUC_UINT8);
 	if (!rc)
-		conv_describe(l, &c->w, c->n);
-	return rc;
+		rc = check_window(l, &c->w, c->w.c / c->groups * (c->wide ? 2 : 1));
+	if (rc)
+		return rc;
+	conv_describe(l, &c->w, c->n);
+	lower_macs(l,
+		   lower_t(l, c->d)->count * c->w.y.k * c->w.x.k * (c->w.c / c->groups));
+	return 0;
 }
 
 int lower_conv(struct lowered *l)
@@ -463,6 +514,12 @@ int lower_depthwise(struct lowered *l)
 	return c.data ? conv_steps(l, &c) : -ENOMEM;
 }
 
+/* Rows of c->w.c elements each. */
+static int rows_steps(struct lowered *l, struct conv *c)
+{
+	return !c->wide && c->w.c > LONG_MOST ? long_conv(l, c) : conv_steps(l, c);
+}
+
 /* The result: a row of n for each row of the operand, in as many dimensions if the
  * options keep them. */
 static int connected_dims(struct lowered *l, const struct conv *c)
@@ -517,10 +574,10 @@ int lower_fully_connected(struct lowered *l)
 	rc = connected_dims(l, &c);
 	if (rc)
 		return rc;
-	if (c.w.c > CHANNELS_MAX)
+	if (c.wide && c.w.c > LONG_MOST / 2) /* two bytes each */
 		return lower_fail(l, ENOTSUP,
-				  "rows of %u inputs; at most %u are supported", c.w.c,
-				  CHANNELS_MAX);
+				  "rows of %u inputs; at most %u of int16 are supported",
+				  c.w.c, LONG_MOST / 2);
 	if (count / c.w.c > 65535)
 		return lower_fail(l, ENOTSUP, "%llu rows; at most 65535 are supported",
 				  (unsigned long long)(count / c.w.c));
@@ -535,7 +592,8 @@ int lower_fully_connected(struct lowered *l)
 		return rc;
 	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "%ux%u -> %ux%u", c.w.y.in,
 		 c.w.c, c.w.y.in, c.n);
-	return conv_steps(l, &c);
+	lower_macs(l, count * c.n);
+	return rows_steps(l, &c);
 }
 
 /* ---- mean: a convolution with ones ------------------------------------------------- */
@@ -649,7 +707,7 @@ static int mean_row(struct lowered *l, struct conv *c, uint32_t rows, uint32_t k
 	c->w.y = (struct axis){rows, rows, 1, 1, 1, 0};
 	c->w.x = (struct axis){1, 1, 1, 1, 1, 0};
 	c->data = ones(l, k);
-	return c->data ? conv_steps(l, c) : -ENOTSUP;
+	return c->data ? rows_steps(l, c) : -ENOTSUP;
 }
 
 /* [outer][k1][rows][k2][c] -> [outer][rows][c] with a kernel as wide as a row's k2 * c
@@ -813,6 +871,7 @@ int lower_mean(struct lowered *l)
 				  npuc_type_name(lower_t(l, c.d)->type));
 	if (!scaled)
 		return lower_fill(l, c.d, 1, lower_t(l, c.d)->zero_point);
+	lower_macs(l, lower_t(l, c.a)->count);
 	rc = mean_requant(l, &c, count);
 	return rc ? rc : mean_by_runs(l, &c, &r);
 }
@@ -869,6 +928,8 @@ int lower_pool(struct lowered *l)
 	if (!rc)
 		rc = lower_range(l, lower_option_u8(l, OPTIONS_POOL, POOL_ACT), d, &min,
 				 &max);
+	if (!rc)
+		rc = check_window(l, &w, 0);
 	if (rc)
 		return rc;
 	conv_describe(l, &w, w.c);

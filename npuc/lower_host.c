@@ -89,7 +89,7 @@ static void mark(struct lowered *l, uint8_t *of, uint32_t *count, uint32_t *behi
 
 	for (uint32_t i = 0; i < l->m->op_count; i++) {
 		const struct model_op *op = &l->m->ops[i];
-		bool only = only_host(l, op, of);
+		bool only = l->group[i] == NPUC_NONE && only_host(l, op, of);
 
 		l->host[i] = only || any(op, of, MADE_BY_HOST);
 		if (l->host[i] && !only && is_work(l, op)) {

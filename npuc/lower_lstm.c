@@ -220,6 +220,7 @@ static int take(struct lowered *l, struct lstm *x)
 				  "%llu results; less than 2^25 are supported",
 				  (unsigned long long)count * x->times);
 	x->row = GATES * x->cells;
+	lower_macs(l, count * x->times * GATES * (x->in.inputs + x->cells));
 	rc = check_tensor(l, x->x, NPUC_INT8, a->count);
 	if (!rc)
 		rc = check_tensor(l, x->d, NPUC_INT8, count * x->times);

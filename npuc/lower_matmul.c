@@ -268,6 +268,7 @@ int lower_batch_matmul(struct lowered *l)
 	b = x.b;
 	wide = lower_t(l, a)->type == NPUC_INT16;
 	x.batches = batches_of(x.dims, x.rank);
+	lower_macs(l, lower_t(l, x.d)->count * x.k);
 	if (x.batches > LOWER_PIECES_MAX)
 		return lower_fail(l, ENOTSUP,
 				  "sums of %llu products; at most %u are supported",

@@ -532,6 +532,25 @@ int lower_reshape(struct lowered *l)
 	return lower_move(l, p.a, p.d, p.element, &m);
 }
 
+/* Of a constant, which the parser has expanded. */
+int lower_densify(struct lowered *l)
+{
+	struct move m = {0};
+	struct move_pair p;
+	int rc = lower_counts(l, 1, 1);
+
+	if (!rc)
+		rc = move_pair_of(l, 0, &p);
+	if (rc)
+		return rc;
+	if (!l->values[p.a].data)
+		return lower_fail(l, ENOTSUP, "tensor '%.80s' is not constant",
+				  p.x->name);
+	rc = lower_same_dims(l, p.a, p.d);
+	move_add(&m, p.x->count, 1, 1);
+	return rc ? rc : lower_move(l, p.a, p.d, p.element, &m);
+}
+
 /* ---- other orders ----------------------------------------------------------------- */
 
 int lower_transpose(struct lowered *l)

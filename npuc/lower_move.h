@@ -64,6 +64,7 @@ int move_same_quant(struct lowered *l, uint32_t a, uint32_t d);
 
 /* lower_move.c */
 int lower_reshape(struct lowered *l); /* SQUEEZE, EXPAND_DIMS */
+int lower_densify(struct lowered *l);
 int lower_transpose(struct lowered *l);
 int lower_tile(struct lowered *l);
 int lower_reverse(struct lowered *l);

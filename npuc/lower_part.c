@@ -92,6 +92,26 @@ static int concat_check(struct lowered *l, uint32_t number, uint32_t d, uint32_t
 	return lower_dims(l, a, out->rank, dims);
 }
 
+/* Settle the result's open sizes: the operands' along the axis, else the first one's. */
+static int concat_open(struct lowered *l, const struct move_pair *p, uint32_t axis)
+{
+	const struct model_op *op = lower_op(l);
+	uint32_t dims[NPUC_RANK] = {0};
+
+	if (p->x->rank != p->y->rank)
+		return 0;
+	for (uint32_t i = 0; i < p->x->rank; i++)
+		dims[i] = (uint32_t)p->x->dims[i];
+	for (uint32_t i = 1; i < op->input_count; i++) {
+		const struct npuc_tensor *t =
+			op->inputs[i] == NPUC_NONE ? NULL : lower_t(l, op->inputs[i]);
+
+		if (t && t->rank == p->x->rank)
+			dims[axis] += (uint32_t)t->dims[axis];
+	}
+	return lower_open(l, p->d, p->x->rank, dims);
+}
+
 int lower_concat(struct lowered *l)
 {
 	const struct model_op *op = lower_op(l);
@@ -103,6 +123,8 @@ int lower_concat(struct lowered *l)
 
 	if (!rc)
 		rc = move_axis(l, wanted, p.y->rank, &axis);
+	if (!rc)
+		rc = concat_open(l, &p, axis);
 	if (rc)
 		return rc;
 	if (lower_option_u8(l, OPTIONS_CONCATENATION, CONCATENATION_ACT))
@@ -135,6 +157,19 @@ int lower_concat(struct lowered *l)
 	return rc;
 }
 
+/* Settle the result's open sizes: the first operand's, and how many there are. */
+static int pack_open(struct lowered *l, const struct move_pair *p, uint32_t axis)
+{
+	uint32_t dims[NPUC_RANK] = {0};
+
+	if (p->x->rank + 1 != p->y->rank)
+		return 0;
+	for (uint32_t i = 0; i < p->y->rank; i++)
+		dims[i] = i == axis ? lower_op(l)->input_count
+				    : (uint32_t)p->x->dims[i - (i > axis)];
+	return lower_open(l, p->d, p->y->rank, dims);
+}
+
 int lower_pack(struct lowered *l)
 {
 	const struct model_op *op = lower_op(l);
@@ -145,6 +180,8 @@ int lower_pack(struct lowered *l)
 	if (!rc)
 		rc = move_axis(l, lower_option(l, OPTIONS_PACK, PACK_AXIS, 0), p.y->rank,
 			       &axis);
+	if (!rc)
+		rc = pack_open(l, &p, axis);
 	for (uint32_t i = 0, k = 0; !rc && i < p.y->rank; i++)
 		if (i != axis)
 			dims[k++] = (uint32_t)p.y->dims[i];

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "lower_digits.h"
+#include "lower_move.h"
 #include "lower_pair.h"
 #include "lower_wide.h"
 
@@ -29,12 +30,57 @@ static int complement(struct lowered *l, uint32_t a, uint32_t d, uint64_t bytes)
 
 /* ---- largest elements ------------------------------------------------------------- */
 
+/* Columns for so many elements side by side; 0: there is no such divisor. */
+static uint32_t columns_of(uint32_t inner)
+{
+	for (uint32_t n = (inner - 1) / SIDE_MAX + 1; n <= SIDE_MAX; n++)
+		if (inner % n == 0)
+			return n;
+	return 0;
+}
+
+/* The same as pool below where elements side by side are more than a pixel's channels:
+ * they are rows of pixels, which the windows cross. */
+static int pool_rows(struct lowered *l, uint32_t a, uint32_t d, uint64_t d_at,
+		     const struct along *x, uint32_t kernel, uint32_t stride,
+		     uint32_t out, bool u8)
+{
+	uint32_t cols = columns_of(x->inner);
+
+	for (uint32_t i = 0; i < x->outer; i++) {
+		struct step *s = lower_step(l, STEP_MAXPOOL, a, NPUC_NONE, d);
+
+		if (!s)
+			return -ENOMEM;
+		s->u.pool = (struct hal_npu_pool){
+			.size = (uint32_t)sizeof(s->u.pool),
+			.h = x->k,
+			.w = cols,
+			.c = x->inner / cols,
+			.oh = out,
+			.ow = cols,
+			.kh = kernel,
+			.kw = 1,
+			.stride_h = stride,
+			.stride_w = 1,
+			.a.offset = i * x->k * x->inner,
+			.d.offset = (uint32_t)d_at + i * out * x->inner,
+			.min = u8 ? 0 : -128,
+			.max = u8 ? 255 : 127,
+			.flags = u8 ? HAL_NPU_A_UINT8 | HAL_NPU_D_UINT8 : 0,
+		};
+	}
+	return 0;
+}
+
 /* Windows of kernel elements at a distance of stride; [outer][out][inner] from d_at on.
  */
 static int pool(struct lowered *l, uint32_t a, uint32_t d, uint64_t d_at,
 		const struct along *x, uint32_t kernel, uint32_t stride, uint32_t out,
 		bool u8)
 {
+	if (x->inner > SIDE_MAX)
+		return pool_rows(l, a, d, d_at, x, kernel, stride, out, u8);
 	for (uint32_t at = 0; at < x->outer; at += SIDE_MAX) {
 		uint32_t rows = x->outer - at < SIDE_MAX ? x->outer - at : SIDE_MAX;
 		struct step *s = lower_step(l, STEP_MAXPOOL, a, NPUC_NONE, d);
@@ -78,10 +124,11 @@ static int largest(struct lowered *l, uint32_t a, uint32_t d, uint64_t d_at,
 {
 	int rc = 0;
 
-	if (x.inner > SIDE_MAX)
+	if (x.inner > SIDE_MAX && !columns_of(x.inner))
 		return lower_fail(l, ENOTSUP,
-				  "%u elements side by side; at most %u are supported",
-				  x.inner, SIDE_MAX);
+				  "%u elements side by side; more than %u must be a "
+				  "product of two numbers of at most %u",
+				  x.inner, SIDE_MAX, SIDE_MAX);
 	while (!rc && x.k > KERNEL_MAX) {
 		uint32_t f = divisor(x.k), out = f ? 1 : (x.k - 1) / STRIDE_MAX + 1, to;
 		struct along part = x;
@@ -366,6 +413,62 @@ static int first(struct lowered *l, uint32_t a, uint32_t b, const struct along *
 	return rc ? rc : largest(l, *ranks, d, d_at, *x, true);
 }
 
+/* How ranks become indices: weights and biases of a convolution whose sums they are. */
+struct numbering {
+	uint32_t levels, words; /* of a result */
+	const uint8_t *weights;
+	const int32_t *bias;
+};
+
+/* count results from at on of a value that has n of each level: a part of several levels
+ * is copied first. */
+static int index_part(struct lowered *l, const struct numbering *x, uint32_t ranks,
+		      uint32_t d, uint64_t n, uint64_t at, uint32_t count)
+{
+	struct move m = {.a_at = (int64_t)at};
+	struct step *s;
+	int rc = 0;
+
+	if (x->levels > 1 && count < n) {
+		uint32_t part;
+
+		rc = lower_value(l, (uint64_t)x->levels * count, NULL, &part);
+		move_add(&m, x->levels, (int64_t)n, count);
+		move_add(&m, count, 1, 1);
+		if (!rc)
+			rc = lower_move(l, ranks, part, 1, &m);
+		ranks = part;
+	}
+	if (rc)
+		return rc;
+	s = lower_step(l, STEP_CONV, ranks, NPUC_NONE, d);
+	if (!s)
+		return -ENOMEM;
+	s->u.conv = (struct hal_npu_conv){
+		.size = (uint32_t)sizeof(s->u.conv),
+		.h = x->levels,
+		.w = count,
+		.c = 1,
+		.oh = 1,
+		.ow = count,
+		.n = x->words,
+		.kh = x->levels,
+		.kw = 1,
+		.stride_h = 1,
+		.stride_w = 1,
+		.dilation_h = 1,
+		.dilation_w = 1,
+		.groups = 1,
+		.a.offset = x->levels > 1 ? 0 : (uint32_t)at,
+		.d.offset = (uint32_t)at * x->words * 4,
+		.weights = (const int8_t *)x->weights,
+		.b_zero = (int32_t)KERNEL_MAX,
+		.out = {.bias = x->bias},
+		.flags = HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8,
+	};
+	return 0;
+}
+
 /* Indices from what first found: of one level, [n] ranks; of two, those of the chunks,
  * then those in the chunk, each chunk so long.  A convolution whose sums are the result,
  * the upper half of an int64 with weights of 0. */
@@ -375,13 +478,11 @@ static int indices(struct lowered *l, uint32_t ranks, uint32_t d, uint64_t n,
 	uint32_t words = lower_t(l, d)->type == NPUC_INT64 ? 2 : 1;
 	uint8_t *weights = lower_own(l, (uint64_t)words * levels);
 	int32_t *bias = lower_own(l, (uint64_t)words * 4);
-	struct step *s;
+	const struct numbering x = {levels, words, weights, bias};
+	int rc = 0;
 
 	if (!weights || !bias)
 		return -ENOMEM;
-	if (n > SIDE_MAX)
-		return lower_fail(l, ENOTSUP, "%llu indices; at most %u are supported",
-				  (unsigned long long)n, SIDE_MAX);
 	for (uint32_t i = 0; i < words * levels; i++)
 		weights[i] = KERNEL_MAX;
 	/* Less their zero point: -1, or -chunk and -1. */
@@ -391,30 +492,10 @@ static int indices(struct lowered *l, uint32_t ranks, uint32_t d, uint64_t n,
 		weights[0] = (uint8_t)(KERNEL_MAX - chunk);
 		bias[0] += (int32_t)(KERNEL_MAX * chunk);
 	}
-	s = lower_step(l, STEP_CONV, ranks, NPUC_NONE, d);
-	if (!s)
-		return -ENOMEM;
-	s->u.conv = (struct hal_npu_conv){
-		.size = (uint32_t)sizeof(s->u.conv),
-		.h = levels,
-		.w = (uint32_t)n,
-		.c = 1,
-		.oh = 1,
-		.ow = (uint32_t)n,
-		.n = words,
-		.kh = levels,
-		.kw = 1,
-		.stride_h = 1,
-		.stride_w = 1,
-		.dilation_h = 1,
-		.dilation_w = 1,
-		.groups = 1,
-		.weights = (const int8_t *)weights,
-		.b_zero = (int32_t)KERNEL_MAX,
-		.out = {.bias = bias},
-		.flags = HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8,
-	};
-	return 0;
+	for (uint64_t at = 0; !rc && at < n; at += SIDE_MAX)
+		rc = index_part(l, &x, ranks, d, n, at,
+				n - at < SIDE_MAX ? (uint32_t)(n - at) : SIDE_MAX);
+	return rc;
 }
 
 static int arg_short(struct lowered *l, uint32_t a, uint32_t d, const struct along *x,

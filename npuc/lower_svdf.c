@@ -95,6 +95,7 @@ static int shape(struct lowered *l, struct svdf *x)
 	x->memory = (uint32_t)t->dims[1];
 	x->rank = (uint32_t)rank;
 	x->units = x->filters / x->rank;
+	lower_macs(l, (uint64_t)x->batches * x->filters * (x->inputs + x->memory));
 	rc = lower_dims(l, x->state, 2,
 			(const uint32_t[]){x->batches, x->memory * x->filters});
 	if (!rc)

@@ -225,6 +225,7 @@ int lower_transpose_conv(struct lowered *l)
 	if (rc)
 		return rc;
 	conv_describe(l, &c.w, c.n);
+	lower_macs(l, lower_t(l, c.a)->count * c.w.y.k * c.w.x.k * c.n);
 	for (uint32_t py = 0; !rc && py < c.w.y.stride; py++)
 		for (uint32_t px = 0; !rc && px < c.w.x.stride; px++) {
 			struct turned y = turn(&c.w.y, py), x = turn(&c.w.x, px);
@@ -444,18 +445,32 @@ static int blend_wide(struct lowered *l, struct conv *c, const struct blend *y,
 	return rc;
 }
 
-/* The part of the images that begins there. */
-static int crop(struct lowered *l, struct conv *c, uint32_t y, uint32_t x)
+/* Outputs on elements that are farther apart than a stride may be: these alone are kept.
+ */
+static bool is_far(const struct blend *b)
+{
+	return b->stride > CONV_STRIDE_MAX;
+}
+
+static uint32_t kept(const struct axis *a, const struct blend *b)
+{
+	return is_far(b) ? (b->at.same ? 1 : b->at.count) : a->in - b->first.from;
+}
+
+/* The part of the images that the outputs see: what is before the first goes. */
+static int crop(struct lowered *l, struct conv *c, const struct blend *y,
+		const struct blend *x)
 {
 	struct window *w = &c->w;
-	uint32_t high = w->y.in - y, wide = w->x.in - x, to;
-	struct move m = {.a_at = ((int64_t)y * w->x.in + x) * w->c};
+	uint32_t high = kept(&w->y, y), wide = kept(&w->x, x), to;
+	int64_t pixel = w->c, row = w->x.in * pixel;
+	struct move m = {.a_at = y->first.from * row + x->first.from * pixel};
 	int rc = lower_value(l, (uint64_t)w->images * high * wide * w->c, NULL, &to);
 
-	move_add(&m, w->images, (int64_t)w->y.in * w->x.in * w->c,
-		 (int64_t)high * wide * w->c);
-	move_add(&m, high, (int64_t)w->x.in * w->c, (int64_t)wide * w->c);
-	move_add(&m, (uint64_t)wide * w->c, 1, 1);
+	move_add(&m, w->images, w->y.in * row, (int64_t)high * wide * pixel);
+	move_add(&m, high, is_far(y) ? y->stride * row : row, wide * pixel);
+	move_add(&m, wide, is_far(x) ? x->stride * pixel : pixel, pixel);
+	move_add(&m, (uint64_t)pixel, 1, 1);
 	if (!rc)
 		rc = lower_move(l, c->a, to, 1, &m);
 	c->a = to;
@@ -479,18 +494,18 @@ static int blend(struct lowered *l, const struct conv *c, const struct blend *y,
 	struct axis *py = &part.w.y, *px = &part.w.x;
 	int rc = 0;
 
-	if (y->first.from || x->first.from)
-		rc = crop(l, &part, y->first.from, x->first.from);
+	if (y->first.from || x->first.from || is_far(y) || is_far(x))
+		rc = crop(l, &part, y, x);
 	*py = (struct axis){py->in,
 			    y->at.same ? 1 : y->at.count,
 			    y->first.weight ? 2 : 1,
-			    y->stride,
+			    is_far(y) ? 1 : y->stride,
 			    1,
 			    0};
 	*px = (struct axis){px->in,
 			    x->at.same ? 1 : x->at.count,
 			    x->first.weight ? 2 : 1,
-			    x->stride,
+			    is_far(x) ? 1 : x->stride,
 			    1,
 			    0};
 	if (!rc)

@@ -16,6 +16,8 @@
 enum {
 	OPTIONS_SOFTMAX = 9,
 	SOFTMAX_BETA = 0,
+	OPTIONS_GELU = 116,
+	GELU_APPROXIMATE = 0,
 };
 
 #define SOFTMAX_COLS 4095u
@@ -50,6 +52,11 @@ void lower_describe(struct lowered *l, uint32_t a, uint32_t d)
 	put_dims(lower_t(l, a), from, sizeof(from));
 	put_dims(lower_t(l, d), to, sizeof(to));
 	snprintf(l->shapes[l->layer], sizeof(l->shapes[0]), "%s -> %s", from, to);
+}
+
+void lower_macs(struct lowered *l, uint64_t macs)
+{
+	l->macs[l->layer] = macs;
 }
 
 /* ---- functions of one byte -------------------------------------------------------- */
@@ -114,9 +121,10 @@ static int rescale(struct lowered *l, uint32_t a, uint32_t d, double real, uint3
 int lower_relu(struct lowered *l)
 {
 	uint32_t code = lower_op(l)->code, a, d;
-	uint32_t act = code == NPUC_RELU    ? QUANT_ACT_RELU
-		       : code == NPUC_RELU6 ? QUANT_ACT_RELU6
-					    : QUANT_ACT_RELU_N1_TO_1;
+	uint32_t act = code == NPUC_RELU          ? QUANT_ACT_RELU
+		       : code == NPUC_RELU6       ? QUANT_ACT_RELU6
+		       : code == NPUC_RELU_0_TO_1 ? QUANT_ACT_RELU_0_TO_1
+						  : QUANT_ACT_RELU_N1_TO_1;
 	float real;
 	int rc = lower_unary16(l, &a, &d);
 
@@ -124,13 +132,86 @@ int lower_relu(struct lowered *l)
 		rc = lower_same_type(l, a, d);
 	if (rc)
 		return rc;
-	if (lower_t(l, a)->type == NPUC_INT16 && act == QUANT_ACT_RELU_N1_TO_1)
+	if (lower_t(l, a)->type == NPUC_INT16 && act != QUANT_ACT_RELU &&
+	    act != QUANT_ACT_RELU6)
 		return lower_fail(l, ENOTSUP,
 				  "tensor '%.80s' is int16, which TensorFlow Lite does "
 				  "not support for this operator",
 				  lower_t(l, a)->name);
 	real = lower_t(l, a)->scale / lower_t(l, d)->scale;
 	return rescale(l, a, d, (double)real, act);
+}
+
+/* Fill the table of the operator in work; 0 after lower_fail. */
+static bool unary_table(struct lowered *l, uint32_t a, uint32_t d, uint8_t *table)
+{
+	const struct quant_side in = lower_side(l, a), out = lower_side(l, d);
+	bool approximate = lower_option_u8(l, OPTIONS_GELU, GELU_APPROXIMATE), ok = true;
+
+	switch (lower_op(l)->code) {
+	case NPUC_EXP:
+		quant_table_float(in, out, expf, table);
+		break;
+	case NPUC_ELU:
+		quant_table_float(in, out, quant_elu, table);
+		break;
+	case NPUC_GELU:
+		quant_table_float(in, out, approximate ? quant_gelu_tanh : quant_gelu,
+				  table);
+		break;
+	case NPUC_ABS:
+		quant_table_abs(in, out, table);
+		break;
+	case NPUC_LOG:
+		quant_table_log(in, out, table);
+		break;
+	case NPUC_SQRT:
+		quant_table_sqrt(in, out, table);
+		break;
+	case NPUC_RSQRT:
+		ok = quant_table_rsqrt(in, out, table);
+		break;
+	case NPUC_NEG:
+		ok = in.scale == out.scale && in.zero_point == -out.zero_point;
+		quant_table_negative(table);
+		break;
+	default:
+		ok = quant_table_hard_swish(in, out, table);
+		break;
+	}
+	if (!ok)
+		lower_fail(l, ENOTSUP,
+			   "scales %g and %g, zero points %d and %d are not supported "
+			   "for this operator",
+			   (double)in.scale, (double)out.scale, in.zero_point,
+			   out.zero_point);
+	return ok;
+}
+
+/* A function of 8 bits, whatever it is: a table of 256 bytes. */
+int lower_unary_table(struct lowered *l)
+{
+	uint32_t code = lower_op(l)->code, a, d;
+	uint8_t *table;
+	int rc = lower_unary(l, &a, &d);
+
+	if (!rc)
+		rc = lower_same_type(l, a, d);
+	if (rc)
+		return rc;
+	if (lower_t(l, a)->type == NPUC_UINT8 && code != NPUC_HARD_SWISH &&
+	    code != NPUC_GELU)
+		return lower_fail(l, ENOTSUP,
+				  "tensor '%.80s' is uint8, which TensorFlow Lite does "
+				  "not support for this operator",
+				  lower_t(l, a)->name);
+	table = lower_own(l, 256);
+	if (!table)
+		return -ENOMEM;
+	if (!unary_table(l, a, d, table))
+		return -ENOTSUP;
+	lower_describe(l, a, d);
+	return lower_lut(l, a, d, lower_t(l, d)->count, table);
 }
 
 /* In TensorFlow Lite lines between 256 points, here any of 65536. */

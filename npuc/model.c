@@ -10,9 +10,12 @@
 
 #include <hal/hal.h>
 
+#include "sparse.h"
+
 #define SCHEMA_VERSION 3
-#define REFS_MAX       1048576u /* tensors that all operators name together */
-#define NAME_MAX_SHOWN 200      /* of a tensor's name */
+#define REFS_MAX       1048576u         /* tensors that all operators name together */
+#define EXPANDED_MAX   (256u << 20)     /* bytes of all sparse tensors */
+#define NAME_MAX_SHOWN (NPUC_NAME - 1u) /* of a tensor's name */
 
 int npuc_fail(char why[NPUC_WHY], int err, const char *format, ...)
 {
@@ -279,6 +282,7 @@ struct parse {
 	char *why;
 	struct flat_vector codes, buffers;
 	uint32_t *next_ref;
+	uint64_t expanded; /* bytes of sparse tensors so far */
 };
 
 /* What the reader found wrong, if anything. */
@@ -382,11 +386,36 @@ static int read_quantization(struct parse *p, struct model_tensor *t, uint32_t i
 	return 0;
 }
 
+/* A constant of which the file has some elements; others than bytes stay unusable. */
+static int read_sparse(struct parse *p, struct model_tensor *t, uint32_t index,
+		       struct flat_table sparsity, const uint8_t *elements, uint64_t size)
+{
+	const char *wrong;
+
+	if (npuc_type_bytes(t->t.type) != 1)
+		return 0;
+	p->expanded += t->t.bytes;
+	if (p->expanded > EXPANDED_MAX)
+		return npuc_fail(p->why, ENOTSUP,
+				 "%s: sparse tensors take %llu bytes; at most %u are "
+				 "supported",
+				 p->m->file, (unsigned long long)p->expanded,
+				 EXPANDED_MAX);
+	wrong = npuc_expand(p->f, sparsity, &t->t, elements, size, &t->expanded);
+	if (wrong)
+		return npuc_fail(p->why, EINVAL, "%s: tensor %u ('%s'): %s", p->m->file,
+				 index, t->name, wrong);
+	t->t.data = t->expanded;
+	t->unusable = NULL;
+	return 0;
+}
+
 /* A constant's data: in its buffer, or behind the tables in files of more than 2 GB'. */
 static int read_data(struct parse *p, struct model_tensor *t, uint32_t index,
-		     uint32_t buffer)
+		     struct flat_table table)
 {
 	struct flat *f = p->f;
+	uint32_t buffer = (uint32_t)flat_i32(f, table, TENSOR_BUFFER, 0);
 	struct flat_table b;
 	struct flat_vector data;
 	uint64_t at, size;
@@ -416,6 +445,9 @@ static int read_data(struct parse *p, struct model_tensor *t, uint32_t index,
 	}
 	if (!size)
 		return 0;
+	if (flat_has(f, table, TENSOR_SPARSITY))
+		return read_sparse(p, t, index, flat_sub(f, table, TENSOR_SPARSITY),
+				   f->data + at, size);
 	if (npuc_type_bytes(t->t.type) && size != t->t.bytes)
 		return npuc_fail(
 			p->why, EINVAL,
@@ -442,8 +474,8 @@ static int read_tensor(struct parse *p, struct flat_vector tensors, uint32_t ind
 		t->unusable = "is a variable, which this operator does not support";
 	if (flat_has(f, at, TENSOR_SPARSITY))
 		t->unusable = "is sparse, which is not supported";
-	for (uint32_t i = 0; i < signature.count; i++)
-		t->open |= flat_vector_i32(f, signature, i) < 0;
+	for (uint32_t i = 0; i < signature.count && i < NPUC_RANK; i++)
+		t->open |= (uint32_t)(flat_vector_i32(f, signature, i) < 0) << i;
 	if (check(p))
 		return -EINVAL;
 	t->name = copy_name(f, name);
@@ -454,7 +486,7 @@ static int read_tensor(struct parse *p, struct flat_vector tensors, uint32_t ind
 	if (!rc)
 		rc = read_quantization(p, t, index, quantization);
 	if (!rc)
-		rc = read_data(p, t, index, (uint32_t)flat_i32(f, at, TENSOR_BUFFER, 0));
+		rc = read_data(p, t, index, at);
 	return rc;
 }
 
@@ -597,8 +629,10 @@ static int read_graph(struct parse *p, struct flat_table graph)
 /* All but the graphs that it has besides. */
 static void free_graph(struct npuc_model *m)
 {
-	for (uint32_t i = 0; m->tensors && i < m->tensor_count; i++)
+	for (uint32_t i = 0; m->tensors && i < m->tensor_count; i++) {
 		free(m->tensors[i].name);
+		free(m->tensors[i].expanded);
+	}
 	for (uint32_t i = 0; m->ops && i < m->op_count; i++)
 		free(m->ops[i].custom);
 	free(m->tensors);
@@ -614,6 +648,7 @@ static int read_more(struct parse *p, struct flat_table graph)
 {
 	struct npuc_model *m = p->m, *sub = calloc(1, sizeof(*sub)), **more;
 	struct parse part = *p;
+	int rc;
 
 	more = realloc(m->more, (m->more_count + 1) * sizeof(struct npuc_model *));
 	if (more)
@@ -628,7 +663,9 @@ static int read_more(struct parse *p, struct flat_table graph)
 	sub->flat = m->flat;
 	part.m = sub;
 	part.f = &sub->flat;
-	return read_graph(&part, graph);
+	rc = read_graph(&part, graph);
+	p->expanded = part.expanded;
+	return rc;
 }
 
 static int read_model(struct parse *p)

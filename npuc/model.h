@@ -21,6 +21,7 @@ enum npuc_operator {
 	NPUC_DEPTHWISE_CONV_2D = 4,
 	NPUC_DEPTH_TO_SPACE = 5,
 	NPUC_DEQUANTIZE = 6,
+	NPUC_FLOOR = 8,
 	NPUC_FULLY_CONNECTED = 9,
 	NPUC_LOGISTIC = 14,
 	NPUC_MAX_POOL_2D = 17,
@@ -46,6 +47,7 @@ enum npuc_operator {
 	NPUC_SQUEEZE = 43,
 	NPUC_UNIDIRECTIONAL_SEQUENCE_LSTM = 44,
 	NPUC_STRIDED_SLICE = 45,
+	NPUC_EXP = 47,
 	NPUC_SPLIT = 49,
 	NPUC_LOG_SOFTMAX = 50,
 	NPUC_CAST = 53,
@@ -53,12 +55,17 @@ enum npuc_operator {
 	NPUC_MAXIMUM = 55,
 	NPUC_ARG_MAX = 56,
 	NPUC_MINIMUM = 57,
+	NPUC_NEG = 59,
 	NPUC_PADV2 = 60,
 	NPUC_SLICE = 65,
+	NPUC_SIN = 66,
 	NPUC_TRANSPOSE_CONV = 67,
 	NPUC_TILE = 69,
 	NPUC_EXPAND_DIMS = 70,
+	NPUC_LOG = 73,
 	NPUC_SUM = 74,
+	NPUC_SQRT = 75,
+	NPUC_RSQRT = 76,
 	NPUC_SHAPE = 77,
 	NPUC_ARG_MIN = 79,
 	NPUC_REDUCE_PROD = 81,
@@ -67,29 +74,42 @@ enum npuc_operator {
 	NPUC_UNPACK = 88,
 	NPUC_REDUCE_MIN = 89,
 	NPUC_FLOOR_DIV = 90,
+	NPUC_SQUARE = 92,
 	NPUC_FILL = 94,
 	NPUC_FLOOR_MOD = 95,
 	NPUC_RANGE = 96,
 	NPUC_RESIZE_NEAREST_NEIGHBOR = 97,
 	NPUC_LEAKY_RELU = 98,
 	NPUC_MIRROR_PAD = 100,
+	NPUC_ABS = 101,
 	NPUC_SPLIT_V = 102,
+	NPUC_CEIL = 104,
 	NPUC_REVERSE_V2 = 105,
+	NPUC_COS = 108,
 	NPUC_RANK_OF = 110, /* RANK */
+	NPUC_ELU = 111,
 	NPUC_QUANTIZE = 114,
+	NPUC_ROUND = 116,
+	NPUC_HARD_SWISH = 117,
+	NPUC_DENSIFY = 124,
 	NPUC_BATCH_MATMUL = 126,
 	NPUC_CALL_ONCE = 129,
 	NPUC_BROADCAST_TO = 130,
 	NPUC_VAR_HANDLE = 142,
 	NPUC_READ_VARIABLE = 143,
 	NPUC_ASSIGN_VARIABLE = 144,
+	NPUC_GELU = 150,
+	NPUC_RELU_0_TO_1 = 152,
 };
 
 struct model_tensor {
 	struct npuc_tensor t;
 	char *name;
 	struct flat_vector scales, zero_points;
-	bool open; /* the file's signature leaves a size open, mostly the batch's */
+	/* Dimensions whose sizes the file's signature leaves open, mostly the batch's: a
+	 * bit each.  Their declared sizes are placeholders. */
+	uint32_t open;
+	uint8_t *expanded;    /* the data of a sparse one */
 	const char *unusable; /* "is sparse": what use of it would say; NULL */
 };
 

@@ -35,6 +35,7 @@ extern "C" {
 #define NPUC_WHY           512 /* bytes of an error text */
 #define NPUC_RANK          8
 #define NPUC_OPERATOR_NAME 64
+#define NPUC_NAME          256
 #define NPUC_HOST          256
 #define NPUC_NONE          UINT32_MAX /* no tensor */
 
@@ -126,7 +127,7 @@ struct npuc_place {
 /* An input or output of the program.  When the model's own is float32, the device has
  * the quantized tensor and npuc_run_write and npuc_run_read convert. */
 struct npuc_port {
-	char name[64];
+	char name[NPUC_NAME];
 	enum npuc_type type; /* of the model's tensor */
 	enum npuc_type
 		device_type; /* int8, uint8, int16; of an output also int32, int64 */
@@ -146,8 +147,8 @@ struct npuc_layer {
 	char kernel[32];   /* with options.layers; "": no device work */
 	uint32_t output;   /* tensor; NPUC_NONE: it has none */
 	uint32_t position; /* in the order in which layers with device work run */
-	uint64_t macs;
-	uint64_t cycles; /* estimated, alone on the array of the options */
+	uint64_t macs;     /* the network's, however many the machine makes for them */
+	uint64_t cycles;   /* estimated, alone on the array of the options */
 };
 
 /* image: kernel "run" with arguments (output buffer, input buffer), and the arena as a
@@ -162,6 +163,9 @@ struct npuc_program {
 	bool state;
 	uint64_t input_bytes, output_bytes;
 	uint64_t arena_bytes; /* of activations at the same time, the most of any layer */
+	/* What it takes of the device's memory: image, activations, variables, inputs and
+	 * outputs. */
+	uint64_t memory_bytes;
 	uint64_t macs;
 	uint64_t cycles; /* estimated */
 	uint32_t input_count, output_count;

@@ -63,7 +63,7 @@ struct npuc_port port_of_tensor(const struct npuc_tensor *t)
 				 .count = t->count,
 				 .zero_point = t->zero_point};
 
-	snprintf(port.name, sizeof(port.name), "%.63s", t->name);
+	snprintf(port.name, sizeof(port.name), "%.*s", NPUC_NAME - 1, t->name);
 	memcpy(port.dims, t->dims, sizeof(port.dims));
 	port.scale = t->scales ? t->scale : 0;
 	return port;

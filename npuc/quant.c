@@ -108,6 +108,10 @@ bool quant_range(enum quant_act act, enum npuc_type type, float scale, int32_t z
 		ok = level_of(-1, scale, zero_point, &low) &&
 		     level_of(1, scale, zero_point, &high);
 		break;
+	case QUANT_ACT_RELU_0_TO_1:
+		low = zero_point;
+		ok = level_of(1, scale, zero_point, &high);
+		break;
 	case QUANT_ACT_NONE:
 		break;
 	}
@@ -195,6 +199,140 @@ void quant_table_float(struct quant_side in, struct quant_side out, float (*fn)(
 		table[i] = (uint8_t)clamp((int32_t)y, quant_min(out.type),
 					  quant_max(out.type));
 	}
+}
+
+float quant_elu(float x)
+{
+	return x < 0 ? expm1f(x) : x;
+}
+
+float quant_gelu(float x)
+{
+	return (float)((double)(0.5f * x) * (1 + erf((double)x * M_SQRT1_2)));
+}
+
+float quant_gelu_tanh(float x)
+{
+	const float root = (float)(M_2_SQRTPI * M_SQRT1_2);
+
+	return 0.5f * x * (1 + tanhf(root * (x + 0.044715f * x * x * x)));
+}
+
+void quant_table_negative(uint8_t table[256])
+{
+	for (uint32_t i = 0; i < 256; i++)
+		table[i] = (uint8_t)-i;
+}
+
+/* An output of 8 bits. */
+static uint8_t to_byte(int64_t x, struct quant_side out)
+{
+	return (uint8_t)clamp(x + out.zero_point, quant_min(out.type),
+			      quant_max(out.type));
+}
+
+void quant_table_abs(struct quant_side in, struct quant_side out, uint8_t table[256])
+{
+	struct quant_mult q = quant_of((double)(in.scale / out.scale));
+
+	for (uint32_t i = 0; i < 256; i++) {
+		int32_t x = quant_value((uint8_t)i, in.type) - in.zero_point;
+
+		x = x < 0 ? -x : x;
+		table[i] = to_byte(in.scale == out.scale ? x : quant_apply(x, q), out);
+	}
+}
+
+void quant_table_sqrt(struct quant_side in, struct quant_side out, uint8_t table[256])
+{
+	for (uint32_t i = 0; i < 256; i++) {
+		int32_t x = quant_value((uint8_t)i, in.type) - in.zero_point;
+		float y = sqrtf(in.scale * (float)(x < 0 ? 0 : x)) / out.scale;
+
+		table[i] = to_byte((int64_t)(y < 1e9f ? y : 1e9f), out);
+	}
+}
+
+void quant_table_log(struct quant_side in, struct quant_side out, uint8_t table[256])
+{
+	float least = (float)(quant_min(out.type) - out.zero_point) * out.scale;
+	const float inverse = 1 / out.scale;
+
+	for (uint32_t i = 0; i < 256; i++) {
+		float x = in.scale *
+			  (float)(quant_value((uint8_t)i, in.type) - in.zero_point);
+		float y = roundf((x > 0 ? logf(x) : least) * inverse);
+
+		y = y < 1e9f ? y : 1e9f;
+		table[i] = to_byte((int64_t)(y > -1e9f ? y : -1e9f), out);
+	}
+}
+
+/* ---- HARD_SWISH, in 16 bits ---------------------------------------------------------- */
+
+static int16_t saturate16(int64_t x)
+{
+	return (int16_t)(x > INT16_MAX ? INT16_MAX : x < INT16_MIN ? INT16_MIN : x);
+}
+
+/* round(a * b / 2^15), halves upwards in magnitude less one; round: or cut off. */
+static int16_t high_mul16(int16_t a, int16_t b, bool round)
+{
+	int32_t ab = (int32_t)a * b, half = ab >= 0 ? 1 << 14 : 1 - (1 << 14);
+
+	if (a == INT16_MIN && b == INT16_MIN)
+		return INT16_MAX;
+	return (int16_t)((ab + (round ? half : 0)) / (1 << 15));
+}
+
+/* x / 2^n, halves away from zero.  Of 16 and more bits all above 0 are rounded up to 1,
+ * as in gemmlowp, whose mask has 16. */
+static int16_t round_shift16(int16_t x, int n)
+{
+	int32_t mask = n < 16 ? (1 << n) - 1 : -1;
+	int32_t over = (mask >> 1) + (x < 0);
+
+	return (int16_t)((x >> (n < 31 ? n : 31)) + ((x & mask) > over));
+}
+
+static int16_t multiplier16(int32_t mult)
+{
+	int32_t rounded = (mult >> 16) + (mult >> 15 & 1);
+
+	return (int16_t)(rounded > INT16_MAX ? INT16_MAX : rounded);
+}
+
+/* Three is 32768: how much of 1 is left of x, Q0.15. */
+static int16_t hard_sigmoid(int16_t x, struct quant_mult q)
+{
+	if (q.shift > 0)
+		x = saturate16((int64_t)x * (INT64_C(1) << (q.shift - 1)));
+	x = high_mul16(x, multiplier16(q.mult), true);
+	if (q.shift > 0)
+		x = saturate16((int64_t)x * 2);
+	if (q.shift < 0)
+		x = round_shift16(x, -q.shift);
+	return (int16_t)((x + (1 << 15)) >> 1);
+}
+
+bool quant_table_hard_swish(struct quant_side in, struct quant_side out,
+			    uint8_t table[256])
+{
+	const float fine = (1.0f / 128) * in.scale, three = 3.0f / 32768;
+	struct quant_mult to = quant_of((double)(fine / out.scale));
+	struct quant_mult part = quant_of((double)(fine / three));
+
+	if (to.shift > 0 || part.shift > 30)
+		return false;
+	for (uint32_t i = 0; i < 256; i++) {
+		int32_t x = quant_value((uint8_t)i, in.type) - in.zero_point;
+		int16_t wide = (int16_t)(x * 128);
+		int16_t y = high_mul16(wide, multiplier16(to.mult), true);
+
+		y = high_mul16(hard_sigmoid(wide, part), y, false);
+		table[i] = to_byte(round_shift16(y, -to.shift), out);
+	}
+	return true;
 }
 
 /* ---- softmax of int16 --------------------------------------------------------------- */
@@ -410,6 +548,51 @@ static int32_t saturate_left(int32_t x, int n)
 	if (y > INT32_MAX)
 		return INT32_MAX;
 	return y < INT32_MIN ? INT32_MIN : (int32_t)y;
+}
+
+/* 1 / sqrt(x) of a whole number x > 0: x.mult / 2^31 * 2^x.shift.  Newton's method in
+ * Q3.28, as TensorFlow Lite has it. */
+static struct quant_mult inverse_root(int32_t x)
+{
+	const int32_t half_root_2 = 1518500250, three_halves = (1 << 28) + (1 << 27);
+	int32_t root = 1 << 28, half;
+	int pairs, right;
+
+	if (x <= 1)
+		return (struct quant_mult){INT32_MAX, 0};
+	pairs = (__builtin_clz((uint32_t)x) - 1) / 2 - 1;
+	right = 11 - pairs;
+	half = round_shift((int32_t)((uint32_t)x << 2 * pairs) >> 1, 1);
+	for (int i = 0; i < 5; i++) {
+		int32_t cube = saturate_left(high_mul(high_mul(root, root), root), 6);
+
+		root = saturate_left(high_mul(three_halves, root) - high_mul(half, cube),
+				     3);
+	}
+	root = high_mul(root, half_root_2);
+	return right < 0 ? (struct quant_mult){shift_left(root, -right), 0}
+			 : (struct quant_mult){root, -right};
+}
+
+#define ROOT_BITS 20 /* of fractions */
+
+bool quant_table_rsqrt(struct quant_side in, struct quant_side out, uint8_t table[256])
+{
+	struct quant_mult q = quant_of(1 / (double)(sqrtf(in.scale) * out.scale));
+
+	q.shift -= ROOT_BITS;
+	if (q.shift > 30)
+		return false;
+	for (uint32_t i = 0; i < 256; i++) {
+		int32_t x = quant_value((uint8_t)i, in.type) - in.zero_point;
+		struct quant_mult root = inverse_root(x);
+		int32_t y;
+
+		root.shift += ROOT_BITS;
+		y = quant_apply(quant_apply(1, root), q);
+		table[i] = x > 0 ? to_byte(y, out) : (uint8_t)quant_max(out.type);
+	}
+	return true;
 }
 
 /* 1 / (1 + a) for a in [0, 1], Q0.31 in and out: Newton's method, x in Q2.29. */

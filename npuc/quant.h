@@ -28,6 +28,7 @@ enum quant_act {
 	QUANT_ACT_RELU = 1,
 	QUANT_ACT_RELU_N1_TO_1 = 2,
 	QUANT_ACT_RELU6 = 3,
+	QUANT_ACT_RELU_0_TO_1 = 256, /* an operator, fused with none */
 };
 
 /* The clamp that an activation means for an output of this type and quantization; false:
@@ -48,6 +49,22 @@ void quant_table_rescale(struct quant_side in, struct quant_side out, struct qua
 void quant_table_float(struct quant_side in, struct quant_side out, float (*fn)(float),
 		       uint8_t table[256]);
 float quant_logistic(float x);
+float quant_elu(float x);
+float quant_gelu(float x);
+float quant_gelu_tanh(float x); /* the approximation */
+/* -in as a byte, whatever the scales. */
+void quant_table_negative(uint8_t table[256]);
+/* |in| and 1 / sqrt(in), by their multiplier; of 0 and less the largest. */
+void quant_table_abs(struct quant_side in, struct quant_side out, uint8_t table[256]);
+bool quant_table_rsqrt(struct quant_side in, struct quant_side out, uint8_t table[256]);
+/* sqrt(in), cut off; of less than 0 that of 0. */
+void quant_table_sqrt(struct quant_side in, struct quant_side out, uint8_t table[256]);
+/* log(in); of 0 and less the smallest. */
+void quant_table_log(struct quant_side in, struct quant_side out, uint8_t table[256]);
+/* in * relu6(in + 3) / 6 in 16 bits; false: the output's scale is less than 1/128 of the
+ * input's. */
+bool quant_table_hard_swish(struct quant_side in, struct quant_side out,
+			    uint8_t table[256]);
 /* LOGISTIC or TANH of int16, by the input's bits; false: the scale is too large. */
 bool quant_table_sigmoid(float scale, bool logistic, int16_t table[65536]);
 /* Logistic of Q3.12, or tanh of a number of so many integer bits, 0 to 6, in gemmlowp's

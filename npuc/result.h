@@ -7,6 +7,7 @@
 
 #include <hal/hal.h>
 
+#include "feed.h"
 #include "labels.h"
 #include "npuc.h"
 
@@ -25,17 +26,22 @@ struct result {
 	uint64_t runs;        /* cycles and wall_ns have so many */
 	uint64_t *cycles;     /* sorted by result_sort */
 	uint64_t *wall_ns;    /* likewise */
-	struct best **best;   /* of each output, all its values, the largest first */
+	struct outputs out;
+	struct best **best; /* of each image each output's values, the largest first */
 };
 
 /* The smallest value that percent (1 to 100) of the count do not exceed. */
 uint64_t result_percentile(const uint64_t *sorted, uint64_t count, uint64_t percent);
 
+double result_mean(const uint64_t *values, uint64_t count);
+
 /* Everything below returns 0, or TOOL_FAILED once it has said what is wrong. */
 
 /* Labels that no output has elements for are an error. */
 int result_check(const struct result *r);
-int result_read(struct result *r, struct npuc_run *run);
+/* Memory for so many images and runs. */
+int result_open(struct result *r, uint64_t images, uint64_t runs);
+int result_read(struct result *r, struct npuc_run *run, uint64_t image);
 void result_sort(struct result *r);
 void result_text(const struct result *r, FILE *to);
 int result_json(const struct result *r);

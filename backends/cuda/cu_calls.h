@@ -109,8 +109,6 @@ X(cuGraphAddMemcpyNode, (void **node, void *graph, void *const *behind, size_t c
 X(cuGraphAddMemsetNode, (void **node, void *graph, void *const *behind, size_t count, \
 	const struct cu_fill_node *params, void *context), \
 	(node, graph, behind, count, params, context)) \
-X(cuGraphAddEventRecordNode, (void **node, void *graph, void *const *behind, \
-	size_t count, void *event), (node, graph, behind, count, event)) \
 X(cuGraphAddBatchMemOpNode, (void **node, void *graph, void *const *behind, size_t count, \
 	const struct cu_memory_ops_node *params), (node, graph, behind, count, params)) \
 X(cuGraphInstantiateWithFlags, (void **exec, void *graph, unsigned long long flags), \

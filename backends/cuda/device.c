@@ -17,7 +17,8 @@ const struct hal_host *cu_host;
 
 static const struct cu_options defaults = {
 	.library = "libcuda.so.1",
-	.inflight = 4,
+	.inflight = 32,
+	.every = 8,
 	.way = CU_WAY_AUTO,
 	.helper = "",
 	.trial_ms = 20000,
@@ -29,9 +30,13 @@ static const struct hal_option_def options[] = {
 	{"clock", HAL_OPTION_ENUM, 0, 0, "real|virtual", "real",
 	 "real: time is the host's clock; virtual: time is stepped, which only a fake "
 	 "driver supports"},
-	{"inflight", HAL_OPTION_INT, 1, CU_INFLIGHT_MAX, NULL, "4",
-	 "commands of one queue that the device may have at a time; hal.inflight and "
-	 "hal.partition_inflight may lower it"},
+	{"inflight", HAL_OPTION_INT, 1, CU_INFLIGHT_MAX, NULL, "32",
+	 "commands of one queue that the device may have at a time, at most 8 with "
+	 "preempt=block; hal.inflight and hal.partition_inflight may lower it"},
+	{"mark_every", HAL_OPTION_INT, 0, CU_INFLIGHT_MAX, NULL, "0",
+	 "launches of a queue that are reported together, by one mark; 1: each by "
+	 "itself; "
+	 "0: a quarter of inflight"},
 	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
 	 "time after which a launch that has not ended is given up, together with its "
 	 "queue; 0: never"},
@@ -68,13 +73,18 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->library = cu_host->option_str(cfg, "library");
 	o->virtual_clock = cu_host->option_int(cfg, "clock") == 1;
 	o->inflight = (uint32_t)cu_host->option_int(cfg, "inflight");
+	o->every = (uint32_t)cu_host->option_int(cfg, "mark_every");
+	o->block = cu_host->option_int(cfg, "preempt") == 1;
+	if (o->block && o->inflight > CU_STOPS_MAX)
+		o->inflight = CU_STOPS_MAX;
+	if (!o->every)
+		o->every = (o->inflight + 3) / 4;
 	o->hang_ns = (uint64_t)cu_host->option_int(cfg, "hang_ms") * 1000000;
 	o->host_memory = cu_host->option_int(cfg, "memory") == 1;
 	o->vmm = cu_host->option_int(cfg, "memory") == 2;
 	o->range = (uint64_t)cu_host->option_int(cfg, "range");
 	o->bounds = cu_host->option_int(cfg, "bounds") == 1;
 	o->way = (enum cu_way)cu_host->option_int(cfg, "partitions");
-	o->block = cu_host->option_int(cfg, "preempt") == 1;
 	o->graphs = cu_host->option_int(cfg, "graphs") == 1;
 	o->helper = cu_host->option_str(cfg, "helper");
 	o->trial_ms = (uint32_t)cu_host->option_int(cfg, "trial_ms");
@@ -186,6 +196,7 @@ static void describe(const struct cu_options *o, const struct cu_shape *s,
 	info->caps |= way == CU_WAY_MASK || way == CU_WAY_STREAM
 			      ? HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE
 			      : 0;
+	info->caps |= cu_evicts(o, s) ? HAL_CAP_EVICT : 0;
 	info->caps |= s->stand_in ? HAL_CAP_STAND_IN : 0;
 	info->caps |= o->virtual_clock ? HAL_CAP_VIRTUAL_CLOCK | HAL_CAP_SIMULATED : 0;
 }
@@ -423,7 +434,8 @@ static int start(struct cu_device *dev)
 	err = fill_in(dev);
 	if (!err && dev->opt.bounds)
 		err = cu_fence_open(dev);
-	if (!err && (dev->opt.vmm || cu_shares(&dev->opt, &dev->shape)))
+	if (!err && (dev->opt.vmm || cu_shares(&dev->opt, &dev->shape) ||
+		     cu_evicts(&dev->opt, &dev->shape)))
 		err = cu_range_open(dev);
 	if (!err)
 		err = open_way(dev);
@@ -490,8 +502,9 @@ static const struct hal_backend backend = {
 	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_MEMORY |
 		  HAL_BK_BESIDE_QUEUE,
 	.hot_size = sizeof(struct hal_bk_hot),
-	.flags = HAL_BK_IMAGES_FOREIGN,
+	.flags = HAL_BK_IMAGES_FOREIGN | HAL_BK_SIDE_BY_SIDE,
 	.cold_size = sizeof(struct hal_bk_cold),
+	.extra_size = sizeof(struct hal_bk_extra),
 	.hot = {.submit = cu_submit,
 		.poll = cu_poll,
 		.now = cu_now,
@@ -521,6 +534,7 @@ static const struct hal_backend backend = {
 		 .program_unload = cu_program_unload,
 		 .kernel_get = cu_kernel_get,
 		 .extension = cu_extension},
+	.extra = {.mem_out = cu_mem_out, .mem_in = cu_mem_in},
 };
 
 const struct hal_backend *hal_backend_cuda(const struct hal_host *host)

@@ -5,11 +5,12 @@
  *
  * submit gathers recorded commands of a queue, up to the end of their sequence or to the
  * next poll; so a graph is never more than what the device would have of the queue anyway
- * (`inflight`), and DRAIN takes no longer.  A graph is a line: each command, an event
- * that times it, and its number, written to the graph's word in pinned memory: so after a
- * fault it is known which of them had ended.  They are told of together, when the last
- * has ended, so that what comes next is as many again; but each by itself where a
- * launch's patience is counted (hang_ms).
+ * (`inflight`), and DRAIN takes no longer.  A graph is a line of the commands, with
+ * nothing between two kernels that would keep the device from overlapping the end of one
+ * with the start of the next, and one mark: their number, written to the graph's word in
+ * pinned memory.  They are reported together, when the last has ended, so that what comes
+ * next is as many again.  Where a queue marks each launch (hang_ms, mark_every=1), each
+ * command of a graph has a mark, too.
  *
  * The graphs of a queue are kept.  One that is idle and has the same commands but for
  * their arguments is launched again, and only what differs is changed in it.  What the
@@ -76,13 +77,8 @@ int cu_graphs_make(struct cu_device *dev, struct cu_queue *q)
 
 static void give_back(struct cu_device *dev, const struct cu_graph *g, int *err)
 {
-	uint32_t i;
-
 	cu_give_back(dev, CU_KIND_EXEC, g->exec, err);
 	cu_give_back(dev, CU_KIND_GRAPH, g->graph, err);
-	cu_give_back(dev, CU_KIND_EVENT, g->begin, err);
-	for (i = 0; i < g->count; i++)
-		cu_give_back(dev, CU_KIND_EVENT, g->stages[i].end, err);
 }
 
 static void drop(struct cu_device *dev, struct cu_graph *g, int *err)
@@ -180,9 +176,12 @@ static struct cu_kernel_node kernel_of(struct cu_step *s, void *params[HAL_ARGS_
 	return n;
 }
 
+/* Add a node behind the last one; NULL: there is none yet. */
 static int add_step(struct cu_device *dev, struct cu_graph *g, struct cu_stage *s,
-		    void *behind)
+		    void *last)
 {
+	void *const *behind = last ? &last : NULL;
+	const size_t count = last ? 1 : 0;
 	void *params[HAL_ARGS_MAX];
 	struct cu_kernel_node kernel;
 	struct cu_copy_node copy;
@@ -191,15 +190,15 @@ static int add_step(struct cu_device *dev, struct cu_graph *g, struct cu_stage *
 	switch (s->step.op) {
 	case HAL_OP_LAUNCH:
 		kernel = kernel_of(&s->step, params);
-		return CU(dev, cuGraphAddKernelNode_v2, &s->node, g->graph, &behind, 1,
+		return CU(dev, cuGraphAddKernelNode_v2, &s->node, g->graph, behind, count,
 			  &kernel);
 	case HAL_OP_COPY:
 		copy = copy_of(&s->step);
-		return CU(dev, cuGraphAddMemcpyNode, &s->node, g->graph, &behind, 1,
+		return CU(dev, cuGraphAddMemcpyNode, &s->node, g->graph, behind, count,
 			  &copy, dev->context);
 	default:
 		fill = fill_of(&s->step);
-		return CU(dev, cuGraphAddMemsetNode, &s->node, g->graph, &behind, 1,
+		return CU(dev, cuGraphAddMemsetNode, &s->node, g->graph, behind, count,
 			  &fill, dev->context);
 	}
 }
@@ -227,23 +226,6 @@ static int change_step(struct cu_device *dev, struct cu_graph *g, struct cu_stag
 	}
 }
 
-/* An event behind *last, which that becomes. */
-static int add_event(struct cu_device *dev, struct cu_graph *g, void **last, void **event)
-{
-	const size_t behind = *last ? 1 : 0;
-	void *node = NULL;
-	int err = CU(dev, cuEventCreate, event, CU_EVENT_TIMED);
-
-	if (err) {
-		*event = NULL;
-		return err;
-	}
-	err = CU(dev, cuGraphAddEventRecordNode, &node, g->graph, behind ? last : NULL,
-		 behind, *event);
-	*last = node;
-	return err;
-}
-
 static int add_number(struct cu_device *dev, struct cu_graph *g, void **last,
 		      uint64_t word_at, uint32_t number)
 {
@@ -259,7 +241,8 @@ static int add_number(struct cu_device *dev, struct cu_graph *g, void **last,
 	return err;
 }
 
-static int build(struct cu_device *dev, struct cu_graph *g, uint64_t word_at)
+/* each: every command has a mark. */
+static int build(struct cu_device *dev, struct cu_graph *g, uint64_t word_at, bool each)
 {
 	void *last = NULL;
 	uint32_t i;
@@ -269,13 +252,10 @@ static int build(struct cu_device *dev, struct cu_graph *g, uint64_t word_at)
 		g->graph = NULL;
 		return err;
 	}
-	err = add_event(dev, g, &last, &g->begin);
 	for (i = 0; !err && i < g->count; i++) {
 		err = add_step(dev, g, &g->stages[i], last);
 		last = g->stages[i].node;
-		if (!err)
-			err = add_event(dev, g, &last, &g->stages[i].end);
-		if (!err)
+		if (!err && (each || i + 1 == g->count))
 			err = add_number(dev, g, &last, word_at, i + 1);
 	}
 	if (!err)
@@ -339,8 +319,9 @@ static uint32_t place(const struct cu_graphs *gs)
 	return best;
 }
 
-static struct cu_graph *make(struct cu_device *dev, struct cu_graphs *gs)
+static struct cu_graph *make(struct cu_device *dev, const struct cu_queue *q)
 {
+	struct cu_graphs *gs = q->graphs;
 	const uint32_t n = gs->gathered, at = place(gs);
 	struct cu_graph *g;
 	uint32_t i;
@@ -359,7 +340,7 @@ static struct cu_graph *make(struct cu_device *dev, struct cu_graphs *gs)
 	__atomic_store_n(g->word, n, __ATOMIC_RELEASE);
 	for (i = 0; i < n; i++)
 		g->stages[i].step = gs->steps[i];
-	if (build(dev, g, gs->words_at + at * sizeof(uint32_t))) {
+	if (build(dev, g, gs->words_at + at * sizeof(uint32_t), q->base.every == 1)) {
 		drop(dev, g, &ignored);
 		gs->off = true;
 		return NULL;
@@ -368,14 +349,15 @@ static struct cu_graph *make(struct cu_device *dev, struct cu_graphs *gs)
 	return g;
 }
 
-static struct cu_graph *take_up(struct cu_device *dev, struct cu_graphs *gs)
+static struct cu_graph *take_up(struct cu_device *dev, const struct cu_queue *q)
 {
+	struct cu_graphs *gs = q->graphs;
 	uint32_t changes, i;
 	const uint32_t at = nearest(gs, &changes);
 	struct cu_graph *g;
 
 	if (at == CU_GRAPHS_MAX)
-		return make(dev, gs);
+		return make(dev, q);
 	g = gs->made[at];
 	for (i = 0; changes && i < g->count; i++) {
 		struct cu_step *old = &g->stages[i].step;
@@ -405,8 +387,12 @@ bool cu_graphs_launch(struct cu_device *dev, struct cu_queue *q)
 
 	if (gs->gathered < 2 || gs->off)
 		return false;
-	g = take_up(dev, gs);
+	g = take_up(dev, q);
 	if (!g)
+		return false;
+	/* What is before it is not to be reported with it. */
+	cu_mark(dev, q);
+	if (q->base.broken)
 		return false;
 	__atomic_store_n(g->word, 0, __ATOMIC_RELEASE);
 	if (CU(dev, cuGraphLaunch, g->exec, q->stream)) {
@@ -420,8 +406,6 @@ bool cu_graphs_launch(struct cu_device *dev, struct cu_queue *q)
 
 		s->graph = g;
 		s->base.number = i + 1;
-		s->begin = i ? g->stages[i - 1].end : g->begin;
-		s->end = g->stages[i].end;
 	}
 	g->users = g->count;
 	return true;

@@ -41,6 +41,7 @@ extern const struct hal_host *cu_host;
 #include "backends/stream/slots.h"
 
 #define CU_INFLIGHT_MAX 64u
+#define CU_STOPS_MAX    8u     /* with preempt=block: each has lists of its own */
 #define CU_STOP_BLOCKS  65536u /* of a launch that can be stopped */
 #define CU_GRAPHS_MAX   8u     /* of a queue */
 
@@ -76,6 +77,7 @@ struct cu_options {
 	bool block;        /* kernels look at a flag before each block */
 	bool graphs;       /* recorded commands are given together */
 	uint32_t inflight; /* commands of a queue that the device has */
+	uint32_t every;    /* launches for which one mark is written */
 	uint64_t hang_ns;  /* of a launch; 0: it may take for ever */
 	const char *helper;
 	uint32_t trial_ms;
@@ -142,6 +144,7 @@ struct cu_place {
 	struct cu_range *range; /* NULL: it is in none */
 	struct cu_chunk *chunk; /* NULL: it has granules of its own */
 	uint32_t first, count;  /* granules, or pieces of the chunk */
+	bool out;               /* of a buffer that is evicted: it keeps its addresses */
 };
 
 struct cu_later {
@@ -192,6 +195,7 @@ struct cu_kernel {
 	uint32_t block[3], shared_bytes;
 	uint32_t shared_raised; /* dynamic: the driver accepts launches up to it */
 	struct stream_params params;
+	struct stream_kernel seen;
 	bool stops;        /* it looks at a flag: one more parameter */
 	char why[PTX_WHY]; /* it does not */
 };
@@ -217,13 +221,13 @@ struct cu_step {
 
 /* Commands of a recorded sequence, in a row, as a graph of the driver's: see graph.c. */
 struct cu_graph {
-	void *graph, *exec, *begin;
+	void *graph, *exec;
 	uint32_t *word;        /* of how many the device says that they have ended */
 	uint32_t count, users; /* slots in flight that are of it */
 	uint64_t used;         /* when, in launches of the queue's graphs */
 	struct cu_stage {
 		struct cu_step step;
-		void *node, *end;
+		void *node;
 	} stages[];
 };
 
@@ -239,11 +243,7 @@ struct cu_graphs {
 
 struct cu_slot {
 	struct stream_slot base; /* .number: of the queue's word, or its graph's */
-	void *begin; /* the event before it: the last one's end, or the queue's .idle */
-	void *end;   /* .own, or its graph's */
-	void *own;
-	void *start;            /* with graphs: the begin of one behind a graph */
-	struct cu_graph *graph; /* NULL: by itself */
+	struct cu_graph *graph;  /* NULL: by itself */
 };
 
 /* How the launches of a queue are stopped, slot by slot: see stop.c. */
@@ -264,7 +264,8 @@ struct cu_stops {
 
 struct cu_queue {
 	struct stream_queue base;
-	void *stream, *idle;
+	void *stream;
+	void *begin, *end; /* events around the command that is measured */
 	struct cu_word word;
 	bool masked;              /* a mask is in its stream */
 	struct cu_stops *stops;   /* NULL: its launches cannot be stopped */
@@ -482,6 +483,8 @@ int cu_mem_register(void *device, void *partition, void *address, uint64_t bytes
 int cu_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
 		  void **out);
 int cu_mem_free(void *device, void *memory);
+int cu_mem_out(void *device, void *memory);
+int cu_mem_in(void *device, void *memory, const struct hal_bk_colors *colors);
 int cu_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		 uint64_t bytes);
 int cu_mem_read(void *device, void *memory, uint64_t offset, void *data, uint64_t bytes);
@@ -498,6 +501,7 @@ int cu_pin(struct cu_device *dev, uint64_t bytes, void **p, uint64_t *address);
 
 /* range.c */
 /* Return true if memory can be exported and imported, with these options. */
+bool cu_evicts(const struct cu_options *o, const struct cu_shape *s);
 bool cu_shares(const struct cu_options *o, const struct cu_shape *s);
 int cu_range_open(struct cu_device *dev);
 /* The calling thread has the context current. */
@@ -519,6 +523,10 @@ int cu_place_take(struct cu_device *dev, struct cu_range *range, uint64_t bytes,
 /* It is nobody's any more, and is given back when that waits for nothing. */
 void cu_place_leave(struct cu_device *dev, const struct cu_place *p, int *err);
 int cu_place_end(struct cu_device *dev, const struct cu_place *p);
+/* Give the memory of p up, and find new memory for it; one at a time in a range.  The
+ * calling thread has the context current.  Both may wait for the device. */
+int cu_place_out(struct cu_device *dev, struct cu_place *p);
+int cu_place_in(struct cu_device *dev, struct cu_place *p);
 
 /* share.c */
 /* Allocate memory that can be exported; import it.  The calling thread has the context
@@ -634,8 +642,10 @@ int cu_raise_shared(struct cu_device *dev, struct cu_kernel *k, uint32_t bytes);
  * not NULL, what a kernel that can be stopped has to know of it. */
 int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 	      const uint32_t groups[3], const struct ptx_launch *stops);
-/* Have the device record the end of s, and write its number. */
-void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
+/* Give the command in s, which has just gone to the device, its number. */
+void cu_number(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
+/* Mark the end of all that q has been given; see stream/marks.h. */
+void cu_mark(struct cu_device *dev, struct cu_queue *q);
 /* The call has failed behind a command: only the driver can say when q is empty. */
 void cu_break_queue(struct cu_device *dev, struct cu_queue *q, const char *call,
 		    uint32_t r);

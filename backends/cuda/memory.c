@@ -298,6 +298,40 @@ int cu_mem_free(void *device, void *memory)
 	return err;
 }
 
+int cu_mem_out(void *device, void *memory)
+{
+	struct cu_device *dev = device;
+	struct cu_mem *mem = memory;
+	uint32_t mode;
+	int err;
+
+	if (!mem->place.range)
+		return cu_host->fail(ENOTSUP,
+				     "cuda:%u: the buffer is memory of the program's own",
+				     dev->index);
+	err = cu_push(dev, &mode);
+	if (err)
+		return err;
+	err = cu_place_out(dev, &mem->place);
+	cu_pop(mode);
+	return err;
+}
+
+int cu_mem_in(void *device, void *memory, const struct hal_bk_colors *colors)
+{
+	struct cu_device *dev = device;
+	struct cu_mem *mem = memory;
+	uint32_t mode;
+	int err = cu_push(dev, &mode);
+
+	(void)colors; /* it has none */
+	if (err)
+		return err;
+	err = cu_place_in(dev, &mem->place);
+	cu_pop(mode);
+	return err;
+}
+
 int cu_mem_write(void *device, void *memory, uint64_t offset, const void *data,
 		 uint64_t bytes)
 {

@@ -32,12 +32,22 @@ static int check_units(const struct cu_device *dev,
 	return 0;
 }
 
-/* Reserve the addresses of a partition's buffers. */
-static int make_range(struct cu_device *dev, struct cu_range **out)
+/* Return whether buffers of a partition may exceed its quota, and so be evicted. */
+static bool evicts(const struct hal_bk_partition_desc *desc)
 {
-	const uint64_t bytes = dev->opt.range ? dev->opt.range : dev->shape.memory_bytes;
+	return desc->address_bytes > desc->memory_bytes;
+}
+
+/* Reserve the addresses of a partition's buffers.  Those of an evicted one stay reserved;
+ * a buffer takes up to twice its bytes, as it begins at a granule. */
+static int make_range(struct cu_device *dev, const struct hal_bk_partition_desc *desc,
+		      struct cu_range **out)
+{
+	uint64_t bytes = dev->opt.range ? dev->opt.range : dev->shape.memory_bytes;
 	const int err = cu_enter(dev);
 
+	if (evicts(desc) && bytes < 2 * desc->address_bytes)
+		bytes = 2 * desc->address_bytes;
 	return err ? err : cu_range_make(dev, bytes, out);
 }
 
@@ -54,8 +64,8 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	if (!part)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a partition");
 	part->base.desc = *desc;
-	if (dev->opt.vmm)
-		err = make_range(dev, &part->range);
+	if (dev->opt.vmm || evicts(desc))
+		err = make_range(dev, desc, &part->range);
 	if (err) {
 		free(part);
 		return err;
@@ -109,6 +119,7 @@ int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc 
 	struct cu_device *dev = device;
 	struct cu_partition *part = partition;
 	struct stream_queue *q;
+	bool entered;
 	int err;
 
 	if (!dev->mask)
@@ -122,12 +133,17 @@ int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc 
 	err = check_units(dev, desc);
 	if (err)
 		return err;
+	entered = !stream_lost(&dev->base) && !cu_enter(dev);
 	pthread_mutex_lock(&dev->base.queues_lock);
 	part->base.desc = *desc;
 	cu_mask_of(dev, desc->col, desc->units, part->mask);
 	for (q = dev->base.queues; q; q = q->older) {
 		if (q->part != &part->base)
 			continue;
+		/* What runs where the partition was is not reported with what does not.
+		 */
+		if (entered && !q->broken)
+			cu_mark(dev, (struct cu_queue *)q);
 		stream_move_queue(q);
 		if (dev->mask->stream_at)
 			(void)cu_stream_mask_set(dev, ((struct cu_queue *)q)->stream,

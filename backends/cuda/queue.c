@@ -2,13 +2,12 @@
 /*
  * Hot path of a CUDA device.
  *
- * A queue is a stream.  Behind each command the device writes the command's number to
- * pinned memory, which is all that poll reads: no thread, no call of the driver while
- * something runs, and the number still stands after a fault, when events tell nothing
- * any more.  An event behind each command says how long that took: from the event of the
- * one before it, or from an event of its own where the queue was idle.  When it ended is
- * when poll saw it.  At most `inflight` commands are with the device, which bounds how
- * long DRAIN takes: that many times the longest command.
+ * A queue is a stream.  The device writes numbers of commands that have ended to pinned
+ * memory, one for several launches (stream/marks.h).  That is all that poll reads while
+ * they run: no thread, and no call of the driver.  A number still stands after a fault,
+ * when events tell nothing any more.  Two events of the queue measure a launch in 64.  At
+ * most `inflight` commands are with the device, which bounds how long DRAIN takes: that
+ * many times the longest command.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -46,7 +45,6 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 				  ? dev->least_priority
 				  : (dev->greatest_priority + dev->least_priority) / 2;
 	struct cu_partition *part = cu_part(q);
-	uint32_t i;
 	int err = cu_make_word(dev, &q->word);
 
 	if (!err && dev->green)
@@ -66,14 +64,13 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 			 CU_STREAM_NON_BLOCKING, level);
 	if (err)
 		q->stream = NULL;
+	/* What comes late to a foreign stream might become part of a graph of the
+	 * application's.  Each launch has its own hang bound. */
+	q->base.every = q->base.foreign || dev->opt.hang_ns ? 1 : dev->opt.every;
 	if (!err)
-		err = make_event(dev, &q->idle);
-	for (i = 0; !err && i < q->base.slot_count; i++) {
-		err = make_event(dev, &q->slots[i].own);
-		q->slots[i].end = q->slots[i].own;
-	}
-	for (i = 0; !err && dev->opt.graphs && i < q->base.slot_count; i++)
-		err = make_event(dev, &q->slots[i].start);
+		err = make_event(dev, &q->begin);
+	if (!err)
+		err = make_event(dev, &q->end);
 	if (!err && dev->opt.block)
 		err = cu_stops_make(dev, q);
 	if (!err && dev->opt.bounds)
@@ -85,19 +82,14 @@ static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priorit
 
 static void drop_queue(struct cu_device *dev, struct cu_queue *q, int *err)
 {
-	uint32_t i;
-
 	cu_stops_drop(dev, q, err);
 	cu_graphs_drop(dev, q, err);
 	if (q->masked)
 		cu_stream_mask_clear(dev, q->stream);
 	if (!q->base.foreign)
 		cu_give_back(dev, CU_KIND_STREAM, q->stream, err);
-	cu_give_back(dev, CU_KIND_EVENT, q->idle, err);
-	for (i = 0; i < q->base.slot_count; i++) {
-		cu_give_back(dev, CU_KIND_EVENT, q->slots[i].own, err);
-		cu_give_back(dev, CU_KIND_EVENT, q->slots[i].start, err);
-	}
+	cu_give_back(dev, CU_KIND_EVENT, q->begin, err);
+	cu_give_back(dev, CU_KIND_EVENT, q->end, err);
 	cu_give_back(dev, CU_KIND_HOST, q->astray, err);
 	cu_give_back(dev, CU_KIND_HOST, q->word.memory, err);
 	free(q);
@@ -122,8 +114,7 @@ static int enter_queue(struct cu_device *dev, struct cu_queue *q)
 int cu_queue_create(void *device, void *partition, int32_t priority, void **out)
 {
 	struct cu_device *dev = device;
-	/* One more than in flight: the end of the last one is the next one's begin. */
-	const uint32_t slots = dev->opt.inflight + 1;
+	const uint32_t slots = dev->opt.inflight;
 	struct cu_queue *q = calloc(1, sizeof(*q) + slots * sizeof(q->slots[0]));
 	uint32_t mode;
 	int err;
@@ -370,27 +361,79 @@ void cu_break_queue(struct cu_device *dev, struct cu_queue *q, const char *call,
 	q->base.unsure = true;
 }
 
-/* What is behind a command: how long it took, and that it has ended. */
-static inline __attribute__((always_inline)) void
-mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
-{
-	uint32_t r = 0;
+/* ---- marks: see stream/marks.h ------------------------------------------------------ */
 
-	s->base.number = ++q->base.given;
-	if (!s->base.stamping)
-		r = cu.cuEventRecord(s->end, q->stream);
-	if (__builtin_expect(r, 0)) {
-		cu_break_queue(dev, q, "cuEventRecord", r);
-		return;
-	}
-	r = cu.cuStreamWriteValue32_v2(q->stream, q->word.address, s->base.number, 0);
-	if (__builtin_expect(r, 0))
-		cu_break_queue(dev, q, "cuStreamWriteValue32_v2", r);
+static inline int vendor_enter(struct stream_device *dev)
+{
+	return cu_enter((struct cu_device *)dev);
 }
 
-void cu_mark(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
+static inline void vendor_mark(struct stream_device *dev, struct stream_queue *queue)
 {
-	mark(dev, q, s);
+	struct cu_queue *q = (struct cu_queue *)queue;
+	const uint32_t r =
+		cu.cuStreamWriteValue32_v2(q->stream, q->word.address, queue->given, 0);
+
+	if (__builtin_expect(r, 0))
+		cu_break_queue((struct cu_device *)dev, q, "cuStreamWriteValue32_v2", r);
+}
+
+static inline bool vendor_reached(struct stream_queue *q, uint32_t number)
+{
+	return cu_reached((struct cu_queue *)q, number);
+}
+
+static inline bool vendor_is_empty(struct stream_device *dev, struct stream_queue *q)
+{
+	const uint32_t r = cu.cuStreamQuery(((struct cu_queue *)q)->stream);
+
+	if (r && r != CUR_NOT_READY)
+		(void)cu_failed((struct cu_device *)dev, r, "cuStreamQuery");
+	return r == CUR_SUCCESS;
+}
+
+static inline void vendor_catch_up(struct stream_queue *q)
+{
+	__atomic_store_n((uint32_t *)((struct cu_queue *)q)->word.memory, q->given,
+			 __ATOMIC_RELEASE);
+}
+
+static inline uint64_t vendor_timed(struct stream_device *device,
+				    struct stream_queue *queue, struct stream_slot *s)
+{
+	struct cu_device *dev = (struct cu_device *)device;
+	const struct cu_queue *q = (const struct cu_queue *)queue;
+	float ms = 0;
+	uint32_t r;
+
+	(void)s;
+	if (stream_lost(device) || cu_enter(dev))
+		return 0;
+	r = cu.cuEventElapsedTime(&ms, q->begin, q->end);
+	if (r) {
+		(void)cu_failed(dev, r, "cuEventElapsedTime");
+		return 0;
+	}
+	return ms > 0 ? (uint64_t)((double)ms * 1e6 + 0.5) : 0;
+}
+
+static inline struct stream_kernel *vendor_kernel(const struct stream_slot *s)
+{
+	struct cu_kernel *k = s->cmd.launch.kernel;
+
+	return s->cmd.op == HAL_OP_LAUNCH ? &k->seen : NULL;
+}
+
+#include "backends/stream/marks.h"
+
+void cu_mark(struct cu_device *dev, struct cu_queue *q)
+{
+	stream_mark(&dev->base, &q->base);
+}
+
+void cu_number(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
+{
+	stream_number(&dev->base, &q->base, &s->base, false);
 }
 
 /* A command was refused halfway: what the stream has of it ends with a number, too. */
@@ -399,33 +442,70 @@ __attribute__((cold)) static void close_gap(struct cu_device *dev, struct cu_que
 	q->base.unsure = atomic_load(&dev->base.lost) || cu_enter(dev) ||
 			 cu.cuStreamWriteValue32_v2(q->stream, q->word.address,
 						    ++q->base.given, 0);
+	if (!q->base.unsure)
+		q->base.marked = q->base.given;
 }
 
-/* The command that s has; what times its begin is to be recorded first if it is fresh. */
-static inline __attribute__((always_inline)) int
-give(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s, bool fresh)
+/* The device has the command in s.  Record the end of a measured one. */
+static inline __attribute__((always_inline)) void
+end(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s, bool apart)
 {
-	int err = fresh ? CU(dev, cuEventRecord, s->begin, q->stream) : 0;
+	uint32_t r;
 
+	if (__builtin_expect(s->base.timed, 0)) {
+		q->base.timing = true;
+		r = cu.cuEventRecord(q->end, q->stream);
+		if (r) {
+			s->base.number = ++q->base.given;
+			cu_break_queue(dev, q, "cuEventRecord", r);
+			return;
+		}
+	}
+	stream_number(&dev->base, &q->base, &s->base, apart);
+}
+
+/* Return whether the command is work for the device. */
+static inline bool works(const struct hal_bk_cmd *cmd)
+{
+	return cmd->op == HAL_OP_LAUNCH || (cmd->op == HAL_OP_COPY && cmd->copy.bytes) ||
+	       (cmd->op == HAL_OP_FILL && cmd->fill.bytes);
+}
+
+/* Give a command that is marked by itself, and measured unless another one is. */
+static __attribute__((noinline)) int give_apart(struct cu_device *dev, struct cu_queue *q,
+						struct cu_slot *s)
+{
+	int err = 0;
+
+	s->base.idle = !works(&s->base.cmd);
+	if (!s->base.idle) {
+		stream_mark(&dev->base, &q->base);
+		s->base.timed = !q->base.timing;
+	}
+	if (s->base.timed)
+		err = CU(dev, cuEventRecord, q->begin, q->stream);
 	if (!err)
 		err = carry_out(dev, q, s);
 	if (!err)
-		mark(dev, q, s);
+		end(dev, q, s, true);
 	return err;
 }
 
-/* The same for number i, of a queue that may have graphs: their events are recorded anew
- * each time, so what is behind one has an event of its own. */
-static int give_among(struct cu_device *dev, struct cu_queue *q, uint32_t i)
+/* Give the device the command that s has. */
+static inline __attribute__((always_inline)) int
+give(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
-	const struct cu_slot *prev = i ? cu_slot(q, i - 1) : NULL;
-	struct cu_slot *s = cu_slot(q, i);
+	const struct hal_bk_cmd *cmd = &s->base.cmd;
+	int err;
 
-	if (!prev)
-		s->begin = q->idle;
-	else
-		s->begin = prev->graph ? s->start : prev->end;
-	return give(dev, q, s, !prev || prev->graph);
+	if (__builtin_expect(cmd->op != HAL_OP_LAUNCH, 0) ||
+	    __builtin_expect(stream_samples(vendor_kernel(&s->base)), 0) ||
+	    __builtin_expect(q->base.lengthy, 0))
+		return give_apart(dev, q, s);
+	err = launch(dev, q, s);
+	if (!err)
+		stream_number(&dev->base, &q->base, &s->base, false);
+	return err;
 }
 
 /* ---- what is given together -------------------------------------------------------- */
@@ -477,7 +557,9 @@ static int read_step(struct cu_device *dev, const struct hal_bk_cmd *cmd,
 /* It is not submitted: the device will not write its number. */
 static void withhold(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
-	s->begin = s->end;
+	/* What is before it is not to fail with it. */
+	if (!atomic_load(&dev->base.lost) && !q->base.broken && !cu_enter(dev))
+		cu_mark(dev, q);
 	s->base.number = ++q->base.given;
 	q->base.unsure = true;
 	if (!atomic_load(&dev->base.lost))
@@ -512,7 +594,7 @@ static void flush(struct cu_device *dev, struct cu_queue *q)
 		struct cu_slot *s = cu_slot(q, i);
 
 		if (!can || q->base.broken || atomic_load(&dev->base.lost) ||
-		    give_among(dev, q, i))
+		    give(dev, q, s))
 			withhold(dev, q, s);
 	}
 }
@@ -525,7 +607,8 @@ static int gather(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 	if (err)
 		return err;
 	s->base.cmd = *cmd;
-	s->base.stops = s->base.stamping = false;
+	s->base.stops = s->base.stamping = s->base.timed = s->base.idle = s->base.marked =
+		false;
 	q->graphs->gathered++;
 	stream_push(&dev->base, &q->base, stream_now(&dev->base));
 	if (cmd->flags & HAL_BK_CMD_LAST)
@@ -559,12 +642,10 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	}
 	err = cu_enter(dev);
 	s->base.cmd = *cmd;
-	s->base.stops = s->base.stamping = false;
-	s->begin = q->base.count ? cu_slot(q, q->base.count - 1)->end : q->idle;
-	if (!err && __builtin_expect(q->graphs != NULL, 0))
-		err = give_among(dev, q, q->base.count);
-	else if (!err)
-		err = give(dev, q, s, !q->base.count);
+	s->base.stops = s->base.stamping = s->base.timed = s->base.idle = s->base.marked =
+		false;
+	if (!err)
+		err = give(dev, q, s);
 	if (__builtin_expect(err, 0)) {
 		close_gap(dev, q);
 		return err;
@@ -595,40 +676,16 @@ static inline bool vendor_ended(struct stream_device *device, struct stream_queu
 	return !q->astray || !cu_fence_astray(q, s);
 }
 
-/* 0 where the driver does not tell, as after a fault. */
-static uint64_t between(struct cu_device *dev, void *begin, void *end)
-{
-	float ms = 0;
-	uint32_t r;
-
-	if (begin == end || stream_lost(&dev->base) || cu_enter(dev))
-		return 0;
-	r = cu.cuEventElapsedTime(&ms, begin, end);
-	if (r) {
-		(void)cu_failed(dev, r, "cuEventElapsedTime");
-		return 0;
-	}
-	return ms > 0 ? (uint64_t)((double)ms * 1e6 + 0.5) : 0;
-}
-
-static void times(struct stream_device *dev, struct stream_queue *q, uint32_t i)
-{
-	struct cu_slot *s = cu_slot((struct cu_queue *)q, i);
-
-	s->base.took_ns = s->base.after_ns =
-		between((struct cu_device *)dev, s->begin, s->end);
-}
-
 static inline void vendor_release(struct stream_queue *q, struct stream_slot *slot)
 {
 	struct cu_slot *s = (struct cu_slot *)slot;
 
-	(void)q;
+	if (slot->timed)
+		q->timing = false;
 	if (__builtin_expect(!s->graph, 1))
 		return;
 	s->graph->users--;
 	s->graph = NULL;
-	s->end = s->own;
 }
 
 static inline int vendor_stamp(struct stream_device *device, struct stream_queue *queue,
@@ -657,7 +714,7 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 		withhold(dev, q, (struct cu_slot *)s);
 		return err;
 	}
-	cu_mark(dev, q, (struct cu_slot *)s);
+	stream_number(device, queue, s, true);
 	return 0;
 }
 
@@ -735,12 +792,9 @@ static inline void vendor_drop(struct stream_device *dev, struct stream_queue *q
 /* How long what was stopped ran before that. */
 static inline uint64_t vendor_ran(struct stream_device *dev, struct stream_queue *queue)
 {
-	struct cu_queue *q = (struct cu_queue *)queue;
-	const uint64_t ns = between((struct cu_device *)dev, cu_slot(q, 0)->begin,
-				    cu_slot(q, 0)->end),
-		       now = vendor_now(dev);
+	const uint64_t now = vendor_now(dev), from = stream_began(queue);
 
-	return ns < now ? ns : now;
+	return from < now ? now - from : 0;
 }
 
 static inline void vendor_look(struct stream_device *device, struct stream_queue *queue)
@@ -750,6 +804,7 @@ static inline void vendor_look(struct stream_device *device, struct stream_queue
 
 	if (q->graphs && q->graphs->gathered)
 		flush(dev, q);
+	stream_tail(device, queue);
 	if (q->stops)
 		cu_stops_look(dev, q);
 }
@@ -781,7 +836,9 @@ static inline void vendor_advance(struct stream_device *dev, uint64_t until_ns,
 static inline void vendor_measure(struct stream_device *dev, struct stream_queue *q,
 				  struct hal_bk_event *e)
 {
-	stream_measure(dev, q, e, times);
+	if (!q->seen)
+		stream_see_marked(dev, q);
+	stream_set_times(q, e);
 }
 
 static inline uint32_t vendor_round(struct stream_device *device, struct hal_bk_event *ev,
@@ -846,6 +903,9 @@ int cu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	stream_suspend(&dev->base, &q->base, cookie);
 	if (mode == HAL_SUSPEND_FOLD)
 		cu_stops_raise(dev, q);
+	/* Whoever waits for the last command is not to wait for a look at the tail. */
+	if (!stream_lost(&dev->base) && !q->base.broken && !cu_enter(dev))
+		cu_mark(dev, q);
 	return 0;
 }
 
@@ -869,6 +929,9 @@ int cu_queue_destroy(void *device, void *queue)
 		return err;
 	if (!stream_lost(&dev->base))
 		err = cu_enter(dev);
+	/* A broken queue may have ended without a mark. */
+	if (q->base.marked != q->base.given)
+		q->base.unsure = true;
 	stream_destroy(&dev->base, &q->base, &err);
 	return err;
 }

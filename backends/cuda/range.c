@@ -29,7 +29,9 @@ struct cu_chunk {
 	struct hal_bk_granules *free; /* pieces */
 	uint32_t granule;             /* of the range */
 	uint32_t buffers;             /* that there are */
-	uint32_t places;              /* and those that are to be given back */
+	uint32_t here;                /* and are not evicted */
+	uint32_t places; /* of buffers, and those that are to be given back */
+	bool gone;       /* all of its buffers are evicted: it has no memory */
 };
 
 struct cu_range {
@@ -66,6 +68,13 @@ bool cu_shares(const struct cu_options *o, const struct cu_shape *s)
 	return !o->host_memory && has_calls() && cu.cuMemRetainAllocationHandle &&
 	       cu.cuMemExportToShareableHandle && cu.cuMemImportFromShareableHandle &&
 	       s->vmm && s->export_fd;
+}
+
+/* An evicted buffer keeps its addresses: kernels may have stored some.  With bounds=yes
+ * launches reach all of the range, from which nothing may go while they run. */
+bool cu_evicts(const struct cu_options *o, const struct cu_shape *s)
+{
+	return !o->host_memory && !o->bounds && has_calls() && s->vmm;
 }
 
 /* Memory that can be exported may come in larger granules: all is mapped in those. */
@@ -338,11 +347,12 @@ static int make_chunk(struct cu_device *dev, struct cu_range *range,
 /* Place p in c.  Return false if c lacks the free pieces.  Under the lock. */
 static bool take_from(struct cu_device *dev, struct cu_chunk *c, struct cu_place *p)
 {
-	if (cu_host->granules_left(c->free, 1) < p->count ||
+	if (c->gone || cu_host->granules_left(c->free, 1) < p->count ||
 	    cu_host->granules_take_run(c->free, 1, p->count, 1, &p->first))
 		return false;
 	p->chunk = c;
 	c->places++;
+	c->here++;
 	if (!c->buffers++) {
 		note_use(p->range, c->granule, 1, true);
 		stream_bytes_add(&dev->memory, p->range->granule);
@@ -409,9 +419,13 @@ void cu_place_leave(struct cu_device *dev, const struct cu_place *p, int *err)
 	const uint32_t count = p->chunk ? 1 : p->count;
 
 	pthread_mutex_lock(&dev->range_lock);
+	if (p->chunk && !p->out)
+		p->chunk->here--;
 	if (!p->chunk || !--p->chunk->buffers) {
 		note_use(p->range, first, count, false);
-		stream_bytes_give(&dev->memory, (uint64_t)count * p->range->granule);
+		if (p->chunk ? !p->chunk->gone : !p->out)
+			stream_bytes_give(&dev->memory,
+					  (uint64_t)count * p->range->granule);
 	}
 	pthread_mutex_unlock(&dev->range_lock);
 	cu_give_back_place(dev, p, err);
@@ -438,22 +452,30 @@ static bool leave_chunk(struct cu_device *dev, const struct cu_place *p)
 	return shared;
 }
 
+static int unmap(struct cu_device *dev, const struct cu_range *range, uint32_t first,
+		 uint32_t count)
+{
+	return CU(dev, cuMemUnmap, range->base + (uint64_t)first * range->granule,
+		  (uint64_t)count * range->granule);
+}
+
 /* It is as before where that fails. */
 int cu_place_end(struct cu_device *dev, const struct cu_place *p)
 {
 	struct cu_range *range = p->range;
 	const uint32_t first = p->chunk ? p->chunk->granule : p->first;
 	const uint32_t count = p->chunk ? 1 : p->count;
+	bool mapped;
 	int err;
 
 	if (p->chunk && leave_chunk(dev, p))
 		return 0;
-	err = CU(dev, cuMemUnmap, range->base + (uint64_t)first * range->granule,
-		 (uint64_t)count * range->granule);
+	mapped = p->chunk ? !p->chunk->gone : !p->out;
+	err = mapped ? unmap(dev, range, first, count) : 0;
 	pthread_mutex_lock(&dev->range_lock);
 	if (!err) {
 		give(range->free, first, count);
-		range->mapped--;
+		range->mapped -= mapped;
 	} else if (p->chunk) {
 		p->chunk->next = range->chunks;
 		range->chunks = p->chunk;
@@ -461,5 +483,72 @@ int cu_place_end(struct cu_device *dev, const struct cu_place *p)
 	pthread_mutex_unlock(&dev->range_lock);
 	if (!err && p->chunk)
 		drop_chunk(p->chunk);
+	return err;
+}
+
+/* ---- eviction ------------------------------------------------------------------------ */
+
+/* Count p as evicted, or not any more.  Return whether its granules are to be unmapped:
+ * those of a chunk once it has no buffer here, and nothing to be given back, where a
+ * launch that was given up may still write. */
+static bool count_out(struct cu_device *dev, struct cu_place *p, bool out)
+{
+	struct cu_chunk *c = p->chunk;
+	bool all = true;
+
+	pthread_mutex_lock(&dev->range_lock);
+	p->out = out;
+	if (c) {
+		c->here += out ? UINT32_MAX : 1;
+		all = out ? !c->here && c->places == c->buffers : c->gone;
+		c->gone = out && all;
+	}
+	pthread_mutex_unlock(&dev->range_lock);
+	return all;
+}
+
+int cu_place_out(struct cu_device *dev, struct cu_place *p)
+{
+	const uint32_t first = p->chunk ? p->chunk->granule : p->first;
+	const uint32_t count = p->chunk ? 1 : p->count;
+	int err;
+
+	if (!count_out(dev, p, true))
+		return 0;
+	err = unmap(dev, p->range, first, count);
+	if (err) {
+		(void)count_out(dev, p, false);
+		return err;
+	}
+	atomic_fetch_sub(&p->range->mapped, 1);
+	stream_bytes_give(&dev->memory, (uint64_t)count * p->range->granule);
+	return 0;
+}
+
+int cu_place_in(struct cu_device *dev, struct cu_place *p)
+{
+	const uint32_t first = p->chunk ? p->chunk->granule : p->first;
+	const uint64_t bytes = (uint64_t)(p->chunk ? 1 : p->count) * p->range->granule;
+	uint64_t left;
+	bool stays;
+	int err;
+
+	if (p->chunk && !p->chunk->gone)
+		return (void)count_out(dev, p, false), 0;
+	if (!stream_bytes_take(&dev->memory, bytes, &left))
+		return cu_host->fail(ENOSPC,
+				     "cuda: %" PRIu64
+				     " bytes requested for an evicted buffer, %" PRIu64
+				     " are free",
+				     bytes, left);
+	err = map_new(dev, p->range->base + (uint64_t)first * p->range->granule, bytes,
+		      &stays);
+	/* What could not be unmapped is not used, but there. */
+	if (!err || stays)
+		atomic_fetch_add(&p->range->mapped, 1);
+	else
+		stream_bytes_give(&dev->memory, bytes);
+	if (!err)
+		(void)count_out(dev, p, false);
 	return err;
 }

@@ -153,7 +153,7 @@ static int make_ready(struct cu_device *dev, struct cu_queue *q)
 	if (err)
 		return err;
 	t->cleared = true;
-	t->ready_at = ++q->base.given;
+	t->ready_at = q->base.marked = ++q->base.given;
 	return CU(dev, cuStreamWriteValue32_v2, q->stream, q->word.address, t->ready_at,
 		  0);
 }
@@ -269,7 +269,7 @@ static void stop_all(struct cu_device *dev, struct cu_queue *q)
 		cu_break_queue(dev, q, "cuMemcpyAsync", r);
 		return;
 	}
-	t->asked = ++q->base.given;
+	t->asked = q->base.marked = ++q->base.given;
 	r = cu.cuStreamWriteValue32_v2(q->stream, q->word.address, t->asked, 0);
 	if (r)
 		cu_break_queue(dev, q, "cuStreamWriteValue32_v2", r);
@@ -377,11 +377,9 @@ static int again(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 static inline int vendor_stops_begin(struct stream_device *device,
 				     struct stream_queue *queue, bool kept)
 {
-	struct cu_device *dev = (struct cu_device *)device;
-	struct cu_queue *q = (struct cu_queue *)queue;
-	int err = cu_enter(dev);
-
-	return err || !kept ? err : CU(dev, cuEventRecord, q->idle, q->stream);
+	(void)queue;
+	(void)kept;
+	return cu_enter((struct cu_device *)device);
 }
 
 static inline int vendor_stops_again(struct stream_device *device,
@@ -393,17 +391,21 @@ static inline int vendor_stops_again(struct stream_device *device,
 	struct cu_slot *s = (struct cu_slot *)slot;
 	int err;
 
-	s->begin = i ? cu_slot(q, i - 1)->end : q->idle;
+	/* From here on it takes how long it runs now. */
+	if (slot->timed)
+		slot->timed = queue->timing = false;
+	(void)i;
 	err = again(dev, q, s);
 	if (!err)
-		cu_mark(dev, q, s);
+		cu_number(dev, q, s);
 	return err;
 }
 
 static inline void vendor_stops_fail(struct stream_device *dev, struct stream_queue *q,
 				     uint32_t i)
 {
-	(void)dev;
+	if (!stream_lost(dev) && !q->broken)
+		cu_mark((struct cu_device *)dev, (struct cu_queue *)q);
 	for (i = 0; i < q->count; i++)
 		if (cu_reached((struct cu_queue *)q, stream_slot(q, i)->number))
 			stream_slot(q, i)->number = ++q->given;

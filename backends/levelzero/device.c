@@ -371,7 +371,7 @@ static int find_devices(uint32_t units, take_fn take, void *to)
 /* ---- what it says of itself -------------------------------------------------------- */
 
 static void describe(const struct lz_options *o, const struct lz_shape *s, uint32_t index,
-		     struct hal_device_info *info)
+		     bool evicts, struct hal_device_info *info)
 {
 	struct ze_pci_ext_properties pci = {.stype = LZ_STYPE_PCI_EXT_PROPERTIES};
 
@@ -391,6 +391,8 @@ static void describe(const struct lz_options *o, const struct lz_shape *s, uint3
 		info->caps |= HAL_CAP_HOST_REGISTER;
 	info->caps |=
 		(s->export_as ? HAL_CAP_EXPORT : 0) | (s->import_as ? HAL_CAP_IMPORT : 0);
+	if (evicts)
+		info->caps |= HAL_CAP_EVICT;
 	if (s->stand_in)
 		info->caps |= HAL_CAP_STAND_IN;
 	if (o->virtual_clock)
@@ -419,7 +421,7 @@ static bool list_device(void *to, uint32_t index, const struct lz_shape *s, int 
 	if (index >= l->max)
 		return false;
 	if (!err)
-		describe(l->opt, s, index, &l->out[index]);
+		describe(l->opt, s, index, lz_range_calls(l->opt), &l->out[index]);
 	else
 		snprintf(l->out[index].name, sizeof(l->out[index].name), "unusable: %s",
 			 strerrorname_np(-err));
@@ -572,6 +574,9 @@ static const struct {
 	[LZ_KIND_MODULE] = {"zeModuleDestroy", &lz.zeModuleDestroy},
 	[LZ_KIND_LOG] = {"zeModuleBuildLogDestroy", &lz.zeModuleBuildLogDestroy},
 	[LZ_KIND_REGION] = {"zexDriverReleaseImportedPointer", NULL},
+	[LZ_KIND_MAPPING] = {"zeVirtualMemUnmap", NULL},
+	[LZ_KIND_PHYSICAL] = {"zePhysicalMemDestroy", NULL},
+	[LZ_KIND_RESERVATION] = {"zeVirtualMemFree", NULL},
 	[LZ_KIND_MEMORY] = {"zeMemFree", NULL},
 };
 
@@ -652,25 +657,46 @@ static uint32_t release_region(struct lz_device *dev, struct stream_region *regi
 	return r;
 }
 
+static uint32_t call_destroyer(struct lz_device *dev, const struct lz_trash *t)
+{
+	switch (t->kind) {
+	case LZ_KIND_REGION:
+		return release_region(dev, t->handle);
+	case LZ_KIND_MAPPING:
+		return lz.zeVirtualMemUnmap(dev->context, t->handle, t->bytes);
+	case LZ_KIND_PHYSICAL:
+		return lz.zePhysicalMemDestroy(dev->context, t->handle);
+	case LZ_KIND_RESERVATION:
+		return lz.zeVirtualMemFree(dev->context, t->handle, t->bytes);
+	case LZ_KIND_MEMORY:
+		return t->fd < 0 ? lz.zeMemFree(dev->context, t->handle)
+				 : lz_share_free(dev, t->handle, t->fd);
+	default:
+		return (*destroyers[t->kind].call)(t->handle);
+	}
+}
+
+/* Return whether the handle of such a thing is its address, not an object of the
+ * loader's. */
+static bool is_address(enum lz_kind kind)
+{
+	return kind >= LZ_KIND_REGION && kind != LZ_KIND_PHYSICAL;
+}
+
 /* False: not now, or, by *r, not at all. */
 static bool destroy(struct lz_device *dev, const struct lz_trash *t, uint32_t *r)
 {
 	bool now;
 
 	*r = LZ_SUCCESS;
-	if (t->kind == LZ_KIND_REGION) {
-		*r = release_region(dev, t->handle);
-		return !*r;
-	}
-	if (t->kind == LZ_KIND_MEMORY) {
-		*r = t->fd < 0 ? lz.zeMemFree(dev->context, t->handle)
-			       : lz_share_free(dev, t->handle, t->fd);
+	if (is_address(t->kind)) {
+		*r = call_destroyer(dev, t);
 		return !*r;
 	}
 	pthread_mutex_lock(&births.lock);
 	now = !births.making[t->kind];
 	if (now)
-		*r = (*destroyers[t->kind].call)(t->handle);
+		*r = call_destroyer(dev, t);
 	pthread_mutex_unlock(&births.lock);
 	return now && !*r;
 }
@@ -758,7 +784,7 @@ static void keep(struct lz_device *dev, const struct lz_trash *t)
 void lz_keep(struct lz_device *dev, enum lz_kind kind, void *handle,
 	     struct lz_group group)
 {
-	const struct lz_trash t = {kind, handle, group, -1};
+	const struct lz_trash t = {kind, handle, group, -1, 0};
 
 	pthread_mutex_lock(&dev->trash_lock);
 	keep(dev, &t);
@@ -783,7 +809,7 @@ static uint32_t discard(struct lz_device *dev, const struct lz_trash *t)
 uint32_t lz_discard(struct lz_device *dev, enum lz_kind kind, void *handle,
 		    struct lz_group group)
 {
-	const struct lz_trash t = {kind, handle, group, -1};
+	const struct lz_trash t = {kind, handle, group, -1, 0};
 
 	return discard(dev, &t);
 }
@@ -801,11 +827,34 @@ void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle,
 void lz_drop_memory(struct lz_device *dev, void *p, int fd, struct lz_group group,
 		    int *err)
 {
-	const struct lz_trash t = {LZ_KIND_MEMORY, p, group, fd};
+	const struct lz_trash t = {LZ_KIND_MEMORY, p, group, fd, 0};
 	const uint32_t r = discard(dev, &t);
 
 	if (r && !*err)
 		*err = lz_failed(r, destroyers[LZ_KIND_MEMORY].name);
+}
+
+void lz_drop_pages(struct lz_device *dev, enum lz_kind kind, const struct lz_range *r,
+		   int *err)
+{
+	const struct lz_trash t = {kind, r->address, r->group, -1, r->bytes};
+	const uint32_t result = discard(dev, &t);
+
+	if (result && !*err)
+		*err = lz_failed(result, destroyers[kind].name);
+}
+
+bool lz_held(struct lz_device *dev, struct lz_group group)
+{
+	const struct lz_trash t = {LZ_KIND_MEMORY, NULL, group, -1, 0};
+	bool held;
+
+	pthread_mutex_lock(&dev->trash_lock);
+	if (dev->trash_count)
+		empty_trash(dev);
+	held = held_up(dev, &t, dev->trash_count);
+	pthread_mutex_unlock(&dev->trash_lock);
+	return held;
 }
 
 /* Until nothing is made any more of what is left, by other devices; not for ever. */
@@ -868,6 +917,8 @@ static int start(struct lz_device *dev)
 		err = drive_clock(dev);
 	if (!err)
 		err = lz_calibrate(dev);
+	if (!err)
+		err = lz_range_open(dev);
 	if (!err && dev->opt.scheduler)
 		err = lz_set_scheduler(dev, dev->opt.scheduler - 1);
 	return err;
@@ -941,7 +992,7 @@ static int lz_get_info(void *device, struct hal_device_info *info)
 {
 	const struct lz_device *dev = device;
 
-	describe(&dev->opt, &dev->shape, dev->index, info);
+	describe(&dev->opt, &dev->shape, dev->index, dev->evicts, info);
 	info->memory_free = stream_bytes_left(&dev->used);
 	return 0;
 }
@@ -960,6 +1011,7 @@ static const struct hal_backend backend = {
 		  HAL_BK_BESIDE_QUEUE,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
+	.extra_size = sizeof(struct hal_bk_extra),
 	.flags = HAL_BK_IMAGES_FOREIGN,
 	.cold =
 		{
@@ -998,6 +1050,7 @@ static const struct hal_backend backend = {
 			.resume = lz_resume,
 			.next = lz_next,
 		},
+	.extra = {.mem_out = lz_mem_out, .mem_in = lz_mem_in},
 };
 
 const struct hal_backend *hal_backend_levelzero(const struct hal_host *host)

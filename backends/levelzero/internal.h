@@ -10,8 +10,9 @@
  * have a lock each; counts of bytes and of a partition's buffers, which are atomic.  A
  * program is its loader's alone until program_load returns; from then on the engine's,
  * but for .count and each kernel's .info, which do not change any more.  A buffer does
- * not change but for .fd, which the lock of the list of buffers guards.  now is any
- * thread's under the real clock.
+ * not change but for .fd, which the lock of the list of buffers guards, and what mem_out
+ * and mem_in change, which nobody else looks at meanwhile.  now is any thread's under the
+ * real clock.
  */
 #ifndef BACKENDS_LEVELZERO_INTERNAL_H
 #define BACKENDS_LEVELZERO_INTERNAL_H
@@ -116,6 +117,11 @@ enum lz_kind {
 	LZ_KIND_MODULE,
 	LZ_KIND_LOG,
 	LZ_KIND_REGION, /* of the application's memory */
+	/* Of a range (range.c): what is mapped there, the memory itself, the addresses.
+	 */
+	LZ_KIND_MAPPING,
+	LZ_KIND_PHYSICAL,
+	LZ_KIND_RESERVATION,
 	LZ_KIND_MEMORY,
 };
 
@@ -130,7 +136,8 @@ struct lz_trash {
 	enum lz_kind kind;
 	void *handle;
 	struct lz_group group;
-	int fd; /* of memory: the driver's descriptor (share.c), or -1 */
+	int fd;         /* of memory: the driver's descriptor (share.c), or -1 */
+	uint64_t bytes; /* of a mapping or a reservation */
 };
 
 struct lz_partition {
@@ -140,6 +147,14 @@ struct lz_partition {
 	uint64_t id;           /* in a lz_group */
 	void *home;            /* the tile, or the root when there are several */
 	uint32_t tile;         /* the first */
+};
+
+/* Reserved addresses, and the device memory that is mapped there (range.c). */
+struct lz_range {
+	void *address;
+	uint64_t bytes; /* whole pages */
+	void *physical; /* NULL: none, it is evicted */
+	struct lz_group group;
 };
 
 struct lz_mem {
@@ -152,6 +167,8 @@ struct lz_mem {
 	int fd;        /* exported: the driver's descriptor (share.c); else -1 */
 	bool copied;   /* host memory that only copies use */
 	struct stream_region *region; /* of registered memory; else NULL */
+	bool evicted;                 /* it may be: its memory is .range's */
+	struct lz_range range;
 };
 
 struct lz_kernel {
@@ -229,6 +246,7 @@ struct lz_device {
 	uint64_t mem_ids;
 	struct stream_bytes used; /* device and shared memory */
 	struct stream_regions regions;
+	bool evicts;         /* buffers can go to the host: range.c */
 	uint64_t longest_ns; /* command seen */
 	/* Clock: base_ticks of the device at base_ns of device time; real clock: that was
 	 * at base_mono of CLOCK_MONOTONIC, and ahead_ns is what that lacks to device
@@ -285,6 +303,12 @@ void lz_drop(struct lz_device *dev, enum lz_kind kind, void *handle,
 /* The same for memory, and the driver's descriptor of it, which may be -1. */
 void lz_drop_memory(struct lz_device *dev, void *p, int fd, struct lz_group group,
 		    int *err);
+/* The same for a mapping or a reservation. */
+void lz_drop_pages(struct lz_device *dev, enum lz_kind kind, const struct lz_range *r,
+		   int *err);
+/* Return whether something of that group has not been destroyed yet, or a command that
+ * was given up may still use memory of its partition. */
+bool lz_held(struct lz_device *dev, struct lz_group group);
 void lz_catch_up(struct lz_device *dev);
 /* Destroy what the driver would not destroy before; return whether something went. */
 bool lz_empty_trash(struct lz_device *dev);
@@ -319,6 +343,23 @@ int lz_mem_unmap(void *device, void *memory);
 
 int lz_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_t flags,
 		  void **out);
+/* Charge bytes to the device's memory; -ENOSPC if fewer are free. */
+int lz_take_bytes(struct lz_device *dev, uint64_t bytes);
+
+/* range.c */
+/* Return whether the loader has the calls, and the options allow evictions. */
+bool lz_range_calls(const struct lz_options *o);
+/* Find out whether the device's buffers can be evicted: dev->evicts. */
+int lz_range_open(struct lz_device *dev);
+/* Set r->bytes: the whole pages that bytes on home take up. */
+int lz_range_size(struct lz_device *dev, void *home, uint64_t bytes, struct lz_range *r);
+/* Reserve addresses for r->bytes, and map memory of home there; part: the partition's
+ * .id. */
+int lz_range_make(struct lz_device *dev, void *home, uint64_t part, struct lz_range *r);
+/* Give all of r back.  The first error counts and has the text. */
+void lz_range_drop(struct lz_device *dev, const struct lz_range *r, int *err);
+int lz_mem_out(void *device, void *memory);
+int lz_mem_in(void *device, void *memory, const struct hal_bk_colors *colors);
 
 /* share.c */
 /* Find out how the device's buffers can be shared: .export_as, .import_as. */

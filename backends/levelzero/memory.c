@@ -59,25 +59,36 @@ static int allocate(const struct lz_device *dev, const struct lz_mem *mem,
 	}
 }
 
-/* Charge mem to the device's memory; -ENOSPC if too little is free.  Host memory is none
- * of it; shared memory may move there. */
-static int charge(struct lz_device *dev, const struct lz_mem *mem)
+int lz_take_bytes(struct lz_device *dev, uint64_t bytes)
 {
 	uint64_t left;
 
-	if (mem->placement == LZ_MEM_HOST ||
-	    stream_bytes_take(&dev->used, mem->bytes, &left))
+	if (stream_bytes_take(&dev->used, bytes, &left))
 		return 0;
 	return lz_host->fail(
 		ENOSPC, "levelzero: %" PRIu64 " bytes requested, %" PRIu64 " are free",
-		mem->bytes, left);
+		bytes, left);
 }
 
-/* Undo charge of mem. */
-static void discharge(struct lz_device *dev, const struct lz_mem *mem)
+/* Return how much of the device's memory a buffer takes up.  Host memory is none of it;
+ * shared memory may move there. */
+static uint64_t charged(const struct lz_mem *mem)
 {
-	if (mem->placement != LZ_MEM_HOST)
-		stream_bytes_give(&dev->used, mem->bytes);
+	if (mem->placement == LZ_MEM_HOST)
+		return 0;
+	return mem->evicted ? mem->range.bytes : mem->bytes;
+}
+
+/* Get memory for mem; more: as in allocate. */
+static int place(struct lz_device *dev, struct lz_mem *mem, const void *more)
+{
+	int err;
+
+	if (!mem->evicted)
+		return allocate(dev, mem, more, &mem->p);
+	err = lz_range_make(dev, mem->part->home, mem->part->id, &mem->range);
+	mem->p = mem->range.address;
+	return err;
 }
 
 /* Add mem to the device's list and give it a number. */
@@ -110,20 +121,23 @@ static int make(struct lz_device *dev, const struct lz_mem *like, const void *mo
 		void **out)
 {
 	struct lz_mem *mem = malloc(sizeof(*mem));
-	int err;
+	int err = 0;
 
 	if (!mem)
 		return lz_host->fail(ENOMEM, "levelzero: no memory for a buffer");
 	*mem = *like;
 	mem->fd = -1;
-	err = charge(dev, mem);
+	if (mem->evicted)
+		err = lz_range_size(dev, mem->part->home, mem->bytes, &mem->range);
+	if (!err)
+		err = lz_take_bytes(dev, charged(mem));
 	if (!err) {
-		err = allocate(dev, mem, more, &mem->p);
+		err = place(dev, mem, more);
 		/* Buffers whose last command ended late may be free by now. */
 		if ((err == -ENOSPC || err == -ENOMEM) && lz_empty_trash(dev))
-			err = allocate(dev, mem, more, &mem->p);
+			err = place(dev, mem, more);
 		if (err)
-			discharge(dev, mem);
+			stream_bytes_give(&dev->used, charged(mem));
 	}
 	if (err) {
 		free(mem);
@@ -142,6 +156,12 @@ static int external_is_not_mapped(void)
 			     "levelzero: a buffer that is exported or imported is device "
 			     "memory, which the host cannot map: leave out "
 			     "HAL_BUFFER_MAPPABLE");
+}
+
+/* Return whether buffers of part may exceed its quota, and so be evicted. */
+static bool may_exceed(const struct lz_partition *part)
+{
+	return part->base.desc.address_bytes > part->base.desc.memory_bytes;
 }
 
 int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
@@ -164,6 +184,8 @@ int lz_mem_alloc(void *device, void *partition, uint64_t bytes,
 		return external_is_not_mapped();
 	if (like.external)
 		like.placement = LZ_MEM_DEVICE;
+	like.evicted = like.placement == LZ_MEM_DEVICE && !like.external && dev->evicts &&
+		       may_exceed(like.part);
 	return make(dev, &like, like.external ? &export : NULL, out);
 }
 
@@ -273,11 +295,14 @@ int lz_mem_free(void *device, void *memory)
 	int err = 0;
 
 	leave(dev, mem);
-	if (!mem->region)
+	if (mem->evicted)
+		lz_range_drop(dev, &mem->range, &err);
+	else if (!mem->region)
 		lz_drop_memory(dev, mem->p, mem->fd, g, &err);
 	else if (stream_region_drop(&dev->regions, mem->region))
 		lz_drop(dev, LZ_KIND_REGION, mem->region, g, &err);
-	discharge(dev, mem);
+	if (!mem->evicted || mem->range.physical)
+		stream_bytes_give(&dev->used, charged(mem));
 	free(mem);
 	return err;
 }

@@ -85,6 +85,7 @@ enum lz_result {
 	X(MODULE_DESC, 0x1b)                                                             \
 	X(KERNEL_DESC, 0x1d)                                                             \
 	X(KERNEL_PROPERTIES, 0x1e)                                                       \
+	X(PHYSICAL_MEM_DESC, 0x20)                                                       \
 	X(PCI_EXT_PROPERTIES, 0x10008)                                                   \
 	X(RELAXED_ALLOCATION_LIMITS_EXP_DESC, 0x20001)                                   \
 	X(DEVICE_PROPERTIES_1_2, 0x20006)
@@ -130,6 +131,7 @@ enum lz_device_type {
 #define LZ_SCOPE_HOST                (1u << 2)
 #define LZS_ENGINE_COMPUTE           (1u << 1)
 
+enum lz_page_access { LZ_PAGES_NONE, LZ_PAGES_READWRITE, LZ_PAGES_READONLY };
 enum lz_queue_mode { LZ_MODE_DEFAULT, LZ_MODE_SYNCHRONOUS, LZ_MODE_ASYNCHRONOUS };
 enum lz_memory_type {
 	LZ_MEMORY_UNKNOWN,
@@ -328,6 +330,13 @@ struct ze_external_memory_fd {
 	const void *next;
 	uint32_t flags;
 	int fd;
+};
+
+struct ze_physical_mem_desc {
+	uint32_t stype;
+	const void *next;
+	uint32_t flags;
+	size_t size;
 };
 
 struct ze_module_desc {

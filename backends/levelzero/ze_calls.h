@@ -125,6 +125,22 @@ X(zeGetMem, 7, 0, zeMemOpenIpcHandle, (void *context, void *device, \
 	struct ze_ipc_mem_handle handle, uint32_t flags, void **p), \
 	(context, device, handle, flags, p)) \
 X(zeGetMem, 8, 0, zeMemCloseIpcHandle, (void *context, const void *p), (context, p)) \
+X(zeGetVirtualMem, 0, 0, zeVirtualMemReserve, (void *context, const void *start, \
+	size_t bytes, void **p), (context, start, bytes, p)) \
+X(zeGetVirtualMem, 1, 0, zeVirtualMemFree, \
+	(void *context, const void *p, size_t bytes), (context, p, bytes)) \
+X(zeGetVirtualMem, 2, 0, zeVirtualMemQueryPageSize, (void *context, void *device, \
+	size_t bytes, size_t *page), (context, device, bytes, page)) \
+X(zeGetVirtualMem, 3, 0, zeVirtualMemMap, (void *context, const void *p, \
+	size_t bytes, void *physical, size_t offset, uint32_t access), \
+	(context, p, bytes, physical, offset, access)) \
+X(zeGetVirtualMem, 4, 0, zeVirtualMemUnmap, \
+	(void *context, const void *p, size_t bytes), (context, p, bytes)) \
+X(zeGetPhysicalMem, 0, 0, zePhysicalMemCreate, (void *context, void *device, \
+	struct ze_physical_mem_desc *desc, void **physical), \
+	(context, device, desc, physical)) \
+X(zeGetPhysicalMem, 1, 0, zePhysicalMemDestroy, (void *context, void *physical), \
+	(context, physical)) \
 X(zeGetModule, 0, 1, zeModuleCreate, (void *context, void *device, \
 	const struct ze_module_desc *desc, void **module, void **log), \
 	(context, device, desc, module, log)) \

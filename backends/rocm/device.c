@@ -21,9 +21,12 @@ static const struct hal_option_def options[] = {
 	{"clock", HAL_OPTION_ENUM, 0, 0, "real|virtual", "real",
 	 "real: time is the host's clock; virtual: time is stepped, which only a fake "
 	 "driver supports"},
-	{"inflight", HAL_OPTION_INT, 1, ROCM_INFLIGHT_MAX, NULL, "4",
-	 "commands of one queue that the device may have at a time; hal.inflight and "
-	 "hal.partition_inflight may lower it"},
+	{"inflight", HAL_OPTION_INT, 1, ROCM_INFLIGHT_MAX, NULL, "32",
+	 "commands of one queue that the device may have at a time, at most 8 with "
+	 "preempt=block; hal.inflight and hal.partition_inflight may lower it"},
+	{"mark_every", HAL_OPTION_INT, 0, ROCM_INFLIGHT_MAX, NULL, "0",
+	 "launches of a stream that are reported together, by one mark; 1: each by "
+	 "itself; 0: a quarter of inflight"},
 	{"hang_ms", HAL_OPTION_INT, 0, 3600000, NULL, "0",
 	 "time after which a launch that has not ended is given up, together with its "
 	 "queue; 0: never"},
@@ -45,16 +48,21 @@ static const struct hal_option_def options[] = {
 static void read_options(const struct hal_bk_config *cfg, struct rocm_options *o)
 {
 	if (!cfg) {
-		*o = (struct rocm_options){.library = "any", .inflight = 4};
+		*o = (struct rocm_options){.library = "any", .inflight = 32, .every = 8};
 		return;
 	}
 	o->library = rocm_host->option_str(cfg, "library");
 	o->topology = rocm_host->option_str(cfg, "topology");
 	o->inflight = (uint32_t)rocm_host->option_int(cfg, "inflight");
+	o->every = (uint32_t)rocm_host->option_int(cfg, "mark_every");
+	o->block = rocm_host->option_int(cfg, "preempt") == 1;
+	if (o->block && o->inflight > ROCM_STOPS_MAX)
+		o->inflight = ROCM_STOPS_MAX;
+	if (!o->every)
+		o->every = (o->inflight + 3) / 4;
 	o->virtual_clock = rocm_host->option_int(cfg, "clock") == 1;
 	o->bound_ns = 1000000 * (uint64_t)rocm_host->option_int(cfg, "hang_ms");
 	o->host_memory = rocm_host->option_int(cfg, "memory") == 1;
-	o->block = rocm_host->option_int(cfg, "preempt") == 1;
 	o->partitions = (enum rocm_partitions)rocm_host->option_int(cfg, "partitions");
 	o->queues = (enum rocm_queues)rocm_host->option_int(cfg, "queues");
 }
@@ -223,7 +231,7 @@ static void describe(const struct rocm_options *o, const struct rocm_shape *s,
 	if (hip.hipHostRegister && hip.hipHostUnregister)
 		info->caps |= HAL_CAP_HOST_REGISTER;
 	if (shares)
-		info->caps |= HAL_CAP_EXPORT | HAL_CAP_IMPORT;
+		info->caps |= HAL_CAP_EXPORT | HAL_CAP_IMPORT | HAL_CAP_EVICT;
 	if (split)
 		info->caps |= HAL_CAP_RESIZE_IDLE | HAL_CAP_RESIZE_LIVE;
 	if (s->stand_in)
@@ -475,7 +483,8 @@ static const struct hal_backend backend = {
 		  HAL_BK_BESIDE_QUEUE,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
-	.flags = HAL_BK_IMAGES_FOREIGN,
+	.extra_size = sizeof(struct hal_bk_extra),
+	.flags = HAL_BK_IMAGES_FOREIGN | HAL_BK_SIDE_BY_SIDE,
 	.cold = {.probe = rocm_probe,
 		 .open = rocm_open,
 		 .close = rocm_close,
@@ -505,6 +514,7 @@ static const struct hal_backend backend = {
 		.resume = rocm_resume,
 		.resize = rocm_resize,
 		.next = rocm_next},
+	.extra = {.mem_out = rocm_mem_out, .mem_in = rocm_mem_in},
 };
 
 const struct hal_backend *hal_backend_rocm(const struct hal_host *host)

@@ -41,6 +41,7 @@ extern const struct hal_host *rocm_host;
 #include "backends/stream/slots.h"
 
 #define ROCM_INFLIGHT_MAX 64u
+#define ROCM_STOPS_MAX    8u  /* with preempt=block: each has lists of its own */
 #define ROCM_RING_PACKETS 64u /* of a queue of HSA's */
 #define ROCM_ARCH_BYTES   64u
 #define ROCM_STOP_BLOCKS  65536u /* of a launch that can be stopped */
@@ -73,9 +74,9 @@ struct rocm_options {
 	bool virtual_clock, host_memory;
 	bool block; /* kernels that look at a flag are stopped by it */
 	enum rocm_partitions partitions;
-	enum rocm_queues queues; /* of partitions */
-	uint32_t inflight;       /* commands of a queue that the device has */
-	uint64_t bound_ns;       /* of a launch; 0: none */
+	enum rocm_queues queues;  /* of partitions */
+	uint32_t inflight, every; /* commands of a queue that the device has */
+	uint64_t bound_ns;        /* of a launch; 0: none */
 };
 
 /* What a device is, before and after it is open. */
@@ -137,8 +138,10 @@ struct rocm_mem {
 	bool foreign;                 /* the program's own */
 	bool copied;                  /* host memory that only copies use */
 	struct stream_region *region; /* of registered memory; else NULL */
-	struct rocm_mapping *mapping; /* of memory that is exported or imported; NULL */
-	int fd;                       /* of memory that is exported; else -1 */
+	/* Of memory that is exported or imported, or may be evicted; else NULL. */
+	struct rocm_mapping *mapping;
+	bool out; /* it is evicted */
+	int fd;   /* of memory that is exported; else -1 */
 };
 
 static inline uint64_t vendor_address(const void *mem)
@@ -194,6 +197,7 @@ struct rocm_kernel {
 	uint32_t block[3], shared_bytes;
 	uint32_t shared_own; /* LDS that the code has by itself; UINT32_MAX: unknown */
 	struct stream_params params;
+	struct stream_kernel seen;
 	bool follows; /* hal_preempt.h: it has a struct hal_preempt_launch as one more
 			 argument */
 };
@@ -210,8 +214,6 @@ struct rocm_program {
 
 struct rocm_slot {
 	struct stream_slot base; /* .number: of the queue's word */
-	void *begin;             /* the event before it */
-	void *end;
 	bool timed;           /* of a queue of HSA's: a kernel, whose times are known */
 	struct hsa_times ran; /* they, once it has ended; 0 and 0 if it is not .timed */
 	/* A launch that stops: blocks that were launched by a list; numbers in each of
@@ -251,8 +253,9 @@ struct rocm_queue {
 	uint64_t copying; /* signal of a late copy that is with an engine; 0: none is */
 	uint64_t copy_began_ns;
 	int32_t priority;
-	void *stream, *idle;
-	void *fence;    /* behind its last command when its partition moved */
+	void *stream;
+	void *begin, *end; /* events around the command that is measured */
+	void *fence;       /* behind its last command when its partition moved */
 	void *left;     /* stream from before a move: its last commands are in flight */
 	uint32_t *word; /* how far it is: the device writes it, poll reads it */
 	void *word_at;  /* where the device finds it */
@@ -514,12 +517,14 @@ int rocm_share_open(struct rocm_device *dev);
 void rocm_share_close(struct rocm_device *dev);
 /* Allocate memory that can be exported; import it.  The calling thread means the device.
  */
-int rocm_share_make(struct rocm_device *dev, struct rocm_mem *mem);
+int rocm_share_make(struct rocm_device *dev, struct rocm_mem *mem, bool exported);
 int rocm_share_import(struct rocm_device *dev, struct rocm_mem *mem, int fd);
 /* Give the memory of such a buffer back. */
 void rocm_share_leave(struct rocm_device *dev, const struct rocm_mem *mem, int *err);
 int rocm_mapping_end(struct rocm_device *dev, struct rocm_mapping *m);
 int rocm_mem_export(void *device, void *memory, int *fd);
+int rocm_mem_out(void *device, void *memory);
+int rocm_mem_in(void *device, void *memory, const struct hal_bk_colors *colors);
 
 /* import.c */
 int rocm_offer_memory(void *native, uint64_t address, uint64_t bytes);
@@ -600,8 +605,10 @@ static inline bool rocm_slot_ended(const struct rocm_queue *q, const struct rocm
 int rocm_launch(struct rocm_device *dev, struct rocm_queue *q,
 		const struct hal_bk_cmd *cmd, const uint32_t groups[3],
 		struct hal_preempt_launch *given);
-/* Behind a command: how long it took, and that it has ended. */
-void rocm_mark(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s);
+/* Give the command in s, which has just gone to the stream, its number. */
+void rocm_number(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s);
+/* Mark the end of all that the stream has been given; see stream/marks.h. */
+void rocm_mark(struct rocm_device *dev, struct rocm_queue *q);
 /* The call has failed behind a command: only the library can say when q is empty. */
 void rocm_break_queue(struct rocm_device *dev, struct rocm_queue *q, const char *call,
 		      uint32_t r);
@@ -611,7 +618,7 @@ int rocm_queue_destroy(void *device, void *queue);
  * what has not ended and does not hang. */
 void rocm_free_hanging(struct rocm_device *dev);
 /* What comes in that stream runs behind what the queue has. */
-int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void *stream);
+int rocm_queue_follow(struct rocm_device *dev, struct rocm_queue *q, void *stream);
 int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd);
 uint64_t rocm_next(void *device);
 int rocm_poll(void *device, uint64_t until_ns, struct hal_bk_event *ev, uint32_t max);

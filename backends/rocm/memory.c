@@ -84,12 +84,19 @@ static int refuse_mapped(void)
 			 "HAL_BUFFER_MAPPABLE");
 }
 
+/* Return whether buffers of part may exceed its quota, and so be evicted. */
+static bool evicts(const struct rocm_partition *part)
+{
+	return part->base.desc.address_bytes > part->base.desc.memory_bytes;
+}
+
 /* Do as rocm_mem_alloc.  The calling thread means this device. */
 static int make(struct rocm_device *dev, void *partition, uint64_t bytes, uint32_t flags,
 		void **out)
 {
 	const bool pinned = flags & (HAL_BUFFER_MAPPABLE | HAL_BK_MEM_HOST);
 	const bool exported = flags & HAL_BUFFER_EXPORTABLE;
+	const bool evicted = !pinned && evicts(partition);
 	struct rocm_mem *mem;
 	uint64_t foreign = 0;
 	int err = 0;
@@ -109,8 +116,9 @@ static int make(struct rocm_device *dev, void *partition, uint64_t bytes, uint32
 		/* NOLINTNEXTLINE(performance-no-int-to-ptr): as it was offered */
 		mem->address = (char *)(uintptr_t)foreign;
 	else
-		err = exported ? rocm_share_make(dev, mem)
-			       : place(dev, mem, dev->opt.host_memory || pinned);
+		err = exported || evicted
+			      ? rocm_share_make(dev, mem, exported)
+			      : place(dev, mem, dev->opt.host_memory || pinned);
 	if (!err && mem->copied)
 		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): pinned */
 		memset(mem->host, 0, mem->bytes);

@@ -3,10 +3,11 @@
  * Hot path of a ROCm device.
  *
  * A queue is a stream; one whose partition is a mask has that mask, or is a queue of
- * HSA's (aql.c).  Of a stream: behind a command the device writes the command's number to
- * a word of pinned memory, and poll reads that: no thread, no call while something runs.
- * Events behind the commands tell how long each took.  At most `inflight` commands of a
- * queue are the device's: that bounds DRAIN. FOLD is stop.c's.
+ * HSA's (aql.c).  Of a stream: the device writes numbers of commands that have ended to a
+ * word of pinned memory, one for several launches (stream/marks.h), and poll reads that:
+ * no thread, no call while they run.  Two events of the queue measure a launch in 64.  At
+ * most `inflight` commands of a queue are the device's: that bounds DRAIN. FOLD is
+ * stop.c's.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -61,9 +62,9 @@ static int fill_queue(struct rocm_device *dev, struct rocm_queue *q, int32_t pri
 		      const uint32_t *mask)
 {
 	void *word = NULL;
-	uint32_t i;
 	int err = 0;
 
+	q->base.every = 1;
 	if (dev->hsa.on) {
 		err = make_aql(dev, q, mask, &q->aql);
 		return err || !dev->opt.block ? err : rocm_stops_make(dev, q);
@@ -73,10 +74,14 @@ static int fill_queue(struct rocm_device *dev, struct rocm_queue *q, int32_t pri
 	q->word = word;
 	if (!err)
 		err = make_stream(dev, q, priority, mask);
+	/* What comes late to a foreign stream might become part of a graph of the
+	 * application's.  Each launch has its own hang bound. */
+	if (!q->base.foreign && !dev->opt.bound_ns)
+		q->base.every = dev->opt.every;
 	if (!err)
-		err = timed_event(dev, &q->idle);
-	for (i = 0; i < q->base.slot_count && !err; i++)
-		err = timed_event(dev, &q->slots[i].end);
+		err = timed_event(dev, &q->begin);
+	if (!err)
+		err = timed_event(dev, &q->end);
 	if (!err && dev->opt.block)
 		err = rocm_stops_make(dev, q);
 	if (!err && dev->units.count)
@@ -91,18 +96,15 @@ static int fill_queue(struct rocm_device *dev, struct rocm_queue *q, int32_t pri
 
 static void empty_queue(struct rocm_device *dev, struct rocm_queue *q, int *err)
 {
-	uint32_t i;
-
 	rocm_stops_drop(dev, q, err);
 	/* What was refused is in it still. */
 	if (q->aql && q->base.broken && !atomic_load(&dev->base.lost))
 		(void)rocm_aql_end(dev, q);
 	rocm_aql_close(dev, q->aql, err);
 	rocm_aql_close(dev, q->next, err);
-	for (i = 0; i < q->base.slot_count; i++)
-		rocm_give_back(dev, ROCM_KIND_EVENT, q->slots[i].end, err);
+	rocm_give_back(dev, ROCM_KIND_EVENT, q->end, err);
 	rocm_give_back(dev, ROCM_KIND_EVENT, q->fence, err);
-	rocm_give_back(dev, ROCM_KIND_EVENT, q->idle, err);
+	rocm_give_back(dev, ROCM_KIND_EVENT, q->begin, err);
 	if (!q->base.foreign)
 		rocm_give_back(dev, ROCM_KIND_STREAM, q->stream, err);
 	rocm_give_back(dev, ROCM_KIND_BUSY, q->left, err);
@@ -116,7 +118,7 @@ static void empty_queue(struct rocm_device *dev, struct rocm_queue *q, int *err)
 static int make_queue(struct rocm_device *dev, struct rocm_partition *part,
 		      int32_t priority, const uint32_t *mask, struct rocm_queue **out)
 {
-	const uint32_t slots = 1 + dev->opt.inflight; /* an end is the next one's begin */
+	const uint32_t slots = dev->opt.inflight;
 	struct rocm_queue *q = calloc(1, sizeof(*q) + slots * sizeof(*q->slots));
 	int err;
 
@@ -185,12 +187,15 @@ int rocm_queue_create(void *device, void *partition, int32_t priority, void **ou
 	return err;
 }
 
-int rocm_queue_follow(struct rocm_device *dev, const struct rocm_queue *q, void *stream)
+int rocm_queue_follow(struct rocm_device *dev, struct rocm_queue *q, void *stream)
 {
 	int err;
 
 	if (!q->base.count)
 		return 0;
+	/* What runs where the partition was is not reported with what does not. */
+	if (!q->base.broken)
+		rocm_mark(dev, q);
 	err = HIP(dev, hipEventRecord, q->fence, q->stream);
 	return err ? err : HIP(dev, hipStreamWaitEvent, stream, q->fence, 0);
 }
@@ -344,50 +349,139 @@ void rocm_break_queue(struct rocm_device *dev, struct rocm_queue *q, const char 
 	q->base.unsure = true;
 }
 
-static inline __attribute__((always_inline)) void
-write_word(struct rocm_device *dev, struct rocm_queue *q, const struct rocm_slot *s)
-{
-	const uint32_t r =
-		hip.hipStreamWriteValue32(q->stream, q->word_at, s->base.number, 0);
+/* ---- marks: see stream/marks.h ------------------------------------------------------ */
 
-	if (__builtin_expect(r, 0))
-		rocm_break_queue(dev, q, "hipStreamWriteValue32", r);
+static inline int vendor_enter(struct stream_device *dev)
+{
+	return rocm_enter((struct rocm_device *)dev);
 }
 
-static inline __attribute__((always_inline)) void
-mark(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s)
+static inline void vendor_mark(struct stream_device *dev, struct stream_queue *queue)
 {
+	struct rocm_queue *q = (struct rocm_queue *)queue;
+	const uint32_t r =
+		hip.hipStreamWriteValue32(q->stream, q->word_at, queue->given, 0);
+
+	if (__builtin_expect(r, 0))
+		rocm_break_queue((struct rocm_device *)dev, q, "hipStreamWriteValue32",
+				 r);
+}
+
+static inline bool vendor_reached(struct stream_queue *q, uint32_t number)
+{
+	return rocm_reached((struct rocm_queue *)q, number);
+}
+
+static inline bool vendor_is_empty(struct stream_device *dev, struct stream_queue *q)
+{
+	const uint32_t r = hip.hipStreamQuery(((struct rocm_queue *)q)->stream);
+
+	if (r && r != HIPR_NotReady)
+		(void)rocm_failed((struct rocm_device *)dev, r, "hipStreamQuery");
+	return r == HIPR_Success;
+}
+
+static inline void vendor_catch_up(struct stream_queue *q)
+{
+	__atomic_store_n(((struct rocm_queue *)q)->word, q->given, __ATOMIC_RELEASE);
+}
+
+/* 0 where HIP does not tell. */
+static inline uint64_t vendor_timed(struct stream_device *device,
+				    struct stream_queue *queue, struct stream_slot *s)
+{
+	struct rocm_device *dev = (struct rocm_device *)device;
+	const struct rocm_queue *q = (const struct rocm_queue *)queue;
+	float ms = 0;
 	uint32_t r;
 
-	s->base.number = ++q->base.given;
-	r = hip.hipEventRecord(s->end, q->stream);
-	if (__builtin_expect(r, 0))
-		rocm_break_queue(dev, q, "hipEventRecord", r);
-	else
-		write_word(dev, q, s);
+	(void)s;
+	if (stream_lost(device) || rocm_enter(dev))
+		return 0;
+	r = hip.hipEventElapsedTime(&ms, q->begin, q->end);
+	if (!r)
+		return ms > 0 ? (uint64_t)(1e6 * (double)ms + 0.5) : 0;
+	(void)rocm_failed(dev, r, "hipEventElapsedTime");
+	return 0;
 }
 
-void rocm_mark(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s)
+static inline struct stream_kernel *vendor_kernel(const struct stream_slot *s)
 {
-	mark(dev, q, s);
+	struct rocm_kernel *k = s->cmd.launch.kernel;
+
+	return s->cmd.op == HAL_OP_LAUNCH ? &k->seen : NULL;
 }
 
+#include "backends/stream/marks.h"
+
+void rocm_mark(struct rocm_device *dev, struct rocm_queue *q)
+{
+	stream_mark(&dev->base, &q->base);
+}
+
+void rocm_number(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot *s)
+{
+	stream_number(&dev->base, &q->base, &s->base, false);
+}
+
+/* Return whether the command is work for the device. */
+static inline bool works(const struct hal_bk_cmd *cmd)
+{
+	return cmd->op == HAL_OP_LAUNCH || (cmd->op == HAL_OP_COPY && cmd->copy.bytes) ||
+	       (cmd->op == HAL_OP_FILL && cmd->fill.bytes);
+}
+
+/* Give a command that is marked by itself, and measured unless another one is. */
+static __attribute__((noinline)) int give_apart(struct rocm_device *dev,
+						struct rocm_queue *q, struct rocm_slot *s)
+{
+	struct stream_slot *slot = &s->base;
+	uint32_t r = 0;
+	int err = 0;
+
+	slot->idle = !works(&slot->cmd);
+	if (!slot->idle) {
+		stream_mark(&dev->base, &q->base);
+		slot->timed = !q->base.timing;
+	}
+	if (slot->timed)
+		err = HIP(dev, hipEventRecord, q->begin, q->stream);
+	if (!err)
+		err = give(dev, q, s, &slot->cmd);
+	if (err)
+		return err;
+	if (slot->timed) {
+		q->base.timing = true;
+		r = hip.hipEventRecord(q->end, q->stream);
+	}
+	if (!r) {
+		stream_number(&dev->base, &q->base, slot, true);
+		return 0;
+	}
+	slot->number = ++q->base.given;
+	rocm_break_queue(dev, q, "hipEventRecord", r);
+	return 0;
+}
+
+/* Give the stream cmd, which s has, too. */
 static inline __attribute__((always_inline)) int give_stream(struct rocm_device *dev,
 							     struct rocm_queue *q,
 							     struct rocm_slot *s,
 							     const struct hal_bk_cmd *cmd)
 {
+	struct rocm_kernel *k = cmd->launch.kernel;
 	int err = rocm_enter(dev);
 
-	if (!err && !q->base.count)
-		err = HIP(dev, hipEventRecord, q->idle, q->stream);
-	if (!err)
-		err = give(dev, q, s, cmd);
-	if (err)
+	if (__builtin_expect(err, 0))
 		return err;
-	s->begin = q->base.count ? rocm_slot(q, q->base.count - 1)->end : q->idle;
-	mark(dev, q, s);
-	return 0;
+	if (__builtin_expect(cmd->op != HAL_OP_LAUNCH, 0) ||
+	    __builtin_expect(stream_samples(&k->seen), 0) ||
+	    __builtin_expect(q->base.lengthy, 0))
+		return give_apart(dev, q, s);
+	err = launch(dev, q, s, cmd);
+	if (!err)
+		stream_number(&dev->base, &q->base, &s->base, false);
+	return err;
 }
 
 /* A command was refused halfway: what the stream has of it ends with a number, too. */
@@ -396,6 +490,8 @@ __attribute__((cold)) static void close_gap(struct rocm_device *dev, struct rocm
 	q->base.unsure =
 		atomic_load(&dev->base.lost) || rocm_enter(dev) ||
 		hip.hipStreamWriteValue32(q->stream, q->word_at, ++q->base.given, 0);
+	if (!q->base.unsure)
+		q->base.marked = q->base.given;
 }
 
 int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
@@ -415,7 +511,9 @@ int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		return err;
 	if (q->stops && rocm_stops_wait(q, cmd))
 		return -EAGAIN;
-	s->base.stops = false;
+	s->base.cmd = *cmd;
+	s->base.stops = s->base.stamping = s->base.timed = s->base.idle = s->base.marked =
+		false;
 	err = q->aql ? rocm_aql_give(dev, q, slot, cmd) : give_stream(dev, q, s, cmd);
 	if (__builtin_expect(err, 0)) {
 		q->base.fenced = false;
@@ -423,8 +521,6 @@ int rocm_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 			close_gap(dev, q);
 		return err;
 	}
-	s->base.cmd = *cmd;
-	s->base.stamping = false;
 	if (cmd->op == HAL_OP_TIMESTAMP)
 		q->base.fenced = true;
 	stream_push(&dev->base, &q->base, stream_now(&dev->base));
@@ -448,38 +544,19 @@ static inline bool vendor_ended(struct stream_device *dev, struct stream_queue *
 	       rocm_aql_copied((struct rocm_queue *)q, (struct rocm_slot *)s);
 }
 
-/* 0 where HIP does not tell. */
-static uint64_t time_between(struct rocm_device *dev, void *from, void *to)
-{
-	float ms = 0;
-	uint32_t r;
-
-	if (from == to || stream_lost(&dev->base) || rocm_enter(dev))
-		return 0;
-	r = hip.hipEventElapsedTime(&ms, from, to);
-	if (!r)
-		return ms > 0 ? (uint64_t)(1e6 * (double)ms + 0.5) : 0;
-	(void)rocm_failed(dev, r, "hipEventElapsedTime");
-	return 0;
-}
-
+/* Of a queue of HSA's. */
 static void times(struct stream_device *dev, struct stream_queue *queue, uint32_t i)
 {
 	struct rocm_queue *q = (struct rocm_queue *)queue;
 	struct rocm_slot *s = rocm_slot(q, i);
 
-	if (q->aql)
-		rocm_aql_times((struct rocm_device *)dev, q, s,
-			       i ? rocm_slot(q, i - 1) : s);
-	else
-		s->base.took_ns = s->base.after_ns =
-			time_between((struct rocm_device *)dev, s->begin, s->end);
+	rocm_aql_times((struct rocm_device *)dev, q, s, i ? rocm_slot(q, i - 1) : s);
 }
 
 static inline void vendor_release(struct stream_queue *q, struct stream_slot *s)
 {
-	(void)q;
-	(void)s;
+	if (s->timed)
+		q->timing = false;
 }
 
 static inline int vendor_stamp(struct stream_device *device, struct stream_queue *queue,
@@ -508,7 +585,6 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 	if (captured)
 		return -EAGAIN;
 	slot->stamping = true;
-	slot->number = ++queue->given;
 	for (i = 0; i < 2 && !r; i++) {
 		call = "hipStreamWriteValue32";
 		r = hip.hipStreamWriteValue32(q->stream,
@@ -516,10 +592,12 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 						      4 * (size_t)i,
 					      (uint32_t)(now_ns >> 32 * i), 0);
 	}
-	if (r)
-		rocm_break_queue(dev, q, call, r);
-	else
-		write_word(dev, q, s);
+	if (!r) {
+		stream_number(device, queue, slot, true);
+		return 0;
+	}
+	slot->number = ++queue->given;
+	rocm_break_queue(dev, q, call, r);
 	return 0;
 }
 
@@ -621,8 +699,10 @@ static inline void vendor_drop(struct stream_device *dev, struct stream_queue *q
 
 static inline uint64_t vendor_ran(struct stream_device *dev, struct stream_queue *q)
 {
-	const uint64_t most = vendor_now(dev);
+	const uint64_t most = vendor_now(dev), from = stream_began(q);
 
+	if (!((struct rocm_queue *)q)->aql)
+		return from < most ? most - from : 0;
 	times(dev, q, 0);
 	return stream_slot(q, 0)->took_ns < most ? stream_slot(q, 0)->took_ns : most;
 }
@@ -631,6 +711,8 @@ static inline void vendor_look(struct stream_device *dev, struct stream_queue *q
 {
 	struct rocm_queue *q = (struct rocm_queue *)queue;
 
+	if (!q->aql)
+		stream_tail(dev, queue);
 	if (q->stops)
 		rocm_stops_look((struct rocm_device *)dev, q);
 }
@@ -678,7 +760,13 @@ static inline void vendor_advance(struct stream_device *dev, uint64_t until_ns,
 static inline void vendor_measure(struct stream_device *dev, struct stream_queue *q,
 				  struct hal_bk_event *e)
 {
-	stream_measure(dev, q, e, times);
+	if (((struct rocm_queue *)q)->aql) {
+		stream_measure(dev, q, e, times);
+		return;
+	}
+	if (!q->seen)
+		stream_see_marked(dev, q);
+	stream_set_times(q, e);
 }
 
 static inline uint32_t vendor_round(struct stream_device *device, struct hal_bk_event *ev,
@@ -769,6 +857,9 @@ int rocm_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 	stream_suspend(&dev->base, &q->base, cookie);
 	if (mode == HAL_SUSPEND_FOLD)
 		rocm_stops_raise(dev, q);
+	/* Whoever waits for the last command is not to wait for a look at the tail. */
+	if (!q->aql && !stream_lost(&dev->base) && !q->base.broken && !rocm_enter(dev))
+		rocm_mark(dev, q);
 	return 0;
 }
 
@@ -792,6 +883,9 @@ int rocm_queue_destroy(void *device, void *queue)
 		return err;
 	if (!stream_lost(&dev->base))
 		err = rocm_enter(dev);
+	/* A broken queue may have ended without a mark. */
+	if (!q->aql && q->base.marked != q->base.given)
+		q->base.unsure = true;
 	stream_destroy(&dev->base, &q->base, &err);
 	return err;
 }

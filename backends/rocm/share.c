@@ -7,6 +7,9 @@
  * it is tried out when the device is opened.  Before 7.1 an import is told where the
  * descriptor is, and since then the descriptor itself.  Some export memory only once, so
  * that is done when it is made; each descriptor that is asked for is a copy of that one.
+ *
+ * Buffers that may be evicted are made in the same way, but not exported: a buffer keeps
+ * its addresses, as kernels may have stored some, and its memory is mapped anew.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -167,21 +170,27 @@ static int reserve(struct rocm_device *dev, uint64_t bytes, struct rocm_mapping 
 	return 0;
 }
 
+/* Map memory, whose handle stays the caller's, at m. */
+static int map_at(struct rocm_device *dev, struct rocm_mapping *m, void *memory)
+{
+	const struct hip_access access = {{HIP_LOCATION_DEVICE, dev->shape.device},
+					  HIP_ACCESS_READ_WRITE};
+	int err = HIP(dev, hipMemMap, m->address, m->bytes, 0, memory, 0);
+
+	m->mapped = !err;
+	return err ? err : HIP(dev, hipMemSetAccess, m->address, m->bytes, &access, 1);
+}
+
 /* Map memory, whose handle stays the caller's, for mem. */
 static int map(struct rocm_device *dev, struct rocm_mem *mem, uint64_t bytes,
 	       void *memory)
 {
-	const struct hip_access access = {{HIP_LOCATION_DEVICE, dev->shape.device},
-					  HIP_ACCESS_READ_WRITE};
 	struct rocm_mapping *m = NULL;
 	int err = reserve(dev, bytes, &m), unseen = 0;
 
 	if (err || !m)
 		return err;
-	err = HIP(dev, hipMemMap, m->address, bytes, 0, memory, 0);
-	m->mapped = !err;
-	if (!err)
-		err = HIP(dev, hipMemSetAccess, m->address, bytes, &access, 1);
+	err = map_at(dev, m, memory);
 	if (err) {
 		rocm_give_back(dev, ROCM_KIND_MAPPING, m, &unseen);
 		return err;
@@ -193,21 +202,27 @@ static int map(struct rocm_device *dev, struct rocm_mem *mem, uint64_t bytes,
 
 /* ---- buffers -------------------------------------------------------------------------- */
 
+static int take_bytes(struct rocm_device *dev, uint64_t bytes)
+{
+	uint64_t left;
+
+	return stream_bytes_take(&dev->memory, bytes, &left)
+		       ? 0
+		       : rocm_host->fail(ENOSPC,
+					 "rocm: %" PRIu64 " bytes requested, %" PRIu64
+					 " are free",
+					 bytes, left);
+}
+
 static int take(struct rocm_device *dev, const struct rocm_mem *mem, uint64_t *bytes)
 {
 	const uint64_t granule = dev->share.granule;
-	uint64_t left;
 	int err = check(dev, mem->bytes);
 
 	if (err)
 		return err;
 	*bytes = (mem->bytes + granule - 1) / granule * granule;
-	return stream_bytes_take(&dev->memory, *bytes, &left)
-		       ? 0
-		       : rocm_host->fail(ENOSPC,
-					 "rocm: %" PRIu64 " bytes requested, %" PRIu64
-					 " are free",
-					 *bytes, left);
+	return take_bytes(dev, *bytes);
 }
 
 static int create(struct rocm_device *dev, uint64_t bytes, void **memory)
@@ -221,7 +236,7 @@ static int create(struct rocm_device *dev, uint64_t bytes, void **memory)
 	return rocm_check(dev, r, "hipMemCreate");
 }
 
-int rocm_share_make(struct rocm_device *dev, struct rocm_mem *mem)
+int rocm_share_make(struct rocm_device *dev, struct rocm_mem *mem, bool exported)
 {
 	uint64_t bytes;
 	void *memory;
@@ -232,11 +247,13 @@ int rocm_share_make(struct rocm_device *dev, struct rocm_mem *mem)
 	err = create(dev, bytes, &memory);
 	if (err)
 		goto out;
-	err = HIP(dev, hipMemExportToShareableHandle, &fd, memory, HIP_HANDLE_FD, 0);
+	if (exported)
+		err = HIP(dev, hipMemExportToShareableHandle, &fd, memory, HIP_HANDLE_FD,
+			  0);
 	if (!err) {
 		err = map(dev, mem, bytes, memory);
 		mem->fd = err ? -1 : fd;
-		if (err)
+		if (err && fd >= 0)
 			(void)close(fd);
 	}
 	release(memory);
@@ -288,7 +305,8 @@ void rocm_share_leave(struct rocm_device *dev, const struct rocm_mem *mem, int *
 {
 	if (mem->fd >= 0)
 		(void)close(mem->fd);
-	stream_bytes_give(&dev->memory, mem->mapping->bytes);
+	if (!mem->out)
+		stream_bytes_give(&dev->memory, mem->mapping->bytes);
 	rocm_give_back(dev, ROCM_KIND_MAPPING, mem->mapping, err);
 }
 
@@ -299,4 +317,69 @@ int rocm_mem_export(void *device, void *memory, int *fd)
 	(void)device;
 	*fd = memfd_copy(rocm_host, "rocm", mem->fd);
 	return *fd < 0 ? *fd : 0;
+}
+
+/* ---- eviction ------------------------------------------------------------------------ */
+
+int rocm_mem_out(void *device, void *memory)
+{
+	struct rocm_device *dev = device;
+	struct rocm_mem *mem = memory;
+	struct rocm_mapping *m = mem->mapping;
+	struct rocm_caller was;
+	int err;
+
+	if (!m)
+		return rocm_host->fail(ENOTSUP,
+				       "rocm:%u: the buffer is memory of the program's "
+				       "own",
+				       dev->index);
+	err = rocm_push(dev, &was);
+	if (err)
+		return err;
+	err = HIP(dev, hipMemUnmap, m->address, m->bytes);
+	rocm_pop(dev, was);
+	if (err)
+		return err;
+	m->mapped = false;
+	mem->out = true;
+	stream_bytes_give(&dev->memory, m->bytes);
+	return 0;
+}
+
+/* Put new memory where the buffer was.  The calling thread means this device. */
+static int put_back(struct rocm_device *dev, struct rocm_mapping *m)
+{
+	void *memory;
+	int err = create(dev, m->bytes, &memory);
+
+	if (err)
+		return err;
+	err = map_at(dev, m, memory);
+	release(memory);
+	if (err && m->mapped && !hip.hipMemUnmap(m->address, m->bytes))
+		m->mapped = false;
+	return err;
+}
+
+int rocm_mem_in(void *device, void *memory, const struct hal_bk_colors *colors)
+{
+	struct rocm_device *dev = device;
+	struct rocm_mem *mem = memory;
+	struct rocm_caller was;
+	int err = rocm_push(dev, &was);
+
+	(void)colors; /* it has none */
+	if (err)
+		return err;
+	err = take_bytes(dev, mem->mapping->bytes);
+	if (!err) {
+		err = put_back(dev, mem->mapping);
+		if (err)
+			stream_bytes_give(&dev->memory, mem->mapping->bytes);
+		else
+			mem->out = false;
+	}
+	rocm_pop(dev, was);
+	return err;
 }

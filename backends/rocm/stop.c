@@ -111,6 +111,7 @@ static int make_ready(struct rocm_device *dev, struct rocm_queue *q)
 	t->ready_at = ++q->base.given;
 	if (q->aql)
 		return 0;
+	q->base.marked = t->ready_at;
 	return HIP(dev, hipStreamWriteValue32, q->stream, q->word_at, t->ready_at, 0);
 }
 
@@ -326,7 +327,7 @@ static int again(struct rocm_device *dev, struct rocm_queue *q, struct rocm_slot
 	return launch(dev, q, s, &s->base.cmd, groups, &given);
 }
 
-/* The event that the first is behind, and counts from 0. */
+/* Counts from 0. */
 static inline int vendor_stops_begin(struct stream_device *device,
 				     struct stream_queue *queue, bool kept)
 {
@@ -336,8 +337,6 @@ static inline int vendor_stops_begin(struct stream_device *device,
 
 	if (kept && !q->aql)
 		err = rocm_enter(dev);
-	if (kept && !err && !q->aql)
-		err = HIP(dev, hipEventRecord, q->idle, q->stream);
 	return err || !kept ? err : zero_counts(dev, q);
 }
 
@@ -350,10 +349,13 @@ static inline int vendor_stops_again(struct stream_device *device,
 	struct rocm_slot *s = (struct rocm_slot *)slot;
 	int err;
 
-	s->begin = i ? rocm_slot(q, i - 1)->end : q->idle;
+	(void)i;
+	/* From here on it takes how long it runs now. */
+	if (slot->timed)
+		slot->timed = queue->timing = false;
 	err = again(dev, q, s);
 	if (!err && !q->aql)
-		rocm_mark(dev, q, s);
+		rocm_number(dev, q, s);
 	return err;
 }
 
@@ -361,6 +363,9 @@ static inline void vendor_stops_fail(struct stream_device *dev,
 				     struct stream_queue *queue, uint32_t i)
 {
 	struct rocm_queue *q = (struct rocm_queue *)queue;
+
+	if (!q->aql && !stream_lost(dev) && !queue->broken)
+		rocm_mark((struct rocm_device *)dev, q);
 	if (q->aql)
 		(void)rocm_aql_end((struct rocm_device *)dev, q);
 	for (i = q->aql ? i : 0; i < queue->count; i++) {

@@ -110,14 +110,11 @@ STREAM_INLINE void stream_see(struct stream_device *dev, struct stream_queue *q,
 	} while (q->seen < q->count && stream_ended(dev, q, stream_slot(q, q->seen)));
 }
 
-/* Set e's times from durations; see above. */
-STREAM_INLINE void stream_measure(struct stream_device *dev, struct stream_queue *q,
-				  struct hal_bk_event *e, stream_times_fn *learn)
+/* Set e's times to those of the oldest command, which has been seen. */
+STREAM_INLINE void stream_set_times(struct stream_queue *q, struct hal_bk_event *e)
 {
 	const struct stream_slot *s = stream_slot(q, 0);
 
-	if (!q->seen)
-		stream_see(dev, q, learn);
 	e->end_ns = q->seen_ns > q->seen_after_ns ? q->seen_ns - q->seen_after_ns : 0;
 	if (e->end_ns < q->last_end_ns)
 		e->end_ns = q->last_end_ns;
@@ -127,6 +124,15 @@ STREAM_INLINE void stream_measure(struct stream_device *dev, struct stream_queue
 	q->last_end_ns = e->end_ns;
 	if (q->seen > 1)
 		q->seen_after_ns -= stream_slot(q, 1)->after_ns;
+}
+
+/* Set e's times from durations; see above. */
+STREAM_INLINE void stream_measure(struct stream_device *dev, struct stream_queue *q,
+				  struct hal_bk_event *e, stream_times_fn *learn)
+{
+	if (!q->seen)
+		stream_see(dev, q, learn);
+	stream_set_times(q, e);
 }
 
 /* ---- commands that do not end ------------------------------------------------------- */
@@ -253,13 +259,23 @@ STREAM_INLINE void stream_finish(struct stream_device *dev, struct stream_queue 
 	stream_take(dev, q);
 }
 
-/* Write to text the fault of a launch, with the name of its kernel. */
-STREAM_FN void stream_name_kernel(const char *fault, const char *kernel, char text[96])
+/* Write to text the fault of a launch, with the name of its kernel.  sure: it was this
+ * launch; else it was that or a later one of the queue. */
+STREAM_FN void stream_name_kernel(const char *fault, const char *kernel, bool sure,
+				  char text[96])
 {
+	const char * or = sure ? "" : " or later";
 	const int most = 23, name = (int)strnlen(kernel, (size_t)most);
+	const int rest = 95 - (int)strlen(", kernel ") - (int)strlen(or) - name;
 
-	snprintf(text, 96, "%.*s, kernel %.*s", 95 - (int)strlen(", kernel ") - name,
-		 fault, most, kernel);
+	snprintf(text, 96, "%.*s, kernel %.*s%s", rest, fault, most, kernel, or);
+}
+
+/* Return whether the host would know that the oldest command of q has ended before any
+ * later one has: nothing follows it, or a mark. */
+STREAM_FN bool stream_is_sure(struct stream_queue *q)
+{
+	return q->every <= 1 || q->count == 1 || q->wrong || stream_slot(q, 0)->marked;
 }
 
 /* Report the oldest command of a broken queue, or of a device that is lost.  The first
@@ -276,7 +292,8 @@ STREAM_FN void stream_fail(struct stream_device *dev, struct stream_queue *q,
 		e->start_ns = q->head_ns;
 		stream_break(q, "%s (%u), device lost", vendor_result_name(lost), lost);
 		if (cmd->op == HAL_OP_LAUNCH)
-			stream_name_kernel(q->fault, vendor_kernel_name(cmd), e->fault);
+			stream_name_kernel(q->fault, vendor_kernel_name(cmd),
+					   stream_is_sure(q), e->fault);
 		else
 			memcpy(e->fault, q->fault, sizeof(e->fault));
 	}

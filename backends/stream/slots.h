@@ -65,13 +65,23 @@ struct stream_partition {
 	uint32_t moving_left; /* commands in flight that were submitted before the move */
 };
 
+/* What a backend that includes marks.h keeps for a kernel. */
+struct stream_kernel {
+	uint32_t until_sample; /* launches before the next one that is measured */
+	uint64_t took_ns;      /* when it was last measured; 0: never */
+};
+
 /* A command in flight. */
 struct stream_slot {
 	struct hal_bk_cmd cmd;
 	uint32_t number; /* the queue's progress when the command has ended */
-	bool stamping;   /* a late command: the device has the rest of it */
-	bool stops;      /* a launch whose blocks read a stop flag */
-	bool late;       /* COPY: see stream_is_late */
+	/* These five are next to each other, so that few stores clear them. */
+	bool stamping; /* a late command: the device has the rest of it */
+	bool stops;    /* a launch whose blocks read a stop flag */
+	/* Of a backend that includes marks.h: the command is measured; it is no work for
+	 * the device; a mark follows it. */
+	bool timed, idle, marked;
+	bool late; /* COPY: see stream_is_late */
 	/* A launch that stops: blocks launched; how many of them did not run, once that
 	 * is known; which of the slot's two lists has their numbers. */
 	uint32_t blocks, stopped, list;
@@ -94,12 +104,19 @@ struct stream_queue {
 	uint32_t slot_count, head, count;
 	uint32_t before; /* of .count: submitted before the partition moved */
 	uint32_t given;  /* .number of the last command submitted */
-	uint32_t seen;   /* of .count: their times are in the slots */
+	/* Of a backend that includes marks.h: .given at the last mark; launches of one
+	 * mark; the least time between submission and a seen end that is no run time; a
+	 * command in flight is measured; the last command took long. */
+	uint32_t marked, every;
+	uint64_t lag_ns;
+	bool timing, lengthy;
+	bool fresh; /* its oldest command was submitted while it was empty, at .head_ns */
+	uint32_t seen;                   /* of .count: their times are in the slots */
 	uint64_t seen_ns, seen_after_ns; /* see stream_measure */
 	uint64_t last_end_ns;
 	uint64_t head_ns;    /* when its oldest command became the oldest */
 	uint64_t checked_ns; /* when the driver was last asked about its oldest command */
-	uint32_t round;      /* stream_device.round of that time */
+	uint32_t round;      /* stream_device.round of that time, or of its last end */
 	uint32_t refused;    /* failing queries in a row */
 	bool busy;           /* in stream_device.busy */
 	bool suspended, quiet_due;
@@ -281,6 +298,8 @@ STREAM_INLINE void stream_push(struct stream_device *dev, struct stream_queue *q
 	dev->progress_ns = now_ns;
 	if (!q->count++) {
 		q->head_ns = now_ns;
+		q->round = dev->round;
+		q->fresh = true;
 		stream_watch(dev, q);
 	}
 	dev->inflight++;
@@ -303,6 +322,8 @@ STREAM_INLINE void stream_pop(struct stream_device *dev, struct stream_queue *q,
 		q->part->moving_left--;
 	}
 	dev->progress_ns = q->head_ns = now_ns;
+	q->round = dev->round;
+	q->fresh = false;
 }
 
 /* Say why the queue takes no more commands.  The first reason stays. */

@@ -98,6 +98,7 @@ STREAM_FN void stream_stops_resume(struct stream_device *dev, struct stream_queu
 		stream_break(q, "cannot resume the stopped launch");
 	}
 	q->head_ns = dev->progress_ns = now_ns;
+	q->fresh = true;
 }
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "api/handle.h"
 #include "api/opened.h"
+#include "api/tracing.h"
 #include "command/callback.h"
 #include "command/flow.h"
 #include "config/policy_section.h"
@@ -239,7 +240,7 @@ void *hal_device_get_native(struct hal_device *dev)
 /* Begin the trace arg, made by trace_make. */
 static int begin_trace(struct hal_device *dev, void *arg)
 {
-	if (dev->observe.trace != NULL)
+	if (trace_own(dev) != NULL)
 		return fail(EBUSY, ALREADY_TRACED, dev->name);
 	trace_begin(dev, arg);
 	return 0;
@@ -248,18 +249,20 @@ static int begin_trace(struct hal_device *dev, void *arg)
 static int check_not_tracing(struct hal_device *dev, void *arg)
 {
 	(void)arg;
-	return dev->observe.trace != NULL ? fail(EBUSY, ALREADY_TRACED, dev->name) : 0;
+	return trace_own(dev) != NULL ? fail(EBUSY, ALREADY_TRACED, dev->name) : 0;
 }
 
 int hal_trace_start(struct hal_device *dev, const char *path)
 {
+	struct trace_desc d = {.path = path, .fd = -1};
 	struct trace *t;
 	int cancel, err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_trace_start(dev, path));
+		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_trace_start(dev, path, 0));
 	if (path == NULL || path[0] == '\0')
 		return fail(EINVAL, "hal_trace_start: path is NULL or empty");
+	d.bytes = (uint64_t)option_int(dev->opened->core_cfg, "trace_size");
 	cancel = cancel_hold();
 	/* Opening a file may block, for example a FIFO.  Only other calls of
 	 * hal_trace_start wait for this mutex. */
@@ -268,7 +271,7 @@ int hal_trace_start(struct hal_device *dev, const char *path)
 	 * trace. */
 	err = engine_call(dev, check_not_tracing, NULL);
 	if (err == 0)
-		err = trace_make(dev, path, &t);
+		err = trace_make(dev, &d, &t);
 	if (err == 0)
 		err = engine_call(dev, begin_trace, t);
 	pthread_mutex_unlock(&dev->observe.trace_start);
@@ -280,9 +283,10 @@ static int end_trace(struct hal_device *dev, void *arg)
 {
 	struct trace **t = arg;
 
-	if (dev->observe.trace == NULL)
+	*t = trace_own(dev);
+	if (*t == NULL)
 		return fail(EINVAL, "no trace of %s is being written", dev->name);
-	*t = trace_end(dev);
+	trace_end(dev, *t);
 	return 0;
 }
 
@@ -292,14 +296,60 @@ int hal_trace_stop(struct hal_device *dev)
 	int cancel, err;
 
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
-		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_trace_stop(dev));
+		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_trace_stop(dev, NULL, NULL));
 	err = engine_call(dev, end_trace, &t);
 	if (err != 0)
 		return err;
 	cancel = cancel_hold();
-	err = trace_close(t);
+	err = trace_close(t, NULL);
 	cancel_release(cancel);
 	return err;
+}
+
+/* ---- traces of others ---------------------------------------------------------------- */
+
+static int begin_other(struct hal_device *dev, void *arg)
+{
+	trace_begin(dev, arg);
+	return 0;
+}
+
+int tracing_begin(struct hal_device *dev, const struct trace_desc *d, struct trace **out)
+{
+	int err = trace_make(dev, d, out);
+
+	return err != 0 ? err : engine_call(dev, begin_other, *out);
+}
+
+static int end_other(struct hal_device *dev, void *arg)
+{
+	trace_end(dev, arg);
+	return 0;
+}
+
+void tracing_end(struct hal_device *dev, struct trace *t)
+{
+	(void)engine_call(dev, end_other, t);
+}
+
+struct tenancy {
+	struct hal_partition *part;
+	uint64_t tenant;
+};
+
+static int set_tenant(struct hal_device *dev, void *arg)
+{
+	const struct tenancy *x = arg;
+
+	trace_tenant(dev, x->part, x->tenant);
+	return 0;
+}
+
+void tracing_tenant(struct hal_partition *part, uint64_t tenant)
+{
+	struct tenancy x = {part, tenant};
+
+	(void)engine_call(part->dev, set_tenant, &x);
 }
 
 /* ---- policy ------------------------------------------------------------------------ */

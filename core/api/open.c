@@ -32,6 +32,7 @@
 #include "sched/policy_text.h"
 #include "sched/turn.h"
 #include "space/moves.h"
+#include "util/compiler.h"
 #include "util/error.h"
 #include "util/fd.h"
 #include "util/log.h"
@@ -88,12 +89,53 @@ out:
 	return err;
 }
 
-/* Copy options of section [hal] to dev. */
-static int core_values(struct hal_device *dev, const struct hal_bk_config *c)
+/* Commands that a device whose backend does not say may have at a time. */
+#define INFLIGHT_UNKNOWN 2
+#define INFLIGHT_MOST    64
+/* Of a device that stops commands inside, which keeps memory for each of them, and does
+ * something for each when it stops. */
+#define INFLIGHT_STOPPED 8
+
+/* Return the limit that option key of section [hal] sets.  0 leaves it to the backend,
+ * which knows how many commands keep its device busy: its own option inflight, but not
+ * less than least. */
+static uint32_t inflight_of(const struct opened *o, const char *key, int64_t least)
 {
+	int64_t n = option_int(o->core_cfg, key);
+
+	if (n != 0)
+		return (uint32_t)n;
+	n = option_int(o->bk_cfg, "inflight");
+	if (n <= 0)
+		n = INFLIGHT_UNKNOWN;
+	if (n < least)
+		n = least;
+	return n < INFLIGHT_MOST ? (uint32_t)n : INFLIGHT_MOST;
+}
+
+/* Lower the limits of a device that stops commands inside, unless they are set. */
+static void limit_stopped(struct hal_device *dev)
+{
+	const struct hal_bk_config *c = dev->opened->core_cfg;
+
+	if ((dev->info.suspend_modes & (1u << HAL_SUSPEND_FOLD)) == 0)
+		return;
+	if (option_int(c, "inflight") == 0 && dev->inflight > INFLIGHT_STOPPED)
+		dev->inflight = INFLIGHT_STOPPED;
+	if (option_int(c, "partition_inflight") == 0 &&
+	    dev->partition_inflight > INFLIGHT_STOPPED)
+		dev->partition_inflight = INFLIGHT_STOPPED;
+}
+
+/* Copy options of section [hal] to dev. */
+static int core_values(struct hal_device *dev, const struct opened *o)
+{
+	const struct hal_bk_config *c = o->core_cfg;
+
 	dev->queue_slots = (uint32_t)option_int(c, "queue_depth");
-	dev->inflight = (uint32_t)option_int(c, "inflight");
-	dev->partition_inflight = (uint32_t)option_int(c, "partition_inflight");
+	dev->inflight = inflight_of(o, "inflight", 1);
+	/* With one command of each queue, two queues still run side by side. */
+	dev->partition_inflight = inflight_of(o, "partition_inflight", 2);
 	dev->spin_ns = (uint64_t)option_int(c, "spin_us") * 1000;
 	dev->space.compact = (uint32_t)option_int(c, "compact");
 	dev->space.oversubscribe = option_int(c, "oversubscribe") != 0;
@@ -119,7 +161,7 @@ static int resolve_all(struct hal_device *dev, struct opened *o)
 				     b->table.option_count, &o->bk_cfg);
 	if (err != 0)
 		return err;
-	return core_values(dev, o->core_cfg);
+	return core_values(dev, o);
 }
 
 /* Check what the backend reports of the device, and fill in defaults. */
@@ -198,6 +240,7 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 
 	format_text(dev->name, sizeof(dev->name), "%s:%u", o->backend->table.name, index);
 	dev->virtual_clock = clock != NULL && strcmp(clock, "virtual") == 0;
+	dev->side_by_side = (o->backend->table.flags & HAL_BK_SIDE_BY_SIDE) != 0;
 	err = layers_open(dev, &o->cfg, o->backend, o->bk_cfg, index, &o->layers);
 	if (err != 0) {
 		dev->bk = NULL;
@@ -208,6 +251,7 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 	dev->limit = dev->table->extra.limit;
 	dev->info.size = sizeof(dev->info);
 	err = dev->table->cold.get_info(dev->bk, &dev->info);
+	limit_stopped(dev);
 	if (err == 0)
 		err = colors_load(dev);
 	return err != 0 ? err : device_prepare(dev);
@@ -246,16 +290,39 @@ static int trace_start(struct hal_device *dev)
 {
 	const char *pattern = option_str(dev->opened->core_cfg, "trace");
 	char path[OUTPUT_BYTES];
+	const struct trace_desc d = {
+		.path = path,
+		.fd = -1,
+		.bytes = (uint64_t)option_int(dev->opened->core_cfg, "trace_size"),
+	};
 	struct trace *t;
 	int err;
 
+	if (d.bytes != 0 && d.bytes < TRACE_BYTES_MIN)
+		return fail(EINVAL, "hal.trace_size = %llu: it must be 0 or 64K to 1G",
+			    U64(d.bytes));
 	if (pattern[0] == '\0')
 		return 0;
 	err = output_name("hal.trace", pattern, dev->number, path);
 	if (err == 0)
-		err = trace_make(dev, path, &t);
+		err = trace_make(dev, &d, &t);
 	if (err == 0)
 		trace_begin(dev, t);
+	return err;
+}
+
+/* Complete the traces that are being written.  Return 0 or -EIO. */
+static int traces_close(struct hal_device *dev)
+{
+	int err = 0;
+
+	while (dev->observe.trace != NULL) {
+		struct trace *t = dev->observe.trace;
+
+		trace_end(dev, t);
+		if (trace_close(t, NULL) != 0)
+			err = -EIO;
+	}
 	return err;
 }
 
@@ -374,8 +441,7 @@ static int open_device(const char *target, const char *const *options,
 		return 0;
 	}
 	callbacks_stop(dev);
-	if (dev->observe.trace != NULL)
-		(void)trace_close(trace_end(dev));
+	(void)traces_close(dev);
 	(void)journal_end(dev);
 	(void)device_free(dev);
 	return err;
@@ -417,7 +483,7 @@ static int retire_device(struct hal_device *dev, void *arg)
 
 int hal_close(struct hal_device *dev)
 {
-	int cancel, err, traced = 0, journaled;
+	int cancel, err, traced, journaled;
 
 	if (dev == NULL)
 		return 0;
@@ -437,8 +503,7 @@ int hal_close(struct hal_device *dev)
 	monitor_stop(dev);
 	callbacks_stop(dev);
 	engine_stop(dev);
-	if (dev->observe.trace != NULL)
-		traced = trace_close(trace_end(dev)) != 0 ? -EIO : 0;
+	traced = traces_close(dev);
 	journaled = journal_end(dev);
 	LOG(HAL_LOG_INFO, "%s: closed", dev->name);
 	err = device_free(dev);

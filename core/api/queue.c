@@ -224,7 +224,7 @@ static int enter(struct hal_device *dev, struct create *c)
 		q->sched.policy_view.weight, q->sched.own_class,
 		q->sched.policy_view.budget_permille);
 	atomic_store(&q->open, q->completions != NULL ? QUEUE_OPEN_TELLS : QUEUE_OPEN);
-	q->slow |= dev->observe.trace != NULL ? SLOW_TRACE : 0;
+	q->slow |= trace_shows(dev, part) ? SLOW_TRACE : 0;
 	list_add_before(&part->queues, &q->on_partition);
 	policy_class(q->part, q->sched.policy_view.service_class);
 	part->queue_count++;
@@ -406,6 +406,7 @@ static int destroy(struct hal_device *dev, void *arg)
 	timeline_fini(&q->timeline);
 	timeline_fini(&q->sched.control);
 	object_retire(&q->obj);
+	trace_queue_gone(dev, q);
 	list_del(&q->on_partition);
 	part->queue_count--;
 	return 0;

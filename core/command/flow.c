@@ -953,6 +953,38 @@ static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *pa
 	return true;
 }
 
+/* Take the queue of HAL_CLASS_LATENCY in part to serve next.  Return NULL if there is
+ * none. */
+static struct hal_queue *next_urgent(struct hal_partition *part)
+{
+	struct hal_queue *q = part->sched.sole;
+
+	if (q == NULL) {
+		q = policy_pick_urgent(part);
+	} else if (q->sched.policy_view.service_class == HAL_CLASS_LATENCY) {
+		part->sched.sole = NULL;
+	} else {
+		return NULL;
+	}
+	if (q != NULL)
+		q->runnable = false;
+	return q;
+}
+
+/* Submit a command of a latency-critical queue although part has enough in flight: one
+ * place more is theirs, so that they do not wait for one of best effort. */
+static NOINLINE void serve_urgent(struct hal_device *dev, struct hal_partition *part)
+{
+	struct hal_queue *q;
+
+	if (!dev->side_by_side || part->command.inflight_max == 0 ||
+	    part->command.inflight > part->command.inflight_max)
+		return;
+	q = next_urgent(part);
+	if (q != NULL && issue(dev, part, q))
+		(void)advance(q);
+}
+
 /* Submit commands of part to the device until part has enough in flight, no queue is to
  * be served, or the device is full. */
 static ALWAYS_INLINE void serve_partition(struct hal_device *dev,
@@ -965,6 +997,8 @@ static ALWAYS_INLINE void serve_partition(struct hal_device *dev,
 			return;
 		(void)advance(q);
 	}
+	if (UNLIKELY(part->sched.classes))
+		serve_urgent(dev, part);
 }
 
 /* Make runnable those partitions for which the device was full. */

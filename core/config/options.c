@@ -21,6 +21,9 @@ const struct hal_option_def core_options[] = {
 	{"trace", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "write a Chrome/Perfetto trace of the device to this file (%p: process id, "
 	 "%n: device number)"},
+	{"trace_size", HAL_OPTION_SIZE, 0, INT64_C(1) << 30, NULL, "0",
+	 "most bytes of a trace, of 64K or more: only the newest events are kept, in "
+	 "memory until the trace ends; 0: all events are written"},
 	{"journal", HAL_OPTION_STRING, 0, 0, NULL, "",
 	 "record the engine's inputs and decisions in this file, for halctl replay "
 	 "(%p: process id, %n: device number)"},
@@ -41,12 +44,13 @@ const struct hal_option_def core_options[] = {
 	{"queue_depth", HAL_OPTION_INT, 8, 4096, NULL, "32",
 	 "slots of a queue, a power of two; a launch takes one slot, or more if it "
 	 "has arguments"},
-	{"inflight", HAL_OPTION_INT, 1, 64, NULL, "2",
+	{"inflight", HAL_OPTION_INT, 0, 64, NULL, "0",
 	 "commands of one queue that the device may have at a time; a backend's own "
-	 "inflight may lower it"},
-	{"partition_inflight", HAL_OPTION_INT, 1, 64, NULL, "2",
-	 "commands of one partition, of all its queues, that the device may have at a "
-	 "time; three times as many if it has host memory for copies"},
+	 "inflight may lower it; 0: that number, at most 8 if the device has FOLD; "
+	 "or 2"},
+	{"partition_inflight", HAL_OPTION_INT, 0, 64, NULL, "0",
+	 "commands of one partition that the device may have at a time; three times as "
+	 "many if it has host memory for copies; 0: as for inflight, at least 2"},
 	{"compact", HAL_OPTION_INT, 0, HAL_POLICY_MOVES, NULL, "0",
 	 "how many partitions may be moved to make room for another one; 0: none"},
 	{"oversubscribe", HAL_OPTION_BOOL, 0, 0, NULL, "no",

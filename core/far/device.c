@@ -174,16 +174,17 @@ int far_device_set_policy(struct hal_device *device, const char *name,
 	return far_ask(dev, &c);
 }
 
-int far_trace_start(struct hal_device *device, const char *path)
+int far_trace_start(struct hal_device *device, const char *path, uint64_t bytes)
 {
 	struct far_device *dev = (struct far_device *)device;
-	struct far_call c = {.op = FAR_TRACE_START};
+	struct far_call c = {.op = FAR_TRACE_START, .a = {bytes}};
 	int fd, err;
 
 	if (path == NULL || path[0] == '\0')
 		return fail(EINVAL, "hal_trace_start: path is %s",
 			    path == NULL ? "NULL" : "empty");
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	/* hald empties it, unless it refuses: the file may be that of another trace. */
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return fail(errno, "hal_trace_start: %s: %s", path, hal_strerror(errno));
 	c.out_fd = fd + 1;
@@ -192,12 +193,17 @@ int far_trace_start(struct hal_device *device, const char *path)
 	return err;
 }
 
-int far_trace_stop(struct hal_device *device)
+int far_trace_stop(struct hal_device *device, uint64_t *events, uint64_t *dropped)
 {
 	struct far_device *dev = (struct far_device *)device;
 	struct far_call c = {.op = FAR_TRACE_STOP};
+	int err = far_ask(dev, &c);
 
-	return far_ask(dev, &c);
+	if (err == 0 && events != NULL)
+		*events = c.a[0];
+	if (err == 0 && dropped != NULL)
+		*dropped = c.a[1];
+	return err;
 }
 
 /* ---- waits ------------------------------------------------------------------------- */

@@ -32,8 +32,10 @@ int far_device_set_policy(struct hal_device *dev, const char *name,
 int far_device_get_policy(struct hal_device *dev, struct hal_policy_info *info);
 /* Return the extension of that name, or NULL. */
 const void *far_device_extension(struct hal_device *dev, const char *name);
-int far_trace_start(struct hal_device *dev, const char *path);
-int far_trace_stop(struct hal_device *dev);
+/* bytes: as trace_desc.bytes. */
+int far_trace_start(struct hal_device *dev, const char *path, uint64_t bytes);
+/* events, dropped: see hal_hald_extension.trace_stop; both may be NULL. */
+int far_trace_stop(struct hal_device *dev, uint64_t *events, uint64_t *dropped);
 
 int far_partition_create(struct hal_device *dev, const struct hal_partition_desc *desc,
 			 struct hal_partition **out);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/compiler.h"
@@ -75,11 +76,35 @@ static bool take_fds(struct msghdr *h, int fds[FDS_MAX])
 	return fit;
 }
 
-int message_receive(int fd, struct far_message *m, void *data, int fds[2])
+/* Return the kernel's stamp in h; 0: it has none. */
+static uint64_t stamp_of(struct msghdr *h)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c != NULL; c = CMSG_NXTHDR(h, c)) {
+		struct timespec t;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS)
+			continue;
+		memcpy(&t, CMSG_DATA(c), sizeof(t));
+		return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+	}
+	return 0;
+}
+
+int message_stamps(int fd)
+{
+	const int on = 1;
+
+	return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) == 0 ? 0
+										: -errno;
+}
+
+int message_receive_stamped(int fd, struct far_message *m, void *data, int fds[2],
+			    uint64_t *sent_ns)
 {
 	union {
 		struct cmsghdr head;
-		char room[CMSG_SPACE(FDS_MAX * sizeof(int))];
+		char room[CMSG_SPACE(FDS_MAX * sizeof(int)) +
+			  CMSG_SPACE(sizeof(struct timespec))];
 	} control;
 	struct iovec parts[2] = {{m, sizeof(*m)}, {data, FAR_INLINE}};
 	struct msghdr h = {.msg_iov = parts,
@@ -97,6 +122,7 @@ int message_receive(int fd, struct far_message *m, void *data, int fds[2])
 		return -errno;
 	if (n == 0)
 		return -ENOTCONN;
+	*sent_ns = stamp_of(&h);
 	fit = take_fds(&h, fds);
 	if (fit && (h.msg_flags & MSG_TRUNC) == 0 && n >= (ssize_t)sizeof(*m) &&
 	    m->bytes <= FAR_PAYLOAD_MAX &&
@@ -106,6 +132,13 @@ int message_receive(int fd, struct far_message *m, void *data, int fds[2])
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
 	return -EPROTO;
+}
+
+int message_receive(int fd, struct far_message *m, void *data, int fds[2])
+{
+	uint64_t sent_ns;
+
+	return message_receive_stamped(fd, m, data, fds, &sent_ns);
 }
 
 int message_memory(const void *data, uint64_t bytes)

@@ -91,12 +91,28 @@ static int status(struct hal_device *dev, char *text, uint32_t room)
 	return get_text(dev, FAR_STATUS, "status", text, room);
 }
 
+static int trace_start(struct hal_device *device, const char *path, uint64_t bytes)
+{
+	if (far_of(device) == NULL)
+		return -EINVAL;
+	if (bytes == 0)
+		return fail(EINVAL, "trace_start: bytes is 0");
+	return far_trace_start(device, path, bytes);
+}
+
+static int trace_stop(struct hal_device *device, uint64_t *events, uint64_t *dropped)
+{
+	return far_of(device) != NULL ? far_trace_stop(device, events, dropped) : -EINVAL;
+}
+
 static const struct hal_hald_extension table = {
 	.size = sizeof(table),
 	.tenant_add = tenant_add,
 	.tenant_remove = tenant_remove,
 	.tenant_list = tenant_list,
 	.status = status,
+	.trace_start = trace_start,
+	.trace_stop = trace_stop,
 };
 
 const void *far_device_extension(struct hal_device *dev, const char *name)

@@ -59,8 +59,8 @@ enum far_op {
 	FAR_DEVICE_TIME,     /* -> a0 */
 	FAR_SET_POLICY,      /* name, options, each with its zero byte -> */
 	FAR_GET_POLICY,      /* a1 size -> struct */
-	FAR_TRACE_START,     /* fd of the file -> */
-	FAR_TRACE_STOP,      /* -> */
+	FAR_TRACE_START,     /* a0 bytes to keep or 0, fd of the file -> */
+	FAR_TRACE_STOP,      /* -> a0 events, a1 dropped events */
 	FAR_PARTITION,       /* a0 1 with limits, desc, limits -> a0 */
 	FAR_PARTITION_NAMED, /* name -> a0 */
 	FAR_RESIZE,          /* a0 partition, a1 1 with limits, desc, limits -> point */
@@ -123,8 +123,9 @@ enum far_op {
 	FAR_OPS,
 };
 
-/* Both sides must be of one version, which changes with each request that is added. */
-#define FAR_VERSION (1u << 16 | FAR_OPS)
+/* Both sides must be of one version, which changes with each request that is added.
+ * Change the first number when a request changes. */
+#define FAR_VERSION (2u << 16 | FAR_OPS)
 
 /* A kernel of a program. */
 struct far_kernel_entry {

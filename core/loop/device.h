@@ -253,6 +253,7 @@ struct hal_device {
 	/* The backend's extra.limit, or the journal's recorder around it; for .hot_bk. */
 	int (*limit)(void *bk, void *part, uint64_t bytes, uint64_t window_ns);
 	bool virtual_clock;
+	bool side_by_side;  /* HAL_BK_SIDE_BY_SIDE */
 	bool for_processes; /* other processes poll its descriptors */
 	atomic_bool polled; /* hal_device_poll moves the virtual clock */
 	char name[32];
@@ -395,7 +396,7 @@ struct hal_device {
 		struct account past; /* of destroyed partitions */
 		/* Held while a trace starts and its file is opened. */
 		pthread_mutex_t trace_start;
-		struct trace *trace;             /* NULL: none is being written */
+		struct trace *trace;             /* list; NULL: none is being written */
 		const struct observer *observer; /* of .trace */
 		struct decisions *decisions;     /* NULL: policy decisions are not kept */
 		struct profile *profile; /* NULL: none.  Only the engine learns. */

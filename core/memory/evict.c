@@ -3,9 +3,9 @@
  * evict.c - evict buffers to host memory, and fetch them back.
  *
  * The engine chooses which buffer to evict or fetch, sets it to MOVES and queues it for
- * the partition's copy thread.  That thread copies the contents and sends a message,
- * which end_copy handles: it frees the device memory or the host memory, and wakes the
- * queues and threads that wait.
+ * the partition's copy thread.  That thread copies the contents, has the backend give up
+ * or find device memory, which may wait for the device, and sends a message.  end_copy
+ * handles it: it frees the host memory, and wakes the queues and threads that wait.
  */
 #define _GNU_SOURCE
 #include "memory/evict.h"
@@ -24,10 +24,14 @@
 #include "util/futex.h"
 
 /* Bytes copied per call to the backend.  If only the engine may copy, it does other work
- * between two pieces. */
-#define PIECE (UINT64_C(64) << 10)
+ * between two pieces, which are small then. */
+#define PIECE        (UINT64_C(64) << 10)
+#define PIECE_BESIDE (UINT64_C(16) << 20)
 
-enum { SLOTS = 512 }; /* number of slots of the hash table */
+enum {
+	SLOTS = 512,      /* number of slots of the hash table */
+	LOOK_AHEAD = 256, /* pending records of a queue that a choice considers */
+};
 
 static struct evictable *evictable_at(struct list *cold)
 {
@@ -120,22 +124,80 @@ static int copy_piece(struct hal_device *dev, void *arg)
 						    p->bytes);
 }
 
-/* Copy the contents of ev, and set ev->err.  Called by the copy thread; with
- * clock=virtual by the engine. */
-static void copy_evictable(struct evictable *ev)
+static int give_up_memory(struct hal_device *dev, void *arg)
+{
+	const struct evictable *ev = arg;
+
+	return dev->table->extra.mem_out(dev->bk, ev->buf->bk);
+}
+
+static int find_memory(struct hal_device *dev, void *arg)
+{
+	const struct evictable *ev = arg;
+
+	return dev->table->extra.mem_in(dev->bk, ev->buf->bk,
+					ev->colors.mask != 0 ? &ev->colors : NULL);
+}
+
+/* Have the backend do fn, on the calling thread if flag allows that. */
+static int do_beside(struct hal_device *dev, uint64_t flag,
+		     int (*fn)(struct hal_device *, void *), void *arg)
+{
+	return dev->virtual_clock ? fn(dev, arg) : device_beside(dev, flag, fn, arg);
+}
+
+static int copy_pieces(struct evictable *ev)
 {
 	struct hal_device *dev = ev->of->dev;
+	const bool beside =
+		!dev->virtual_clock && (dev->table->beside & HAL_BK_BESIDE_COPY) != 0;
+	const uint64_t most = beside ? PIECE_BESIDE : PIECE;
 	uint64_t all = ev->buf->bytes;
 	struct piece p = {.ev = ev};
+	int err = 0;
 
-	for (; ev->err == 0 && p.at < all; p.at += p.bytes) {
-		p.bytes = all - p.at < PIECE ? all - p.at : PIECE;
-		ev->err = dev->virtual_clock ? copy_piece(dev, &p)
-					     : device_beside(dev, HAL_BK_BESIDE_COPY,
-							     copy_piece, &p);
+	for (; err == 0 && p.at < all; p.at += p.bytes) {
+		p.bytes = all - p.at < most ? all - p.at : most;
+		err = do_beside(dev, HAL_BK_BESIDE_COPY, copy_piece, &p);
 	}
-	if (ev->err != 0)
+	if (err != 0)
 		format_text(ev->why, sizeof(ev->why), "%s", hal_last_error());
+	return err;
+}
+
+/* Copy ev to the host, and give up its device memory. */
+static int move_out(struct evictable *ev)
+{
+	int err = copy_pieces(ev);
+
+	return err != 0
+		       ? err
+		       : do_beside(ev->of->dev, HAL_BK_BESIDE_MEMORY, give_up_memory, ev);
+}
+
+/* Find device memory for ev, and copy it there. */
+static int move_in(struct evictable *ev)
+{
+	struct hal_device *dev = ev->of->dev;
+	int err = do_beside(dev, HAL_BK_BESIDE_MEMORY, find_memory, ev);
+
+	if (err != 0) {
+		format_text(ev->why, sizeof(ev->why), "%s", hal_last_error());
+		ev->unplaced = true;
+		return err;
+	}
+	err = copy_pieces(ev);
+	if (err != 0)
+		(void)do_beside(dev, HAL_BK_BESIDE_MEMORY, give_up_memory, ev);
+	return err;
+}
+
+/* Move ev, and set ev->err.  Called by the copy thread; with clock=virtual by the engine.
+ */
+static void move_evictable(struct evictable *ev)
+{
+	ev->unplaced = false;
+	ev->err = ev->out ? move_out(ev) : move_in(ev);
 }
 
 static void *copier_main(void *arg)
@@ -151,7 +213,7 @@ static void *copier_main(void *arg)
 		while (ev != NULL) {
 			struct evictable *next = ev->next;
 
-			copy_evictable(ev);
+			move_evictable(ev);
 			engine_post(e->dev, &ev->message);
 			ev = next;
 		}
@@ -187,15 +249,13 @@ static void free_host_bytes(struct evictable *ev)
 	ev->bytes = NULL;
 }
 
-/* Free the device memory of ev after its contents were copied to host memory.  If the
- * copy or mem_out failed, keep the buffer on the device for good. */
+/* Note that ev is in host memory.  If that failed, keep the buffer on the device for
+ * good. */
 static void finish_eviction(struct evictable *ev)
 {
 	struct hal_buffer *buf = ev->buf;
 	struct evict *e = ev->of;
 
-	if (ev->err == 0)
-		ev->err = e->dev->table->extra.mem_out(e->dev->bk, buf->bk);
 	if (ev->err != 0) {
 		free_host_bytes(ev);
 		ev->unevictable = true;
@@ -218,7 +278,6 @@ static void finish_fetch(struct evictable *ev)
 	struct evict *e = ev->of;
 
 	if (ev->err != 0) {
-		(void)e->dev->table->extra.mem_out(e->dev->bk, buf->bk);
 		partition_release(e->part, buf->charge);
 		set_place(ev, PLACE_AWAY);
 		return;
@@ -248,7 +307,7 @@ static void end_copy(struct hal_device *dev, struct message *l)
 	wake_waiters(e);
 }
 
-/* Begin to copy ev, which the caller has set to MOVES. */
+/* Begin to move ev, which the caller has set to MOVES. */
 static void start_copy(struct evictable *ev, bool out)
 {
 	struct evict *e = ev->of;
@@ -257,7 +316,7 @@ static void start_copy(struct evictable *ev, bool out)
 	ev->err = 0;
 	e->moves++;
 	if (e->dev->virtual_clock) {
-		copy_evictable(ev);
+		move_evictable(ev);
 		end_copy(e->dev, &ev->message);
 	} else {
 		queue_copy(e, ev);
@@ -328,6 +387,30 @@ static void mark_queue(const struct evict *e, const struct hal_queue *q)
 		mark(e, q->next, USED);
 }
 
+/* Note in how many records of q each buffer is used next: the least of all queues. */
+static void note_next_uses(const struct evict *e, const struct hal_queue *q)
+{
+	struct evictable *set[RECORD_MEMORY_MAX];
+	union cursor c = q->issue;
+
+	for (uint32_t i = 0; i < LOOK_AHEAD && c.pos != q->accepted; i++) {
+		const struct record *r = cursor_record(q, c);
+		uint32_t n = used_by(e, r, set);
+
+		while (n-- > 0)
+			if (set[n]->use_mark != e->mark_base || set[n]->next_use > i) {
+				set[n]->use_mark = e->mark_base;
+				set[n]->next_use = i;
+			}
+		cursor_step(q, &c, r);
+	}
+}
+
+static uint32_t next_use(const struct evict *e, const struct evictable *ev)
+{
+	return ev->use_mark == e->mark_base ? ev->next_use : UINT32_MAX;
+}
+
 /* Mark all buffers that must not be evicted now. */
 static void mark_used(struct evict *e)
 {
@@ -341,12 +424,15 @@ static void mark_used(struct evict *e)
 		mark(e, r, WANTED);
 }
 
-/* Set the least recently used buffer that can be evicted to MOVES, and return it.  If
- * there is none, return NULL, and set *busy if a buffer can be evicted later.
- * *unevictable counts the buffers that the device has failed to evict. */
-static struct evictable *choose_victim(struct evict *e, bool *busy, uint32_t *unevictable)
+/* Return the buffer that is best evicted: the one that pending records use last, and of
+ * those that none uses the least recently used.  NULL: there is none.  *busy,
+ * *unevictable are as for choose_victim. */
+static struct evictable *best_victim(const struct evict *e, bool *busy,
+				     uint32_t *unevictable)
 {
-	mark_used(e);
+	struct evictable *best = NULL;
+
+	*unevictable = 0;
 	hal_list_for_each (it, &e->cold) {
 		struct evictable *ev = evictable_at(it);
 
@@ -354,11 +440,29 @@ static struct evictable *choose_victim(struct evict *e, bool *busy, uint32_t *un
 		if (ev->unevictable || ev->buf->maps != 0 || place_of(ev) == PLACE_AWAY ||
 		    ev->mark == e->mark_base + WANTED)
 			continue;
-		if (ev->mark != e->mark_base + USED && !ev->pinned && try_claim(ev))
-			return ev;
+		if (ev->mark == e->mark_base + USED || ev->pinned)
+			*busy = true;
+		else if (best == NULL || next_use(e, ev) > next_use(e, best))
+			best = ev;
+	}
+	return best;
+}
+
+/* Set the buffer that is best evicted to MOVES, and return it.  If there is none, return
+ * NULL, and set *busy if a buffer can be evicted later.  *unevictable counts the buffers
+ * that the device has failed to evict. */
+static struct evictable *choose_victim(struct evict *e, bool *busy, uint32_t *unevictable)
+{
+	struct evictable *ev;
+
+	mark_used(e);
+	hal_list_for_each (it, &e->part->queues)
+		note_next_uses(e, container_of(it, struct hal_queue, on_partition));
+	while ((ev = best_victim(e, busy, unevictable)) != NULL && !try_claim(ev)) {
+		ev->mark = e->mark_base + USED; /* by the host */
 		*busy = true;
 	}
-	return NULL;
+	return ev;
 }
 
 int evict_room(struct hal_partition *part, uint64_t bytes, int err, bool *busy)
@@ -483,23 +587,16 @@ void evict_unhold(struct hal_partition *part)
 
 /* ---- fetch ------------------------------------------------------------------------- */
 
-/* Allocate device memory for ev and begin to copy its contents back.  Return -EAGAIN if
- * the host is copying the buffer. */
+/* Begin to move ev back to the device.  Return -EAGAIN if the host is copying the buffer.
+ */
 static int begin_fetch(struct evictable *ev)
 {
 	struct hal_buffer *buf = ev->buf;
-	struct hal_device *dev = buf->dev;
 	int err;
 
 	if (!try_claim(ev))
 		return -EAGAIN;
 	err = partition_charge(buf->part, buf->charge, "an evicted buffer");
-	if (err == 0) {
-		err = dev->table->extra.mem_in(dev->bk, buf->bk,
-					       ev->colors.mask != 0 ? &ev->colors : NULL);
-		if (err != 0)
-			partition_release(buf->part, buf->charge);
-	}
 	if (err != 0)
 		set_place(ev, PLACE_AWAY);
 	else
@@ -513,14 +610,18 @@ int evict_fetch(struct hal_buffer *buf, bool *busy)
 	int err = 0;
 
 	while (err == 0 && place_of(ev) == PLACE_AWAY) {
-		if (ev->err != 0) {
-			err = fail(ev->err,
-				   "cannot copy an evicted buffer back to the device: %s",
+		if (ev->err == 0) {
+			err = begin_fetch(ev);
+		} else {
+			err = fail(ev->err, "%s%s",
+				   ev->unplaced ? ""
+						: "cannot copy an evicted buffer back to "
+						  "the device: ",
 				   ev->why);
 			ev->err = 0;
-			return err;
+			if (!ev->unplaced)
+				return err;
 		}
-		err = begin_fetch(ev);
 		if (err != 0)
 			err = evict_room(buf->part, buf->charge, err, busy);
 	}

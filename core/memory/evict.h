@@ -10,8 +10,9 @@
  *          clock=virtual the engine copies at once
  *   AWAY   evicted: the contents are in host memory; handle and device address stay valid
  *
- * If a new buffer, a program or a command needs device memory, the least recently used
- * buffer of the partition is evicted.  These buffers are never evicted: one that an
+ * If a new buffer, a program or a command needs device memory, the buffer of the
+ * partition is evicted that pending commands use last, as far as they are known; of those
+ * that none uses, the least recently used.  These buffers are never evicted: one that an
  * in-flight command or the next command of a runnable queue uses, one that is mapped, one
  * that moves to other channels, and one that the host is copying.
  *
@@ -71,16 +72,19 @@ struct evictable {
 	/* Used by the copy thread between queue_copy and end_copy, otherwise by the
 	 * engine. */
 	struct list cold, slot;
-	uint64_t mark;    /* USED or WANTED of a search (mark_used) */
-	uint8_t *bytes;   /* contents in host memory; NULL if HERE */
-	bool out;         /* the copy is to the host, not back to the device */
-	bool unevictable; /* the device failed to evict the buffer, which stays there */
-	bool destroyed;   /* destroyed during a copy, which ends with freeing it */
-	bool pinned;      /* it is moving to other channels */
+	uint64_t mark;     /* USED or WANTED of a search (mark_used) */
+	uint64_t use_mark; /* of the search for which .next_use is valid */
+	uint32_t next_use; /* pending records of a queue before one that uses it */
+	uint8_t *bytes;    /* contents in host memory; NULL if HERE */
+	bool out;          /* the copy is to the host, not back to the device */
+	bool unevictable;  /* the device failed to evict the buffer, which stays there */
+	bool destroyed;    /* destroyed during a copy, which ends with freeing it */
+	bool pinned;       /* it is moving to other channels */
 	struct message message;
 	struct evictable *next; /* next buffer to be copied */
-	int err;       /* error of the copy under way, or of the last failed fetch */
-	char why[128]; /* text of .err */
+	int err;       /* error of the move under way, or of the last failed fetch */
+	bool unplaced; /* .err: the device had no memory for it */
+	char why[256]; /* text of .err */
 };
 
 /* ---- any thread -------------------------------------------------------------------- */

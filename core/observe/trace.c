@@ -11,20 +11,26 @@
  * An arrow leads from each submission to its commands on the units.  Launches, copies and
  * fills are slices; other commands, such as timestamps, are instants.
  *
- * The engine writes through a buffer.  After each write the file ends with cut_end, which
- * the next write replaces, so that it is valid JSON even if the program is killed.
+ * The engine writes through a buffer, or puts each event into a ring (trace_file.h).
+ *
+ * A trace that keeps the newest events alone must have the names of their tracks.  So it
+ * writes the name of a track when the track ends, and the names of all others at its own
+ * end: names are then newer than events.  It writes the span of a place at its end, too.
  */
 #include "observe/trace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 #include <yajl/yajl_gen.h>
 
 #include "lib/utf8.h"
+#include "observe/trace_file.h"
 #include "util/error.h"
 #include "util/output.h"
 
@@ -59,10 +65,12 @@ struct total {
 	uint64_t written; /* last rate written to the trace, in thousandths per ns */
 };
 
-/* What the trace knows of the partition with one index, other than a guest. */
+/* What the trace knows of the partition with one index.  Of a guest only .lanes is used,
+ * where the trace does not show its host. */
 struct holder {
 	const struct hal_partition *part; /* NULL: no partition has this index */
 	uint64_t span;    /* id of the span that shows its place; 0: none */
+	uint64_t span_ns; /* when that began */
 	char place[96];   /* name and place, as that span shows them */
 	uint32_t working; /* its units, while commands of it are on the device; else 0 */
 	struct total units; /* time that its units have computed */
@@ -70,14 +78,15 @@ struct holder {
 };
 
 struct trace {
-	int fd;
-	int err;          /* first failed write; nothing is written after it */
-	bool seekable;    /* .fd is a regular file, not a pipe or a terminal */
-	uint64_t written; /* bytes of events in the file */
-	uint64_t whole;   /* offset of the last cut_end; 0: none was written */
+	struct trace *next; /* in dev->observe.trace */
+	uint64_t tenant;    /* show only partitions of this tenant; 0: all */
+	bool own;           /* this process has opened the file */
+	struct trace_file file;
+	struct trace_ring *ring; /* NULL: the engine writes .buffer to the file */
+	bool keeps;              /* the newest lines stay in .ring until the end */
 	yajl_gen gen;
-	bool broken; /* the JSON generator has failed */
-	char *path;
+	bool broken;           /* the JSON generator has failed */
+	char *path;            /* or what stands for it in messages */
 	uint64_t events, lost; /* events made; events missing in the file */
 	uint64_t ids;          /* last id of an arrow or span */
 	uint64_t tids;         /* last tid of a lane */
@@ -93,67 +102,48 @@ struct trace {
 	char buffer[BUFFER_BYTES];
 };
 
+/* Begin of the file. */
+static const char head[] = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+/* Room for .head and the end of a file. */
+#define ENDS_BYTES 256u
+
 /* ---- the file ---------------------------------------------------------------------- */
-
-/* End of the file after each write, until more events or the true end replace it. */
-static const char cut_end[] = "],\"otherData\":{\"cut\":true}}\n";
-
-/* Stop writing after error err.  Shorten the file to the events before the last cut_end,
- * so that it stays valid JSON. */
-static void end_file_early(struct trace *t, int err)
-{
-	const off_t size = (off_t)(t->whole + sizeof(cut_end) - 1);
-
-	t->err = err;
-	if (!t->seekable || t->whole == 0)
-		return;
-	/* Overwrite before shortening: this needs no free space on a full disk. */
-	(void)!pwrite(t->fd, cut_end, sizeof(cut_end) - 1, (off_t)t->whole);
-	(void)!ftruncate(t->fd, size);
-}
 
 /* Write the buffer to the file.  After an error, count its events as lost. */
 static void flush(struct trace *t)
 {
-	const bool failed = t->err != 0;
-	size_t at = 0;
+	const bool failed = t->file.err != 0;
+	const size_t n = trace_file_write(&t->file, t->buffer, t->used);
 
-	while (t->err == 0 && at < t->used) {
-		ssize_t n = write(t->fd, t->buffer + at, t->used - at);
-
-		if (n >= 0)
-			at += (size_t)n;
-		else if (errno != EINTR)
-			end_file_early(t, errno);
-	}
-	if (t->err != 0)
+	if (t->file.err != 0)
 		t->lost += t->buffered;
 	/* A pipe has received the events that were written before the error. */
-	if (t->err != 0 && !failed && !t->seekable)
-		for (size_t i = 0; i < at; i++)
+	if (t->file.err != 0 && !failed && !t->file.seekable)
+		for (size_t i = 0; i < n; i++)
 			t->lost -= t->buffer[i] == '\n';
-	t->written += at;
 	t->used = 0;
 	t->buffered = 0;
 }
 
-/* Write the buffer, which ends between two events, and cut_end after it.  The next write
- * overwrites cut_end, which is not longer than the true end. */
+/* Write the buffer, which ends between two events, and an end for now. */
 static void flush_whole(struct trace *t)
 {
 	const uint64_t events = t->buffered;
-	ssize_t n;
 
 	flush(t);
-	if (t->err != 0 || !t->seekable)
-		return;
-	n = pwrite(t->fd, cut_end, sizeof(cut_end) - 1, (off_t)t->written);
-	if (n == (ssize_t)sizeof(cut_end) - 1) {
-		t->whole = t->written;
-		return;
-	}
-	end_file_early(t, n < 0 ? errno : ENOSPC);
-	t->lost += events;
+	if (t->file.err == 0 && !trace_file_cut(&t->file))
+		t->lost += events;
+}
+
+/* Put the buffer, one event, into the ring. */
+static void put_line(struct trace *t)
+{
+	if (t->keeps)
+		trace_ring_keep(t->ring, t->buffer, t->used);
+	else if (!trace_ring_send(t->ring, t->buffer, t->used))
+		t->lost++;
+	t->used = 0;
+	t->buffered = 0;
 }
 
 /* Append text to the buffer; the JSON generator calls this. */
@@ -161,6 +151,7 @@ static void put_bytes(void *user, const char *text, size_t length)
 {
 	struct trace *t = user;
 
+	/* An event is shorter than the buffer of a trace with a ring. */
 	if (length > sizeof(t->buffer) - t->used)
 		flush(t);
 	memcpy(t->buffer + t->used, text, length);
@@ -223,7 +214,9 @@ static void end_event(struct trace *t)
 	put_bytes(t, "\n", 1);
 	t->events++;
 	t->buffered++;
-	if (t->used > BUFFER_FULL)
+	if (t->ring != NULL)
+		put_line(t);
+	else if (t->used > BUFFER_FULL)
 		flush_whole(t);
 }
 
@@ -322,9 +315,9 @@ static void add_sample(struct trace *t, struct total *total,
 	total->written = milli;
 }
 
-static void count_one(struct hal_device *dev, const struct hal_bk_counter *c, uint64_t at)
+static void count_one(struct hal_device *dev, struct trace *t,
+		      const struct hal_bk_counter *c, uint64_t at)
 {
-	struct trace *t = dev->observe.trace;
 	char what[48];
 
 	if (c->kind == HAL_BK_UNIT_NS && c->index < dev->info.partitions_max) {
@@ -339,20 +332,25 @@ static void count_one(struct hal_device *dev, const struct hal_bk_counter *c, ui
 	}
 }
 
-void trace_sample(struct hal_device *dev)
+static void sample(struct hal_device *dev, struct trace *t)
 {
-	struct trace *t = dev->observe.trace;
 	uint64_t at = dev->now;
 	int n;
 
-	if (t == NULL || t->counter_max == 0 || atomic_load(&dev->lost) != 0)
+	if (t->counter_max == 0 || atomic_load(&dev->lost) != 0)
 		return;
 	n = dev->table->extra.counters(dev->bk, t->counters, t->counter_max, &at);
 	if (n < 0 || (uint32_t)n > t->counter_max || at <= t->sampled_ns)
 		return; /* the next reading covers this time, too */
 	for (int i = 0; i < n; i++)
-		count_one(dev, &t->counters[i], at);
+		count_one(dev, t, &t->counters[i], at);
 	t->sampled_ns = at;
+}
+
+void trace_sample(struct hal_device *dev)
+{
+	for (struct trace *t = dev->observe.trace; t != NULL; t = t->next)
+		sample(dev, t);
 }
 
 /* Show rate 0 after the last reading, and forget total. */
@@ -364,14 +362,38 @@ static void end_total(struct trace *t, struct total *total,
 	memset(total, 0, sizeof(*total));
 }
 
+/* ---- what is shown ------------------------------------------------------------------- */
+
+static bool shows(const struct trace *t, const struct hal_partition *part)
+{
+	return t->tenant == 0 || t->tenant == part->observe.tenant;
+}
+
+/* Return the first of t and the traces after it that shows part; NULL: none does. */
+static struct trace *next_shown(struct trace *t, const struct hal_partition *part)
+{
+	while (t != NULL && !shows(t, part))
+		t = t->next;
+	return t;
+}
+
+/* Iterate over the traces that show part. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): `t` is a name to declare */
+#define for_each_trace(t, dev, part)                                                     \
+	for (struct trace *t = next_shown((dev)->observe.trace, part); t != NULL;        \
+	     t = next_shown(t->next, part))
+/* NOLINTEND(bugprone-macro-parentheses) */
+
+bool trace_shows(const struct hal_device *dev, const struct hal_partition *part)
+{
+	return next_shown(dev->observe.trace, part) != NULL;
+}
+
 /* ---- partitions -------------------------------------------------------------------- */
 
 /* Set the number of h's units that have work, and the sum of all partitions. */
-static void set_working(struct hal_device *dev, struct holder *h, uint32_t units,
-			uint64_t at)
+static void set_working(struct trace *t, struct holder *h, uint32_t units, uint64_t at)
 {
-	struct trace *t = dev->observe.trace;
-
 	if (units == h->working)
 		return;
 	t->working += units - h->working;
@@ -380,14 +402,11 @@ static void set_working(struct hal_device *dev, struct holder *h, uint32_t units
 }
 
 /* Write the number of part's commands on the device. */
-static void put_depth(struct hal_device *dev, const struct hal_partition *part,
-		      uint64_t at)
+static void put_depth(struct trace *t, const struct hal_partition *part, uint64_t at)
 {
-	struct trace *t = dev->observe.trace;
-
 	put_counter(t, part, "commands on device",
 		    part->command.inflight * UINT64_C(1000), at);
-	set_working(dev, &t->holders[part->desc.index],
+	set_working(t, &t->holders[part->desc.index],
 		    part->command.inflight != 0 ? part->desc.units : 0, at);
 }
 
@@ -406,65 +425,117 @@ static void place_text(const struct hal_device *dev, const struct hal_partition 
 			    d->col + d->cols - 1u);
 }
 
-/* End the span of h's place, if there is one. */
-static void end_place(struct hal_device *dev, struct holder *h)
+static void begin_place(struct trace *t, struct holder *h)
 {
+	put_span(t, "b", "partition", h->place, h->span, PID_UNITS, 0, h->span_ns);
+}
+
+/* End the span of h's place, if there is one. */
+static void end_place(struct trace *t, struct holder *h, uint64_t at)
+{
+	if (h->span != 0 && t->keeps)
+		begin_place(t, h);
 	if (h->span != 0)
-		put_span(dev->observe.trace, "e", "partition", h->place, h->span,
-			 PID_UNITS, 0, dev->now);
+		put_span(t, "e", "partition", h->place, h->span, PID_UNITS, 0, at);
 	h->span = 0;
 }
 
-void trace_partition(struct hal_device *dev, const struct hal_partition *part)
+static void show_partition(struct hal_device *dev, struct trace *t,
+			   const struct hal_partition *part)
 {
-	struct holder *h;
+	struct holder *h = &t->holders[part->desc.index];
 	char text[sizeof(h->place)];
 
-	if (dev->observe.trace == NULL || part->host != part)
+	if (part->host != part)
 		return;
-	h = &dev->observe.trace->holders[part->desc.index];
 	if (h->part == NULL) {
 		memset(h, 0, sizeof(*h));
 		h->part = part;
-		trace_sample(dev); /* read its counters now, to know their start values */
+		sample(dev, t); /* read its counters now, to know their start values */
 	}
 	place_text(dev, part, text, sizeof(text));
 	if (h->span != 0 && strcmp(text, h->place) == 0)
 		return;
-	end_place(dev, h);
+	end_place(t, h, dev->now);
 	memcpy(h->place, text, sizeof(text));
-	h->span = ++dev->observe.trace->ids;
-	put_span(dev->observe.trace, "b", "partition", h->place, h->span, PID_UNITS, 0,
-		 dev->now);
-	put_depth(dev, part, dev->now);
+	h->span = ++t->ids;
+	h->span_ns = dev->now;
+	if (!t->keeps)
+		begin_place(t, h);
+	put_depth(t, part, dev->now);
+}
+
+void trace_partition(struct hal_device *dev, const struct hal_partition *part)
+{
+	for_each_trace (t, dev, part)
+		show_partition(dev, t, part);
+}
+
+/* Name a track of part. */
+static void name_lane(struct trace *t, const struct hal_partition *part,
+		      const struct holder *h, const struct lane *l)
+{
+	char text[64];
+
+	format_text(text, sizeof(text), "%s",
+		    part->name[0] != '\0' ? part->name : "partition");
+	if (l > h->lanes)
+		format_text(text + strlen(text), sizeof(text) - strlen(text), " (%u)",
+			    (uint32_t)(l - h->lanes) + 1);
+	put_metadata(t, "thread_name", PID_UNITS, l->tid, text);
+}
+
+static void hide_partition(struct hal_device *dev, struct trace *t,
+			   const struct hal_partition *part)
+{
+	struct holder *h = &t->holders[part->desc.index];
+
+	if (part->host == part) {
+		end_total(t, &h->units, part, "units computing");
+		end_place(t, h, dev->now);
+	}
+	for (const struct lane *l = h->lanes; t->keeps && l < h->lanes + LANES; l++)
+		if (l->tid != 0)
+			name_lane(t, part, h, l);
+	memset(h, 0, sizeof(*h));
 }
 
 void trace_partition_gone(struct hal_device *dev, const struct hal_partition *part)
 {
-	struct holder *h;
-
-	if (dev->observe.trace == NULL || part->host != part)
-		return;
-	h = &dev->observe.trace->holders[part->desc.index];
-	end_total(dev->observe.trace, &h->units, part, "units computing");
-	end_place(dev, h);
-	h->part = NULL;
+	for_each_trace (t, dev, part)
+		hide_partition(dev, t, part);
 }
 
 void trace_depth(struct hal_device *dev, const struct hal_partition *part, uint64_t at)
 {
-	if (dev->observe.trace == NULL)
-		return;
-	put_depth(dev, part, at);
-	if (at >= dev->observe.trace->sampled_ns + SAMPLE_NS)
-		trace_sample(dev);
+	for_each_trace (t, dev, part) {
+		put_depth(t, part, at);
+		if (at >= t->sampled_ns + SAMPLE_NS)
+			sample(dev, t);
+	}
+}
+
+static void put_memory(const struct hal_device *dev, struct trace *t,
+		       const struct hal_partition *part)
+{
+	put_counter(t, part, "memory bytes", counter_get(&part->memory.used) * 1000,
+		    dev->now);
 }
 
 void trace_memory(struct hal_device *dev, const struct hal_partition *part)
 {
-	if (dev->observe.trace != NULL)
-		put_counter(dev->observe.trace, part, "memory bytes",
-			    counter_get(&part->memory.used) * 1000, dev->now);
+	for_each_trace (t, dev, part)
+		put_memory(dev, t, part);
+}
+
+void trace_tenant(struct hal_device *dev, struct hal_partition *part, uint64_t tenant)
+{
+	part->observe.tenant = tenant;
+	for_each_trace (t, dev, part)
+		if (t->tenant != 0) {
+			show_partition(dev, t, part);
+			put_memory(dev, t, part);
+		}
 }
 
 /* ---- queues ------------------------------------------------------------------------ */
@@ -479,47 +550,59 @@ static uint64_t run_tid(const struct hal_queue *queue)
 	return submit_tid(queue) + 1;
 }
 
-void trace_queue(struct hal_device *dev, const struct hal_queue *queue)
+static void name_queue(struct trace *t, const struct hal_queue *queue)
 {
 	char text[QUEUE_DESCRIPTION];
 	size_t n;
 
-	if (dev->observe.trace == NULL)
-		return;
 	format_text(text, sizeof(text), "%s %s",
 		    queue->home->name[0] != '\0' ? queue->home->name : "partition",
 		    queue_text(queue).text);
-	put_metadata(dev->observe.trace, "thread_name", PID_QUEUES, run_tid(queue), text);
+	put_metadata(t, "thread_name", PID_QUEUES, run_tid(queue), text);
 	n = strlen(text);
 	format_text(text + n, sizeof(text) - n, " submissions");
-	put_metadata(dev->observe.trace, "thread_name", PID_QUEUES, submit_tid(queue),
-		     text);
+	put_metadata(t, "thread_name", PID_QUEUES, submit_tid(queue), text);
 }
 
-void trace_instant(struct hal_device *dev, const struct hal_queue *queue,
-		   const char *name, uint64_t at_ns)
+void trace_queue(struct hal_device *dev, const struct hal_queue *queue)
 {
-	struct trace *t = dev->observe.trace;
+	for_each_trace (t, dev, queue->home)
+		if (!t->keeps)
+			name_queue(t, queue);
+}
 
-	if (t == NULL)
-		return;
+void trace_queue_gone(struct hal_device *dev, const struct hal_queue *queue)
+{
+	for_each_trace (t, dev, queue->home)
+		if (t->keeps)
+			name_queue(t, queue);
+}
+
+static void put_instant(struct trace *t, const struct hal_queue *queue, const char *name,
+			uint64_t at_ns)
+{
 	begin_event(t, "i", name, PID_QUEUES, run_tid(queue));
 	put_key_milli(t, "ts", at_ns);
 	put_key_text(t, "s", "t");
 	end_event(t);
 }
 
+void trace_instant(struct hal_device *dev, const struct hal_queue *queue,
+		   const char *name, uint64_t at_ns)
+{
+	for_each_trace (t, dev, queue->home)
+		put_instant(t, queue, name, at_ns);
+}
+
 void trace_span(struct hal_device *dev, const struct hal_queue *queue, const char *name,
 		uint64_t start_ns, uint64_t end_ns)
 {
-	struct trace *t = dev->observe.trace;
-	uint64_t id;
+	for_each_trace (t, dev, queue->home) {
+		const uint64_t id = ++t->ids, tid = run_tid(queue);
 
-	if (t == NULL)
-		return;
-	id = ++t->ids;
-	put_span(t, "b", "suspend", name, id, PID_QUEUES, run_tid(queue), start_ns);
-	put_span(t, "e", "suspend", name, id, PID_QUEUES, run_tid(queue), end_ns);
+		put_span(t, "b", "suspend", name, id, PID_QUEUES, tid, start_ns);
+		put_span(t, "e", "suspend", name, id, PID_QUEUES, tid, end_ns);
+	}
 }
 
 /* ---- commands ---------------------------------------------------------------------- */
@@ -542,53 +625,52 @@ static void command_name(const struct record *r, char *text, size_t size)
 		format_text(text, size, "%s", record_name(r));
 }
 
-/* Return the first lane of h that is free at start, occupied until stop. */
-static const struct lane *take_lane(struct trace *t, struct holder *h, uint64_t start,
-				    uint64_t stop)
+/* Return part's first lane that is free at start, occupied until stop. */
+static const struct lane *take_lane(struct trace *t, const struct hal_partition *part,
+				    uint64_t start, uint64_t stop)
 {
+	struct holder *h = &t->holders[part->desc.index];
 	struct lane *l = h->lanes;
-	char text[64];
 
 	while (l < h->lanes + LANES - 1 && l->end > start)
 		l++;
 	if (l->tid == 0) {
 		l->tid = ++t->tids;
-		format_text(text, sizeof(text), "%s",
-			    h->part->name[0] != '\0' ? h->part->name : "partition");
-		if (l > h->lanes)
-			format_text(text + strlen(text), sizeof(text) - strlen(text),
-				    " (%u)", (uint32_t)(l - h->lanes) + 1);
-		put_metadata(t, "thread_name", PID_UNITS, l->tid, text);
+		if (!t->keeps)
+			name_lane(t, part, h, l);
 	}
 	if (stop > l->end)
 		l->end = stop;
 	return l;
 }
 
-/* Write a submission at time at, unless an earlier command of it has done so.  A submit
- * has no duration; 1 ns makes it visible. */
-static void put_submission(struct trace *t, struct hal_queue *q, uint64_t at)
+/* Write a submission at time at.  A submit has no duration; 1 ns makes it visible. */
+static void put_submission(struct trace *t, const struct hal_queue *q, uint64_t at)
 {
-	if (at < q->observe.traced_ns)
-		return;
-	q->observe.traced_ns = hal_bk_after(at, 1);
-	begin_slice(t, "submit", PID_QUEUES, submit_tid(q), at, q->observe.traced_ns);
+	begin_slice(t, "submit", PID_QUEUES, submit_tid(q), at, hal_bk_after(at, 1));
 	end_event(t);
 }
 
-/* Write a command that moves data or computes: its submission, its slices and an arrow.
- */
-static void put_work(struct hal_device *dev, const struct inflight *f,
-		     const struct hal_bk_event *ev, const char *name)
+/* Return when f was submitted. */
+static uint64_t submitted_ns(const struct inflight *f)
 {
-	struct trace *t = dev->observe.trace;
-	struct hal_queue *q = f->queue;
-	const struct lane *l =
-		take_lane(t, &t->holders[q->part->desc.index], f->start_ns, f->end_ns);
-	uint64_t id = ++t->ids;
-	uint64_t from = f->submit_ns < f->start_ns ? f->submit_ns : f->start_ns;
+	return f->submit_ns < f->start_ns ? f->submit_ns : f->start_ns;
+}
 
-	put_submission(t, q, from);
+/* Write a command that moves data or computes: its slices and an arrow from its
+ * submission; and that, if first is set. */
+static void put_work(struct trace *t, const struct inflight *f,
+		     const struct hal_bk_event *ev, const char *name, bool first)
+{
+	const struct hal_queue *q = f->queue;
+	/* The configuration may place a guest in a partition of another tenant. */
+	const struct hal_partition *part = shows(t, q->part) ? q->part : q->home;
+	const struct lane *l = take_lane(t, part, f->start_ns, f->end_ns);
+	uint64_t id = ++t->ids;
+	uint64_t from = submitted_ns(f);
+
+	if (first)
+		put_submission(t, q, from);
 	put_arrow(t, "s", id, PID_QUEUES, submit_tid(q), from);
 	begin_slice(t, name, PID_UNITS, l->tid, f->start_ns, f->end_ns);
 	put_text(t, "args");
@@ -612,15 +694,24 @@ static void put_work(struct hal_device *dev, const struct inflight *f,
 void trace_command(struct hal_device *dev, const struct inflight *f,
 		   const struct hal_bk_event *ev)
 {
+	struct hal_queue *q = f->queue;
+	bool work, first;
 	char name[80];
 
-	if (dev->observe.trace == NULL)
+	if (!trace_shows(dev, q->home))
 		return;
 	command_name(f->record, name, sizeof(name));
-	if (is_work(f->record))
-		put_work(dev, f, ev, name);
-	else
-		trace_instant(dev, f->queue, name, f->end_ns);
+	work = is_work(f->record);
+	/* An earlier command of the same submission has shown that. */
+	first = work && submitted_ns(f) >= q->observe.traced_ns;
+	if (first)
+		q->observe.traced_ns = hal_bk_after(submitted_ns(f), 1);
+	for_each_trace (t, dev, q->home) {
+		if (work)
+			put_work(t, f, ev, name, first);
+		else
+			put_instant(t, q, name, f->end_ns);
+	}
 }
 
 void trace_stretch(struct hal_device *dev, const struct inflight *f, uint64_t start_ns,
@@ -641,44 +732,59 @@ static void trace_free(struct trace *t)
 {
 	if (t->gen != NULL)
 		yajl_gen_free(t->gen);
+	if (t->ring != NULL)
+		trace_ring_free(t->ring);
 	free(t->counters);
 	free(t->holders);
 	free(t->path);
 	free(t);
 }
 
-/* Write what exists when the trace begins. */
-static void trace_head(struct hal_device *dev)
+/* Name the two processes. */
+static void put_processes(const struct hal_device *dev, struct trace *t)
 {
-	struct trace *t = dev->observe.trace;
 	char text[160];
 
-	put_status(t, yajl_gen_map_open(t->gen));
-	put_key_text(t, "displayTimeUnit", "ns");
-	put_text(t, "traceEvents");
-	put_status(t, yajl_gen_array_open(t->gen));
 	format_text(text, sizeof(text), "%s units (%s)", dev->name, dev->info.name);
 	put_metadata(t, "process_name", PID_UNITS, 0, text);
 	format_text(text, sizeof(text), "%s queues (%s)", dev->name, dev->info.name);
 	put_metadata(t, "process_name", PID_QUEUES, 0, text);
+}
+
+/* Write what exists when the trace begins. */
+static void trace_head(struct hal_device *dev, struct trace *t)
+{
+	put_status(t, yajl_gen_map_open(t->gen));
+	put_key_text(t, "displayTimeUnit", "ns");
+	put_text(t, "traceEvents");
+	put_status(t, yajl_gen_array_open(t->gen));
+	if (t->ring != NULL)
+		t->used = 0; /* the file has head already, or gets it at the end */
+	if (!t->keeps)
+		put_processes(dev, t);
 	hal_list_for_each (p, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
-		trace_partition(dev, part);
-		trace_memory(dev, part);
+		if (!shows(t, part))
+			continue;
+		show_partition(dev, t, part);
+		put_memory(dev, t, part);
 		hal_list_for_each (q, &part->queues)
-			trace_queue(dev, container_of(q, struct hal_queue, on_partition));
+			if (!t->keeps)
+				name_queue(t, container_of(q, struct hal_queue,
+							   on_partition));
 	}
-	trace_sample(dev);
+	sample(dev, t);
 }
 
-/* Send completions of all queues down the slow path while a trace is written. */
-static void queues_traced(struct hal_device *dev, bool traced)
+/* Send completions of the queues that a trace shows down the slow path. */
+static void queues_traced(struct hal_device *dev)
 {
 	hal_list_for_each (p, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
+		const bool traced = trace_shows(dev, part);
 
 		hal_list_for_each (it, &part->queues) {
 			struct hal_queue *q =
@@ -692,32 +798,79 @@ static void queues_traced(struct hal_device *dev, bool traced)
 	}
 }
 
-int trace_make(const struct hal_device *dev, const char *path, struct trace **out)
+/* Lock and empty the file of another process. */
+static int file_take(struct trace *t)
 {
-	struct trace *t = calloc(1, sizeof(*t));
-	uint32_t partitions = dev->info.partitions_max;
+	/* Its owner shares the position and these flags with this process. */
+	(void)fcntl(t->file.fd, F_SETFL, 0);
+	if (flock(t->file.fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		return fail(EBUSY, "another device or program is writing the file of the "
+				   "trace; choose another file name");
+	if (ftruncate(t->file.fd, 0) != 0)
+		return fail(errno, "the file of the trace cannot be emptied: %s",
+			    hal_strerror(errno));
+	return 0;
+}
+
+/* Open the file of t. */
+static int file_open(struct trace *t, const struct trace_desc *d)
+{
 	int err;
 
+	t->own = d->fd < 0;
+	t->file.fd = t->own ? output_open("trace", d->path) : d->fd;
+	if (t->file.fd < 0)
+		return t->file.fd;
+	t->file.seekable = output_is_file(t->file.fd);
+	err = t->own ? 0 : file_take(t);
+	if (err != 0 || t->own || t->keeps)
+		return err;
+	(void)trace_file_write(&t->file, head, sizeof(head) - 1);
+	(void)trace_file_cut(&t->file);
+	err = trace_ring_start(t->ring, &t->file);
+	return err != 0 ? fail(err, "no thread for a trace: %s", hal_strerror(err)) : 0;
+}
+
+static struct trace *trace_alloc(const struct hal_device *dev, const struct trace_desc *d)
+{
+	struct trace *t = calloc(1, sizeof(*t));
+	const uint32_t partitions = dev->info.partitions_max;
+	bool complete;
+
 	if (t == NULL)
-		return fail(ENOMEM, "no memory for a trace");
-	if (dev->table->extra.counters != NULL)
+		return NULL;
+	t->tenant = d->tenant;
+	t->keeps = d->bytes != 0;
+	if (t->keeps || d->fd >= 0)
+		t->ring = trace_ring_make(t->keeps ? d->bytes - ENDS_BYTES
+						   : TRACE_STREAM_BYTES);
+	if (dev->table->extra.counters != NULL && t->tenant == 0)
 		t->counter_max = partitions + CHANNELS;
 	t->counters = calloc(partitions + CHANNELS, sizeof(*t->counters));
 	t->holders = calloc(partitions + 1, sizeof(*t->holders));
 	t->gen = yajl_gen_alloc(NULL);
-	t->path = strdup(path);
-	if (t->counters == NULL || t->holders == NULL || t->gen == NULL ||
-	    t->path == NULL) {
-		trace_free(t);
+	t->path = strdup(d->fd < 0 ? d->path : "of this program");
+	complete = t->counters != NULL && t->holders != NULL && t->gen != NULL &&
+		   t->path != NULL && (t->ring != NULL || (!t->keeps && d->fd < 0));
+	if (complete)
+		return t;
+	trace_free(t);
+	return NULL;
+}
+
+int trace_make(const struct hal_device *dev, const struct trace_desc *d,
+	       struct trace **out)
+{
+	struct trace *t = trace_alloc(dev, d);
+	int err;
+
+	if (t == NULL)
 		return fail(ENOMEM, "no memory for a trace");
-	}
-	t->fd = output_open("trace", path);
-	if (t->fd < 0) {
-		err = t->fd;
+	err = file_open(t, d);
+	if (err != 0) {
 		trace_free(t);
 		return err;
 	}
-	t->seekable = output_is_file(t->fd);
 	(void)yajl_gen_config(t->gen, yajl_gen_print_callback, put_bytes, t);
 	*out = t;
 	return 0;
@@ -733,43 +886,108 @@ static const struct observer observer = {
 
 void trace_begin(struct hal_device *dev, struct trace *t)
 {
+	t->next = dev->observe.trace;
 	dev->observe.trace = t;
 	dev->observe.observer = &observer;
-	queues_traced(dev, true);
-	trace_head(dev);
-	flush_whole(t);
+	queues_traced(dev);
+	trace_head(dev, t);
+	if (t->ring == NULL)
+		flush_whole(t);
 }
 
-struct trace *trace_end(struct hal_device *dev)
+struct trace *trace_own(const struct hal_device *dev)
 {
 	struct trace *t = dev->observe.trace;
-	char what[48];
 
-	trace_sample(dev);
-	for (uint32_t i = 0; i < CHANNELS; i++) {
-		format_text(what, sizeof(what), "channel %u bytes/ns", i);
-		end_total(t, &t->channels[i], NULL, what);
-	}
+	while (t != NULL && !t->own)
+		t = t->next;
+	return t;
+}
+
+/* Write what ends with the trace. */
+static void trace_tail(struct hal_device *dev, struct trace *t)
+{
 	hal_list_for_each (p, &dev->space.partitions) {
 		struct hal_partition *part =
 			container_of(p, struct hal_partition, on_device);
 
-		trace_partition_gone(dev, part);
-		hal_list_for_each (q, &part->queues)
-			t->unfinished += container_of(q, struct hal_queue, on_partition)
-						 ->sched.frozen;
+		if (!shows(t, part))
+			continue;
+		if (t->keeps)
+			put_memory(dev, t, part);
+		hide_partition(dev, t, part);
+		hal_list_for_each (it, &part->queues) {
+			struct hal_queue *q =
+				container_of(it, struct hal_queue, on_partition);
+
+			t->unfinished += q->sched.frozen;
+			if (t->keeps)
+				name_queue(t, q);
+		}
 	}
-	hal_list_for_each (f, &dev->command.inflight_list)
-		t->unfinished++;
-	dev->observe.trace = NULL;
-	queues_traced(dev, false);
-	return t;
+	hal_list_for_each (it, &dev->command.inflight_list)
+		t->unfinished += shows(
+			t, container_of(it, struct inflight, on_device)->queue->home);
+	if (t->keeps)
+		put_processes(dev, t);
 }
 
-int trace_close(struct trace *t)
+void trace_end(struct hal_device *dev, struct trace *t)
+{
+	struct trace **at = &dev->observe.trace;
+	char what[48];
+
+	sample(dev, t);
+	for (uint32_t i = 0; i < CHANNELS; i++) {
+		format_text(what, sizeof(what), "channel %u bytes/ns", i);
+		end_total(t, &t->channels[i], NULL, what);
+	}
+	trace_tail(dev, t);
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	queues_traced(dev);
+}
+
+/* Write a piece of the ring to the file. */
+static void put_piece(void *user, const char *text, size_t n)
+{
+	struct trace *t = user;
+
+	/* The first event of the file has no comma before it. */
+	if (t->file.written == sizeof(head) - 1 && n > 0 && text[0] == ',') {
+		text++;
+		n--;
+	}
+	(void)trace_file_write(&t->file, text, n);
+}
+
+static void count_line(void *user, const char *text, size_t n)
+{
+	struct trace *t = user;
+
+	for (size_t i = 0; i < n; i++)
+		t->lost += text[i] == '\n';
+}
+
+/* Write what is in the ring. */
+static void write_ring(struct trace *t)
+{
+	if (t->keeps) {
+		(void)trace_file_write(&t->file, head, sizeof(head) - 1);
+		(void)trace_file_cut(&t->file);
+		trace_ring_read(t->ring, put_piece, t);
+	} else {
+		trace_ring_stop(t->ring);
+	}
+}
+
+int trace_close(struct trace *t, struct trace_counts *counts)
 {
 	int err = 0;
 
+	if (t->ring != NULL)
+		write_ring(t);
 	put_status(t, yajl_gen_array_close(t->gen));
 	put_text(t, "otherData");
 	put_status(t, yajl_gen_map_open(t->gen));
@@ -778,14 +996,26 @@ int trace_close(struct trace *t)
 	put_status(t, yajl_gen_map_close(t->gen));
 	put_bytes(t, "\n", 1);
 	flush(t);
-	err = output_close(t->fd);
-	if (err != 0 && t->err == 0)
-		t->err = -err;
-	if (t->err != 0)
+	/* What is left in the ring is not in the file. */
+	if (t->file.err != 0 && t->ring != NULL)
+		trace_ring_read(t->ring, count_line, t);
+	err = output_close(t->file.fd);
+	if (err != 0 && t->file.err == 0)
+		t->file.err = -err;
+	if (counts != NULL && t->ring != NULL && t->keeps)
+		*counts = (struct trace_counts){t->ring->lines, t->ring->dropped};
+	else if (counts != NULL)
+		*counts = (struct trace_counts){t->events - t->lost, t->lost};
+	if (t->file.err != 0)
 		err = fail(EIO,
 			   "trace %s could not be written in full: %s; %" PRIu64
 			   " of %" PRIu64 " events are missing",
-			   t->path, hal_strerror(t->err), t->lost, t->events);
+			   t->path, hal_strerror(t->file.err), t->lost, t->events);
+	else if (t->lost != 0)
+		err = fail(EIO,
+			   "trace %s could not be written as fast as events came; "
+			   "%" PRIu64 " of %" PRIu64 " events are missing",
+			   t->path, t->lost, t->events);
 	else if (t->broken)
 		err = fail(EIO, "trace %s could not be written in full", t->path);
 	trace_free(t);

@@ -441,10 +441,13 @@ static void write_first_line(struct journal *j)
 
 	format_text(head, sizeof(head), "hal-journal %u %s", JOURNAL_VERSION, dev->name);
 	journal_write_text(j, JOURNAL_HEAD, head);
-	JOURNAL(dev, JOURNAL_DEVICE, dev->virtual_clock, i->unit_rows, i->unit_cols,
-		i->partitions_max, i->caps, dev->sched.bk_suspend_modes,
-		i->compute_isolation, i->preempt, dev->inflight, dev->partition_inflight,
-		dev->queue_slots, dev->sched.limits.starve_ns, dev->now,
+	JOURNAL(dev, JOURNAL_DEVICE,
+		(dev->virtual_clock ? JOURNAL_VIRTUAL : 0) |
+			(dev->side_by_side ? JOURNAL_SIDE_BY_SIDE : 0),
+		i->unit_rows, i->unit_cols, i->partitions_max, i->caps,
+		dev->sched.bk_suspend_modes, i->compute_isolation, i->preempt,
+		dev->inflight, dev->partition_inflight, dev->queue_slots,
+		dev->sched.limits.starve_ns, dev->now,
 		i->suspend_worst_ns[HAL_SUSPEND_FOLD],
 		i->suspend_worst_ns[HAL_SUSPEND_SAVE],
 		i->suspend_worst_ns[HAL_SUSPEND_KILL], i->guests_max, i->load_ns);

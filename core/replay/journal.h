@@ -24,6 +24,10 @@
 
 #define JOURNAL_VERSION 1u
 
+/* Bits of the first number of a JOURNAL_DEVICE line. */
+#define JOURNAL_VIRTUAL      UINT64_C(1) /* it has a virtual clock */
+#define JOURNAL_SIDE_BY_SIDE UINT64_C(2) /* HAL_BK_SIDE_BY_SIDE */
+
 /* The first letter of a line.  Each comment lists the numbers that follow the letter,
  * then the meaning. */
 enum journal_kind {

@@ -571,13 +571,14 @@ static bool device_line(struct play *p, const uint64_t *n)
 	struct hal_device *dev = p->dev;
 	struct hal_device_info *i = &dev->info;
 
-	if (n[1] > UINT16_MAX || n[2] > UINT16_MAX || n[3] > UINT16_MAX ||
-	    n[1] * n[2] > 1u << 20 || n[5] > 15 || n[6] > HAL_ISOLATION_ENFORCED ||
-	    n[7] > HAL_PREEMPT_INSIDE || n[8] == 0 || n[8] > 64 || n[9] == 0 ||
-	    n[16] > UINT16_MAX || n[9] > 64 || n[10] < 8 || n[10] > 4096 ||
-	    (n[10] & (n[10] - 1)) != 0)
+	if (n[0] > (JOURNAL_VIRTUAL | JOURNAL_SIDE_BY_SIDE) || n[1] > UINT16_MAX ||
+	    n[2] > UINT16_MAX || n[3] > UINT16_MAX || n[1] * n[2] > 1u << 20 ||
+	    n[5] > 15 || n[6] > HAL_ISOLATION_ENFORCED || n[7] > HAL_PREEMPT_INSIDE ||
+	    n[8] == 0 || n[8] > 64 || n[9] == 0 || n[16] > UINT16_MAX || n[9] > 64 ||
+	    n[10] < 8 || n[10] > 4096 || (n[10] & (n[10] - 1)) != 0)
 		return false;
-	dev->virtual_clock = n[0] != 0;
+	dev->virtual_clock = (n[0] & JOURNAL_VIRTUAL) != 0;
+	dev->side_by_side = (n[0] & JOURNAL_SIDE_BY_SIDE) != 0;
 	i->size = sizeof(*i);
 	i->unit_rows = (uint32_t)n[1];
 	i->unit_cols = (uint32_t)n[2];

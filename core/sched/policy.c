@@ -370,23 +370,12 @@ static NOINLINE void picked_slow(struct hal_queue *q, uint64_t waited)
 	decided_turn(q, kind, waited);
 }
 
-struct hal_queue *policy_pick(struct hal_partition *part)
+/* Take q, which was picked, from the queues that wait. */
+static ALWAYS_INLINE struct hal_queue *take_picked(struct hal_partition *part,
+						   struct hal_queue *q, uint64_t waited)
 {
 	struct hal_device *dev = part->dev;
-	struct hal_queue *q;
-	uint64_t waited;
 
-	if (UNLIKELY(part->sched.policy_view.runnable == 0))
-		return NULL;
-	waited = dev->now - watchdog_oldest(part)->sched.policy_view.runnable_ns;
-	part->sched.policy_view.running = part->command.inflight;
-	if (LIKELY(dev->sched.policy->key != NULL &&
-		   waited <= dev->sched.limits.starve_ns))
-		q = pick_by_key(part);
-	else
-		q = pick_by_policy(part, waited);
-	if (q == NULL)
-		return NULL;
 	unlink_waiting(q);
 	/* Policies read .running of other partitions, too.  q's command is about to be
 	 * submitted; if the device does not accept it, policy_put_back corrects this. */
@@ -395,6 +384,48 @@ struct hal_queue *policy_pick(struct hal_partition *part)
 		picked_slow(q, waited);
 	counter_max(&dev->sched.faults.longest_wait_ns, waited);
 	return q;
+}
+
+/* Return how long the queue of part has waited that has waited longest. */
+static ALWAYS_INLINE uint64_t longest_wait(struct hal_partition *part)
+{
+	return part->dev->now - watchdog_oldest(part)->sched.policy_view.runnable_ns;
+}
+
+struct hal_queue *policy_pick(struct hal_partition *part)
+{
+	struct hal_device *dev = part->dev;
+	struct hal_queue *q;
+	uint64_t waited;
+
+	if (UNLIKELY(part->sched.policy_view.runnable == 0))
+		return NULL;
+	waited = longest_wait(part);
+	part->sched.policy_view.running = part->command.inflight;
+	if (LIKELY(dev->sched.policy->key != NULL &&
+		   waited <= dev->sched.limits.starve_ns))
+		q = pick_by_key(part);
+	else
+		q = pick_by_policy(part, waited);
+	return q != NULL ? take_picked(part, q, waited) : NULL;
+}
+
+struct hal_queue *policy_pick_urgent(struct hal_partition *part)
+{
+	const struct heap *order = &part->sched.order[HAL_CLASS_LATENCY];
+	struct hal_device *dev = part->dev;
+	uint64_t held = HAL_POLICY_NEVER;
+	struct heap_node *n;
+
+	if (dev->sched.policy->key == NULL || !policy_in_force(dev) || heap_empty(order))
+		return NULL;
+	part->sched.policy_view.running = part->command.inflight;
+	n = first_of_class(part, order, &held);
+	if (n == NULL)
+		return NULL;
+	heap_take(&part->sched.order[HAL_CLASS_LATENCY], n);
+	return take_picked(part, container_of(n, struct hal_queue, sched.order),
+			   longest_wait(part));
 }
 
 /* ---- notifying the policy ------------------------------------------------------- */

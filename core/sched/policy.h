@@ -95,6 +95,9 @@ void queue_withdraw(struct hal_queue *q, enum hal_policy_why why);
 /* Return the queue to serve next, and take it from the policy.  Return NULL if no queue
  * is to be served now. */
 struct hal_queue *policy_pick(struct hal_partition *part);
+/* The same, but only a queue of HAL_CLASS_LATENCY, and only under a policy that orders by
+ * keys: what others would pick cannot be known without asking. */
+struct hal_queue *policy_pick_urgent(struct hal_partition *part);
 /* Notify the policy that command f of q has ended.  A status of -EINTR means that f was
  * stopped inside.  The time that f ran before it was last resumed is before_ns. */
 void policy_ended(struct hal_queue *q, const struct inflight *f,

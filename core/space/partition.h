@@ -127,6 +127,8 @@ struct hal_partition {
 	struct {
 		struct busy ran;
 		struct account past; /* sums over destroyed queues of the partition */
+		/* Whose it is, for traces that show one tenant; 0: not known. */
+		uint64_t tenant;
 	} observe;
 };
 

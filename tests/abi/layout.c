@@ -34,6 +34,8 @@ static void hald_h(void)
 	FIELD(hal_hald_extension, tenant_remove);
 	FIELD(hal_hald_extension, tenant_list);
 	FIELD(hal_hald_extension, status);
+	FIELD(hal_hald_extension, trace_start);
+	FIELD(hal_hald_extension, trace_stop);
 }
 
 static void hal_h(void)

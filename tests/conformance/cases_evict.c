@@ -37,7 +37,7 @@ static int begin_on(struct conf *c, struct scene *s, uint64_t mask)
 		return conf_unsupported(c, "buffers cannot be evicted");
 	STEP(reopen(c));
 	d.rows = (uint16_t)c->info.unit_rows;
-	d.cols = (uint16_t)(c->info.unit_cols / 2);
+	d.cols = (uint16_t)(c->info.unit_cols > 1 ? c->info.unit_cols / 2 : 1);
 	d.color_mask = mask;
 	d.memory_bytes = FIT * BIG + BIG / 2;
 	d.limits = &(struct hal_partition_limits){
@@ -121,9 +121,10 @@ static int comes_back(struct conf *c)
 	STEP(conf_submit(c, s.q, &nop, 1, &done));
 	STEP(conf_wait(c, done));
 	STEP(info_of(c, &s, &i));
-	EQ(i.memory.fetches, 3 * COUNT);
-	EQ(i.memory.fetched_bytes, 3 * COUNT * BIG);
-	EQ(i.memory.evictions, COUNT - FIT + 3 * COUNT);
+	/* As few as there can be where the device looks ahead, and one a use at most. */
+	CHECK(i.memory.fetches >= 3 * (COUNT - FIT) && i.memory.fetches <= 3 * COUNT);
+	EQ(i.memory.fetched_bytes, i.memory.fetches * BIG);
+	EQ(i.memory.evictions, COUNT - FIT + i.memory.fetches);
 	STEP(intact(c, &s));
 	/* What the host writes to those that are away is there for the device. */
 	for (uint32_t k = 0; k < COUNT; k++) {
@@ -401,8 +402,8 @@ static int neighbour_time(struct conf *c, bool evicting, uint64_t *ns)
 
 	STEP(begin(c, &s));
 	d.rows = (uint16_t)c->info.unit_rows;
-	d.cols = (uint16_t)(c->info.unit_cols / 2);
-	d.col = (uint16_t)(c->info.unit_cols / 2);
+	d.cols = (uint16_t)(c->info.unit_cols > 1 ? c->info.unit_cols / 2 : 1);
+	d.col = (uint16_t)(c->info.unit_cols > 1 ? c->info.unit_cols / 2 : 0);
 	STEP(conf_part(c, &d, &p));
 	STEP(conf_queue(c, p, &q));
 	STEP(conf_buffer(c, p, 64, &arg.buffer));

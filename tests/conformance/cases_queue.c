@@ -600,9 +600,11 @@ static int two_queues(struct conf *c)
 	return conf_filled(c, b[1], 0, 256, 107);
 }
 
-/* What waits behind one gate goes by priority once it opens. */
+/* What waits behind one gate goes by priority once it opens: the core's choice, as the
+ * device is given one command at a time. */
 static int priority(struct conf *c)
 {
+	static const char *const options[] = {"hal.partition_inflight=1", NULL};
 	struct hal_queue_desc low = HAL_INIT(hal_queue_desc);
 	struct hal_queue_desc high = HAL_INIT(hal_queue_desc);
 	struct hal_partition *p;
@@ -619,6 +621,13 @@ static int priority(struct conf *c)
 		return conf_unsupported(c, "no timestamps");
 	if (!conf_virtual(c))
 		return conf_unsupported(c, "only virtual time starts two at once");
+	/* A daemon has options of its own; the devices that serve one have few in flight.
+	 */
+	if (strncmp(c->target, "hald:", 5) != 0) {
+		OK(hal_close(c->dev));
+		c->dev = NULL;
+		OK(hal_open(c->target, options, &c->dev));
+	}
 	STEP(conf_whole(c, &p));
 	low.priority = -1;
 	high.priority = 5;

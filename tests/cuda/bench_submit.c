@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUDA's part of tests/vendor/bench.h.  bare: a launch, what times it, and the number
- * that says that it has ended.  eight: N times eight that were recorded; graphs: the same
+ * CUDA's part of tests/vendor/bench.h.  bare: a launch, and the number that says that it
+ * has ended.  eight: N times eight that were recorded; graphs: the same
  * with graphs=yes.
  */
 #include "host.h"
@@ -11,19 +11,14 @@
 #include "backends/cuda/internal.h"
 #include "tests/vendor/bench.h"
 
-/* What a program would write that wants to know when this launch has ended, and how long
- * it took. */
+/* What a program would write that wants to know when this launch has ended. */
 __attribute__((noinline)) static uint32_t bare_submit(struct cu_queue *q, void *function,
 						      uint64_t mem, uint64_t ns)
 {
 	void *params[2] = {&mem, &ns};
-	uint32_t r = cu.cuEventRecord(q->idle, q->stream);
+	uint32_t r =
+		cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, q->stream, params, NULL);
 
-	if (!r)
-		r = cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, q->stream, params,
-				      NULL);
-	if (!r)
-		r = cu.cuEventRecord(q->slots[0].own, q->stream);
 	if (!r)
 		r = cu.cuStreamWriteValue32_v2(q->stream, q->word.address,
 					       ++q->base.given, 0);
@@ -68,6 +63,24 @@ static void run_eight(struct bench_rig *r, long n)
 	printf("%lu calls of the driver for the eight\n", (unsigned long)calls);
 }
 
+/* The nodes of the graph that eight recorded launches become. */
+static void run_nodes(struct bench_rig *r, long n)
+{
+	const struct gpu_stand_in *s = stand_in();
+
+	run_eight(r, n);
+	printf("figure cuda.graph8.nodes %lu\n",
+	       (unsigned long)(s->calls("cuGraphAddKernelNode_v2") +
+			       s->calls("cuGraphAddMemcpyNode") +
+			       s->calls("cuGraphAddMemsetNode") +
+			       s->calls("cuGraphAddBatchMemOpNode")));
+}
+
+static uint64_t calls(void)
+{
+	return stand_in()->calls(NULL);
+}
+
 static void *image(size_t *size)
 {
 	static const char *const kernels[] = {"work:m8"};
@@ -75,6 +88,8 @@ static void *image(size_t *size)
 	return make_cuda_image(kernels, 1, 1, size);
 }
 
+/* As many in flight as the backend's option says by default. */
+static const struct hal_bk_config deep = {.clock = 1, .inflight = 32};
 static const struct hal_bk_config plain = {.clock = 1, .inflight = 4};
 static const struct hal_bk_config eight = {.clock = 1, .inflight = 8};
 static const struct hal_bk_config graphs = {.clock = 1, .inflight = 8, .graphs = 1};
@@ -83,7 +98,12 @@ static const struct bench_mode modes[] = {{"", &plain, bench_launch},
 					  {"bare", &plain, run_bare},
 					  {"eight", &eight, run_eight},
 					  {"graphs", &graphs, run_eight},
+					  {"nodes", &graphs, run_nodes},
+					  {"calls", &deep, bench_calls},
 					  {0}};
 
-const struct bench_vendor bench_vendor = {
-	.backend = hal_backend_cuda, .image = image, .modes = modes};
+const struct bench_vendor bench_vendor = {.backend = hal_backend_cuda,
+					  .image = image,
+					  .modes = modes,
+					  .name = "cuda",
+					  .calls = calls};

@@ -159,10 +159,126 @@ static void stops_between_blocks(void **state)
 	free(image);
 }
 
+/* Without options of the core the device has as many launches of a queue, and of a
+ * partition, as the backend's own option allows: no fewer by a limit of the core's. */
+static void as_many_as_the_backend_allows(const char *target, uint64_t most)
+{
+	static const char *const options[] = {"hal.queue_depth=1024", NULL};
+	static const char *const kernels[] = {"work:m8"};
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+	const struct gpu_stand_in *driver;
+	struct hal_partition *part;
+	struct hal_program *prog;
+	struct hal_kernel *work;
+	struct hal_point done;
+	struct hal_device *dev;
+	struct hal_buffer *buf;
+	struct hal_queue *q;
+	uint64_t before;
+	size_t size;
+	void *image = make_cuda_image(kernels, 1, 1, &size);
+
+	OK(hal_open(target, options, &dev));
+	driver = dlsym(dlopen("libcuda.so.1", RTLD_NOW), GPU_STAND_IN_SYMBOL);
+	assert_non_null(driver);
+	pd.units_floor = 1;
+	OK(hal_partition_create(dev, &pd, &part));
+	OK(hal_program_load(dev, image, size, &prog));
+	OK(hal_kernel_find(prog, "work", &work));
+	bd.bytes = 4096;
+	OK(hal_buffer_create(part, &bd, &buf));
+	q = queue_of(part, HAL_CLASS_NORMAL);
+	before = driver->calls("cuLaunchKernel");
+	for (uint32_t i = 0; i < 100; i++)
+		done = launch(q, work, buf, 1, 1000000);
+	assert_true(hal_device_poll(dev, 1000) >= 0);
+	assert_int_equal(driver->calls("cuLaunchKernel") - before, most);
+	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+	OK(hal_queue_destroy(q));
+	OK(hal_program_unload(prog));
+	OK(hal_buffer_destroy(buf));
+	OK(hal_partition_destroy(part));
+	OK(hal_close(dev));
+	free(image);
+}
+
+static void limits_follow_the_backend(void **state)
+{
+	(void)state;
+	as_many_as_the_backend_allows("cuda:0?clock=virtual&partitions=none", 32);
+	as_many_as_the_backend_allows("cuda:0?clock=virtual&partitions=none&inflight=64",
+				      64);
+	as_many_as_the_backend_allows(
+		"cuda:0?clock=virtual&partitions=none&inflight=64&hal.inflight=3", 3);
+	as_many_as_the_backend_allows(
+		"cuda:0?clock=virtual&partitions=none&preempt=block", 8);
+}
+
+/* Best effort holds all places of a partition with launches of 2 ms.  Return how long a
+ * launch of one short block takes, of a queue of that class. */
+static uint64_t short_launch(uint16_t service_class)
+{
+	enum { UNITS = 46, BLOCK_NS = 100000, SHORT_NS = 20000, WAVES = 20, PLACES = 4 };
+	static const char *const kernels[] = {"work:m8"};
+	static const char *const options[] = {"hal.inflight=4",
+					      "hal.partition_inflight=4", NULL};
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+	struct hal_queue *effort, *q;
+	struct hal_partition *part;
+	struct hal_buffer *buf, *other;
+	struct hal_program *prog;
+	struct hal_kernel *work;
+	struct hal_device *dev;
+	struct hal_point last, done;
+	uint64_t at, took;
+	size_t size;
+	void *image = make_cuda_image(kernels, 1, 1, &size);
+
+	OK(hal_open("cuda:1?clock=virtual&partitions=none", options, &dev));
+	pd.units_floor = 1;
+	OK(hal_partition_create(dev, &pd, &part));
+	OK(hal_program_load(dev, image, size, &prog));
+	OK(hal_kernel_find(prog, "work", &work));
+	bd.bytes = 4096;
+	OK(hal_buffer_create(part, &bd, &buf));
+	OK(hal_buffer_create(part, &bd, &other));
+	effort = queue_of(part, HAL_CLASS_BEST_EFFORT);
+	q = queue_of(part, service_class);
+	for (uint32_t i = 0; i < 2 * PLACES; i++)
+		last = launch(effort, work, buf, WAVES * UNITS, BLOCK_NS);
+	assert_true(hal_device_poll(dev, 5 * BLOCK_NS / 2) >= 0);
+	at = hal_device_get_time(dev);
+	done = launch(q, work, other, 1, SHORT_NS);
+	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+	took = hal_device_get_time(dev) - at;
+	OK(hal_wait(&last, 1, 0, HAL_FOREVER));
+	OK(hal_queue_destroy(effort));
+	OK(hal_queue_destroy(q));
+	OK(hal_program_unload(prog));
+	OK(hal_buffer_destroy(buf));
+	OK(hal_buffer_destroy(other));
+	OK(hal_partition_destroy(part));
+	OK(hal_close(dev));
+	free(image);
+	return took;
+}
+
+/* A latency-critical launch waits for blocks that have begun, others for a launch. */
+static void has_a_place(void **state)
+{
+	(void)state;
+	assert_in_range(short_launch(HAL_CLASS_LATENCY), 20000, 150000);
+	assert_true(short_launch(HAL_CLASS_NORMAL) > 1000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(has_a_place),
 		cmocka_unit_test(streams),
+		cmocka_unit_test(limits_follow_the_backend),
 		cmocka_unit_test(stops_between_blocks),
 	};
 

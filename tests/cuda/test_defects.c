@@ -38,6 +38,7 @@ static void age(void *queue, uint32_t by)
 	struct cu_queue *q = queue;
 
 	q->base.given += by;
+	q->base.marked = q->base.given;
 	__atomic_store_n((uint32_t *)q->word.memory, q->base.given, __ATOMIC_RELEASE);
 }
 
@@ -54,7 +55,8 @@ struct defects_face defects_face = {
 	.how = {&plain, &stops, &hangs, &hangs_long, &many, &masked, &streams, &real},
 	.write = "cuStreamWriteValue32_v2",
 	.query = "cuStreamQuery",
-	.record = "cuEventRecord",
+	.again = "cuStreamWriteValue32_v2",
+	.again_nth = 1,
 	.launch = "cuLaunchKernel",
 	.elapsed = "cuEventElapsedTime",
 	.synchronize = "cuStreamSynchronize",

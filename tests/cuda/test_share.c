@@ -144,7 +144,8 @@ static void own_range(void **state)
 	rig_end(&r);
 }
 
-static void absent(const char *why)
+/* maps: the driver maps memory all the same, which evictions use. */
+static void absent(const char *why, bool maps)
 {
 	struct hal_device_info info = {.size = sizeof(info)};
 	struct cu_mem *mem;
@@ -157,7 +158,8 @@ static void absent(const char *why)
 	assert_int_equal(make(&r, 64, &mem), -ENOTSUP);
 	assert_non_null(strstr(host_text, "cuda:1: the driver or the device cannot"));
 	assert_int_equal(import(&r, 0, 64, &mem), -ENOTSUP);
-	assert_int_equal(stand_in()->calls("cuMemGetAllocationGranularity"), 0);
+	assert_int_equal(stand_in()->calls("cuMemGetAllocationGranularity"), maps);
+	assert_int_equal((info.caps & HAL_CAP_EVICT) != 0, maps);
 	rig_end(&r);
 }
 
@@ -168,22 +170,22 @@ static void not_there(void **state)
 
 	(void)state;
 	assert_int_equal(setenv("HAL_STAND_IN_CUDA_VMM", "ignored", 1), 0);
-	absent("the device has no virtual memory management");
+	absent("the device has no virtual memory management", false);
 	assert_int_equal(unsetenv("HAL_STAND_IN_CUDA_VMM"), 0);
 	assert_int_equal(setenv("HAL_STAND_IN_CUDA_EXPORT", "ignored", 1), 0);
-	absent("the device exports no descriptors");
+	absent("the device exports no descriptors", true);
 	assert_int_equal(unsetenv("HAL_STAND_IN_CUDA_EXPORT"), 0);
 	cu.cuMemMap = NULL;
-	absent("the driver has no cuMemMap");
+	absent("the driver has no cuMemMap", false);
 	cu = kept;
 	cu.cuMemRetainAllocationHandle = NULL;
-	absent("the driver has no cuMemRetainAllocationHandle");
+	absent("the driver has no cuMemRetainAllocationHandle", true);
 	cu = kept;
 	cu.cuMemExportToShareableHandle = NULL;
-	absent("the driver has no cuMemExportToShareableHandle");
+	absent("the driver has no cuMemExportToShareableHandle", true);
 	cu = kept;
 	cu.cuMemImportFromShareableHandle = NULL;
-	absent("the driver has no cuMemImportFromShareableHandle");
+	absent("the driver has no cuMemImportFromShareableHandle", true);
 	cu = kept;
 }
 

@@ -22,7 +22,10 @@ enum defect_how {
 
 struct defects_face {
 	const struct hal_bk_config *how[HOWS];
-	const char *write, *query, *record, *launch, *elapsed, *synchronize, *destroy;
+	const char *write, *query, *launch, *elapsed, *synchronize, *destroy;
+	/* A call that follows the launch of what was stopped, and which of a resume. */
+	const char *again;
+	uint32_t again_nth;
 	const char *advance, *drive; /* of the fake driver's library */
 	/* Results of a query that do not mean that the device is lost; then 0. */
 	uint32_t passing[5];

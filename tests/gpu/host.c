@@ -33,6 +33,7 @@ static int64_t option_int(const struct hal_bk_config *cfg, const char *key)
 		{"memory", cfg->memory},
 		{"partitions", cfg->partitions},
 		{"inflight", cfg->inflight ? cfg->inflight : 4},
+		{"mark_every", cfg->mark_every},
 		{"hang_ms", cfg->hang_ms},
 		{"preempt", cfg->preempt},
 		{"graphs", cfg->graphs},

@@ -599,16 +599,16 @@ void first_fault_is_kept(void **state)
 	assert_int_equal(defect_work(&r, r.queue, RIG_BLOCK_NS, RIG_BLOCKS), 0);
 	assert_int_equal(rig_run_for(&r, 3 * RIG_BLOCK_NS), 0);
 	assert_int_equal(rig_stop(&r, NULL), 0);
-	/* The first is of the event that the first launch is behind. */
-	assert_int_equal(
-		rig_face.stand_in()->break_call(defects_face.record, 2, OUT_OF_MEMORY),
-		0);
+	assert_int_equal(rig_face.stand_in()->break_call(defects_face.again,
+							 defects_face.again_nth,
+							 OUT_OF_MEMORY),
+			 0);
 	assert_int_equal(b->hot.resume(r.dev, r.queue), 0);
 	assert_int_equal(rig_face.stand_in()->armed(), 0);
 	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, &ev, 1), 1);
 	assert_int_equal(ev.status, -EIO);
-	if (!strstr(ev.fault, defects_face.record))
-		fail_msg("fault is '%s', not of %s", ev.fault, defects_face.record);
+	if (!strstr(ev.fault, defects_face.again))
+		fail_msg("fault is '%s', not of %s", ev.fault, defects_face.again);
 	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, &ev, 1), 1);
 	assert_int_equal(ev.status, -ECANCELED);
 	defect_end(&r);

@@ -57,6 +57,7 @@ struct hald {
 	char dir[64], option[96];
 	char tenants[96];     /* file of --tenants; "": none */
 	const char *lockstep; /* of --lockstep; NULL: none */
+	const char *tick;     /* of --tick; NULL: none */
 	const char *more;     /* another option, SECTION.KEY=VALUE; NULL: none */
 	int out;
 };
@@ -82,6 +83,10 @@ static inline void hald_exec(const struct hald *h, const char *target)
 	if (h->lockstep != NULL) {
 		arguments[n++] = (char *)(uintptr_t) "--lockstep";
 		arguments[n++] = (char *)(uintptr_t)h->lockstep;
+	}
+	if (h->tick != NULL) {
+		arguments[n++] = (char *)(uintptr_t) "--tick";
+		arguments[n++] = (char *)(uintptr_t)h->tick;
 	}
 	if (h->more != NULL) {
 		arguments[n++] = (char *)(uintptr_t) "--option";
@@ -109,13 +114,18 @@ static inline void hald_begin(struct hald *h, const char *target)
 	h->out = out[0];
 }
 
-static inline void hald_start(struct hald *h, const char *target)
+/* Make a folder for h, which has no options yet. */
+static inline void hald_prepare(struct hald *h)
 {
-	h->tenants[0] = '\0';
-	h->lockstep = h->more = NULL;
+	memset(h, 0, sizeof(*h));
 	snprintf(h->dir, sizeof(h->dir), "/tmp/test_hald.XXXXXX");
 	assert_non_null(mkdtemp(h->dir));
 	snprintf(h->option, sizeof(h->option), "hal.broker_dir=%s", h->dir);
+}
+
+static inline void hald_start(struct hald *h, const char *target)
+{
+	hald_prepare(h);
 	hald_begin(h, target);
 }
 
@@ -306,12 +316,9 @@ static inline void hald_with(struct hald *h, const char *target, const char *tex
 {
 	FILE *f;
 
+	hald_prepare(h);
 	h->lockstep = lockstep;
 	h->more = more;
-
-	snprintf(h->dir, sizeof(h->dir), "/tmp/test_hald.XXXXXX");
-	assert_non_null(mkdtemp(h->dir));
-	snprintf(h->option, sizeof(h->option), "hal.broker_dir=%s", h->dir);
 	snprintf(h->tenants, sizeof(h->tenants), "%s/tenants.conf", h->dir);
 	f = fopen(h->tenants, "w");
 	assert_non_null(f);

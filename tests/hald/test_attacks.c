@@ -929,6 +929,55 @@ static void stopped(void **state)
 	hald_stop(&h);
 }
 
+/* ---- traces ---------------------------------------------------------------------------- */
+
+/* Trace into a file that shrinks, takes no more bytes after some time, or is another
+ * trace's; then end without a word. */
+static _Noreturn void tracer_main(const struct hald *h, uint32_t i)
+{
+	int fd = memfd_create("trace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct program p;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (program_open(h, &p, 1) != 0)
+		_exit(1);
+	for (uint32_t k = 0; k < 20; k++) {
+		(void)hal_trace_start(p.dev, path);
+		for (uint32_t n = 0; n < 20; n++)
+			(void)program_works(&p, n);
+		(void)!ftruncate(fd, k % 3 == 0 ? 0 : INT32_MAX);
+		if (k == 10 && i % 4 == 0)
+			(void)fcntl(fd, F_ADD_SEALS, F_SEAL_GROW);
+		if (k % 2 == i % 2)
+			(void)hal_trace_stop(p.dev);
+	}
+	(void)kill(getpid(), SIGKILL);
+	_exit(0);
+}
+
+static void traces(void **state)
+{
+	struct victim v;
+	struct hald h;
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	victim_start(&h, &v);
+	for (uint32_t i = 0; i < 120 / less / 4 * 4; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			tracer_main(&h, i);
+		assert_true(pid > 0);
+		if (i % 4 == 3)
+			for (int k = 0; k < 4; k++)
+				assert_true(wait(NULL) > 0);
+	}
+	victim_stop(&h, &v, "traces");
+	hald_stop(&h);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -949,6 +998,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(too_many_requests),
 		cmocka_unit_test(collusion),
 		cmocka_unit_test(stopped),
+		cmocka_unit_test(traces),
 	};
 
 	int failed;

@@ -50,10 +50,22 @@ static void *image(size_t *size)
 	return make_image(kernels, 1, 1, size);
 }
 
+static uint64_t calls(void)
+{
+	return stand_in()->calls(NULL);
+}
+
 static const struct hal_bk_config cfg = {.clock = 1};
+/* As many in flight as the backend's option says by default. */
+static const struct hal_bk_config deep = {.clock = 1, .inflight = 2};
 
-static const struct bench_mode modes[] = {
-	{"", &cfg, bench_launch}, {"bare", &cfg, run_bare}, {0}};
+static const struct bench_mode modes[] = {{"", &cfg, bench_launch},
+					  {"bare", &cfg, run_bare},
+					  {"calls", &deep, bench_calls},
+					  {0}};
 
-const struct bench_vendor bench_vendor = {
-	.backend = hal_backend_levelzero, .image = image, .modes = modes};
+const struct bench_vendor bench_vendor = {.backend = hal_backend_levelzero,
+					  .image = image,
+					  .modes = modes,
+					  .name = "levelzero",
+					  .calls = calls};

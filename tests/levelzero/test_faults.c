@@ -71,6 +71,47 @@ static bool share(struct faults_world *w)
 	return ok;
 }
 
+/* A buffer that is evicted, comes back, and one that is destroyed while evicted.  On the
+ * tile of the other buffers, so that one lane copies. */
+static bool evict(struct faults_world *w)
+{
+	const struct hal_bk_partition_desc desc = {.units = 1,
+						   .rows = 1,
+						   .cols = 1,
+						   .memory_bytes = 4096,
+						   .address_bytes = 8192};
+	const struct hal_bk_cold *cold = &w->b->cold;
+	const struct hal_bk_extra *extra = &w->b->extra;
+	struct hal_device_info info = HAL_INIT(hal_device_info);
+	uint32_t put = 4711, got = 0;
+	void *part = NULL, *mem = NULL;
+	bool ok;
+
+	if (!faults_step(w, cold->get_info(w->dev, &info)))
+		return false;
+	if (!(info.caps & HAL_CAP_EVICT))
+		return true;
+	ok = faults_step(w, cold->partition_create(w->dev, &desc, &part)) &&
+	     faults_step(w, cold->mem_alloc(w->dev, part, 4096, NULL, 0, &mem)) &&
+	     faults_step(w, extra->mem_out(w->dev, mem)) &&
+	     faults_step(w, extra->mem_in(w->dev, mem, NULL)) &&
+	     faults_step(w, cold->mem_write(w->dev, mem, 8, &put, 4)) &&
+	     faults_step(w, cold->mem_read(w->dev, mem, 8, &got, 4));
+	if (ok)
+		assert_int_equal(got, put);
+	if (mem)
+		ok = faults_step(w, cold->mem_free(w->dev, mem)) && ok;
+	mem = NULL;
+	if (ok)
+		ok = faults_step(w, cold->mem_alloc(w->dev, part, 4096, NULL, 0, &mem)) &&
+		     faults_step(w, extra->mem_out(w->dev, mem));
+	if (mem)
+		ok = faults_step(w, cold->mem_free(w->dev, mem)) && ok;
+	if (part)
+		ok = faults_step(w, cold->partition_destroy(w->dev, part)) && ok;
+	return ok;
+}
+
 static bool extras(struct faults_world *w)
 {
 	const struct hal_levelzero_extension *x =
@@ -81,7 +122,7 @@ static bool extras(struct faults_world *w)
 	uint32_t mode;
 
 	assert_non_null(x);
-	if (!share(w))
+	if (!share(w) || !evict(w))
 		return false;
 	for (mode = HAL_LEVELZERO_TIMEOUT; mode <= HAL_LEVELZERO_EXCLUSIVE; mode++) {
 		if (!faults_step(w, x->scheduler_set(w->dev, mode)) ||
@@ -121,6 +162,8 @@ static const char *const silent[] = {
 	"zeDriverGetExtensionFunctionAddress",
 	/* ... and without buffers that are shared. */
 	"zeDeviceGetExternalMemoryProperties",
+	/* Memory of a buffer that is evicted: it is given back later. */
+	"zePhysicalMemDestroy",
 	/* Without memory the driver cannot say how a tile is: it is asked again. */
 	"zeDeviceGetStatus", NULL};
 
@@ -136,6 +179,15 @@ static bool silent_here(const char *call)
 	return strcmp(call, "zeDriverGet") == 0 &&
 	       strchr(getenv("ZE_ENABLE_ALT_DRIVERS"), ',');
 }
+
+/* Buffers stay on the device where this fails at open. */
+static const char *const tried_first[] = {"zeVirtualMemReserve",
+					  "zeVirtualMemFree",
+					  "zeVirtualMemQueryPageSize",
+					  "zeVirtualMemMap",
+					  "zeVirtualMemUnmap",
+					  "zePhysicalMemCreate",
+					  NULL};
 
 /* See test_loader.c; when something is stuck at close. */
 static const char *const once[] = {"zeInit", NULL};
@@ -225,6 +277,7 @@ const struct faults_vendor faults_vendor = {
 	.most = 24,
 	.silent = silent,
 	.silent_last = retried,
+	.silent_first = tried_first,
 	.once = once,
 	.elsewhere = elsewhere,
 	.silent_here = silent_here,

@@ -407,7 +407,7 @@ static void priorities(void **state)
 	uint32_t i, n, first_low = 16, last_high = 0;
 
 	(void)state;
-	begin("levelzero:3?clock=virtual&inflight=8");
+	begin("levelzero:3?clock=virtual&inflight=2");
 	p = part(1);
 	low = queue(p, -1);
 	high = queue(p, 1);

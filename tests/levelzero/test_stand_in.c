@@ -880,10 +880,138 @@ static void m_plain_export(void)
 	CHECK(export(p, LZ_EXTERNAL_DMA_BUF, &fd) == LZ_ERROR_INVALID_ARGUMENT);
 }
 
+/* ---- reserved addresses -------------------------------------------------------------- */
+
+enum { PAGE = 64 << 10 };
+
+static void *addresses(size_t bytes)
+{
+	void *p;
+
+	OK(lz.zeVirtualMemReserve(ctx, NULL, bytes, &p));
+	return p;
+}
+
+static uint32_t physical(size_t bytes, void **m)
+{
+	struct ze_physical_mem_desc d = {.stype = LZ_STYPE_PHYSICAL_MEM_DESC,
+					 .size = bytes};
+
+	return lz.zePhysicalMemCreate(ctx, roots[3], &d, m);
+}
+
+/* PAGE bytes of memory at addresses of their own. */
+static void *mapped(void **m)
+{
+	void *p = addresses(PAGE);
+
+	OK(physical(PAGE, m));
+	OK(lz.zeVirtualMemMap(ctx, p, PAGE, *m, 0, LZ_PAGES_READWRITE));
+	return p;
+}
+
+/* Everything is whole pages, which are larger for larger memory. */
+static void pages_are_whole(void)
+{
+	size_t page;
+	void *m;
+
+	OK(lz.zeVirtualMemQueryPageSize(ctx, roots[3], 1, &page));
+	CHECK(page == PAGE);
+	OK(lz.zeVirtualMemQueryPageSize(ctx, roots[3], 2 << 20, &page));
+	CHECK(page == 2 << 20);
+	CHECK(lz.zeVirtualMemReserve(ctx, NULL, PAGE / 2, &m) ==
+	      LZ_ERROR_UNSUPPORTED_SIZE);
+	CHECK(lz.zeVirtualMemReserve(ctx, NULL, (2 << 20) + PAGE, &m) ==
+	      LZ_ERROR_UNSUPPORTED_SIZE);
+	CHECK(physical(PAGE + 1, &m) == LZ_ERROR_UNSUPPORTED_SIZE);
+	CHECK(physical(128 << 20, &m) == LZ_ERROR_OUT_OF_DEVICE_MEMORY);
+	OK(physical(PAGE, &m));
+	CHECK(lz.zeVirtualMemMap(ctx, addresses(PAGE), PAGE / 2, m, 0,
+				 LZ_PAGES_READWRITE) == LZ_ERROR_UNSUPPORTED_ALIGNMENT);
+	CHECK(stand_in()->misuse(NULL) == 0);
+}
+
+/* What is mapped at the same addresses later is other memory. */
+static void memory_is_mapped_anew(void)
+{
+	void *list = list_of(roots[3], 0, 0, LZ_PRIORITY_NORMAL), *m, *p = mapped(&m);
+	uint32_t *host_side = host_memory(64), word = 4711;
+	const uint32_t live = stand_in()->live();
+
+	OK(lz.zeCommandListAppendMemoryFill(list, p, &word, 4, 64, NULL, 0, NULL));
+	run_for(MS);
+	OK(lz.zeVirtualMemUnmap(ctx, p, PAGE));
+	OK(lz.zePhysicalMemDestroy(ctx, m));
+	CHECK(stand_in()->live() == live - 2);
+	OK(physical(PAGE, &m));
+	OK(lz.zeVirtualMemMap(ctx, p, PAGE, m, 0, LZ_PAGES_READWRITE));
+	OK(lz.zeCommandListAppendMemoryCopy(list, host_side, p, 64, NULL, 0, NULL));
+	run_for(MS);
+	CHECK(*host_side == 0xd5d5d5d5);
+	CHECK(lz.zeMemFree(ctx, p) == LZ_ERROR_INVALID_ARGUMENT);
+	OK(lz.zeVirtualMemFree(ctx, p, PAGE)); /* unmaps it, too */
+	OK(lz.zePhysicalMemDestroy(ctx, m));
+	CHECK(stand_in()->live() == live - 3);
+	CHECK(stand_in()->misuse(NULL) == 0);
+}
+
+static void m_unmapped(void)
+{
+	void *m, *p = mapped(&m), *list = busy_list(NULL);
+	uint32_t word = 1;
+
+	OK(lz.zeCommandListAppendMemoryFill(list, p, &word, 4, 64, NULL, 0, NULL));
+	(void)lz.zeVirtualMemUnmap(ctx, p, PAGE);
+}
+
+static void m_still_mapped(void)
+{
+	void *m;
+
+	(void)mapped(&m);
+	CHECK(lz.zePhysicalMemDestroy(ctx, m) == LZ_ERROR_HANDLE_OBJECT_IN_USE);
+}
+
+static void m_mapped_twice(void)
+{
+	void *m, *other, *p = mapped(&m);
+
+	OK(physical(PAGE, &other));
+	CHECK(lz.zeVirtualMemMap(ctx, p, PAGE, other, 0, LZ_PAGES_READWRITE) ==
+	      LZ_ERROR_INVALID_ARGUMENT);
+}
+
+static void m_not_reserved(void)
+{
+	void *m, *p = addresses(PAGE);
+
+	OK(lz.zeVirtualMemFree(ctx, p, PAGE));
+	OK(physical(PAGE, &m));
+	CHECK(lz.zeVirtualMemMap(ctx, p, PAGE, m, 0, LZ_PAGES_READWRITE) ==
+	      LZ_ERROR_INVALID_ARGUMENT);
+}
+
+static void m_nothing_mapped(void)
+{
+	void *list = list_of(roots[3], 0, 0, LZ_PRIORITY_NORMAL);
+	uint32_t word = 1;
+
+	OK(lz.zeCommandListAppendMemoryFill(list, addresses(PAGE), &word, 4, 64, NULL, 0,
+					    NULL));
+	run_for(MS);
+	CHECK(lz.zeDeviceGetStatus(roots[3]) == LZ_ERROR_DEVICE_LOST);
+}
+
 static const struct {
 	void (*fn)(void);
 	const char *says;
 } wrongs[] = {
+	{m_unmapped, "memory was unmapped while a command uses it"},
+	{m_still_mapped, "memory was destroyed while it is mapped"},
+	{m_mapped_twice, "memory was mapped where it cannot be"},
+	{m_not_reserved, "memory was mapped where it cannot be"},
+	{m_nothing_mapped, "addresses were used where no memory is mapped"},
 	{m_copied_to, "memory was freed while a command uses it"},
 	{m_copied_from, "memory was freed while a command uses it"},
 	{m_argument, "memory was freed while a command uses it"},
@@ -1021,6 +1149,8 @@ static const struct {
 	{"pool_of_another_tile", pool_of_another_tile, "COMPOSITE"},
 	{"hangs_are_the_tiles", hangs_are_the_tiles, "COMPOSITE"},
 	{"external", external, "COMPOSITE"},
+	{"pages_are_whole", pages_are_whole, "COMPOSITE"},
+	{"memory_is_mapped_anew", memory_is_mapped_anew, "COMPOSITE"},
 	{"composite", composite, "COMPOSITE"},
 	{"flat", flat, "FLAT"},
 	{"combined", combined, "COMBINED"},

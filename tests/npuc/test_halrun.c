@@ -15,6 +15,7 @@
 
 #include <yajl/yajl_tree.h>
 
+#include "pictures.h"
 #include "result.h"
 #include "run.h"
 #include "tiny.h"
@@ -167,9 +168,8 @@ static void test_wrong_npy(void **state)
 		int version;
 		size_t elements;
 	} wrong[] = {
-		{"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4)}",
-		 "in.npy: its elements are float32, but input 'left' takes int8, 1x4", 1,
-		 16},
+		{"{'descr': '<f2', 'fortran_order': False, 'shape': (1, 4)}",
+		 "in.npy: its elements are float16, but input 'left' takes int8", 1, 8},
 		{"{'descr': '<i2', 'fortran_order': False, 'shape': (1, 4)}",
 		 "elements are int16, but input 'left' takes int8", 1, 8},
 		{"{'descr': '>i2', 'fortran_order': False, 'shape': (1, 4)}",
@@ -178,8 +178,6 @@ static void test_wrong_npy(void **state)
 		 "elements are int16, but input 'left' takes int8", 1, 8},
 		{"{'descr': '|b1', 'fortran_order': False, 'shape': (1, 4)}",
 		 "elements are bool, but input 'left' takes int8", 1, 4},
-		{"{'descr': '<u1', 'fortran_order': False, 'shape': (1, 4)}",
-		 "elements are uint8, but input 'left' takes int8", 1, 4},
 		{"{'descr': '', 'fortran_order': False, 'shape': (1, 4)}",
 		 "type '' are not supported; only int8 '|i1'", 1, 4},
 		{"{'descr': '<', 'fortran_order': False, 'shape': (1, 4)}",
@@ -196,8 +194,10 @@ static void test_wrong_npy(void **state)
 		 "fortran_order is neither", 1, 4},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (4, 1)}",
 		 "its shape is 4x1, but input 'left' takes 1x4", 1, 4},
-		{"{'descr': '|i1', 'fortran_order': False, 'shape': (4,)}",
-		 "its shape is 4, but input 'left' takes 1x4", 1, 4},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': (0, 4)}",
+		 "its shape is 0x4, but input 'left' takes 1x4", 1, 0},
+		{"{'descr': '|i1', 'fortran_order': False, 'shape': (2, 4)}",
+		 "in.npy: shorter than the 8 bytes that input 'left' takes (after", 1, 7},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': ()}",
 		 "its shape is scalar, but input 'left' takes 1x4", 1, 1},
 		{"{'descr': '|i1', 'fortran_order': False, 'shape': (1, -4)}",
@@ -291,6 +291,204 @@ static void test_names(void **state)
 	REFUSED(1, "cannot write the output", HALRUN " --help > /dev/full");
 	REFUSED(1, "trace /dev/full could not be written",
 		"HAL_HAL_TRACE=/dev/full " ON "ports.tflite -r 1");
+}
+
+/* Elements of other types are quantized with the input's scale, and that is said. */
+static void test_convert(void **state)
+{
+#define HEADER(type, shape)                                                              \
+	"{'descr': '" type "', 'fortran_order': False, 'shape': " shape "}"
+	static const float half = 2.5f, large = -1000;
+	static const double wide = -3.5;
+	static const uint8_t bright = 200;
+
+	(void)state;
+	write_npy("f.npy", 1, HEADER("<f4", "(1, 4)"), &half, 4, 4);
+	RUNS(ON "ports.tflite left=f.npy right=right real -n 4");
+	SAYS("f.npy: float32 quantized to int8 with scale 1 and zero point 0; 0 of 4 "
+	     "elements were clamped\n");
+	SAYS("     2    33           33\n     1    23           23\n");
+	write_npy("f.npy", 1, HEADER("<f4", "(1, 4)"), &large, 4, 4);
+	RUNS(ON "ports.tflite left=f.npy right=right real -n 4");
+	SAYS("4 of 4 elements were clamped");
+	SAYS("     2   -98          -98\n");
+	write_npy("d.npy", 1, HEADER("<f8", "(4,)"), &wide, 8, 4);
+	RUNS(ON "ports.tflite left=d.npy right=right real -n 4");
+	SAYS("d.npy: float64 quantized to int8");
+	SAYS("     2    26           26\n");
+	write_npy("u.npy", 1, HEADER("|u1", "(1, 4)"), &bright, 1, 4);
+	RUNS(ON "ports.tflite left=u.npy right=right real -n 4 --mean 180 --deviation 2");
+	SAYS("u.npy: uint8 quantized to int8");
+	SAYS("     2    40           40\n");
+	/* A mean of each channel, and float32 for float32. */
+	RUNS(ON "ports.tflite left=u.npy right=u.npy a=real=u.npy -n 1 "
+		"--mean 200,190,180,170 -o dir/scaled=out.npy");
+	SAYS("sum: 1 of 4 outputs\n     3    60           60\n");
+	SAYS("dir/scaled: 1 of 4 outputs\n     3    70           30\n");
+	REFUSED(1, "u.npy: 2 means or deviations are given, but input 'left' has 4",
+		ON "ports.tflite left=u.npy right=right real --mean 1,2");
+	write_npy("q.npy", 1, HEADER("|i1", "(1, 4)"), &bright, 1, 4);
+	/* What is quantized already stays as it is. */
+	RUNS(ON "ports.tflite left=q.npy right=right real -n 4 --mean 1");
+	SAYS("     2   -26          -26\n");
+	REFUSED(2, "--deviation 0: it must be positive numbers",
+		ON "ports.tflite -r 1 --deviation 0");
+	REFUSED(2, "--mean 1,x: it must be numbers", ON "ports.tflite -r 1 --mean 1,x");
+}
+
+/* Several images in the place of a batch of 1; outputs are as many. */
+static void test_images(void **state)
+{
+	static const int8_t images[3][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}, {-1, -2, -3, -4}};
+
+	(void)state;
+	write_npy("i.npy", 1, HEADER("|i1", "(3, 4)"), images, sizeof(images), 1);
+	RUNS(ON "ports.tflite left=i.npy right=right real -n 1 -o sum=sum.npy -R 2");
+	SAYS("image 0, sum: 1 of 4 outputs\n     2    33           33\n");
+	SAYS("image 1, sum: 1 of 4 outputs\n     2    37           37\n");
+	SAYS("image 2, sum: 1 of 4 outputs\n     2    27           27\n");
+	SAYS("6 runs on ");
+	RUNS("head -c 128 sum.npy | tr -d '\\000\\200-\\377'");
+	SAYS("'shape': (3, 4), }");
+	/* Each output is that of its image alone. */
+	write_npy("one.npy", 1, HEADER("|i1", "(4,)"), images[1], 4, 1);
+	RUNS(ON "ports.tflite left=one.npy right=right real -n 0 -o sum=one.bin && "
+		"tail -c 12 sum.npy | head -c 8 | tail -c 4 | cmp - one.bin");
+	RUNS(ON "ports.tflite left=i.npy right=right real -n 1 -j");
+	SAYS("\"image\": 2");
+	write_npy("two.npy", 1, HEADER("|i1", "(2, 4)"), images, 8, 1);
+	REFUSED(1, "input 'right' has 2 images, but input 'left' has 3",
+		ON "ports.tflite left=i.npy right=two.npy real");
+	REFUSED(1, "the inputs have 3 images; give one to explain",
+		HALRUN " -t 'npu:0?clock=virtual&engine=fast' --explain ports.tflite "
+		       "left=i.npy right=right real");
+}
+
+/* Pictures: the pixels as they are, resized, and grey. */
+static void test_pictures(void **state)
+{
+	static uint8_t file[8192];
+	static const int32_t dims[] = {1, 2, 2, 3};
+	static const char ppm[] = "P6 # two by two\n2 2\n255\n"
+				  "\x0a\x14\x1e\x28\x32\x3c\x46\x50\x5a\x64\x6e\x78";
+	struct tiny m = {.input_count = 1, .output_count = 1};
+
+	(void)state;
+	tiny_int8(&m, "pixels", 4, dims, 1, -128);
+	tiny_int8(&m, "same", 4, dims, 1, -128);
+	m.outputs[0] = 1;
+	tiny_op(&m, 19, 1, (const int32_t[]){0}, 1);
+	write_in("net.tflite", file, tiny_write(&m, file, sizeof(file)));
+	write_in("p.ppm", ppm, sizeof(ppm) - 1);
+	RUNS(ON "net.tflite p.ppm -n 2 -o out.bin");
+	SAYS("p.ppm: uint8 quantized to int8 with scale 1 and zero point -128; 0 of 12");
+	SAYS("    11    -8          120\n    10   -18          110\n");
+	/* Twice as large, a pixel four times: the same pixels come out of resizing. */
+	RUNS("printf 'P6\\n4 2\\n255\\n' > wide.ppm; for i in 1 2; do printf "
+	     "'\\12\\24\\36\\12\\24\\36\\50\\62\\74\\50\\62\\74'; done >> wide.ppm");
+	RUNS(ON "net.tflite wide.ppm -n 1");
+	SAYS("wide.ppm: 4 x 2 pixels resized to 2 x 2\n");
+	SAYS("     5   -68           60\n");
+	m.tensors[0].dims[3] = m.tensors[1].dims[3] = 1;
+	write_in("grey.tflite", file, tiny_write(&m, file, sizeof(file)));
+	RUNS(ON "grey.tflite p.ppm -n 1");
+	SAYS("     3   -20          108\n"); /* 0.299 100 + 0.587 110 + 0.114 120 */
+	write_in("p.png", picture_png, sizeof(picture_png));
+	write_in("p.jpg", picture_jpeg, sizeof(picture_jpeg));
+#ifdef HALRUN_PNG
+	RUNS(ON "net.tflite p.png -n 0 -o png.bin && cmp png.bin out.bin");
+	write_in("cut.png", picture_png, sizeof(picture_png) - 30);
+	REFUSED(1, "cut.png: ", ON "net.tflite cut.png");
+#else
+	REFUSED(1, "p.png: halrun was built without libpng", ON "net.tflite p.png");
+#endif
+#ifdef HALRUN_JPEG
+	RUNS(ON "grey.tflite p.jpg -n 4");
+	SAYS("p.jpg: 8 x 8 pixels resized to 2 x 2\n");
+	SAYS("     0   -38           90\n     1   -38           90\n");
+	write_in("cut.jpg", picture_jpeg, sizeof(picture_jpeg) - 4);
+	REFUSED(1, "cut.jpg: the JPEG data are damaged", ON "grey.tflite cut.jpg");
+#else
+	REFUSED(1, "p.jpg: halrun was built without libjpeg", ON "net.tflite p.jpg");
+#endif
+	REFUSED(1, "p.ppm: it is a picture, but input 'left' has not the shape",
+		ON "ports.tflite p.ppm real right");
+	write_in("cut.ppm", ppm, sizeof(ppm) - 2);
+	REFUSED(1, "cut.ppm: it is truncated", ON "net.tflite cut.ppm");
+	RUNS("printf 'P6 2 2 256\\n' > deep.ppm");
+	REFUSED(1, "deep.ppm: the largest value is 256; only 255",
+		ON "net.tflite deep.ppm");
+	RUNS("printf 'P6 0 2 255\\n' > none.ppm");
+	REFUSED(1, "none.ppm: 0 x 2 pixels; 1 to 32768", ON "net.tflite none.ppm");
+	RUNS("printf '\\211PNG\\r\\n\\032\\n12345' > bad.png");
+	REFUSED(1, "bad.png: ", ON "net.tflite bad.png");
+	RUNS("printf '\\377\\330\\377\\340JFIF' > bad.jpg");
+	REFUSED(1, "bad.jpg: ", ON "net.tflite bad.jpg");
+}
+
+static void test_expected(void **state)
+{
+	static const float reals[] = {11, 22, 33.4f, -36};
+	static const int8_t off[] = {11, 22, 31, -36};
+
+	(void)state;
+	RUNS(ON "ports.tflite left real right -n 0 -o sum=sum.bin -d -o sum=f.npy");
+	RUNS("tail -c 16 f.npy | od -An -tf4");
+	SAYS("11");
+	SAYS("-36");
+	RUNS("head -c 128 f.npy | tr -d '\\000\\200-\\377'");
+	SAYS("'descr': '<f4'");
+	RUNS(ON "ports.tflite left real right -n 0 --expected sum=f.npy");
+	SAYS("sum: as expected: all 4 elements are equal\n");
+	write_in("off", off, sizeof(off));
+	REFUSED(1,
+		"off: output 'sum': 1 of 4 elements differ by more than 0; the largest "
+		"difference is 2, at element 2: 33 instead of 31",
+		ON "ports.tflite left real right -n 0 --expected sum=off");
+	RUNS(ON "ports.tflite left real right -n 0 --expected sum=off --tolerance 2");
+	SAYS("sum: as expected: 1 of 4 elements differ, by at most 2\n");
+	write_npy("reals.npy", 1, HEADER("<f4", "(1, 4)"), reals, sizeof(reals), 1);
+	REFUSED(1, "differ by more than 0.25; the largest difference is 0.4",
+		ON "ports.tflite left real right -n 0 --expected sum=reals.npy "
+		   "--tolerance 0.25");
+	RUNS(ON "ports.tflite left real right -n 0 --expected sum=reals.npy "
+		"--tolerance 0.5");
+	REFUSED(1, "real: it has 16 bytes of elements, but output 'sum' has 4 elements",
+		ON "ports.tflite left real right --expected sum=real");
+	REFUSED(1, "off: it has one output; select it with NAME=FILE, of 'sum'",
+		ON "ports.tflite left real right --expected off");
+	REFUSED(1, "none: No such file",
+		ON "ports.tflite left real right --expected sum=none");
+	REFUSED(2, "--tolerance is an option of --expected",
+		ON "ports.tflite -r 1 --tolerance 1");
+	REFUSED(2, "--tolerance -1: it must be a number of at least 0",
+		ON "ports.tflite -r 1 --tolerance -1");
+}
+
+/* Names that begin with the same 80 characters. */
+static void test_long_names(void **state)
+{
+	static uint8_t file[8192];
+	static const int32_t four[] = {1, 4};
+	char name[3][84];
+	struct tiny m = {.input_count = 2, .output_count = 1};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(name[i], sizeof(name[i]), "%080d%zu", 0, i);
+		m.inputs[i] = tiny_int8(&m, name[i], 2, four, 1, 0);
+	}
+	m.outputs[0] = 2;
+	tiny_op(&m, 41, 2, m.inputs, 2); /* SUB */
+	write_in("long.tflite", file, tiny_write(&m, file, sizeof(file)));
+	RUNS(ON "long.tflite %s=left %s=right -n 1 -o %s=out", name[1], name[0], name[2]);
+	SAYS(name[2]);
+	SAYS(": 1 of 4 outputs\n     2    27           27\n");
+	RUNS(NPUC " long.tflite -o long.npu && " ON "long.npu %s=right %s=left -n 1",
+	     name[1], name[0]);
+	SAYS(": 1 of 4 outputs\n     3    44           44\n");
+	REFUSED(1, "no file for input '", ON "long.tflite %s=left", name[1]);
+	SAYS(name[0]);
 }
 
 /* ---- what it says ----------------------------------------------------------------- */
@@ -442,6 +640,7 @@ static void test_percentile(void **state)
 	assert_int_equal(result_percentile(sorted, 100, 99), 99);
 	assert_int_equal(result_percentile(sorted, 101, 99), 100);
 	assert_int_equal(result_percentile(sorted, 200, 99), 198);
+	assert_true(result_mean(sorted, 200) == 100.5);
 }
 
 static void test_repeat(void **state)
@@ -451,9 +650,14 @@ static void test_repeat(void **state)
 	SAYS("5 runs on ");
 	SAYS("cycles: p50 ");
 	SAYS(", p99 ");
+	SAYS(", min ");
+	SAYS(", mean ");
+	SAYS(", max ");
 	SAYS("wall time: p50 ");
 	SAYS("MAC use: ");
 	SAYS(" %, 231680 MACs a run\n");
+	RUNS(SEVEN "-n 0 -R 2 --warm-up 3");
+	SAYS("2 runs on ");
 	/* On a part of the array, with the same results. */
 	RUNS(SEVEN "-n 0 -o whole.npy");
 	RUNS(SEVEN "-n 0 -R 2 --units 128 -o part.npy && cmp whole.npy part.npy");
@@ -516,7 +720,10 @@ static void test_usage(void **state)
 {
 	(void)state;
 	REFUSED(2, "no model", HALRUN);
-	REFUSED(2, "no inputs given; name a file", HALRUN " x.tflite");
+	REFUSED(2, "no inputs given; name a file", HALRUN " ports.tflite");
+	/* A missing file is more than missing inputs. */
+	REFUSED(1, "x.tflite: No such file", HALRUN " x.tflite");
+	REFUSED(1, "none: No such file", ON "ports.tflite none");
 	REFUSED(2, "--random 0: it must be a number of at least 1", HALRUN " -r 0 x");
 	REFUSED(2, "--random -1: it must be a number", HALRUN " -r -1 x");
 	REFUSED(2, "--random x: it must be a number", HALRUN " -r x x");
@@ -564,13 +771,15 @@ static void test_engine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_npy),       cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_wrong_npy), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_random),    cmocka_unit_test(test_random_int16),
-		cmocka_unit_test(test_json),      cmocka_unit_test(test_percentile),
-		cmocka_unit_test(test_repeat),    cmocka_unit_test(test_labels),
-		cmocka_unit_test(test_host),      cmocka_unit_test(test_usage),
-		cmocka_unit_test(test_engine),
+		cmocka_unit_test(test_npy),          cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_wrong_npy),    cmocka_unit_test(test_names),
+		cmocka_unit_test(test_long_names),   cmocka_unit_test(test_convert),
+		cmocka_unit_test(test_images),       cmocka_unit_test(test_pictures),
+		cmocka_unit_test(test_expected),     cmocka_unit_test(test_random),
+		cmocka_unit_test(test_random_int16), cmocka_unit_test(test_json),
+		cmocka_unit_test(test_percentile),   cmocka_unit_test(test_repeat),
+		cmocka_unit_test(test_labels),       cmocka_unit_test(test_host),
+		cmocka_unit_test(test_usage),        cmocka_unit_test(test_engine),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

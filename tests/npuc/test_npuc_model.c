@@ -691,6 +691,50 @@ static void test_shapes(void **state)
 	refused(&m, EINVAL, "layer 0 (AVERAGE_POOL_2D", "2 dimensions instead of 4");
 }
 
+/* A batch that is computed takes the place of one that the file leaves open. */
+static void test_open_batch(void **state)
+{
+	static const int32_t to[] = {-1, 2};
+	struct tiny m = {.input_count = 1, .output_count = 1};
+	struct npuc_program p;
+	struct npuc_model *model;
+	char why[NPUC_WHY];
+	int32_t x, flat, shape, y;
+
+	(void)state;
+	x = tiny_int8(&m, "x", 3, DIMS(1, 3, 2), 0.5f, 0);
+	flat = tiny_int8(&m, "flat", 2, DIMS(1, 2), 0.5f, 0);
+	y = tiny_int8(&m, "y", 2, DIMS(1, 2), 0.5f, 0);
+	m.outputs[0] = y;
+	shape = tiny_const(&m, "to", 2, 1, DIMS(2), 0, 0, to, sizeof(to));
+	tiny_op(&m, TINY_RESHAPE, 2, REFS(x, shape), flat);
+	tiny_op(&m, 19, 1, REFS(flat), y);
+	refused(&m, EINVAL, "layer 0 (RESHAPE, output 'flat')",
+		"'flat' is 1x2, but its operands give it the shape 3x2");
+	/* The size that differs must be the open one. */
+	m.tensors[flat].open = 2;
+	refused(&m, EINVAL, "layer 0 (RESHAPE, output 'flat')",
+		"'flat' is 1x2, but its operands give it the shape 3x2");
+	m.tensors[flat].open = 1;
+	refused(&m, EINVAL, "layer 1 (RELU, output 'y')",
+		"'y' is 1x2, but its operands give it the shape 3x2");
+	m.tensors[y].open = 1;
+	assert_int_equal(npuc_model_parse(file, tiny_write(&m, file, sizeof(file)), "m",
+					  &model, why),
+			 0);
+	if (npuc_compile(model, NULL, &p, why))
+		fail_msg("%s", why);
+	assert_int_equal(p.outputs[0].dims[0], 3);
+	assert_int_equal(p.outputs[0].count, 6);
+	assert_int_equal(p.output_bytes, 64);
+	npuc_program_free(&p);
+	npuc_model_free(model);
+	/* What a layer makes does not change an input's shape, nor a rank. */
+	m.tensors[y].rank = 1;
+	m.tensors[y].dims[0] = 6;
+	refused(&m, EINVAL, "layer 1 (RELU, output 'y')", "'y' is 6, but its operands");
+}
+
 static void test_convolution(void **state)
 {
 	static const int8_t w[36];
@@ -992,6 +1036,145 @@ static void test_fold(void **state)
 }
 
 /* What the machine refuses is said with the layer in front, too. */
+static int32_t tensor_of(struct tiny *m, const char *name, int type);
+
+/* Functions in float32 between DEQUANTIZE and QUANTIZE. */
+static void test_group(void **state)
+{
+	struct tiny m = {.input_count = 1, .output_count = 1};
+	struct npuc_program p;
+	struct npuc_model *model;
+	char why[NPUC_WHY];
+	int32_t x, f, g, y;
+
+	(void)state;
+	x = tiny_int8(&m, "x", 2, DIMS(1, 4), 0.5f, 0);
+	f = tensor_of(&m, "f", 0);
+	g = tensor_of(&m, "g", 0);
+	y = tiny_int8(&m, "y", 2, DIMS(1, 4), 0.5f, 0);
+	m.outputs[0] = y;
+	tiny_op(&m, 6, 1, REFS(x), f);
+	tiny_op(&m, 66, 1, REFS(f), g); /* SIN */
+	tiny_op(&m, 114, 1, REFS(g), y);
+	assert_int_equal(npuc_model_parse(file, tiny_write(&m, file, sizeof(file)), "m",
+					  &model, why),
+			 0);
+	if (npuc_compile(model, NULL, &p, why))
+		fail_msg("%s", why);
+	assert_string_equal(p.host, "");
+	npuc_program_free(&p);
+	npuc_model_free(model);
+	m.tensors[g].dims[1] = 2;
+	refused(&m, EINVAL, "layer 2 (QUANTIZE, output 'y')",
+		"'g' has 2 elements, but its operand has 4");
+	m.tensors[g].dims[1] = 4;
+	/* Another reader needs the float32 itself, before a layer of the device's. */
+	tiny_op(&m, 19, 1, REFS(y), tiny_int8(&m, "z", 2, DIMS(1, 4), 0.5f, 0));
+	m.outputs[0] = m.ops[3].outputs[0];
+	m.outputs[m.output_count++] = g;
+	refused(&m, ENOTSUP, "layer 1 (SIN, output 'g')", "only the host can compute");
+	m.output_count--;
+	accepted(&m);
+	m.ops[1].code = 10; /* HASHTABLE_LOOKUP */
+	refused(&m, ENOTSUP, "layer ", "only the host can compute");
+}
+
+/* A constant whose sparsity says nothing of its shape. */
+static void test_sparse(void **state)
+{
+	static const int8_t some[2];
+	struct tiny m;
+	int32_t few;
+
+	(void)state;
+	one_op(&m, 0);
+	few = tiny_const(&m, "few", 9, 2, DIMS(1, 4), 0.5f, 0, some, sizeof(some));
+	m.tensors[few].sparse = true;
+	m.ops[0].inputs[1] = few;
+	m.ops[0].input_count = 2;
+	refused(&m, EINVAL, "tensor 2 ('few')",
+		"its sparsity does not describe its shape");
+	/* Of another type it stays what no operator takes. */
+	m.tensors[few].type = 0;
+	refused(&m, ENOTSUP, "layer 0 (ADD", "'few' is sparse, which is not supported");
+	/* DENSIFY is the compiler's work. */
+	one_op(&m, 124);
+	refused(&m, ENOTSUP, "layer 0 (DENSIFY", "'the input' is not constant");
+}
+
+/* Functions by table: types and scales that TensorFlow Lite does not take. */
+static void test_unary(void **state)
+{
+	struct tiny m;
+
+	(void)state;
+	one_op(&m, 47);
+	accepted(&m);
+	m.tensors[0].type = m.tensors[1].type = 3;
+	refused(&m, ENOTSUP, "layer 0 (EXP, output 'the output')",
+		"'the input' is uint8, which TensorFlow Lite does not support");
+	m.ops[0].code = 117;
+	accepted(&m);
+	m.tensors[1].one_scale = 0.5f / 130;
+	refused(&m, ENOTSUP, "layer 0 (HARD_SWISH",
+		"are not supported for this operator");
+	one_op(&m, 59);
+	accepted(&m);
+	m.tensors[1].zero_point = 1;
+	refused(&m, ENOTSUP, "layer 0 (NEG", "zero points 0 and 1 are not supported");
+	m.tensors[0].zero_point = -1;
+	accepted(&m);
+	m.tensors[0].type = m.tensors[1].type = 7;
+	m.tensors[0].zero_point = m.tensors[1].zero_point = 0;
+	refused(&m, ENOTSUP, "layer 0 (NEG", "is int16; only int8 and uint8");
+}
+
+/* More inputs than int32 has room for, and than there is a way for. */
+static void test_long_rows(void **state)
+{
+	static int8_t w[33026];
+	struct tiny m = {0};
+	int32_t weights;
+
+	(void)state;
+	tiny_int8(&m, "in", 2, DIMS(1, 33026), 0.5f, 0);
+	tiny_int8(&m, "out", 2, DIMS(1, 1), 0.5f, 0);
+	weights = tiny_const(&m, "w", 9, 2, DIMS(1, 33026), 0.5f, 0, w, sizeof(w));
+	m.inputs[0] = 0;
+	m.outputs[0] = 1;
+	m.input_count = m.output_count = 1;
+	tiny_op(&m, 9, 2, REFS(0, weights), 1);
+	accepted(&m);
+	m.tensors[0].type = m.tensors[1].type = 7;
+	refused(&m, ENOTSUP, "layer 0 (FULLY_CONNECTED, output 'out')",
+		"rows of 33026 inputs; at most 16512 of int16 are supported");
+}
+
+/* Elements side by side that no image has room for. */
+static void test_arg_max(void **state)
+{
+	static const int32_t axis;
+	struct tiny m = {0};
+	struct tiny_op *op;
+	int32_t along;
+
+	(void)state;
+	tiny_int8(&m, "in", 2, DIMS(2, 65537), 0.5f, 0);
+	tiny_int8(&m, "out", 1, DIMS(65537), 0, 0);
+	m.tensors[1].type = 2;
+	m.tensors[1].scales = 0;
+	along = tiny_const(&m, "axis", 2, 0, NULL, 0, 0, &axis, sizeof(axis));
+	op = tiny_op(&m, 56, 2, REFS(0, along), 1);
+	tiny_option(op, 40, 0, 1, 2);
+	m.inputs[0] = 0;
+	m.outputs[0] = 1;
+	m.input_count = m.output_count = 1;
+	refused(&m, ENOTSUP, "layer 0 (ARG_MAX, output 'out')",
+		"65537 elements side by side; more than 65535 must be a product");
+	m.tensors[0].dims[1] = m.tensors[1].dims[0] = 65538;
+	accepted(&m);
+}
+
 static void test_machine(void **state)
 {
 	struct tiny m = {0};
@@ -1010,7 +1193,7 @@ static void test_machine(void **state)
 	m.outputs[0] = 1;
 	m.input_count = m.output_count = 1;
 	refused(&m, ENOTSUP, "layer 0 (AVERAGE_POOL_2D, output 'out')",
-		"hal_npu_avgpool");
+		"rows: a kernel of 400; at most 255 is supported");
 }
 
 /* ---- reports ---------------------------------------------------------------------- */
@@ -1113,8 +1296,8 @@ static void test_report_machine(void **state)
 	m.outputs[1] = 2;
 	m.input_count = 1;
 	m.output_count = 2;
-	reported(&m, "0+1 AVERAGE_POOL_2D: hal_npu_avgpool: .kh is 400; the "
-		     "machine allows at most 255\n");
+	reported(&m, "0+1 AVERAGE_POOL_2D: rows: a kernel of 400; at most 255 is "
+		     "supported\n");
 }
 
 /* A model without 8 bits is one obstacle, and the operators that would stay ones. */
@@ -1274,12 +1457,18 @@ int main(void)
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_quantization),
 		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_open_batch),
 		cmocka_unit_test(test_convolution),
 		cmocka_unit_test(test_bias),
 		cmocka_unit_test(test_bias_convolution),
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_fold),
+		cmocka_unit_test(test_group),
+		cmocka_unit_test(test_sparse),
+		cmocka_unit_test(test_unary),
+		cmocka_unit_test(test_long_rows),
+		cmocka_unit_test(test_arg_max),
 		cmocka_unit_test(test_machine),
 		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_report_machine),

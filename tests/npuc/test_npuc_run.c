@@ -713,15 +713,15 @@ static void test_ports(void **state)
 		{56, 0, "no ports"},
 		{57, 0xff, "too many"},
 		{64, 0, "its length"},
-		{80 + 64, 2, "neither"},
-		{80 + 68, 2, "not int8, uint8 or int16"},
-		{80 + 76, 9, "dimensions"},
-		{80 + 80, 0, "invalid dimension"},
-		{80 + 83, 0xff, "invalid dimension"},
-		{80 + 112, 1, "do not match"},
-		{80 + 121, 1, "outside its buffer"},
-		{80 + 131, 0x80, "quantization is invalid"},
-		{80 + 133, 9, "quantization is invalid"},
+		{88 + 256, 2, "neither"},
+		{88 + 260, 2, "not int8, uint8 or int16"},
+		{88 + 268, 9, "dimensions"},
+		{88 + 272, 0, "invalid dimension"},
+		{88 + 275, 0xff, "invalid dimension"},
+		{88 + 304, 1, "do not match"},
+		{88 + 313, 1, "outside its buffer"},
+		{88 + 323, 0x80, "quantization is invalid"},
+		{88 + 325, 9, "quantization is invalid"},
 	};
 	struct npuc_program p;
 	char why[NPUC_WHY];
@@ -848,7 +848,13 @@ static void test_check(void **state)
 			    "output  boxes  int8 1x4, scale 0.5, zero point 3\n"
 			    "the network ends before layer 1 (CUSTOM Detect): that only "
 			    "the host can compute, from these outputs\n"
-			    "compiles: 2 layers, 0 MACs\n");
+			    "compiles: 2 layers, 0 MACs\n"
+			    "takes 0.6 KiB of device memory: 0.5 of program, 0.0 of "
+			    "activations, 0.1 of inputs, outputs and variables\n");
+	/* More than the device has, unless it is told otherwise. */
+	assert_int_equal(RUN("HAL_BACKEND_NPU_MEMORY_SIZE=1M " NPUC " -c %s 2>&1", model),
+			 0);
+	assert_null(strstr(text, "--target"));
 	assert_int_equal(RUN(NPUC " %s -o %s 2>&1", model, program), 0);
 	CONTAINS("the network ends before layer 1 (CUSTOM Detect)");
 	assert_int_equal(RUN(NPUC " -e -n %s 2>&1", model), 0);
@@ -881,6 +887,53 @@ static void test_check(void **state)
 	assert_int_equal(RUN(NPUC " -e -o - %s 2>&1", model), 2);
 }
 
+/* The network's multiply-accumulates, whatever the machine makes for them. */
+static void test_macs(void **state)
+{
+	struct tiny m = {0};
+	struct npuc_model *model;
+	struct npuc_program p;
+	char why[NPUC_WHY];
+
+	(void)state;
+	tiny_lstm(&m); /* 2 times, 3 inputs, 2 cells of 4 gates */
+	WHY(npuc_model_parse(file, tiny_write(&m, file, sizeof(file)), "m", &model, why));
+	WHY(npuc_compile(model, NULL, &p, why));
+	assert_int_equal(p.macs, 2 * 2 * 4 * (3 + 2));
+	assert_int_equal(p.layers[0].macs, p.macs);
+	npuc_program_free(&p);
+	npuc_model_free(model);
+}
+
+/* A network that takes more memory than the device has: how much, and what to do. */
+static void test_memory(void **state)
+{
+	struct world *w = *state;
+	struct tiny m = {.input_count = 1, .output_count = 1};
+	char model[64], text[4096];
+
+	tiny_int8(&m, "in", 2, (const int32_t[]){1024, 2048}, 0.5f, 0);
+	tiny_int8(&m, "out", 2, (const int32_t[]){1024, 2048}, 0.5f, 0);
+	tiny_op(&m, 19, 1, (const int32_t[]){0}, 1);
+	m.outputs[0] = 1;
+	snprintf(model, sizeof(model), "%s/large.tflite", w->dir);
+	write_file(model, file, tiny_write(&m, file, sizeof(file)));
+	assert_int_equal(RUN("HAL_BACKEND_NPU_MEMORY_SIZE=2M " NPUC " -c %s 2>&1", model),
+			 0);
+	CONTAINS("takes 4.0 MiB of device memory: ");
+	CONTAINS("; the NPU has 2 MiB unless the target says more, as in --target "
+		 "'npu:0?memory_size=8M'\n");
+	assert_int_equal(RUN(NPUC " -c -j %s 2>&1", model), 0);
+	CONTAINS("\"memory_bytes\": 4194");
+	assert_int_equal(
+		RUN(HALRUN " -t '" TARGET "&memory_size=2M' -r 1 %s 2>&1", model), 1);
+	CONTAINS("large.tflite: the network takes 4.0 MiB of device memory: ");
+	CONTAINS("the NPU has 2 MiB unless the target says more");
+	assert_int_equal(
+		RUN(HALRUN " -t '" TARGET "&memory_size=8M' -n 0 -r 1 %s 2>&1", model),
+		0);
+}
+
 static void test_command_errors(void **state)
 {
 	struct world *w = *state;
@@ -907,7 +960,7 @@ static void test_command_errors(void **state)
 	assert_int_equal(
 		RUN(HALRUN " -t '" TARGET "' %s %s %s 2>&1", model, input, input), 1);
 	CONTAINS("too many input files; inputs: 'in'");
-	assert_int_equal(RUN(HALRUN " -t ref %s %s 2>&1", model, input), 1);
+	assert_int_equal(RUN(HALRUN " -t ref %s -r 1 2>&1", model), 1);
 	CONTAINS("ref is not an NPU");
 }
 
@@ -927,6 +980,8 @@ int main(void)
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_macs),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_command_errors),
 	};
 

@@ -130,24 +130,27 @@ static void put_tensor(struct out *o, size_t field, const struct tiny_tensor *t,
 		       uint32_t buffer)
 {
 	struct field f[] = {{0, 4, 0, 0}, {1, 1, 0, 0}, {2, 4, 0, 0}, {3, 4, 0, 0},
-			    {5, 1, 0, 0}, {4, 4, 0, 0}, {6, 4, 0, 0}};
-	uint32_t count = 5;
+			    {5, 1, 0, 0}, {7, 4, 0, 0}, {4, 4, 0, 0}, {6, 4, 0, 0}};
+	uint32_t count = 6;
+	int32_t signature[8];
 
 	f[1].value = (uint64_t)t->type;
 	f[2].value = buffer;
 	f[4].value = t->variable;
 	if (t->scales)
-		count = 6;
-	if (t->sparse) {
 		count = 7;
-	}
+	if (t->sparse)
+		count = 8;
 	table(o, field, f, count);
 	ints_vector(o, f[0].at, t->dims, t->rank);
 	bytes_vector(o, f[3].at, t->name, (uint32_t)strlen(t->name));
+	for (uint32_t i = 0; i < t->rank; i++)
+		signature[i] = t->open >> i & 1 ? -1 : t->dims[i];
+	ints_vector(o, f[5].at, signature, t->rank);
 	if (t->scales || t->sparse)
-		put_quantization(o, f[5].at, t);
+		put_quantization(o, f[6].at, t);
 	if (t->sparse)
-		table(o, f[6].at, NULL, 0);
+		table(o, f[7].at, NULL, 0);
 }
 
 static void put_op(struct out *o, size_t field, const struct tiny_op *op, uint32_t code)

@@ -26,6 +26,7 @@ struct tiny_tensor {
 	const void *data;
 	uint32_t bytes;
 	bool variable, sparse;
+	uint32_t open; /* dimensions that the signature leaves open, a bit each */
 };
 
 /* A scalar field of the options: int32, or one byte. */

@@ -31,9 +31,9 @@ struct interp_launch {
 	uint64_t tick;
 	void (*at_tick)(void *arg);
 	void *arg;
-	uint64_t stop;         /* address of the word that at_tick sets, for gpu_run() */
+	uint64_t stop; /* address of the word that at_tick sets, for gpu_run() */
 	uint64_t steps, instructions; /* out; a label is a step, too */
-	uint64_t accesses;     /* out: of global memory */
+	uint64_t accesses;            /* out: of global memory */
 };
 
 int interp_run(const struct ptx *m, struct interp_launch *l, char why[PTX_WHY]);

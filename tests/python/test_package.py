@@ -913,7 +913,7 @@ class Network(unittest.TestCase):
         self.assertRaises(OSError, npu.read, "/nonexistent.npu")
         for wrong in (b"", raw[:79], b"X" + raw[1:], raw[:-1], raw + b"x",
                       raw[:8] + b"\x09" + raw[9:], raw[:12] + b"\x08" + raw[13:], raw[:56] + b"\xff" * 4 + raw[60:],
-                      raw[:80 + 68] + b"\x63" + raw[80 + 69:]):
+                      raw[:88 + 260] + b"\x63" + raw[88 + 261:]):
             with tempfile.NamedTemporaryFile() as file:
                 file.write(wrong)
                 file.flush()

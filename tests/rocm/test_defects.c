@@ -56,6 +56,7 @@ static void age(void *queue, uint32_t by)
 	struct rocm_queue *q = queue;
 
 	q->base.given += by;
+	q->base.marked = q->base.given;
 	__atomic_store_n(q->word, q->base.given, __ATOMIC_RELEASE);
 }
 #endif
@@ -64,7 +65,8 @@ struct defects_face defects_face = {
 	.how = {&plain, &stops, &hangs, &hangs_long, &many, &masked, NULL, &real},
 	.write = "hipStreamWriteValue32",
 	.query = "hipStreamQuery",
-	.record = "hipEventRecord",
+	.again = "hipStreamWriteValue32",
+	.again_nth = 1,
 	.launch = "hipModuleLaunchKernel",
 	.synchronize = "hipStreamSynchronize",
 #if OF_HSA

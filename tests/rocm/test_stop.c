@@ -44,8 +44,7 @@ struct rig_face rig_face = {
 	.modes = 1u << HAL_SUSPEND_KILL,
 	.moves_at_once = true,
 #else
-	.calls = {"hipStreamWriteValue32", "hipMemsetD32Async", "hipModuleLaunchKernel",
-		  "hipEventRecord"},
+	.calls = {"hipStreamWriteValue32", "hipMemsetD32Async", "hipModuleLaunchKernel"},
 #endif
 	.kernels = {"work:m8p", "iota:m4p"},
 	.stand_in = stand_in,

@@ -54,6 +54,71 @@ static int open_with(const char *key, const char *file, struct hal_device **dev)
 	return hal_open("ref", options, dev);
 }
 
+static uint32_t count_in(const char *text, const char *what)
+{
+	uint32_t n = 0;
+
+	for (; (text = strstr(text, what)) != NULL; text++)
+		n++;
+	return n;
+}
+
+/* With hal.trace_size a trace has the newest events, whose tracks have names, and no more
+ * bytes. */
+static void newest_events(void **state)
+{
+	static char text[65537];
+	char trace[160], path[128];
+	const char *options[] = {trace, "hal.trace_size=64K", NULL};
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
+	struct hal_submit_desc sd = HAL_INIT(hal_submit_desc);
+	const struct hal_cmd nop = hal_cmd_of(HAL_OP_NOP, 0);
+	struct hal_partition *part;
+	struct hal_queue *old, *q;
+	struct hal_device *dev;
+	struct hal_point done;
+	yajl_val tree;
+	FILE *f;
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/newest", folder);
+	(void)snprintf(trace, sizeof(trace), "hal.trace=%s", path);
+	assert_int_equal(hal_open("ref", options, &dev), 0);
+	pd.units_floor = 1;
+	(void)snprintf(pd.name, sizeof(pd.name), "mine");
+	assert_int_equal(hal_partition_create(dev, &pd, &part), 0);
+	assert_int_equal(hal_queue_create(part, &qd, &old), 0);
+	assert_int_equal(hal_queue_create(part, &qd, &q), 0);
+	sd.cmds = &nop;
+	sd.cmd_count = 1;
+	for (int i = 0; i < 3000; i++) {
+		assert_int_equal(hal_submit(i < 2990 ? q : old, &sd, &done), 0);
+		assert_int_equal(hal_wait(&done, 1, 0, HAL_FOREVER), 0);
+	}
+	assert_int_equal(hal_queue_destroy(old), 0);
+	assert_int_equal(hal_queue_destroy(q), 0);
+	assert_int_equal(hal_partition_destroy(part), 0);
+	assert_int_equal(hal_close(dev), 0);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	memset(text, 0, sizeof(text));
+	assert_true(fread(text, 1, sizeof(text), f) < sizeof(text));
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(remove(path), 0);
+	tree = yajl_tree_parse(text, NULL, 0);
+	assert_non_null(tree);
+	yajl_tree_free(tree);
+	assert_int_equal(count_in(text, "\"process_name\""), 2);
+	assert_int_equal(count_in(text, "mine queue 0\""), 1);
+	assert_int_equal(count_in(text, "mine queue 1\""), 1);
+	assert_true(count_in(text, "\"nop\"") > 100);
+	options[0] = "hal.trace_size=65535";
+	options[1] = NULL;
+	assert_int_equal(hal_open("ref", options, &dev), -EINVAL);
+	assert_non_null(strstr(hal_last_error(), "hal.trace_size = 65535: "));
+}
+
 static void close_both(struct hal_device *a, struct hal_device *b)
 {
 	assert_int_equal(hal_close(a), 0);
@@ -252,9 +317,10 @@ static int remove_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(messages), cmocka_unit_test(two_files),
-		cmocka_unit_test(one_file), cmocka_unit_test(killed),
-		cmocka_unit_test(full),     cmocka_unit_test(no_file),
+		cmocka_unit_test(newest_events), cmocka_unit_test(messages),
+		cmocka_unit_test(two_files),     cmocka_unit_test(one_file),
+		cmocka_unit_test(killed),        cmocka_unit_test(full),
+		cmocka_unit_test(no_file),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

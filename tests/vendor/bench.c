@@ -2,6 +2,7 @@
 /* The program of each bench_submit: see bench.h. */
 #include "bench.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,37 @@ void bench_launch(struct bench_rig *r, long n)
 			;
 		bench_check(ev.status);
 	}
+}
+
+/* Submit up to most launches at a time, until n have ended; return the calls. */
+static uint64_t count_calls(struct bench_rig *r, long n, long most)
+{
+	const uint64_t before = bench_vendor.calls();
+	const struct hal_bk_hot *hot = &r->b->hot;
+	struct hal_bk_event ev[64];
+	long given = 0, done = 0;
+	int err;
+
+	while (done < n) {
+		for (err = 0; !err && given < n && given - done < most; given += !err)
+			err = hot->submit(r->dev, r->queue, &r->launch);
+		if (err != -EAGAIN)
+			bench_check(err);
+		if (hot->doorbell)
+			hot->doorbell(r->dev);
+		done += bench_check(hot->poll(r->dev, UINT64_MAX, ev, 64));
+	}
+	return bench_vendor.calls() - before;
+}
+
+void bench_calls(struct bench_rig *r, long n)
+{
+	const char *name = bench_vendor.name;
+	const double all = (double)count_calls(r, n, n),
+		     alone = (double)count_calls(r, n, 1);
+
+	printf("figure %s.launch.driver_calls %.3f\n", name, all / (double)n);
+	printf("figure %s.launch.alone.driver_calls %.3f\n", name, alone / (double)n);
 }
 
 static void begin(struct bench_rig *r, const struct hal_bk_config *cfg)

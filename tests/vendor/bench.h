@@ -33,11 +33,17 @@ struct bench_vendor {
 	void *(*image)(size_t *size);
 	uint64_t color_mask; /* of the partition and its buffer; 0: no colours */
 	const struct bench_mode *modes;
+	const char *name;        /* of its figures */
+	uint64_t (*calls)(void); /* of the vendor's library so far */
 };
 extern const struct bench_vendor bench_vendor;
 
 /* Run of mode "": launch through the backend's table, and wait for each launch. */
 void bench_launch(struct bench_rig *r, long n);
+/* Run of mode "calls": launch N times as the engine does, which keeps the device
+ * supplied, and N times one after another; print the calls of the library for each
+ * launch. */
+void bench_calls(struct bench_rig *r, long n);
 /* Return err if it is not negative; otherwise print the host's text and exit. */
 int bench_check(int err);
 /* Exit if result, of a call of the vendor's library, is not 0. */

@@ -64,6 +64,13 @@ static const char help[] =
 	"socket "
 	"of a\n"
 	"                     tenant\n"
+	"  trace TARGET       records what a hald serves, and writes the newest events "
+	"to "
+	"a file\n"
+	"                     for Perfetto or Chrome; for others than administrators "
+	"what "
+	"their\n"
+	"                     own tenant does\n"
 	"  tenant list TARGET lists the tenants of a hald, and what they have\n"
 	"  tenant add TARGET NAME [KEY=VALUE...]\n"
 	"                     adds a tenant to a hald that runs, with keys of "
@@ -81,7 +88,10 @@ static const char help[] =
 	"  -r, --runs N       profile: number of runs of each kernel (3)\n"
 	"  -t, --tolerance T  profile: fewer units are enough if they take at most T\n"
 	"                     thousandths more time (50)\n"
-	"  -w, --write FILE   probe: writes the map to FILE\n"
+	"  -t, --time S       trace: seconds to record (5); 0: until it is interrupted\n"
+	"  -S, --size BYTES   trace: most bytes of the file, 64K to 1G (16M)\n"
+	"  -w, --write FILE   probe: writes the map to FILE; trace: the file "
+	"(hal-trace.json)\n"
 	"  -P, --picture FILE probe: writes a picture of the map (PPM)\n"
 	"  -k, --verify FILE  probe: measures how well the channels of this map keep "
 	"tenants apart\n"
@@ -104,7 +114,9 @@ static const struct option longs[] = {
 	{"once", no_argument, NULL, 'n'},
 	{"delay", required_argument, NULL, 'd'},
 	{"runs", required_argument, NULL, 'r'},
-	{"tolerance", required_argument, NULL, 't'},
+	{"tolerance", required_argument, NULL, 'L'},
+	{"time", required_argument, NULL, 'T'},
+	{"size", required_argument, NULL, 'S'},
 	{"write", required_argument, NULL, 'w'},
 	{"picture", required_argument, NULL, 'P'},
 	{"verify", required_argument, NULL, 'k'},
@@ -131,6 +143,7 @@ static const struct command {
 	{"probe", halctl_probe, 1, 0, 0},     {"tenant", halctl_tenant, 32, 0, 0},
 	{"check", halctl_check, 1, 0, 0},     {"cdi", halctl_cdi, 2, 0, 0},
 	{"ps", halctl_ps, 1, 0, 0},           {"metrics", halctl_metrics, 1, 0, 0},
+	{"trace", halctl_trace, 1, 0, 0},
 };
 
 static const struct command *find_command(const char *name)
@@ -157,8 +170,12 @@ static int no_command(const char *name)
 
 static int check_probe(const struct halctl *ctl, const struct command *cmd)
 {
+	const char *map = ctl->map;
+
+	if (cmd->run == halctl_trace)
+		map = NULL;
 	if (cmd->run != halctl_probe &&
-	    (ctl->map != NULL || ctl->picture != NULL || ctl->verify != NULL ||
+	    (map != NULL || ctl->picture != NULL || ctl->verify != NULL ||
 	     ctl->seed != 0 || ctl->wait_s != UINT32_MAX))
 		return tool_usage("--write, --picture, --verify, --seed and --wait are "
 				  "options of probe, not of %s",
@@ -200,6 +217,9 @@ static int run(struct halctl *ctl, char **words, int count)
 		return tool_usage(
 			"--runs and --tolerance are options of profile, not of %s",
 			cmd->name);
+	if (cmd->run != halctl_trace && (ctl->time_s != UINT32_MAX || ctl->size != 0))
+		return tool_usage("--time and --size are options of trace, not of %s",
+				  cmd->name);
 	if (check_probe(ctl, cmd) != 0)
 		return TOOL_USAGE;
 	ctl->target = count > 1 ? words[1] : NULL;
@@ -220,6 +240,10 @@ static int run(struct halctl *ctl, char **words, int count)
 		ctl->wait_s = 10;
 	if (ctl->tolerance == UINT32_MAX)
 		ctl->tolerance = 50;
+	if (ctl->time_s == UINT32_MAX)
+		ctl->time_s = 5;
+	if (ctl->size == 0)
+		ctl->size = UINT64_C(16) << 20;
 	return cmd->run(ctl);
 }
 
@@ -236,6 +260,38 @@ static int read_number(const char *name, const char *text, uint32_t least, uint3
 		return tool_usage("--%s %s: it must be a number from %u to %u", name,
 				  text, least, most);
 	*out = (uint32_t)n;
+	return 0;
+}
+
+static int read_time(const char *text, struct halctl *ctl)
+{
+	return read_number("time", text, 0, 604800, &ctl->time_s);
+}
+
+static int read_tolerance(const char *text, struct halctl *ctl)
+{
+	return read_number("tolerance", text, 0, 1000, &ctl->tolerance);
+}
+
+static int read_size(const char *text, uint64_t *out)
+{
+	static const char units[] = "KMG";
+	const uint64_t most = UINT64_C(1) << 30;
+	unsigned long long n;
+	const char *unit;
+	char *end;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	unit = *end != '\0' ? strchr(units, *end) : NULL;
+	if (unit != NULL && n <= most)
+		n <<= 10 * (unit - units + 1);
+	if (text[0] < '0' || text[0] > '9' || errno != 0 || end[unit != NULL] != '\0' ||
+	    n < 65536 || n > most)
+		return tool_usage("--size %s: it must be a number of bytes from 64K to "
+				  "1G",
+				  text);
+	*out = n;
 	return 0;
 }
 
@@ -266,14 +322,17 @@ static int read_delay(const char *text, int *ms)
 static int halctl(int argc, char **argv)
 {
 	const char *options[OPTIONS_MAX + 1] = {NULL};
-	struct halctl ctl = {
-		.options = options, .tolerance = UINT32_MAX, .wait_s = UINT32_MAX};
+	struct halctl ctl = {.options = options,
+			     .tolerance = UINT32_MAX,
+			     .wait_s = UINT32_MAX,
+			     .time_s = UINT32_MAX};
+	const char *t = NULL; /* of -t, whose meaning is the command's */
 	unsigned int count = 0;
 	int c, rc = 0;
 
 	while (rc == 0) {
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-		c = getopt_long(argc, argv, "jmp:nd:r:t:w:P:k:s:W:c:o:hV", longs, NULL);
+		c = getopt_long(argc, argv, "jmp:nd:r:t:w:P:k:s:W:S:c:o:hV", longs, NULL);
 		if (c == -1)
 			break;
 		switch (c) {
@@ -296,7 +355,10 @@ static int halctl(int argc, char **argv)
 			rc = read_number("runs", optarg, 1, RUNS_MAX, &ctl.runs);
 			break;
 		case 't':
-			rc = read_number("tolerance", optarg, 0, 1000, &ctl.tolerance);
+			t = optarg;
+			break;
+		case 'L':
+			rc = read_tolerance(optarg, &ctl);
 			break;
 		case 'w':
 			ctl.map = optarg;
@@ -312,6 +374,12 @@ static int halctl(int argc, char **argv)
 			break;
 		case 'W':
 			rc = read_number("wait", optarg, 0, 3600, &ctl.wait_s);
+			break;
+		case 'T':
+			rc = read_time(optarg, &ctl);
+			break;
+		case 'S':
+			rc = read_size(optarg, &ctl.size);
 			break;
 		case 'c':
 			rc = read_config(optarg);
@@ -330,6 +398,10 @@ static int halctl(int argc, char **argv)
 			return tool_usage_said();
 		}
 	}
+	if (rc == 0 && t != NULL)
+		rc = optind < argc && strcmp(argv[optind], "trace") == 0
+			     ? read_time(t, &ctl)
+			     : read_tolerance(t, &ctl);
 	return rc != 0 ? rc : run(&ctl, argv + optind, argc - optind);
 }
 

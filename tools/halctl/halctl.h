@@ -20,10 +20,13 @@ struct halctl {
 	char *const *words; /* behind the command */
 	int word_count;
 	uint32_t runs, tolerance;  /* of profile; tolerance in thousandths */
-	const char *map, *picture; /* files that probe writes; NULL: none */
+	const char *map, *picture; /* files that probe writes; NULL: none.  .map is also
+				      what trace writes; NULL: its default */
 	const char *verify;        /* file of a map that probe is to try; NULL: none */
 	uint32_t seed;             /* of probe */
 	uint32_t wait_s;           /* so long probe waits for a device that others have */
+	uint32_t time_s;           /* so long trace records; 0: until it is interrupted */
+	uint64_t size;             /* bytes that trace writes at most */
 };
 
 /* The commands: 0, TOOL_FAILED or TOOL_USAGE. */
@@ -40,6 +43,7 @@ int halctl_tenant(const struct halctl *ctl);
 int halctl_ps(const struct halctl *ctl);
 int halctl_metrics(const struct halctl *ctl);
 int halctl_check(const struct halctl *ctl);
+int halctl_trace(const struct halctl *ctl);
 int halctl_cdi(const struct halctl *ctl);
 int halctl_isolate(const struct halctl *ctl); /* probe --verify */
 

@@ -176,6 +176,10 @@ static void print_device(const struct metrics *m)
 	     "1 if the policy has been given up for order of arrival, else 0.");
 	printf("hald_policy_fallback{device=\"%s\"} %d\n", m->device,
 	       served_truth(d, "policy_fallback"));
+	head("hald_ticks_late_total", "counter",
+	     "Requests that have missed their tick (hald --tick).");
+	printf("hald_ticks_late_total{device=\"%s\"} %.0f\n", m->device,
+	       live_number(d, "ticks_late"));
 }
 
 static void print_metrics(const struct json *status)

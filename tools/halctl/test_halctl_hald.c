@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_halctl_hald - halctl on a device that hald serves. */
 #define _GNU_SOURCE
+#include <sched.h>
+
 #include <yajl/yajl_tree.h>
 
 #include "hald/hald_world.h"
@@ -200,6 +202,7 @@ static void metrics(void **state)
 	assert_true(sample("hald_refused_total{device=\"ref0\",tenant=\"video\","
 			   "errno=\"EDQUOT\"}") == 1);
 	assert_true(sample("hald_start_time_seconds{device=\"ref0\"}") > 1e9);
+	assert_true(sample("hald_ticks_late_total{device=\"ref0\"}") == 0);
 	assert_true(sample("hald_lost{device=\"ref0\"}") == 0);
 	check_histogram(7);
 	/* Nothing that has been counted goes with the client. */
@@ -419,13 +422,168 @@ static void top(void **state)
 	hald_with_tenants_stop(&h);
 }
 
+/* ---- trace ---------------------------------------------------------------------------- */
+
+/* Return the number of events in the file, which is removed. */
+static size_t events_in(const char *path, long most)
+{
+	const char *const list[] = {"traceEvents", NULL};
+	char *text = malloc((size_t)most + 1), why[256];
+	FILE *f = fopen(path, "r");
+	yajl_val tree;
+	size_t n;
+
+	assert_non_null(f);
+	assert_non_null(text);
+	n = fread(text, 1, (size_t)most + 1, f);
+	assert_true(n <= (size_t)most);
+	text[n] = '\0';
+	(void)fclose(f);
+	assert_int_equal(unlink(path), 0);
+	tree = yajl_tree_parse(text, why, sizeof(why));
+	if (tree == NULL)
+		fail_msg("not JSON: %s\n%s", why, text);
+	n = YAJL_GET_ARRAY(
+		    yajl_tree_get(tree, (const char **)(uintptr_t)list, yajl_t_array))
+		    ->len;
+	yajl_tree_free(tree);
+	free(text);
+	return n;
+}
+
+/* What is said of a trace is in its file, also where the device's clock stands still. */
+static void trace(void **state)
+{
+	static const char *const targets[] = {"ref", "ref?clock=real"};
+	static const char *const who[] = {"", "video"};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		unsigned long long events = 0, dropped = 1;
+		char args[256], path[128];
+		struct program p;
+		struct hald h;
+
+		hald_with_tenants(&h, targets[i], tenants);
+		video_open(&h, &p, 3);
+		OK(program_works(&p, 1));
+		snprintf(path, sizeof(path), "%s/t.json", h.dir);
+		snprintf(args, sizeof(args), "trace -t 1 -S 64K -w %s hald:ref0", path);
+		assert_int_equal(halctl_of(&h, who[i], args), 0);
+		assert_int_equal(
+			sscanf(output, "%llu events, %llu dropped: ", &events, &dropped),
+			2);
+		assert_int_equal(lines(), 1);
+		expect(path);
+		assert_int_equal(dropped, 0);
+		assert_true(events > 4);
+		assert_int_equal(events_in(path, 65536), events);
+		program_close(&p);
+		hald_with_tenants_stop(&h);
+	}
+}
+
+/* Until it is interrupted, it keeps the newest events. */
+static void trace_interrupted(void **state)
+{
+	static const int signals[] = {SIGINT, SIGTERM};
+	char option[160], path[128];
+	struct program p;
+	struct hald h;
+
+	(void)state;
+	hald_with_tenants(&h, "ref?clock=real", tenants);
+	video_open(&h, &p, 3);
+	snprintf(path, sizeof(path), "%s/t.json", h.dir);
+	snprintf(option, sizeof(option), "%s", h.option);
+	for (int i = 0; i < 2; i++) {
+		const int64_t until = now_ns() + LONG_NS;
+		uint32_t count = 0;
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			(void)!freopen("/dev/null", "w", stdout);
+			execl("/bin/sh", "sh", "-c", "exec " HALCTL " \"$@\"", "sh", "-o",
+			      option, "trace", "--time", "0", "--size", "65536",
+			      "--write", path, "hald:ref0", (char *)NULL);
+			_exit(127);
+		}
+		/* It is ready for signals before it opens its file. */
+		while (access(path, F_OK) != 0 && now_ns() < until)
+			(void)sched_yield();
+		for (; count < 1000; count++)
+			OK(program_works(&p, count));
+		assert_int_equal(kill(pid, signals[i]), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		/* It may have begun in the middle of the work. */
+		assert_true(events_in(path, 65536) >= 4);
+	}
+	program_close(&p);
+	hald_with_tenants_stop(&h);
+}
+
+static void trace_refused(void **state)
+{
+	static const char *const wrong[][2] = {
+		{"trace", "no target given"},
+		{"trace ref", "hald does not serve ref"},
+		{"trace hald:ref0 x", "too many arguments: x"},
+		{"trace -t x hald:ref0", "--time x: it must be a number from 0 to"},
+		{"trace -t -1 hald:ref0", "--time -1: it must"},
+		{"trace -t 9999999 hald:ref0", "--time 9999999: it must"},
+		{"trace -S 65535 hald:ref0",
+		 "--size 65535: it must be a number of bytes"},
+		{"trace -S 63K hald:ref0", "--size 63K: it must"},
+		{"trace -S 2G hald:ref0", "--size 2G: it must"},
+		{"trace -S 99999999999G hald:ref0", "--size 99999999999G: it must"},
+		{"trace -S 64Kx hald:ref0", "--size 64Kx: it must"},
+		{"trace -S 64k hald:ref0", "--size 64k: it must"},
+		{"trace -S '' hald:ref0", "--size : it must"},
+		{"trace -S -1 hald:ref0", "--size -1: it must"},
+		{"trace -s 3 hald:ref0", "options of probe, not of trace"},
+		{"trace -P x hald:ref0", "options of probe, not of trace"},
+		{"ps --time 3 hald:ref0", "--time and --size are options of trace"},
+		{"ps -S 1M hald:ref0", "--time and --size are options of trace"},
+	};
+	static const char *const failing[][2] = {
+		{"trace -t 1 -w /dev/null hald:ref0", "regular file"},
+		{"trace -t 1 -w /nonexistent/t.json hald:ref0", "/nonexistent/t.json"},
+		{"trace -t 1 -w '' hald:ref0", "path is empty"},
+	};
+	struct hald h;
+
+	(void)state;
+	hald_with_tenants(&h, "ref?clock=real", tenants);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(halctl_of(&h, "", wrong[i][0]), 2);
+		expect(wrong[i][1]);
+	}
+	for (size_t i = 0; i < sizeof(failing) / sizeof(failing[0]); i++) {
+		assert_int_equal(halctl_of(&h, "", failing[i][0]), 1);
+		expect(failing[i][1]);
+	}
+	assert_int_equal(halctl_of(&h, "video", "trace -t 1 -S 17M hald:ref0"), 1);
+	expect("tenant \"video\"");
+	(void)unlink("hal-trace.json");
+	hald_with_tenants_stop(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ps),       cmocka_unit_test(ps_json),
-		cmocka_unit_test(refused),  cmocka_unit_test(metrics),
-		cmocka_unit_test(promtool), cmocka_unit_test(check),
-		cmocka_unit_test(cdi),      cmocka_unit_test(top),
+		cmocka_unit_test(ps),
+		cmocka_unit_test(ps_json),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(metrics),
+		cmocka_unit_test(promtool),
+		cmocka_unit_test(check),
+		cmocka_unit_test(cdi),
+		cmocka_unit_test(top),
+		cmocka_unit_test(trace),
+		cmocka_unit_test(trace_interrupted),
+		cmocka_unit_test(trace_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,11 +14,11 @@ from typing import NamedTuple
 from ._commands import launch
 from ._library import QueueFull
 
-_HEADER = struct.Struct("<8sIIQQQQQIIQQ")
-_PORT = struct.Struct("<64sIIII8iQQfi16x")
+_HEADER = struct.Struct("<8sIIQQQQQIIQQQ")
+_PORT = struct.Struct("<256sIIII8iQQfi16x")
 _TYPES = {0: "float32", 2: "int32", 3: "uint8", 4: "int64", 7: "int16", 9: "int8"}
 _BYTES = {"float32": 4, "int32": 4, "uint8": 1, "int64": 8, "int16": 2, "int8": 1}
-_VERSION = 1
+_VERSION = 2
 _ARENA, _HOST, _STATE = 1, 2, 4  # flags
 _HOST_BYTES = 256
 
@@ -57,6 +57,7 @@ class File(NamedTuple):
     cycles: int  # estimated
     state: bool
     host: str  # what of the model is left to the host, in words; "": nothing
+    memory_bytes: int  # of the device, that the network needs
 
 
 def _ports(raw, count, at):
@@ -75,7 +76,7 @@ def read(path):
         raise ValueError(f"{path}: not a .npu file; npuc makes one from a model: "
                          f"npuc -o model.npu model.tflite")
     (_, version, flags, input_bytes, output_bytes, arena_bytes, macs, cycles, inputs, outputs,
-     image_bytes, _) = _HEADER.unpack_from(raw)
+     image_bytes, _, memory_bytes) = _HEADER.unpack_from(raw)
     if version != _VERSION:
         raise ValueError(f"{path}: .npu file of version {version}; this package reads {_VERSION}")
     if flags & ~(_ARENA | _HOST | _STATE):
@@ -89,7 +90,7 @@ def read(path):
                     tuple(_ports(raw, outputs, _HEADER.size + inputs * _PORT.size)),
                     input_bytes, output_bytes, arena_bytes, bool(flags & _ARENA), macs, cycles,
                     bool(flags & _STATE),
-                    raw[ports:image].split(b"\0")[0].decode(errors="replace"))
+                    raw[ports:image].split(b"\0")[0].decode(errors="replace"), memory_bytes)
     except KeyError as kind:
         raise ValueError(f"{path}: a port has the unknown type {kind}") from None
 

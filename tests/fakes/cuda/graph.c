@@ -171,16 +171,6 @@ uint32_t do_cuGraphAddMemsetNode(void **node, void *graph, void *const *behind,
 	return r ? r : add(node, graph, behind, count, j);
 }
 
-uint32_t do_cuGraphAddEventRecordNode(void **node, void *graph, void *const *behind,
-				      size_t count, void *event)
-{
-	struct event *e = get(event, OBJECT_EVENT);
-
-	if (!e)
-		return CUR_INVALID_HANDLE;
-	return add(node, graph, behind, count, (struct job){.op = OP_RECORD, .event = e});
-}
-
 /* One operation, a write. */
 uint32_t do_cuGraphAddBatchMemOpNode(void **node, void *graph, void *const *behind,
 				     size_t count,

@@ -37,7 +37,7 @@ static uint32_t give(uint32_t *count, uint32_t have)
 	return n;
 }
 
-static void *create(size_t bytes, uint32_t kind)
+void *create(size_t bytes, uint32_t kind)
 {
 	struct object *o = calloc(1, bytes);
 
@@ -48,7 +48,7 @@ static void *create(size_t bytes, uint32_t kind)
 	return o;
 }
 
-static uint32_t destroy(struct object *o)
+uint32_t destroy(struct object *o)
 {
 	o->kind = 0;
 	world.live--;
@@ -482,7 +482,7 @@ struct allocation **find_allocation(const void *p)
 {
 	struct allocation **at = &world.allocations;
 
-	while (*at && ((*at)->p != p || (*at)->imported))
+	while (*at && ((*at)->p != p || (*at)->imported || (*at)->physical))
 		at = &(*at)->next;
 	return at;
 }

@@ -34,6 +34,7 @@ enum object_kind {
 	OBJECT_KERNEL,
 	OBJECT_SCHEDULER,
 	OBJECT_FENCE,
+	OBJECT_PHYSICAL,
 };
 
 /* Handles point here.  The loader reads nothing of it. */
@@ -210,6 +211,24 @@ struct log {
 	char text[1024];
 };
 
+/* Device memory without an address; its bytes stay where they are mapped. */
+struct physical {
+	struct object object;
+	struct context *ctx;
+	struct device *dev; /* root */
+	void *backing;
+	size_t bytes;
+	bool mapped;
+};
+
+/* Addresses that nothing but mappings may lie at. */
+struct reservation {
+	struct reservation *next;
+	struct context *ctx;
+	void *p;
+	size_t bytes;
+};
+
 struct allocation {
 	struct allocation *next;
 	struct device *dev; /* NULL: host */
@@ -222,6 +241,7 @@ struct allocation {
 	 * has given, which is the same from then on, else -1. */
 	int file, given;
 	bool mapped; /* backing is of a file, its own or that of an import */
+	struct physical *physical; /* it is a mapping of that; else NULL */
 };
 
 struct world {
@@ -246,6 +266,7 @@ struct world {
 	bool leaves_exports; /* zeMemFree does not close what was exported */
 	uint64_t copy_ns;    /* on top of each copy between host and device */
 	struct allocation *allocations;
+	struct reservation *reservations;
 	struct lz_stand_in_job kept[JOBS_KEPT];
 	uint32_t kept_first, kept_count;
 };
@@ -300,7 +321,14 @@ uint32_t share_back(struct allocation *a, const struct device *dev, size_t bytes
 bool is_external(const void *more);
 void share_free(struct allocation *a, size_t bytes);
 
+/* virtual.c: memory at reserved addresses */
+/* Do some of the bytes lie at reserved addresses? */
+bool is_reserved(uint64_t address, uint64_t bytes);
+
 /* calls.c: what each entry point does */
+/* Make an object, which counts as live until it is destroyed; NULL: no memory. */
+void *create(size_t bytes, uint32_t kind);
+uint32_t destroy(struct object *o);
 /* Where the list has the allocation that begins there, or NULL. */
 struct allocation **find_allocation(const void *p);
 uint32_t do_import(void *driver, void *p, size_t bytes);

@@ -213,6 +213,34 @@ uint32_t zeMemFree(void *context, void *p)
 	return real()->zeMemFree(context, p);
 }
 
+/* What was mapped is forgotten when it is unmapped: nothing maps the same memory again.
+ * The driver maps first, and makes resident then, which it cannot without a device. */
+EXPORT uint32_t zeVirtualMemMap(void *context, const void *p, size_t bytes,
+				void *physical, size_t offset, uint32_t access);
+uint32_t zeVirtualMemMap(void *context, const void *p, size_t bytes, void *physical,
+			 size_t offset, uint32_t access)
+{
+	const uint32_t r =
+		real()->zeVirtualMemMap(context, p, bytes, physical, offset, access);
+	struct known *k;
+
+	if (r && r != LZ_ERROR_UNINITIALIZED)
+		return r;
+	pthread_mutex_lock(&lock);
+	k = learn(KNOWN_MEMORY, p);
+	k->bytes = bytes;
+	k->shadow = malloc(bytes);
+	pthread_mutex_unlock(&lock);
+	return LZ_SUCCESS;
+}
+
+EXPORT uint32_t zeVirtualMemUnmap(void *context, const void *p, size_t bytes);
+uint32_t zeVirtualMemUnmap(void *context, const void *p, size_t bytes)
+{
+	forget(KNOWN_MEMORY, p);
+	return real()->zeVirtualMemUnmap(context, p, bytes);
+}
+
 EXPORT uint32_t zeKernelSetArgumentValue(void *kernel, uint32_t index, size_t bytes,
 					 const void *value);
 uint32_t zeKernelSetArgumentValue(void *kernel, uint32_t index, size_t bytes,

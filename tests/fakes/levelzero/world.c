@@ -249,6 +249,8 @@ void *memory_at(uint64_t address, uint64_t bytes)
 		    bytes <= a->bytes - (address - base))
 			return (char *)a->backing + (address - base);
 	}
+	if (is_reserved(address, bytes))
+		misuse("addresses were used where no memory is mapped");
 	return NULL;
 }
 
@@ -449,12 +451,12 @@ static bool crosses(const struct job *job)
 	return is_device(job->dst) != is_device(job->src);
 }
 
-/* The bytes of a buffer, or of the host's own memory. */
+/* The bytes of a buffer, or of the host's own memory; NULL: a page fault. */
 static void *bytes_at(const void *p, size_t bytes)
 {
 	void *at = memory_at((uintptr_t)p, bytes);
 
-	return at ? at : (void *)p;
+	return at || is_reserved((uintptr_t)p, bytes) ? at : (void *)p;
 }
 
 static uint64_t duration_ns(const struct job *job)
@@ -475,19 +477,22 @@ static uint64_t duration_ns(const struct job *job)
 
 static bool execute(const struct job *job)
 {
+	const void *src;
 	uint8_t *dst;
 	size_t i;
 
 	switch (job->op) {
 	case OP_COPY:
-		memmove(bytes_at(job->dst, job->bytes), bytes_at(job->src, job->bytes),
-			job->bytes);
-		return true;
+		dst = bytes_at(job->dst, job->bytes);
+		src = bytes_at(job->src, job->bytes);
+		if (dst && src)
+			memmove(dst, src, job->bytes);
+		return dst && src;
 	case OP_FILL:
 		dst = bytes_at(job->dst, job->bytes);
-		for (i = 0; i < job->bytes; i++)
+		for (i = 0; dst && i < job->bytes; i++)
 			dst[i] = job->pattern[i % job->pattern_bytes];
-		return true;
+		return dst != NULL;
 	case OP_LAUNCH:
 		return job->call.spec->run(&job->call);
 	default:

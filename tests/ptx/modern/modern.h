@@ -12,18 +12,21 @@ __device__ static u32 in_shared(const void *p)
 
 __device__ static void set_up(u64 *b, u32 count)
 {
-	asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(in_shared(b)), "r"(count)
+	asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(in_shared(b)),
+		     "r"(count)
 		     : "memory");
 }
 
 __device__ static void arrive(u64 *b)
 {
-	asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(in_shared(b)) : "memory");
+	asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(in_shared(b))
+		     : "memory");
 }
 
 __device__ static void expect(u64 *b, u32 bytes)
 {
-	asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(in_shared(b)),
+	asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+			     in_shared(b)),
 		     "r"(bytes)
 		     : "memory");
 }

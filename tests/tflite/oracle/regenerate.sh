@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # regenerate.sh [MODELS]: asks TensorFlow Lite's reference kernels again and rewrites
 # data/tflite.  MODELS: folder of the MLPerf Tiny networks; without it nets.sums stays.
-# $PYTHON: an interpreter that has requirements.txt; else a venv is made for the run.
+# $PYTHON and $PYTHON_CURRENT: interpreters that have requirements.txt and, for ops_current.py,
+# requirements_current.txt; else a venv is made of each for the run.
 #
 # Everything is made twice, with the heap's fresh memory filled differently: a result that
 # depends on memory nobody wrote is an error, not data.
@@ -17,12 +18,20 @@ if [ -z "$python" ]; then
 	"$scratch/venv/bin/pip" install --quiet -r "$here/requirements.txt"
 	python=$scratch/venv/bin/python
 fi
+current=${PYTHON_CURRENT:-}
+if [ -z "$current" ]; then
+	python3 -m venv "$scratch/current"
+	"$scratch/current/bin/pip" install --quiet -r "$here/requirements_current.txt"
+	current=$scratch/current/bin/python
+fi
 export PYTHONDONTWRITEBYTECODE=1
 
 for fill in 85 170; do
 	for pack in "$here"/ops*.py; do
 		name=$(basename "$pack" .py)
-		MALLOC_PERTURB_=$fill "$python" "$pack" "$scratch/$name.$fill"
+		with=$python
+		[ "$name" != ops_current ] || with=$current
+		MALLOC_PERTURB_=$fill "$with" "$pack" "$scratch/$name.$fill"
 	done
 	[ -z "${1:-}" ] ||
 		MALLOC_PERTURB_=$fill "$python" "$here/nets.py" "$1" "$scratch/nets.$fill"

@@ -49,6 +49,24 @@ OPERATORS = {
     "GATHER": (36, 5, 23, [("axis", "i32", 0), ("batch_dims", "i32", 0)]),
     "TRANSPOSE": (39, 4, 26, []),
     "SUB": (41, 2, 28, [("act", "i8", 0), ("pot_scale", "bool", True)]),
+    "FLOOR": (8, 1, 0, []),
+    "SIN": (66, 1, 0, []),
+    "SQUARE": (92, 1, 66, []),
+    "CEIL": (104, 1, 0, []),
+    "COS": (108, 1, 77, []),
+    "ROUND": (116, 1, 0, []),
+    "DIV": (42, 1, 29, [("act", "i8", 0)]),
+    "DENSIFY": (124, 1, 99, []),
+    "EXP": (47, 1, 33, []),
+    "NEG": (59, 1, 42, []),
+    "LOG": (73, 1, 0, []),
+    "SQRT": (75, 1, 0, []),
+    "RSQRT": (76, 2, 0, []),
+    "ABS": (101, 2, 78, []),
+    "ELU": (111, 1, 0, []),
+    "HARD_SWISH": (117, 1, 91, []),
+    "GELU": (150, 1, 116, [("approximate", "bool", False)]),
+    "RELU_0_TO_1": (152, 1, 0, []),
     "STRIDED_SLICE": (45, 4, 32, [("begin_mask", "i32", 0), ("end_mask", "i32", 0),
                                   ("ellipsis_mask", "i32", 0), ("new_axis_mask", "i32", 0),
                                   ("shrink_axis_mask", "i32", 0)]),
@@ -63,6 +81,7 @@ OPERATORS = {
     "PACK": (83, 2, 59, [("values_count", "i32", 0), ("axis", "i32", 0)]),
     "UNPACK": (88, 2, 64, [("num", "i32", 0), ("axis", "i32", 0)]),
     "FLOOR_DIV": (90, 1, 65, []),
+    "FILL": (94, 3, 0, []),
     "RANGE": (96, 1, 73, []),
     "RESIZE_NEAREST_NEIGHBOR": (97, 3, 74, [("align_corners", "bool", False),
                                             ("half_pixel_centers", "bool", False)]),
@@ -117,10 +136,13 @@ class Graph:
         self.outputs = []
 
     def tensor(self, name, shape, scale=None, zero=0, data=None, dtype=None, axis=0,
-               variable=False):
-        """scale: a number, or a list (one a channel, along dimension axis)."""
+               variable=False, signature=None, sparsity=None):
+        """scale: a number, or a list (one a channel, along dimension axis); signature: the
+        shape with -1 for each size that is left open; sparsity: (order, block map, levels),
+        a level a size or (segments, indices, their dtype), data the elements that are there."""
         dtype = self.dtype if dtype is None else dtype
-        self._tensors.append((name, list(shape), scale, zero, data, dtype, axis, variable))
+        self._tensors.append((name, list(shape), scale, zero, data, dtype, axis, variable,
+                              signature, sparsity))
         return len(self._tensors) - 1
 
     def input(self, *args, **keys):
@@ -186,7 +208,7 @@ class Model(Graph):
 
     @staticmethod
     def _tensor(b, tensor, buffer):
-        name, shape, scale, zero, _, dtype, axis, variable = tensor
+        name, shape, scale, zero, _, dtype, axis, variable, signature, sparsity = tensor
         quantization = None
         if scale is not None:
             scales = list(np.atleast_1d(scale))
@@ -200,7 +222,9 @@ class Model(Graph):
             quantization = b.EndObject()
         text = b.CreateString(name)
         dims = _numbers(b, shape, 4, b.PrependInt32)
-        b.StartObject(6)
+        wanted = _numbers(b, signature, 4, b.PrependInt32) if signature else None
+        sparse = _sparsity(b, *sparsity) if sparsity else None
+        b.StartObject(8 if signature or sparsity else 6)
         b.PrependUOffsetTRelativeSlot(0, dims, 0)
         b.PrependInt8Slot(1, dtype, 0)
         b.PrependUint32Slot(2, buffer, 0)
@@ -208,6 +232,10 @@ class Model(Graph):
         if quantization is not None:
             b.PrependUOffsetTRelativeSlot(4, quantization, 0)
         b.PrependBoolSlot(5, variable, False)
+        if sparse is not None:
+            b.PrependUOffsetTRelativeSlot(6, sparse, 0)
+        if wanted is not None:
+            b.PrependUOffsetTRelativeSlot(7, wanted, 0)
         return b.EndObject()
 
     @staticmethod
@@ -270,6 +298,39 @@ class Model(Graph):
         for slot, value in enumerate(fields):
             b.PrependUOffsetTRelativeSlot(slot, value, 0)
         return b.EndObject()
+
+
+def _sparsity(b, order, blocks, levels):
+    kinds = {4: (1, b.PrependInt32), 2: (2, b.PrependUint16), 1: (3, b.PrependUint8)}
+
+    def union(values, width):
+        at = _numbers(b, values, width, kinds[width][1])
+        b.StartObject(1)
+        b.PrependUOffsetTRelativeSlot(0, at, 0)
+        return b.EndObject()
+
+    tables = []
+    for level in levels:
+        if isinstance(level, int):
+            b.StartObject(6)
+            b.PrependInt32Slot(1, level, 0)
+        else:
+            segments, indices, width = level
+            vectors = [union(segments, width), union(indices, width)]
+            b.StartObject(6)
+            b.PrependInt8Slot(0, 1, 0)
+            for slot, at in zip((2, 4), vectors):
+                b.PrependUint8Slot(slot, kinds[width][0], 0)
+                b.PrependUOffsetTRelativeSlot(slot + 1, at, 0)
+        tables.append(b.EndObject())
+    fields = [_numbers(b, order, 4, b.PrependInt32),
+              _numbers(b, blocks, 4, b.PrependInt32) if blocks else None,
+              _offsets(b, tables)]
+    b.StartObject(3)
+    for slot, at in enumerate(fields):
+        if at is not None:
+            b.PrependUOffsetTRelativeSlot(slot, at, 0)
+    return b.EndObject()
 
 
 def _numbers(b, values, size, prepend):
