@@ -273,7 +273,16 @@ static void test_lstm_parts(void **state)
 	refused_lstm(&m, ENOTSUP, "peephole weights are (tensor 'b')");
 	lstm(&m);
 	m.ops[0].inputs[16] = 5;
-	refused_lstm(&m, ENOTSUP, "a projection is (tensor 'r')");
+	accepted(&m);
+	m.tensors[5].one_scale = 1.5f;
+	refused_lstm(&m, ENOTSUP, "'r': a multiplier of 1.5; less than 1 is supported");
+	m.ops[0].inputs[16] = 9;
+	refused_lstm(&m, EINVAL, "'b' must have two dimensions");
+	m.ops[0].inputs[16] = 1;
+	refused_lstm(&m, EINVAL, "'w' is 2x3, but its operands give it the shape 2x2");
+	lstm(&m);
+	m.ops[0].inputs[17] = 9;
+	refused_lstm(&m, ENOTSUP, "a bias alone is (tensor 'b')");
 	lstm(&m);
 	m.ops[0].inputs[23] = 9;
 	refused_lstm(&m, ENOTSUP, "layer normalization is (tensor 'b')");
