@@ -686,7 +686,8 @@ static int make_values(struct lowered *l)
 
 	l->tensors = calloc((size_t)count + 1, sizeof(*l->tensors));
 	l->open = calloc((size_t)count + 1, sizeof(*l->open));
-	if (!l->tensors || !l->open)
+	l->guessed = calloc((size_t)count + 1, sizeof(*l->guessed));
+	if (!l->tensors || !l->open || !l->guessed)
 		return npuc_fail(l->why, ENOMEM, "%s: out of memory", l->m->file);
 	for (uint32_t i = 0; !rc && i < count; i++) {
 		uint32_t v;
@@ -902,10 +903,30 @@ static void forget_results(struct lowered *l)
 	}
 }
 
+static bool reads_guess(const struct lowered *l)
+{
+	const struct model_op *op = lower_op(l);
+
+	for (uint32_t i = 0; i < op->input_count; i++)
+		if (op->inputs[i] != NPUC_NONE && l->guessed[op->inputs[i]])
+			return true;
+	return false;
+}
+
+/* Note why a layer is refused, unless that follows from sizes which an earlier refused
+ * layer would have computed. */
+static int note_layer(struct lowered *l, int rc, bool guess)
+{
+	if (l->layer == l->in_the_way || (l->report && guess && rc == -EINVAL))
+		return 0;
+	return npuc_note(l, l->layer, rc);
+}
+
 static int lower_one(struct lowered *l)
 {
 	const struct model_op *op = lower_op(l);
 	uint32_t steps = l->step_count, variables = l->variable_count;
+	bool guess = reads_guess(l);
 	int rc;
 
 	if (l->host[l->layer]) {
@@ -918,9 +939,13 @@ static int lower_one(struct lowered *l)
 		l->variable_count = variables;
 		forget_results(l);
 	}
+	for (uint32_t i = 0; i < op->output_count; i++)
+		if (op->outputs[i] != NPUC_NONE)
+			l->guessed[op->outputs[i]] =
+				(rc || guess) && l->open[op->outputs[i]];
 	if (!rc)
 		return 0;
-	rc = l->layer == l->in_the_way ? 0 : npuc_note(l, l->layer, rc);
+	rc = note_layer(l, rc, guess);
 	/* With a report: that what comes behind lacks its operand is no news. */
 	l->step_count = steps;
 	for (uint32_t i = 0; i < op->output_count; i++)
@@ -983,6 +1008,7 @@ void npuc_lowered_free(struct lowered *l)
 	free(l->values);
 	free(l->tensors);
 	free(l->open);
+	free(l->guessed);
 	free(l->shapes);
 	free(l->macs);
 	free(l->group);

@@ -93,6 +93,7 @@ struct lowered {
 	 * the dimensions whose sizes are still open, as in struct model_tensor. */
 	struct npuc_tensor *tensors;
 	uint32_t *open;
+	bool *guessed;    /* a refused layer would have said what its open sizes are */
 	bool other_types; /* the model is not one of 8 bits at all */
 	uint32_t step_count, step_room;
 	struct step *steps;

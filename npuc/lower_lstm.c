@@ -15,6 +15,7 @@ enum {
 	OPTIONS_LSTM = 71,
 	LSTM_ACTIVATION = 0,
 	LSTM_CELL_CLIP = 1,
+	LSTM_PROJECTION_CLIP = 2,
 	LSTM_TIME_MAJOR = 3,
 	LSTM_DIAGONAL = 5,
 	ACTIVATION_TANH = 4,
@@ -28,6 +29,7 @@ enum {
 	PEEPHOLE = 9,
 	BIAS = 12,
 	PROJECTION = 16,
+	PROJECTION_BIAS = 17,
 	OUTPUT_STATE = 18,
 	CELL_STATE = 19,
 	NORM = 20,
@@ -57,10 +59,15 @@ struct half {
 struct lstm {
 	uint32_t x, d, h, c;                 /* tensors; h, c: the states */
 	uint32_t batches, times, cells, row; /* row: 4 * cells */
+	uint32_t outputs;                    /* cells, unless there is a projection */
 	bool time_major;
 	int32_t cell_log2, clip; /* clip: 0: none */
 	int32_t hidden_zero;
 	struct quant_mult hidden;
+	/* NPUC_NONE: there is none; else a value [cells][outputs]. */
+	uint32_t projection;
+	struct hal_npu_requant projected;
+	int32_t projected_zero;    /* of what is projected */
 	struct half in, again;     /* again: of the last output */
 	uint32_t state_h, state_c; /* values */
 	struct wide_function logistic, tanh, tanh_cell;
@@ -91,8 +98,8 @@ static int options(struct lowered *l)
 				"coupled input and forget gates (CIFG) are not compiled");
 	if (!rc)
 		rc = left_out(l, PEEPHOLE, BIAS, "peephole weights are");
-	if (!rc)
-		rc = left_out(l, PROJECTION, OUTPUT_STATE, "a projection is");
+	if (!rc && op->inputs[PROJECTION] == NPUC_NONE)
+		rc = left_out(l, PROJECTION_BIAS, OUTPUT_STATE, "a bias alone is");
 	if (!rc)
 		rc = left_out(l, NORM, OPERANDS, "layer normalization is");
 	if (!rc && lower_option_u8(l, OPTIONS_LSTM, LSTM_ACTIVATION) != ACTIVATION_TANH)
@@ -187,10 +194,25 @@ static int take_scales(struct lowered *l, struct lstm *x)
 	return 0;
 }
 
+/* How many outputs there are: the projection's rows. */
+static int count_outputs(struct lowered *l, struct lstm *x)
+{
+	uint32_t p = lower_op(l)->inputs[PROJECTION];
+
+	x->outputs = x->cells;
+	if (p == NPUC_NONE)
+		return 0;
+	if (lower_t(l, p)->rank != 2 || lower_t(l, p)->dims[0] < 1)
+		return lower_fail(l, EINVAL, "tensor '%.80s' must have two dimensions",
+				  lower_t(l, p)->name);
+	x->outputs = (uint32_t)lower_t(l, p)->dims[0];
+	return 0;
+}
+
 static int take(struct lowered *l, struct lstm *x)
 {
 	const struct npuc_tensor *a, *w;
-	uint64_t count;
+	uint64_t count, outputs;
 	uint32_t recurrent;
 	int rc = options(l);
 
@@ -213,23 +235,31 @@ static int take(struct lowered *l, struct lstm *x)
 	x->times = (uint32_t)a->dims[!x->time_major];
 	x->cells = (uint32_t)w->dims[0];
 	x->in.inputs = (uint32_t)a->dims[2];
-	x->again.inputs = x->cells;
+	rc = count_outputs(l, x);
+	if (rc)
+		return rc;
+	x->again.inputs = x->outputs;
 	count = (uint64_t)x->batches * x->cells;
-	if (count * x->times > INT32_MAX / 64)
+	outputs = (uint64_t)x->batches * x->outputs;
+	if ((count > outputs ? count : outputs) * x->times > INT32_MAX / 64)
 		return lower_fail(l, ENOTSUP,
 				  "%llu results; less than 2^25 are supported",
 				  (unsigned long long)count * x->times);
 	x->row = GATES * x->cells;
-	lower_macs(l, count * x->times * GATES * (x->in.inputs + x->cells));
+	lower_macs(l,
+		   count * x->times *
+			   (GATES * (uint64_t)(x->in.inputs + x->outputs) +
+			    (lower_op(l)->inputs[PROJECTION] == NPUC_NONE ? 0
+									  : x->outputs)));
 	rc = check_tensor(l, x->x, NPUC_INT8, a->count);
 	if (!rc)
-		rc = check_tensor(l, x->d, NPUC_INT8, count * x->times);
+		rc = check_tensor(l, x->d, NPUC_INT8, outputs * x->times);
 	if (!rc)
 		rc = lower_dims(l, x->d, 3,
 				(const uint32_t[]){(uint32_t)a->dims[0],
-						   (uint32_t)a->dims[1], x->cells});
+						   (uint32_t)a->dims[1], x->outputs});
 	if (!rc)
-		rc = take_state(l, OUTPUT_STATE, NPUC_INT8, count, &x->h);
+		rc = take_state(l, OUTPUT_STATE, NPUC_INT8, outputs, &x->h);
 	if (!rc)
 		rc = take_state(l, CELL_STATE, NPUC_INT16, count, &x->c);
 	return rc ? rc : take_scales(l, x);
@@ -319,6 +349,78 @@ static int take_half(struct lowered *l, const struct lstm *x, struct half *half,
 	for (uint32_t gate = 0; !rc && gate < GATES; gate++)
 		rc = take_gate(l, x, half, turned, gate, first, lower_t(l, a)->scale);
 	return rc ? rc : lower_value(l, bytes, turned, &half->weights);
+}
+
+/* Outputs are what the projection makes of the hidden state. */
+static int take_projection(struct lowered *l, struct lstm *x)
+{
+	const struct model_op *op = lower_op(l);
+	const struct npuc_tensor *h = lower_t(l, x->h);
+	uint32_t dims[2] = {x->outputs, x->cells}, weights, bias = NPUC_NONE;
+	struct flat f = l->m->flat;
+	const uint8_t *w;
+	uint8_t *turned;
+	int32_t *numbers;
+	float clip = 0, scale;
+	struct quant_mult q;
+	int rc;
+
+	x->projection = NPUC_NONE;
+	if (op->inputs[PROJECTION] == NPUC_NONE)
+		return 0;
+	rc = constant(l, PROJECTION, NPUC_INT8, dims, &weights);
+	if (!rc && op->inputs[PROJECTION_BIAS] != NPUC_NONE)
+		rc = constant(l, PROJECTION_BIAS, NPUC_INT32, dims, &bias);
+	if (rc)
+		return rc;
+	scale = lower_t(l, weights)->scale * lower_t(l, op->between[HIDDEN])->scale /
+		h->scale;
+	q = quant_of((double)scale);
+	turned = lower_own(l, (uint64_t)x->cells * x->outputs);
+	numbers = lower_own(l, ((uint64_t)x->outputs + 2) * sizeof(*numbers));
+	if (!turned || !numbers)
+		return -ENOMEM;
+	if (q.shift > 0)
+		return lower_fail(l, ENOTSUP,
+				  "tensor '%.80s': a multiplier of %g; less than 1 is "
+				  "supported",
+				  lower_t(l, weights)->name, (double)scale);
+	/* What is projected has the negative of its zero point in TensorFlow Lite, which
+	 * no int8 is where that is 128. */
+	x->hidden_zero = -x->hidden_zero;
+	x->projected_zero = x->hidden_zero < 127 ? x->hidden_zero : 127;
+	w = l->values[weights].data;
+	for (uint32_t n = 0; n < x->outputs; n++) {
+		int32_t sum = 0;
+
+		for (uint32_t i = 0; i < x->cells; i++) {
+			uint8_t bits = w[(size_t)n * x->cells + i];
+
+			turned[(size_t)i * x->outputs + n] = bits;
+			sum += quant_value(bits, NPUC_INT8);
+		}
+		if (bias != NPUC_NONE)
+			numbers[2 + n] = (int32_t)lower_number(
+				(const uint8_t *)l->values[bias].data + (size_t)4 * n, 4);
+		numbers[2 + n] =
+			(int32_t)((uint32_t)numbers[2 + n] -
+				  (uint32_t)(x->hidden_zero - x->projected_zero) *
+					  (uint32_t)sum);
+	}
+	if (op->options_type == OPTIONS_LSTM)
+		clip = flat_f32(&f, op->options, LSTM_PROJECTION_CLIP, 0);
+	clip /= lower_t(l, x->d)->scale;
+	numbers[0] = q.mult;
+	numbers[1] = q.shift;
+	x->projected = (struct hal_npu_requant){
+		.mult = numbers,
+		.shift = numbers + 1,
+		.bias = numbers + 2,
+		.zero_point = h->zero_point,
+		.min = clip >= 1 ? -(int32_t)(clip < 127 ? clip : 127) : -128,
+		.max = clip >= 1 ? (int32_t)(clip < 127 ? clip : 127) : 127,
+	};
+	return lower_value(l, (uint64_t)x->cells * x->outputs, turned, &x->projection);
 }
 
 /* ---- steps -------------------------------------------------------------------------- */
@@ -505,6 +607,27 @@ static int next_cell(struct lowered *l, const struct lstm *x, const uint32_t gat
 			      x->clip ? x->clip : INT16_MAX);
 }
 
+static int project(struct lowered *l, const struct lstm *x, uint32_t hidden, uint32_t *d)
+{
+	struct step *s;
+	int rc = lower_value(l, (uint64_t)x->batches * x->outputs, NULL, d);
+
+	if (rc)
+		return rc;
+	s = lower_step(l, STEP_GEMM, hidden, x->projection, *d);
+	if (!s)
+		return -ENOMEM;
+	s->u.gemm = (struct hal_npu_gemm){
+		.size = (uint32_t)sizeof(s->u.gemm),
+		.m = x->batches,
+		.n = x->outputs,
+		.k = x->cells,
+		.a_zero = x->projected_zero,
+		.out = x->projected,
+	};
+	return 0;
+}
+
 /* The output. */
 static int next_output(struct lowered *l, const struct lstm *x, const uint32_t gate[2],
 		       uint32_t c, uint32_t *d)
@@ -527,13 +650,15 @@ static int next_output(struct lowered *l, const struct lstm *x, const uint32_t g
 				  x->hidden_zero + 128, &v);
 	if (!rc)
 		rc = lower_value(l, count, NULL, d);
-	return rc ? rc : digits_narrow(l, count, v, NPUC_INT8, *d);
+	if (!rc)
+		rc = digits_narrow(l, count, v, NPUC_INT8, *d);
+	return rc || x->projection == NPUC_NONE ? rc : project(l, x, *d, d);
 }
 
 static int one_time(struct lowered *l, const struct lstm *x, uint32_t inputs,
 		    uint32_t time, uint32_t hc[2])
 {
-	uint32_t gate[2], step = x->time_major ? x->batches * x->cells : x->cells;
+	uint32_t gate[2], step = x->time_major ? x->batches * x->outputs : x->outputs;
 	int rc = gates(l, x, inputs, time, hc[0], gate);
 
 	if (!rc)
@@ -544,10 +669,10 @@ static int one_time(struct lowered *l, const struct lstm *x, uint32_t inputs,
 		  : copy(l, hc[0], x->d,
 			 (struct hal_npu_copy){
 				 .rows = x->batches,
-				 .bytes = x->cells,
+				 .bytes = x->outputs,
 				 .d.offset = time * step,
-				 .d_stride =
-					 x->time_major ? x->cells : x->cells * x->times});
+				 .d_stride = x->time_major ? x->outputs
+							   : x->outputs * x->times});
 }
 
 static int functions(struct lowered *l, struct lstm *x)
@@ -573,13 +698,14 @@ static int functions(struct lowered *l, struct lstm *x)
 static int states(struct lowered *l, struct lstm *x)
 {
 	uint64_t count = (uint64_t)x->batches * x->cells;
-	uint8_t *first = lower_own(l, count), *zeros = lower_own(l, count * 2);
+	uint64_t outputs = (uint64_t)x->batches * x->outputs;
+	uint8_t *first = lower_own(l, outputs), *zeros = lower_own(l, count * 2);
 	int rc = first && zeros ? 0 : -ENOMEM;
 
-	for (uint64_t i = 0; !rc && i < count; i++)
+	for (uint64_t i = 0; !rc && i < outputs; i++)
 		first[i] = (uint8_t)lower_t(l, x->h)->zero_point;
 	if (!rc)
-		rc = lower_state(l, count, first, &x->state_h);
+		rc = lower_state(l, outputs, first, &x->state_h);
 	return rc ? rc : lower_state(l, count * 2, zeros, &x->state_c);
 }
 
@@ -596,6 +722,8 @@ int lower_lstm(struct lowered *l)
 		rc = take_half(l, &x, &x.again,
 			       (const uint32_t[]){RECURRENT_WEIGHTS, NPUC_NONE}, x.h);
 	if (!rc)
+		rc = take_projection(l, &x);
+	if (!rc)
 		rc = functions(l, &x);
 	if (!rc)
 		rc = states(l, &x);
@@ -609,8 +737,9 @@ int lower_lstm(struct lowered *l)
 	for (uint32_t time = 0; !rc && time < x.times; time++)
 		rc = one_time(l, &x, inputs, time, hc);
 	if (!rc)
-		rc = copy(l, hc[0], x.state_h,
-			  (struct hal_npu_copy){.rows = 1, .bytes = count});
+		rc = copy(
+			l, hc[0], x.state_h,
+			(struct hal_npu_copy){.rows = 1, .bytes = x.batches * x.outputs});
 	return rc ? rc
 		  : copy(l, hc[1], x.state_c,
 			 (struct hal_npu_copy){.rows = 1, .bytes = 2 * count});

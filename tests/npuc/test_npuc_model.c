@@ -273,7 +273,16 @@ static void test_lstm_parts(void **state)
 	refused_lstm(&m, ENOTSUP, "peephole weights are (tensor 'b')");
 	lstm(&m);
 	m.ops[0].inputs[16] = 5;
-	refused_lstm(&m, ENOTSUP, "a projection is (tensor 'r')");
+	accepted(&m);
+	m.tensors[5].one_scale = 1.5f;
+	refused_lstm(&m, ENOTSUP, "'r': a multiplier of 1.5; less than 1 is supported");
+	m.ops[0].inputs[16] = 9;
+	refused_lstm(&m, EINVAL, "'b' must have two dimensions");
+	m.ops[0].inputs[16] = 1;
+	refused_lstm(&m, EINVAL, "'w' is 2x3, but its operands give it the shape 2x2");
+	lstm(&m);
+	m.ops[0].inputs[17] = 9;
+	refused_lstm(&m, ENOTSUP, "a bias alone is (tensor 'b')");
 	lstm(&m);
 	m.ops[0].inputs[23] = 9;
 	refused_lstm(&m, ENOTSUP, "layer normalization is (tensor 'b')");
@@ -1273,6 +1282,27 @@ static void test_report(void **state)
 		 "5+0 AVERAGE_POOL_2D: tensor 'second' has 2 dimensions instead of 4\n");
 }
 
+/* What follows from sizes that a refused layer would have computed is not told again. */
+static void test_report_open(void **state)
+{
+	static const int32_t six[] = {3, 2};
+	struct tiny m = {.input_count = 1, .output_count = 1};
+	int32_t x, a, y, shape;
+
+	(void)state;
+	x = tiny_int8(&m, "x", 3, DIMS(1, 3, 2), 0.5f, 0);
+	a = tiny_int8(&m, "a", 2, DIMS(1, 2), 0.5f, 0);
+	y = tiny_int8(&m, "y", 2, DIMS(3, 2), 0.5f, 0);
+	shape = tiny_const(&m, "six", 2, 1, DIMS(2), 0, 0, six, sizeof(six));
+	m.outputs[0] = y;
+	tiny_op(&m, 108, 1, REFS(x), a); /* COS */
+	tiny_op(&m, TINY_RESHAPE, 2, REFS(a, shape), y);
+	reported(&m, "0+0 COS: this operator is not compiled\n"
+		     "1+0 RESHAPE: 2 elements cannot become 6\n");
+	m.tensors[a].open = 1;
+	reported(&m, "0+0 COS: this operator is not compiled\n");
+}
+
 /* What the machine refuses, too, layer by layer. */
 static void test_report_machine(void **state)
 {
@@ -1471,6 +1501,7 @@ int main(void)
 		cmocka_unit_test(test_arg_max),
 		cmocka_unit_test(test_machine),
 		cmocka_unit_test(test_report),
+		cmocka_unit_test(test_report_open),
 		cmocka_unit_test(test_report_machine),
 		cmocka_unit_test(test_report_float),
 		cmocka_unit_test(test_float_tail),

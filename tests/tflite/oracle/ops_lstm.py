@@ -39,6 +39,13 @@ class Lstm(Case):
         return self.m.tensor(f"bias {gate}", [cells], scale, 0, np.array(values, np.int32),
                              dtype=INT32)
 
+    def outputs(self, cells):
+        return cells
+
+    def output(self, first, cells, outputs, hidden, zh, sh, zstate):
+        """The output, the projection's weights and bias, options."""
+        return self.m.output("y", first + [cells], hidden, zh), [-1, -1], {}
+
     def lstm(self):
         self.up, self.m = 0, Model()
         batch, times = self.r.choice([1, 1, 1, 2, 3]), self.r.choice([1, 2, 3, 4])
@@ -57,19 +64,21 @@ class Lstm(Case):
         if self.r.random() < 0.3:  # another one for what comes back
             sh, zstate = float(np.float32(2 ** self.r.uniform(-8, -6))), self.zero()
         clip = self.r.choice([0, 0, 0, 0.3, 1, 6.1])
+        outputs = self.outputs(cells)
         x = self.m.input("x", first + [inputs], sin, zin)
         wx, scales = self.gates("x", cells, inputs, sin)
-        wh, _ = self.gates("h", cells, cells, sh)
+        wh, _ = self.gates("h", cells, outputs, sh)
         bias = [self.bias(g, cells, inputs, s * sin) for g, s in zip(GATES, scales)]
-        h = self.m.tensor("h", [batch, cells], sh, zstate, variable=True)
+        h = self.m.tensor("h", [batch, outputs], sh, zstate, variable=True)
         c = self.m.tensor("c", [batch, cells], 2.0**log2, 0, dtype=INT16, variable=True)
         none = [-1] * 4
         between = [self.m.tensor(f"inside {i}", [], 2**-12, 0, dtype=INT16) for i in range(4)]
         between.append(self.m.tensor("hidden", [], hidden, zh))
-        y = self.m.output("y", first + [cells], hidden, zh)
+        y, projection, options = self.output(first, cells, outputs, hidden, zh, sh, zstate)
         self.m.operator("UNIDIRECTIONAL_SEQUENCE_LSTM",
-                        [x] + wx + wh + none[:3] + bias + none[:2] + [h, c] + none, [y],
-                        between, act=TANH, cell_clip=clip, time_major=time_major)
+                        [x] + wx + wh + none[:3] + bias + projection + [h, c] + none, [y],
+                        between, act=TANH, cell_clip=clip, time_major=time_major,
+                        **options)
         self.times = self.r.choice([1, 2, 3])
         self.text = (f"{batch} x {times} x {inputs} -> {cells} {'time major ' * time_major}cell "
                      f"2^{log2} clip {clip} hidden {hidden:.4g} {zh}, {self.times} times")
