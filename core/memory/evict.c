@@ -387,12 +387,29 @@ static void mark_queue(const struct evict *e, const struct hal_queue *q)
 		mark(e, q->next, USED);
 }
 
+/* Return whether q waits for something other than memory: when it goes on nobody knows.
+ */
+static bool waits_for_others(const struct hal_queue *q)
+{
+	const struct record *r;
+
+	if (q->state != QUEUE_RUNNING || q->err != 0 || q->halted)
+		return true;
+	if (q->issue.pos == q->accepted)
+		return false;
+	r = cursor_record(q, q->issue);
+	return r->cmd.op == REC_WAIT || r->cmd.op == REC_FOREIGN ||
+	       r->cmd.op == REC_HEAD || r->cmd.op == HAL_OP_HOST;
+}
+
 /* Note in how many records of q each buffer is used next: the least of all queues. */
 static void note_next_uses(const struct evict *e, const struct hal_queue *q)
 {
 	struct evictable *set[RECORD_MEMORY_MAX];
 	union cursor c = q->issue;
 
+	if (waits_for_others(q))
+		return;
 	for (uint32_t i = 0; i < LOOK_AHEAD && c.pos != q->accepted; i++) {
 		const struct record *r = cursor_record(q, c);
 		uint32_t n = used_by(e, r, set);
