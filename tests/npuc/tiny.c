@@ -251,7 +251,8 @@ int32_t tiny_int8(struct tiny *m, const char *name, uint32_t rank, const int32_t
 				  .scales = 1,
 				  .one_scale = scale,
 				  .zero_point = zero_point};
-	memcpy(t->dims, dims, rank * sizeof(*dims));
+	if (rank > 0)
+		memcpy(t->dims, dims, rank * sizeof(*dims));
 	return (int32_t)m->tensor_count++;
 }
 
