@@ -163,7 +163,7 @@ int do_poll(struct request *r)
 
 int do_time(struct request *r)
 {
-	r->m.a[0] = hal_device_get_time(device_of(r));
+	r->m.a[0] = tick_round(r->client->server, hal_device_get_time(device_of(r)));
 	return 0;
 }
 

@@ -109,8 +109,10 @@ int do_completions_read(struct request *r)
 	pthread_mutex_lock(&ring->lock);
 	n = read_entries(r, ring->object, out, max, until);
 	pthread_mutex_unlock(&ring->lock);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		out[i].submit_ns = tick_round(r->client->server, out[i].submit_ns);
 		out[i].end_ns = tick_round(r->client->server, out[i].end_ns);
+	}
 	r->out_bytes = n > 0 ? (uint64_t)n * sizeof(*out) : 0;
 	release(r, ring);
 	return n;

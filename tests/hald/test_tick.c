@@ -92,7 +92,9 @@ static void work(void **state)
 	assert_int_equal(c.status, 0);
 	assert_ptr_equal(c.queue, q);
 	assert_int_equal(of_a_tick((int64_t)c.end_ns), 0);
-	assert_true(c.end_ns > c.submit_ns);
+	assert_int_equal(of_a_tick((int64_t)c.submit_ns), 0);
+	assert_true(c.end_ns >= c.submit_ns);
+	assert_int_equal(of_a_tick((int64_t)hal_device_get_time(p.dev)), 0);
 	/* A wait that is over by its time. */
 	assert_int_equal(hal_wait(&(struct hal_point){hal_queue_get_timeline(q), 2}, 1, 0,
 				  now_ns() + TICK_NS / 2),
