@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "compare.h"
 #include "device.h"
 #include "explain.h"
 #include "feed.h"
+#include "pipeline.h"
 #include "result.h"
 #include "tool.h"
 
@@ -69,6 +69,9 @@ static const char help[] =
 	"those that\n"
 	"                       the whole array could have done\n"
 	"      --warm-up N      runs N times before that\n"
+	"      --in-flight N    keeps N runs in flight (1): cycles are then those from "
+	"the end\n"
+	"                       of one run to the end of the next\n"
 	"  -e, --explain        prints a line per layer: where its cycles go, as the "
 	"device "
 	"counts\n"
@@ -88,10 +91,18 @@ static const char help[] =
 	"exit status: 0, 1 when a file, the model or the device is at fault, 2 when the\n"
 	"command line is wrong.\n";
 
-enum { OPT_WARM_UP = 256, OPT_EXPECTED, OPT_TOLERANCE, OPT_MEAN, OPT_DEVIATION };
+enum {
+	OPT_WARM_UP = 256,
+	OPT_EXPECTED,
+	OPT_TOLERANCE,
+	OPT_MEAN,
+	OPT_DEVIATION,
+	OPT_IN_FLIGHT
+};
 
 static const struct option longs[] = {
 	{"warm-up", required_argument, NULL, OPT_WARM_UP},
+	{"in-flight", required_argument, NULL, OPT_IN_FLIGHT},
 	{"dequantize", no_argument, NULL, 'd'},
 	{"expected", required_argument, NULL, OPT_EXPECTED},
 	{"tolerance", required_argument, NULL, OPT_TOLERANCE},
@@ -116,57 +127,11 @@ struct args {
 	struct feed feed;
 	char *outputs[OUTPUTS_MAX], *expected[OUTPUTS_MAX];
 	uint64_t top, repeat, units; /* repeat, units 0: not given */
-	uint64_t warm_up;
+	uint64_t warm_up, in_flight; /* in_flight 0: not given */
 	bool json, explain, top_given, tolerance_given;
 };
 
 /* ---- running ---------------------------------------------------------------------- */
-
-static uint64_t wall_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* One image so many times, at first some for warming up. */
-static int run_image(struct npuc_run *run, struct result *r, uint64_t warm_up,
-		     uint64_t count)
-{
-	char why[NPUC_WHY];
-	uint64_t cycles;
-
-	for (uint64_t i = 0; i < warm_up; i++)
-		if (npuc_run_kernel(run, "run", &cycles, why))
-			return tool_fail("%s", why);
-	for (uint64_t i = 0; i < count; i++, r->runs++) {
-		uint64_t begin = wall_ns();
-
-		if (npuc_run_kernel(run, "run", &r->cycles[r->runs], why))
-			return tool_fail("%s", why);
-		r->wall_ns[r->runs] = wall_ns() - begin;
-	}
-	return 0;
-}
-
-static int run_all(const struct args *a, struct fed *in, struct npuc_run *run,
-		   struct result *r)
-{
-	uint64_t each = a->repeat ? a->repeat : 1;
-	int rc = result_open(r, in->images, in->images * each);
-
-	for (uint64_t i = 0; !rc && i < in->images; i++) {
-		rc = feed_write(in, r->program, run, i);
-		if (!rc)
-			rc = run_image(run, r, i ? 0 : a->warm_up, each);
-		if (!rc)
-			rc = result_read(r, run, i);
-	}
-	if (!rc)
-		result_sort(r);
-	return rc;
-}
 
 /* Say why a network cannot be opened: for its size, or else as why has it. */
 static int memory_fail(const struct npuc_program *p, const struct device *d,
@@ -184,13 +149,18 @@ static int infer(const struct args *a, struct fed *in, struct device *d, struct 
 {
 	bool quiet = a->json || feed_takes_stdout(&a->feed);
 	FILE *text = quiet ? stderr : stdout;
+	const struct pipeline_desc desc = {
+		.warm_up = a->warm_up,
+		.repeat = a->repeat ? a->repeat : 1,
+		.in_flight = a->in_flight ? (uint32_t)a->in_flight : 1,
+	};
 	struct npuc_run *run;
 	char why[NPUC_WHY];
 	int rc;
 
 	if (npuc_run_open(d->dev, d->part, r->program, &run, why))
 		return memory_fail(r->program, d, a->model, why);
-	rc = run_all(a, in, run, r);
+	rc = pipeline_run(&desc, in, run, r);
 	if (!rc)
 		rc = feed_outputs(&a->feed, r->program, &r->out);
 	if (!rc && a->json)
@@ -278,6 +248,8 @@ static int parse_feed_option(int c, struct args *a)
 	switch (c) {
 	case OPT_WARM_UP:
 		return parse_number("warm-up", optarg, 0, REPEAT_MAX, &a->warm_up);
+	case OPT_IN_FLIGHT:
+		return parse_number("in-flight", optarg, 1, PIPELINE_MAX, &a->in_flight);
 	case OPT_EXPECTED:
 		if (f->expected_count == OUTPUTS_MAX)
 			return tool_usage("--expected is given more than %u times",
@@ -358,6 +330,7 @@ static int check_explain(const struct args *a)
 			     : a->feed.output_count   ? "--output"
 			     : a->feed.expected_count ? "--expected"
 			     : a->warm_up             ? "--warm-up"
+			     : a->in_flight           ? "--in-flight"
 						      : NULL;
 
 	if (a->explain && option)

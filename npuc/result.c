@@ -143,8 +143,11 @@ static void print_times(const struct result *r, FILE *to)
 			d->unit_rows, d->unit_cols);
 		return;
 	}
-	fprintf(to, "%" PRIu64 " runs on %s, %u x %u\n", r->runs, d->name, d->unit_rows,
+	fprintf(to, "%" PRIu64 " runs on %s, %u x %u", r->runs, d->name, d->unit_rows,
 		d->unit_cols);
+	if (r->in_flight > 1)
+		fprintf(to, ", %u in flight", r->in_flight);
+	fputc('\n', to);
 	fprintf(to,
 		"cycles: p50 %" PRIu64 ", p99 %" PRIu64 ", min %" PRIu64
 		", mean %.1f, max %" PRIu64 "\n",
@@ -279,6 +282,7 @@ int result_json(const struct result *r)
 			top_json(r, k, i, o);
 	out_list_end(o);
 	out_u64(o, "runs", r->runs);
+	out_u64(o, "in_flight", r->in_flight);
 	times_json(o, r);
 	out_record_end(o);
 	return out_finish(o);

@@ -23,6 +23,7 @@ struct result {
 	const struct hal_device_info *device;
 	uint64_t top;         /* values of each output; 0: none */
 	struct labels labels; /* for outputs of as many elements; none: .count 0 */
+	uint32_t in_flight;   /* runs at the same time */
 	uint64_t runs;        /* cycles and wall_ns have so many */
 	uint64_t *cycles;     /* sorted by result_sort */
 	uint64_t *wall_ns;    /* likewise */

@@ -22,6 +22,7 @@
 
 #define DIGITS HAL_SOURCE_DIR "/data/digits/"
 #define ON     HALRUN " -t 'npu:0?clock=virtual&model=" MODEL "' "
+#define DIGIT  ON DIGITS "digits.tflite "
 #define SEVEN  ON DIGITS "digits.tflite " DIGITS "seven.npy "
 
 static FILE *open_in(const char *name)
@@ -354,6 +355,8 @@ static void test_images(void **state)
 	write_npy("one.npy", 1, HEADER("|i1", "(4,)"), images[1], 4, 1);
 	RUNS(ON "ports.tflite left=one.npy right=right real -n 0 -o sum=one.bin && "
 		"tail -c 12 sum.npy | head -c 8 | tail -c 4 | cmp - one.bin");
+	RUNS(ON "ports.tflite left=i.npy right=right real -n 0 --in-flight 2 -o "
+		"sum=sum2.npy && cmp sum.npy sum2.npy");
 	RUNS(ON "ports.tflite left=i.npy right=right real -n 1 -j");
 	SAYS("\"image\": 2");
 	write_npy("two.npy", 1, HEADER("|i1", "(2, 4)"), images, 8, 1);
@@ -658,6 +661,14 @@ static void test_repeat(void **state)
 	SAYS(" %, 231680 MACs a run\n");
 	RUNS(SEVEN "-n 0 -R 2 --warm-up 3");
 	SAYS("2 runs on ");
+	/* Several at a time, with the same results: of the same random inputs, too. */
+	RUNS(SEVEN "-n 0 -R 7 --in-flight 3 --warm-up 2");
+	SAYS("7 runs on ");
+	SAYS(", 3 in flight\n");
+	RUNS(SEVEN "-j -R 2 --in-flight 4");
+	SAYS("\"in_flight\": 4");
+	RUNS(DIGIT "-r 5 -n 0 -o one.npy");
+	RUNS(DIGIT "-r 5 -n 0 -R 5 --in-flight 4 -o four.npy && cmp one.npy four.npy");
 	/* On a part of the array, with the same results. */
 	RUNS(SEVEN "-n 0 -o whole.npy");
 	RUNS(SEVEN "-n 0 -R 2 --units 128 -o part.npy && cmp whole.npy part.npy");
@@ -727,6 +738,9 @@ static void test_usage(void **state)
 	REFUSED(2, "--random 0: it must be a number of at least 1", HALRUN " -r 0 x");
 	REFUSED(2, "--random -1: it must be a number", HALRUN " -r -1 x");
 	REFUSED(2, "--random x: it must be a number", HALRUN " -r x x");
+	REFUSED(2, "--in-flight 33: it must be a number from 1 to 32",
+		HALRUN " --in-flight 33 x y");
+	REFUSED(2, "leave out --in-flight", HALRUN " -e --in-flight 2 ports.tflite");
 	REFUSED(2, "--repeat 0: it must be a number from 1 to 10000000",
 		HALRUN " -R 0 x y");
 	REFUSED(2, "--units 0: it must be a number from 1", HALRUN " -u 0 x y");
