@@ -347,8 +347,9 @@ static int resolve(struct compile *c, uint32_t v, struct hal_npu_place *place)
 		place->id = c->const_ids[v];
 		return rc;
 	}
-	p = &c->places[npuc_root(&c->l, v)];
-	place->id = value->state              ? c->state_id
+	v = npuc_root(&c->l, v);
+	p = &c->places[v];
+	place->id = c->l.values[v].state      ? c->state_id
 		    : p->where == NPUC_INPUT  ? c->input_id
 		    : p->where == NPUC_OUTPUT ? c->output_id
 					      : c->arena_id;
@@ -554,6 +555,8 @@ static int compile(struct compile *c, const struct npuc_model *m,
 		return rc;
 	if (!rc)
 		npuc_fuse_pads(&c->l, c->o->keep);
+	if (!rc && !c->o->keep)
+		rc = npuc_fuse_states(&c->l);
 	if (!rc)
 		rc = place_all(c);
 	if (!rc)

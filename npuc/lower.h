@@ -133,6 +133,9 @@ int npuc_note(struct lowered *l, uint32_t layer, int rc);
  * goes.
  */
 void npuc_fuse_pads(struct lowered *l, bool keep);
+/* Variables are read and assigned in place where a copy would make no difference.  0, or
+ * -ENOMEM after lower_fail. */
+int npuc_fuse_states(struct lowered *l);
 void npuc_lowered_free(struct lowered *l);
 /* The value whose place v's is. */
 uint32_t npuc_root(const struct lowered *l, uint32_t v);

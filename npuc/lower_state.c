@@ -283,3 +283,133 @@ int lower_assign_variable(struct lowered *l)
 	v->assigned = true;
 	return copy(l, a, v->value);
 }
+
+/* ---- copies that a variable does not need ------------------------------------------- */
+
+/* The first and the last step that write or read a root; first > last: none. */
+struct use {
+	uint32_t first_write, last_write, first_read, last_read;
+};
+
+static void widen(uint32_t *first, uint32_t *last, uint32_t from, uint32_t to)
+{
+	if (from < *first)
+		*first = from;
+	if (to > *last)
+		*last = to;
+}
+
+static void note_use(const struct lowered *l, struct use *uses, uint32_t step)
+{
+	const struct step *s = &l->steps[step];
+
+	for (uint32_t k = 0; k < 2; k++) {
+		uint32_t v = k ? s->b : s->a;
+
+		if (v == NPUC_NONE)
+			continue;
+		v = npuc_root(l, v);
+		widen(&uses[v].first_read, &uses[v].last_read, step, step);
+	}
+	if (s->d != NPUC_NONE) {
+		uint32_t d = npuc_root(l, s->d);
+
+		widen(&uses[d].first_write, &uses[d].last_write, step, step);
+	}
+}
+
+/* Does the step copy one whole value to another? */
+static bool copies_all(const struct lowered *l, const struct step *s)
+{
+	const struct hal_npu_copy *c = &s->u.copy;
+	uint64_t bytes = s->kind == STEP_COPY ? l->values[s->d].bytes : 0;
+
+	return bytes && c->rows == 1 && c->bytes == bytes && !c->a.offset &&
+	       !c->d.offset && l->values[npuc_root(l, s->a)].bytes == bytes &&
+	       l->values[npuc_root(l, s->d)].bytes == bytes;
+}
+
+/* Is the root in the arena, so that it may have the variable's place instead? */
+static bool can_move(const struct lowered *l, uint32_t root)
+{
+	const struct value *v = &l->values[root];
+
+	return !v->state && !v->input && !v->output && !v->data;
+}
+
+/* The copy of a variable that is read: its readers may read the variable, if nobody
+ * writes that until they are done. */
+static bool reads_in_place(const struct lowered *l, const struct use *uses, uint32_t step)
+{
+	const struct step *s = &l->steps[step];
+	uint32_t a = npuc_root(l, s->a), d = npuc_root(l, s->d);
+	const struct use *v = &uses[a], *u = &uses[d];
+	bool written = v->first_write <= v->last_write;
+
+	return l->values[a].state && can_move(l, d) && u->first_write == step &&
+	       u->last_write == step &&
+	       (!written || v->last_write < step ||
+		(v->first_write > step &&
+		 (u->first_read > u->last_read || v->first_write > u->last_read)));
+}
+
+/* The copy of what a variable is assigned: its writers may write the variable, if nobody
+ * else writes that, and nobody reads it after they began and before the assignment. */
+static bool writes_in_place(const struct lowered *l, const struct use *uses,
+			    uint32_t step)
+{
+	const struct step *s = &l->steps[step];
+	uint32_t a = npuc_root(l, s->a), d = npuc_root(l, s->d);
+	const struct use *v = &uses[d], *u = &uses[a];
+
+	return l->values[d].state && can_move(l, a) && v->first_write == step &&
+	       v->last_write == step && u->first_write <= u->last_write &&
+	       u->last_write < step &&
+	       (v->first_read > v->last_read || v->last_read < u->first_write ||
+		v->first_read > step);
+}
+
+/* Give what is moved the variable's place, and the variable its uses. */
+static void share_place(struct lowered *l, struct use *uses, uint32_t moved,
+			uint32_t variable)
+{
+	const struct use *from = &uses[moved];
+	struct use *to = &uses[variable];
+
+	l->values[moved].same = variable;
+	if (from->first_read <= from->last_read)
+		widen(&to->first_read, &to->last_read, from->first_read, from->last_read);
+	if (from->first_write <= from->last_write)
+		widen(&to->first_write, &to->last_write, from->first_write,
+		      from->last_write);
+}
+
+int npuc_fuse_states(struct lowered *l)
+{
+	struct use *uses = l->variable_count
+				   ? lower_own(l, (uint64_t)l->value_count * sizeof(*uses))
+				   : NULL;
+	uint32_t used = 0;
+
+	if (!l->variable_count)
+		return 0;
+	if (!uses)
+		return -ENOMEM;
+	for (uint32_t v = 0; v < l->value_count; v++)
+		uses[v] = (struct use){UINT32_MAX, 0, UINT32_MAX, 0};
+	for (uint32_t i = 0; i < l->step_count; i++)
+		note_use(l, uses, i);
+	for (uint32_t i = 0; i < l->step_count; i++) {
+		const struct step *s = &l->steps[i];
+		bool all = copies_all(l, s);
+
+		if (all && reads_in_place(l, uses, i))
+			share_place(l, uses, npuc_root(l, s->d), npuc_root(l, s->a));
+		else if (all && writes_in_place(l, uses, i))
+			share_place(l, uses, npuc_root(l, s->a), npuc_root(l, s->d));
+		else
+			l->steps[used++] = *s;
+	}
+	l->step_count = used;
+	return 0;
+}
