@@ -556,6 +556,8 @@ static int compile(struct compile *c, const struct npuc_model *m,
 	if (!rc)
 		npuc_fuse_pads(&c->l, c->o->keep);
 	if (!rc && !c->o->keep)
+		rc = npuc_fuse_tables(&c->l);
+	if (!rc && !c->o->keep)
 		rc = npuc_fuse_states(&c->l);
 	if (!rc)
 		rc = place_all(c);

@@ -133,6 +133,9 @@ int npuc_note(struct lowered *l, uint32_t layer, int rc);
  * goes.
  */
 void npuc_fuse_pads(struct lowered *l, bool keep);
+/* Steps of bytes one by one that come to a function of one byte become a table; tables
+ * that nobody reads then go.  0, or -ENOMEM after lower_fail. */
+int npuc_fuse_tables(struct lowered *l);
 /* Variables are read and assigned in place where a copy would make no difference.  0, or
  * -ENOMEM after lower_fail. */
 int npuc_fuse_states(struct lowered *l);

@@ -91,16 +91,31 @@ int pair_operands(struct lowered *l, struct pair *s, uint32_t v[3])
 	return operands(l, false, s, v);
 }
 
+/* A constant number which becomes a constant row. */
+static int spread_constant(struct lowered *l, uint32_t *operand, uint32_t copies)
+{
+	uint8_t *row = lower_own(l, copies);
+
+	if (!row)
+		return -ENOMEM;
+	memset(row, *(const uint8_t *)l->values[*operand].data, copies);
+	return lower_value(l, copies, row, operand);
+}
+
 /* Operand which becomes [elements][copies], each element repeated: a convolution of one
  * channel with ones, times exactly 1. */
 static int expand(struct lowered *l, uint32_t *operand, uint64_t elements,
 		  uint32_t copies)
 {
-	int32_t *unit = lower_own(l, 8);
-	int8_t *weights = lower_own(l, copies);
+	int32_t *unit;
+	int8_t *weights;
 	uint32_t to;
 	int rc;
 
+	if (elements == 1 && l->values[*operand].data)
+		return spread_constant(l, operand, copies);
+	unit = lower_own(l, 8);
+	weights = lower_own(l, copies);
 	if (!unit || !weights)
 		return -ENOMEM;
 	if (copies > EXPAND_MAX)

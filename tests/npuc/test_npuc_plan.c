@@ -160,7 +160,7 @@ static void test_graphs(void **state)
 		char why[NPUC_WHY];
 		size_t size;
 
-		tiny_graph(&g, seed);
+		tiny_graph(&g, seed, true);
 		size = tiny_write(&g.m, file, sizeof(file));
 		assert_int_not_equal(size, 0);
 		if (npuc_model_parse(file, size, "graph", &m, why))

@@ -682,34 +682,55 @@ static uint32_t draw(uint64_t *state, uint32_t below)
 	return (uint32_t)((*state * UINT64_C(2685821657736338717) >> 33) % below);
 }
 
-void tiny_graph(struct tiny_graph *g, uint64_t seed)
+static void pool_pixels(struct tiny *m, int32_t a, int32_t d)
+{
+	struct tiny_op *op = tiny_op(m, 17, 1, REFS(a), d);
+
+	for (uint32_t field = 1; field <= 4; field++) /* strides and sides */
+		tiny_option(op, 5, field, 4, 1);
+}
+
+void tiny_graph(struct tiny_graph *g, uint64_t seed, bool pools)
 {
 	static char names[TINY_GRAPH_OPS + 1][16];
+	static const int8_t five = 5;
 	uint64_t rng = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	int32_t bytes = 1 + (int32_t)draw(&rng, 3000);
 
 	memset(g, 0, sizeof(*g));
 	for (uint32_t i = 0; i <= TINY_GRAPH_OPS; i++) {
 		snprintf(names[i], sizeof(names[i]), "t%u", i);
-		tiny_int8(&g->m, names[i], 2, DIMS(1, bytes), 0.5f, 0);
+		tiny_int8(&g->m, names[i], 4, DIMS(1, 1, 1, bytes), 0.5f, 0);
 		g->root[i] = i;
 	}
 	for (int32_t i = 0; i < TINY_GRAPH_OPS; i++) {
 		int32_t a = (int32_t)draw(&rng, (uint32_t)i + 1);
 		int32_t b = (int32_t)draw(&rng, (uint32_t)i + 1);
 
-		switch (draw(&rng, 4)) {
+		uint32_t kind = draw(&rng, 4);
+
+		if (pools && kind > 1 && g->root[a] == g->root[b])
+			kind = 1;
+		switch (kind) {
 		case 0:
 			tiny_op(&g->m, TINY_RESHAPE, 1, REFS(a), i + 1);
 			g->root[i + 1] = g->root[a];
 			break;
 		case 1:
-			tiny_op(&g->m, 19, 1, REFS(a), i + 1);
+			if (pools)
+				pool_pixels(&g->m, a, i + 1);
+			else
+				tiny_op(&g->m, 19, 1, REFS(a), i + 1);
 			break;
 		default:
-			tiny_op(&g->m, 0, 2, REFS(a, b), i + 1);
+			/* ADD, MUL, SUB; some of one number */
+			if (!pools && draw(&rng, 4) == 0)
+				b = TINY_GRAPH_OPS + 1;
+			tiny_op(&g->m, pools ? 0 : DIMS(0, 18, 41)[draw(&rng, 3)], 2,
+				REFS(a, b), i + 1);
 			break;
 		}
 	}
+	tiny_const(&g->m, "five", 9, 1, DIMS(1), 0.5f, 0, &five, 1);
 	io(&g->m, 0, TINY_GRAPH_OPS);
 }
