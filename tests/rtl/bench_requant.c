@@ -48,9 +48,8 @@ static void expect(struct bench *b, const struct dut_requant_in *in,
 	      m->is_float  ? "binary32"
 	      : m->is_once ? "rounded once"
 			   : "fixed point",
-	      in->x, in->mult, in->shift,
-	      out->rescaled, out->y, want, (uint8_t)y, m->zp, m->lo, m->hi,
-	      m->is_unsigned);
+	      in->x, in->mult, in->shift, out->rescaled, out->y, want, (uint8_t)y, m->zp,
+	      m->lo, m->hi, m->is_unsigned);
 }
 
 static void step(struct bench *b, struct dut_requant_in in)
@@ -101,8 +100,7 @@ static const uint32_t scales[] = {
 
 static void fixed_corners(struct bench *b, bool is_once)
 {
-	mode(b, &(struct dut_requant_mode){
-			.is_once = is_once, .lo = 0x80, .hi = 0x7F});
+	mode(b, &(struct dut_requant_mode){.is_once = is_once, .lo = 0x80, .hi = 0x7F});
 	for (uint32_t i = 0; i < CORNERS; i++)
 		for (uint32_t j = 0; j < CORNERS; j++)
 			for (int32_t shift = -31; shift <= 31; shift++)
@@ -130,16 +128,17 @@ static void near_halves(struct bench *b, struct rng *r)
 		int32_t right = (int32_t)rng_range(r, 0, 31);
 		int32_t power = (int32_t)rng_range(r, 0, 30);
 		int32_t x = (int32_t)((rng_next(r) >> rng_range(r, 1, 31) | 1) << power);
-		int64_t mult = (INT64_C(1) << (30 + right - power >= 0 &&
-							       30 + right - power < 31
-						       ? 30 + right - power
-						       : 30)) +
-			       (int64_t)rng_range(r, 0, 2) - 1;
+		int64_t mult =
+			(INT64_C(1) << (30 + right - power >= 0 && 30 + right - power < 31
+						? 30 + right - power
+						: 30)) +
+			(int64_t)rng_range(r, 0, 2) - 1;
 
-		step(b, (struct dut_requant_in){.v = true,
-						.x = rng_next(r) & 1 ? x : (int32_t)(0u - (uint32_t)x),
-						.mult = (uint32_t)mult,
-						.shift = -right});
+		step(b, (struct dut_requant_in){
+				.v = true,
+				.x = rng_next(r) & 1 ? x : (int32_t)(0u - (uint32_t)x),
+				.mult = (uint32_t)mult,
+				.shift = -right});
 	}
 }
 
