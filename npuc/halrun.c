@@ -73,9 +73,8 @@ static const char help[] =
 	"  -e, --explain        prints a line per layer: where its cycles go, as the "
 	"device "
 	"counts\n"
-	"                       them; inputs without a file get random bytes\n"
-	REFERENCE_HELP
-	"  -j, --json           JSON instead of text\n"
+	"                       them; inputs without a file get random "
+	"bytes\n" REFERENCE_HELP "  -j, --json           JSON instead of text\n"
 	"  -t, --target TARGET  as in hal_open: npu:0, 'npu:0?rows=8&cols=8'; default: "
 	"what\n"
 	"                       the configuration selects; engine=fast, which takes the\n"

@@ -8,8 +8,8 @@
 
 #include "lower_int16.h"
 #include "lower_long.h"
-#include "lower_once.h"
 #include "lower_move.h"
+#include "lower_once.h"
 #include "lower_wide.h"
 #include "quant.h"
 

@@ -67,10 +67,9 @@ int digits_new(struct lowered *l, uint32_t a, const struct digits_step *x, uint3
 }
 
 /* Multipliers that change nothing: x * (2^31 - 1) / 2^31, rounded, is x. */
-static const int32_t ones[DIGITS_MAX] = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX,
-					 INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX,
-					 INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX,
-					 INT32_MAX, INT32_MAX};
+static const int32_t ones[DIGITS_MAX] = {
+	INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX,
+	INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX};
 static const int32_t no_shift[DIGITS_MAX];
 
 void digits_as_bytes(struct digits_step *x)

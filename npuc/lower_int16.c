@@ -62,9 +62,9 @@ static int choose_sums(struct lowered *l, struct conv *c, uint32_t bias)
 	enum npuc_type type = none ? NPUC_INT64 : lower_t(l, bias)->type;
 
 	if (l->reference == NPUC_REFERENCE_2_14) {
-		c->int32 = none ? code == NPUC_FULLY_CONNECTED ||
-					  code == NPUC_TRANSPOSE_CONV
-				: type == NPUC_INT32;
+		c->int32 =
+			none ? code == NPUC_FULLY_CONNECTED || code == NPUC_TRANSPOSE_CONV
+			     : type == NPUC_INT32;
 		return 0;
 	}
 	if (declared && ((declared != NPUC_INT32 && declared != NPUC_INT64) ||

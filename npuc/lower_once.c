@@ -71,7 +71,8 @@ static int some_sums(struct lowered *l, const struct conv *c, const struct some 
 	if (rc || !weights || !bias)
 		return rc ? rc : -ENOMEM;
 	for (uint32_t i = 0; i < s->count; i++) {
-		uint32_t n = s->channels[i], sum = c->out.bias ? (uint32_t)c->out.bias[n] : 0;
+		uint32_t n = s->channels[i],
+			 sum = c->out.bias ? (uint32_t)c->out.bias[n] : 0;
 
 		memcpy(weights + i * depth, c->data + n * depth, depth);
 		bias[i] = (int32_t)(sum + (UINT32_C(1) << 31));

@@ -11,7 +11,8 @@
 int once_digits(struct lowered *l, const struct conv *c, const uint64_t *largest,
 		struct quant_once **q);
 /* A layer of 8 bits whose rows are no longer than the array adds up: requantized by
- * HAL_NPU_ROUND_ONCE, or in digits those channels for which no multiplier has the bits. */
+ * HAL_NPU_ROUND_ONCE, or in digits those channels for which no multiplier has the bits.
+ */
 int once_conv(struct lowered *l, struct conv *c);
 
 #endif

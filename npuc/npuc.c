@@ -31,8 +31,7 @@ static const char help[] =
 	"  -c, --check          lists inputs, outputs and everything that keeps the "
 	"model from\n"
 	"                       being compiled; writes nothing\n"
-	"  -j, --json           prints the result of --check as JSON\n"
-	REFERENCE_HELP
+	"  -j, --json           prints the result of --check as JSON\n" REFERENCE_HELP
 	"      --operators      lists the operators that are compiled\n"
 	"  -h, --help, -V, --version\n"
 	"\n"

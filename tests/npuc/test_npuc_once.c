@@ -150,8 +150,8 @@ static void test_ties(void **state)
 
 static void test_edges(void **state)
 {
-	static const double reals[] = {0x1p-33, 0x1p-32, 0x1p-31, 0x1.fffffep-32, 1, 254.5,
-				       255,     1000,    0x1p29};
+	static const double reals[] = {0x1p-33, 0x1p-32, 0x1p-31, 0x1.fffffep-32, 1,
+				       254.5,   255,     1000,    0x1p29};
 	struct quant_mult m;
 	struct quant_once d;
 

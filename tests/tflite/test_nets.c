@@ -3,7 +3,8 @@
  * test_nets.c - the MLPerf Tiny networks: every tensor of every layer against the
  * checksums of SUMS, the output byte by byte.
  *
- *   test_nets [--figures] [--current] [--inputs REAL RANDOM] [--rect RxC]... SUMS DIR TARGET
+ *   test_nets [--figures] [--current] [--inputs REAL RANDOM] [--rect RxC]... SUMS DIR
+ * TARGET
  *
  * SUMS is data/tflite/nets.sums, of TensorFlow Lite 2.14's kernels, or with --current
  * nets_current.sums.
@@ -518,7 +519,8 @@ int main(int argc, char **argv)
 	int err = parse_arguments(argc, argv, &b);
 
 	if (err) {
-		printf("usage: test_nets [--figures] [--current] [--inputs REAL RANDOM] [--rect "
+		printf("usage: test_nets [--figures] [--current] [--inputs REAL RANDOM] "
+		       "[--rect "
 		       "RxC]... "
 		       "SUMS DIR TARGET\n");
 		return 2;

@@ -75,7 +75,7 @@ static int parse_arguments(int argc, char **argv, struct choice *c)
 		if (strcmp(argv[i], "--current") == 0 && *value) {
 			c->current = value;
 		} else if (strcmp(argv[i], "--shard") == 0 &&
-		    sscanf(value, "%u/%u", &a, &b) == 2 && a < b) {
+			   sscanf(value, "%u/%u", &a, &b) == 2 && a < b) {
 			c->shard = a;
 			c->shards = b;
 		} else if (strcmp(argv[i], "--only") == 0 &&
