@@ -103,6 +103,8 @@ static const struct known {
 	{NPUC_ASSIGN_VARIABLE, 1, lower_assign_variable},
 	{NPUC_GELU, 3, lower_unary_table},
 	{NPUC_RELU_0_TO_1, 1, lower_relu},
+	/* The last, without a name in the schema: npuc_operator() ends before it. */
+	{NPUC_TABLE_OPERATOR, 1, lower_given_table},
 };
 
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
@@ -118,6 +120,8 @@ void lower_operator_name(const struct model_op *op, char name[NPUC_OPERATOR_NAME
 
 	if (op->code == NPUC_CUSTOM)
 		snprintf(name, NPUC_OPERATOR_NAME, "CUSTOM %.50s", op->custom);
+	else if (op->code == NPUC_TABLE_OPERATOR)
+		snprintf(name, NPUC_OPERATOR_NAME, "TABLE");
 	else if (known)
 		snprintf(name, NPUC_OPERATOR_NAME, "%s", known);
 	else
