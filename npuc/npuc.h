@@ -38,6 +38,7 @@ extern "C" {
 #define NPUC_NAME          256
 #define NPUC_HOST          256
 #define NPUC_NONE          UINT32_MAX /* no tensor */
+#define NPUC_LEFT          (UINT32_MAX - 1u)
 
 struct npuc_model;
 
@@ -272,9 +273,15 @@ struct npuc_obstacle {
 struct npuc_report {
 	uint32_t count, room, last;      /* room, last: the compiler's */
 	struct npuc_obstacle *obstacles; /* by layer; those of none come first */
+	/* Of each operator the index in obstacles of what keeps it off the device;
+	 * NPUC_NONE: it compiles; NPUC_LEFT: the program ends before it, for the host. */
+	uint32_t layer_count;
+	uint32_t *by_layer;
 };
 
-/* Everything that npuc_compile would refuse, not only the first; none: it compiles. */
+/* Everything that npuc_compile would refuse, not only the first; none: it compiles.  An
+ * operator whose operand would come from a refused one may be in by_layer only once that
+ * one is no more in the model: its shape is not known before. */
 NPUC_API int npuc_check(const struct npuc_model *model, struct npuc_report *report,
 			char why[NPUC_WHY]);
 NPUC_API void npuc_report_free(struct npuc_report *report);

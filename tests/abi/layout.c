@@ -1061,6 +1061,8 @@ static void npuc_h(void)
 	FIELD(npuc_report, room);
 	FIELD(npuc_report, last);
 	FIELD(npuc_report, obstacles);
+	FIELD(npuc_report, layer_count);
+	FIELD(npuc_report, by_layer);
 }
 
 int main(void)
