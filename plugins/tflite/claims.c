@@ -213,7 +213,9 @@ static uint32_t leave_reported(struct claims *c, const struct set *s,
 
 		if (o == NPUC_NONE)
 			continue;
-		leave(&c->nodes[s->nodes[i]], "%s", r->obstacles[o].text);
+		leave(&c->nodes[s->nodes[i]], "%s",
+		      o == NPUC_LEFT ? "the NPU does not compute it"
+				     : r->obstacles[o].text);
 		left++;
 	}
 	return left;
@@ -236,12 +238,11 @@ static int check_set(struct claims *c, const struct tfl_context *ctx, const stru
 	}
 	if (!rc) {
 		rc = npuc_check(model, &report, why);
-		if (!rc && report.count) {
+		if (!rc)
 			rc = (int)leave_reported(c, s, &report);
-			if (!rc) {
-				snprintf(why, NPUC_WHY, "%s", report.obstacles[0].text);
-				rc = report.obstacles[0].err;
-			}
+		if (!rc && report.count) {
+			snprintf(why, NPUC_WHY, "%s", report.obstacles[0].text);
+			rc = report.obstacles[0].err;
 		}
 		npuc_report_free(&report);
 	}

@@ -612,7 +612,7 @@ static void two_delegates_on_one_device(void **state)
 
 	(void)state;
 	assert_null(plugin_create(more, text, sizeof(text)));
-	assert_text(text, "0 units are left");
+	assert_text(text, "0 of 256 units are free");
 	open_graph(x, a);
 	open_graph(y, b);
 	assert_int_equal(wrong(x, "3m5", 1), 0);

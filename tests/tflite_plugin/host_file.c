@@ -15,7 +15,8 @@ enum kind {
 	I32,
 	F32,
 	BOOL,
-	PADDING, /* the file: same, valid; the interpreter: unknown, same, valid */
+	BOOL_TRUE, /* true where the file leaves it out */
+	PADDING,   /* the file: same, valid; the interpreter: unknown, same, valid */
 	TYPE,
 	SHAPE, /* eight ints, and their count */
 };
@@ -29,7 +30,7 @@ static const struct operator_options {
 	uint8_t code;
 	struct option list[8];
 } operators[] = {
-	{NPUC_ADD, {{I8, 0, 0}, {BOOL, 1, 4}}},
+	{NPUC_ADD, {{I8, 0, 0}, {BOOL_TRUE, 1, 4}}},
 	{NPUC_AVERAGE_POOL_2D,
 	 {{PADDING, 0, 0},
 	  {I32, 1, 4},
@@ -69,7 +70,7 @@ static const struct operator_options {
 	{NPUC_SPACE_TO_DEPTH, {{I32, 0, 0}}},
 	{NPUC_GATHER, {{I32, 0, 0}, {I32, 1, 4}}},
 	{NPUC_MEAN, {{BOOL, 0, 0}}},
-	{NPUC_SUB, {{I8, 0, 0}, {BOOL, 1, 4}}},
+	{NPUC_SUB, {{I8, 0, 0}, {BOOL_TRUE, 1, 4}}},
 	{NPUC_SQUEEZE, {{SHAPE, 0, 0}}},
 	{NPUC_STRIDED_SLICE,
 	 {{I32, 0, 0},
@@ -126,7 +127,7 @@ static int32_t read_option(struct flat *f, struct flat_table t, const struct opt
 	case TYPE:
 		return tfl_type((enum npuc_type)flat_u8(f, t, o->field, 0));
 	default:
-		return flat_u8(f, t, o->field, 0);
+		return flat_u8(f, t, o->field, o->kind == BOOL_TRUE);
 	}
 }
 
@@ -164,7 +165,7 @@ static void *make_params(const struct npuc_model *m, const struct model_op *op)
 				continue;
 			}
 			x = read_option(&f, op->options, o);
-			if (o->kind == BOOL)
+			if (o->kind == BOOL || o->kind == BOOL_TRUE)
 				params[o->at] = x != 0;
 			else
 				memcpy(params + o->at, &x, sizeof(x));
