@@ -299,6 +299,18 @@ NPUC_API int npuc_program_open(const char *path, const struct npuc_options *opti
 
 /* ---- running ---------------------------------------------------------------------- */
 
+/* Opens target (as hal_open; NULL: what the configuration selects), or counts one more
+ * user of the handle that an earlier call opened for the same target and options: each
+ * handle of npu:0 is a machine of its own.  Where neither target, options, files nor
+ * environment choose an engine or a model of the NPU, it has engine=fast if that is
+ * installed.  From any thread.  -ENODEV: no NPU; others of hal_open. */
+NPUC_API int npuc_device_share(const char *target, const char *const *options,
+			       struct hal_device **dev, char why[NPUC_WHY]);
+/* Gives one use back; the last one closes the device as hal_close does, with its errors:
+ * on -EBUSY the use remains.  NULL: nothing.  -EINVAL: not from npuc_device_share, or
+ * closed.  -EPERM: shared before a fork of this process. */
+NPUC_API int npuc_device_unshare(struct hal_device *dev);
+
 /* A program in a partition with inputs and outputs of its own: one inference at a time.
  * More of them are in flight with more runs, opened beside the first. */
 struct npuc_run;
