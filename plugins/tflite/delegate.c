@@ -84,6 +84,7 @@ static int open_device(struct plug *p, char why[NPUC_WHY])
 		snprintf(why, NPUC_WHY, "%s", hal_last_error());
 		return rc;
 	}
+	p->clock_hz = info.clock_hz;
 	snprintf(p->device, sizeof(p->device), "%s", p->o.target ? p->o.target : "npu");
 	p->info.units = info.unit_rows * info.unit_cols;
 	return 0;

@@ -22,6 +22,7 @@ struct kernel {
 	struct npuc_program program;
 	struct hal_queue *queue;
 	struct npuc_run *run; /* NULL: not open */
+	uint64_t inferences;  /* since run was opened */
 	int *ins, *outs;      /* tensors of the interpreter, by port */
 	char why[NPUC_WHY];   /* init failed: prepare reports it */
 	char profile[96];
@@ -74,8 +75,29 @@ static void queue_drop(struct kernel *k)
 	k->queue = NULL;
 }
 
+/* With log=1, write what the inferences took on the device. */
+static void run_report(const struct kernel *k)
+{
+	struct hal_stats stats = HAL_INIT(hal_stats);
+	double cycles;
+
+	if (!k->p->o.log || !k->inferences || hal_queue_get_stats(k->queue, &stats) < 0)
+		return;
+	cycles = (double)stats.busy_ns * 1e-9 * (double)k->p->clock_hz /
+		 (double)k->inferences;
+	report_line(
+		"INFO",
+		"partition at node %d: %llu inference%s, %.0f cycles each, %.2f of the "
+		"peak of %u units",
+		k->items[0].index, (unsigned long long)k->inferences,
+		k->inferences == 1 ? "" : "s", cycles,
+		cycles > 0 ? (double)k->program.macs / cycles / k->p->info.units : 0.0,
+		k->p->info.units);
+}
+
 static void run_close(struct kernel *k)
 {
+	run_report(k);
 	(void)npuc_run_close(k->run);
 	k->run = NULL;
 	queue_drop(k);
@@ -86,6 +108,7 @@ static int run_open(struct kernel *k, char why[NPUC_WHY])
 	struct plug *p = k->p;
 	int rc = queue_make(k, why);
 
+	k->inferences = 0;
 	if (!rc)
 		rc = npuc_run_open_on(p->dev, p->part, k->queue, &k->program, &k->run,
 				      why);
@@ -410,6 +433,7 @@ static int kernel_invoke(struct tfl_context *ctx, struct tfl_node *node)
 	if (!k->run && run_open(k, why))
 		return report(ctx, why);
 	rc = run_once(k, ctx, why);
+	k->inferences += !rc;
 	if (!rc)
 		return TFL_OK;
 	run_close(k);

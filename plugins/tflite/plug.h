@@ -120,6 +120,7 @@ struct plug {
 	struct hal_device *dev;
 	struct hal_partition *part;
 	struct hal_partition_info info;
+	uint64_t clock_hz;
 	char device[64]; /* its name, for the summary */
 	pid_t pid;       /* that made it */
 	atomic_uint users;

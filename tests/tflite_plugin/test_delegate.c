@@ -399,7 +399,13 @@ static void logged(void **state)
 	assert_text(text, "partition 1 of 2: 1 node from node 0, 1 in, 1 out, 64 MACs");
 	assert_text(text, "partition 2 of 2: 1 node from node 2, 1 in, 1 out, 64 MACs");
 	assert_text(text, "node 1 (CUSTOM Mirror) stays on the CPU: custom operator");
+	assert_int_equal(wrong(h, "3m5", 1), 0);
+	assert_int_equal(wrong(h, "3m5", 2), 0);
+	capture_begin();
 	host_free(h);
+	capture_end(text, sizeof(text));
+	assert_text(text, "partition at node 0: 2 inferences, ");
+	assert_text(text, " of the peak of 256 units\n");
 	plugin_destroy(d);
 }
 
