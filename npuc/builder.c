@@ -354,8 +354,10 @@ static int check_op(const struct npuc_builder *b, const struct npuc_op_desc *d, 
 	if (!rc)
 		rc = check_refs(b, d, d->intermediates, d->intermediate_count,
 				"intermediate", why);
-	if (!rc && d->attr_count && !d->attrs)
-		rc = op_fail(b, d, why, "attributes are NULL");
+	if (rc)
+		return rc;
+	if (d->attr_count && !d->attrs)
+		return op_fail(b, d, why, "attributes are NULL");
 	for (uint32_t i = 0; !rc && i < d->attr_count; i++)
 		rc = check_attr(b, d, i, &field, why);
 	return rc;

@@ -35,7 +35,7 @@
 static const struct options {
 	uint32_t number;
 	struct schema_field fields[SCHEMA_FIELDS + 1];
-} options[] = {
+} tables[] = {
 	{1,
 	 {U8("padding", 0), I32("stride_w", 1), I32("stride_h", 2), ACTIVATION(3),
 	  I32("dilation_w_factor", 4), I32("dilation_h_factor", 5),
@@ -137,17 +137,17 @@ static const struct {
 
 static const struct schema_field *find_options(uint32_t number)
 {
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-		if (options[i].number == number)
-			return options[i].fields;
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		if (tables[i].number == number)
+			return tables[i].fields;
 	return NULL;
 }
 
-const struct schema_field *npuc_schema_fields(uint32_t code, uint32_t *number)
+const struct schema_field *npuc_schema_fields(uint32_t code, uint32_t *options)
 {
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
 		if (operators[i].code == code) {
-			*number = operators[i].options;
+			*options = operators[i].options;
 			return find_options(operators[i].options);
 		}
 	return NULL;
