@@ -34,8 +34,12 @@ int kernel_compile(const struct plug *p, const struct npuc_model *model,
 		   struct npuc_program *program, char why[NPUC_WHY])
 {
 	struct npuc_options options = {.rows = p->info.rows, .cols = p->info.cols};
-	int rc = npuc_compile_cached(model, &options, p->o.cache_dir, program, NULL, why);
+	int rc;
 
+	why[0] = '\0';
+	rc = npuc_compile_cached(model, &options, p->o.cache_dir, program, NULL, why);
+	if (!rc && why[0])
+		report_line("WARNING", "%s", why); /* it could not be kept */
 	if (rc || !program->host[0])
 		return rc;
 	snprintf(why, NPUC_WHY, "%s", program->host);
