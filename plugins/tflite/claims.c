@@ -327,10 +327,10 @@ static double cycles_saved(const struct tfl_context *ctx, const struct item *ite
 
 /* Leave the nodes of a refused partition that npuc names, else the whole partition. */
 static int part_refused(struct claims *c, const struct tfl_context *ctx,
-			const struct tfl_delegate_params *d, const struct item *items,
+			const struct tfl_delegate_params *d, struct item *items,
 			const char *why)
 {
-	struct set s = {.items = (struct item *)(uintptr_t)items,
+	struct set s = {.items = items,
 			.count = (uint32_t)d->nodes_to_replace->size,
 			.ins = d->input_tensors,
 			.outs = d->output_tensors};

@@ -131,9 +131,9 @@ static int set_signed(int32_t *field, const char *value)
 
 static int set_class(uint16_t *field, const char *value)
 {
-	for (uint16_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
 		if (strcmp(value, classes[i]) == 0) {
-			*field = i;
+			*field = (uint16_t)i;
 			return 0;
 		}
 	return -EINVAL;
