@@ -186,6 +186,7 @@ static int set_number(const struct key *k, void *field, const char *value)
 	uint64_t n, most = k->form == COUNT16   ? UINT16_MAX
 			   : k->form == COUNT32 ? UINT32_MAX
 			   : k->form == LEVEL   ? 2
+			   : k->form == COUNT64 ? UINT64_MAX / 1000
 						: UINT64_MAX;
 
 	if (number(value, most, k->form == SIZE, &n))
@@ -208,8 +209,8 @@ static const char *allowed(enum form form)
 		return "must be a whole number from 0 to 4294967295";
 	case SIGNED32:
 		return "must be a whole number from -2147483647 to 2147483647";
-	case COUNT64:
-		return "must be a whole number";
+	case COUNT64: /* microseconds become nanoseconds */
+		return "must be a whole number up to 18446744073709551";
 	case SIZE:
 		return "must be a number of bytes, such as 65536, 64K or 4M";
 	case CLASS:

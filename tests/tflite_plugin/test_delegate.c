@@ -271,6 +271,7 @@ static const struct bad_option {
 	{"priority=high", NULL, "option priority=high: must be a whole number from -"},
 	{"class=fast", NULL, "option class=fast: must be normal, latency or best_effort"},
 	{"deadline_us=soon", NULL, "option deadline_us=soon: must be a whole number"},
+	{"deadline_us=18446744073709552", NULL, "must be a whole number up to 18446"},
 	{"memory_bytes=4Q", NULL, "option memory_bytes=4Q: must be a number of bytes"},
 	{"memory_bytes=99999999999999999999", NULL, "must be a number of bytes"},
 	{"strict=maybe", NULL, "option strict=maybe: must be 0 or 1"},
