@@ -542,6 +542,18 @@ static void tensors_that_are_not_claimed(void **state)
 	assert_left(h, "all inputs are constant");
 }
 
+static void empty_graph(void **state)
+{
+	struct tfl_delegate *d = create("strict=1", NULL);
+	struct host *h = graph(HOST_NOW, "");
+
+	(void)state;
+	open_graph(h, d);
+	assert_text(text, "INFO: accelhal: 0 of 0 nodes, 0 of 0 MACs in 0 partitions");
+	host_free(h);
+	plugin_destroy(d);
+}
+
 /* npuc refuses one node of several: it alone is left. */
 static void refused_node(void **state)
 {
@@ -637,6 +649,7 @@ static void two_delegates_on_one_device(void **state)
 
 struct worker {
 	pthread_t thread;
+	struct tfl_delegate *d;
 	struct host *h;
 	int bad;
 };
@@ -645,7 +658,9 @@ static void *work(void *arg)
 {
 	struct worker *w = arg;
 
-	for (int i = 0; i < ROUNDS; i++)
+	if (host_apply(w->h, w->d) || host_allocate(w->h))
+		w->bad = 1;
+	for (int i = 0; i < ROUNDS && !w->bad; i++)
 		w->bad += wrong(w->h, "3m5", (int8_t)i);
 	return NULL;
 }
@@ -658,15 +673,19 @@ static void interpreters_in_threads(void **state)
 	(void)state;
 	for (int i = 0; i < THREADS; i++) {
 		workers[i].h = graph(HOST_NOW, "3m5");
-		open_graph(workers[i].h, d);
+		workers[i].d = d;
 	}
-	plugin_destroy(d);
+	capture_begin();
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(
 			pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
-	for (int i = 0; i < THREADS; i++) {
+	for (int i = 0; i < THREADS; i++)
 		pthread_join(workers[i].thread, NULL);
+	capture_end(text, sizeof(text));
+	plugin_destroy(d);
+	for (int i = 0; i < THREADS; i++) {
 		assert_int_equal(workers[i].bad, 0);
+		assert_parts(workers[i].h, 2, 1, 2);
 		host_free(workers[i].h);
 	}
 }
@@ -854,6 +873,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(small_partitions_are_left),
 		cmocka_unit_test(best_partitions_are_taken),
 		cmocka_unit_test(tensors_that_are_not_claimed),
+		cmocka_unit_test(empty_graph),
 		cmocka_unit_test(refused_node),
 		cmocka_unit_test(resized),
 		cmocka_unit_test(reshaped),
