@@ -495,24 +495,30 @@ static int add_weights(struct build *b, const struct operand *o, const uint32_t 
 	return rc;
 }
 
-/* Sums of input times weights, of n channels; a bias in float32 is rounded to them. */
-static int add_bias(struct build *b, const struct operand *o, const struct operand *w,
-		    int32_t n, uint32_t *tensor)
+/* The bias of a unit in steps of input times weights, of n channels.  Numbers in float32
+ * are rounded to such; without a bias all are 0. */
+static int add_bias(struct build *b, int32_t n, uint32_t *tensor)
 {
-	const struct value *v = value_of(b, o);
-	float x = *b->u->in[0].scale, *scales;
+	static const struct value none;
+	const struct unit *u = b->u;
+	const struct operand *w = &u->in[1];
+	bool has = u->in_count > 2 && u->in[2].value != PLUGIN_NONE;
+	const struct value *v = has ? value_of(b, &u->in[2]) : &none;
+	float x = *u->in[0].scale, *scales;
 	int32_t *numbers;
 	int rc = 0;
 
-	if (!v->data || v->count != (uint64_t)n ||
-	    (v->type != ORT_TYPE_INT32 && v->type != ORT_TYPE_FLOAT))
+	if (has && (!v->data || v->count != (uint64_t)n ||
+		    (v->type != ORT_TYPE_INT32 && v->type != ORT_TYPE_FLOAT)))
 		return refuse(b, "bias '%.80s' is no constant of %d numbers", v->name, n);
 	scales = malloc((size_t)n * sizeof(*scales));
-	numbers = malloc((size_t)n * sizeof(*numbers));
+	numbers = calloc((size_t)n, sizeof(*numbers));
 	for (int32_t i = 0; scales && numbers && i < n; i++) {
 		double real;
 
 		scales[i] = x * w->scale[w->scales > 1 ? i : 0];
+		if (!has)
+			continue;
 		if (v->type == ORT_TYPE_INT32) {
 			numbers[i] = ((const int32_t *)v->data)[i];
 			continue;
@@ -554,7 +560,7 @@ static int build_conv(struct build *b)
 	const struct value *x = value_of(b, &u->in[0]), *w = value_of(b, &u->in[1]);
 	struct quant q = quant_of(b, &u->in[0]);
 	struct window win = {0};
-	uint32_t in[3] = {0}, count = 2;
+	uint32_t in[3] = {0};
 	int64_t group = 1;
 	struct result r;
 	bool depthwise;
@@ -582,8 +588,8 @@ static int build_conv(struct build *b)
 	if (!rc)
 		rc = add_weights(b, &u->in[1], depthwise ? deep : order, dims, 4,
 				 depthwise ? 3 : 0, &in[1]);
-	if (!rc && u->in_count > 2 && u->in[2].value != PLUGIN_NONE)
-		rc = add_bias(b, &u->in[2], &u->in[1], w->dims[0], &in[count++]);
+	if (!rc)
+		rc = add_bias(b, w->dims[0], &in[2]);
 	if (!rc)
 		rc = begin_result(b, true, quant_of(b, &u->out), &r);
 	if (!rc) {
@@ -598,7 +604,7 @@ static int build_conv(struct build *b)
 		};
 
 		rc = add_op(b, depthwise ? CODE_DEPTHWISE_CONV_2D : CODE_CONV_2D, in,
-			    count, r.tensor, attrs, depthwise ? 7 : 6);
+			    3, r.tensor, attrs, depthwise ? 7 : 6);
 	}
 	return rc ? rc : end_result(b, &r);
 }
@@ -611,7 +617,7 @@ static int build_connected(struct build *b, bool gemm)
 	const struct value *x = value_of(b, &u->in[0]), *w = value_of(b, &u->in[1]);
 	int64_t trans_a = 0, trans_b = 0;
 	float alpha = 1, beta = 1;
-	uint32_t in[3] = {0}, count = 2;
+	uint32_t in[3] = {0};
 	int32_t dims[2];
 	struct result r;
 	int rc;
@@ -636,8 +642,8 @@ static int build_connected(struct build *b, bool gemm)
 	if (!rc)
 		rc = add_weights(b, &u->in[1], trans_b ? plain : turned, dims, 2, 0,
 				 &in[1]);
-	if (!rc && u->in_count > 2 && u->in[2].value != PLUGIN_NONE)
-		rc = add_bias(b, &u->in[2], &u->in[1], dims[0], &in[count++]);
+	if (!rc)
+		rc = add_bias(b, dims[0], &in[2]);
 	if (!rc)
 		rc = begin_result(b, false, quant_of(b, &u->out), &r);
 	if (!rc) {
@@ -645,7 +651,7 @@ static int build_connected(struct build *b, bool gemm)
 			int_attr("fused_activation_function", u->act),
 			int_attr("keep_num_dims", x->rank != 2)};
 
-		rc = add_op(b, CODE_FULLY_CONNECTED, in, count, r.tensor, attrs, 2);
+		rc = add_op(b, CODE_FULLY_CONNECTED, in, 3, r.tensor, attrs, 2);
 	}
 	return rc ? rc : end_result(b, &r);
 }
