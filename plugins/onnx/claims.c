@@ -283,10 +283,21 @@ int claims_find(struct graph *g, const struct settings *s, struct claims *c)
 
 /* ---- the summary ------------------------------------------------------------------- */
 
-static bool is_quantizer(const struct node *n)
+/* Nodes that are no operators of the model: those that quantize, and partitions of an
+ * earlier call of GetCapability, which the runtime may make twice. */
+static bool is_hidden(const struct node *n)
 {
 	return strcmp(n->type, "QuantizeLinear") == 0 ||
-	       strcmp(n->type, "DequantizeLinear") == 0;
+	       strcmp(n->type, "DequantizeLinear") == 0 ||
+	       strncmp(n->type, PLUGIN_NAME, strlen(PLUGIN_NAME)) == 0;
+}
+
+bool claims_is_first(const struct graph *g)
+{
+	for (uint32_t i = 0; i < g->node_count; i++)
+		if (strncmp(g->nodes[i].type, PLUGIN_NAME, strlen(PLUGIN_NAME)) == 0)
+			return false;
+	return true;
 }
 
 static bool on_device(const struct graph *g, const struct claims *c, uint32_t node)
@@ -314,7 +325,7 @@ static void describe_left(const struct graph *g, const struct claims *c, char *t
 	for (uint32_t i = 0; i < g->node_count && kinds < TOLD; i++) {
 		const struct node *n = &g->nodes[i];
 		uint32_t same = 0;
-		bool known = is_quantizer(n) || on_device(g, c, i);
+		bool known = is_hidden(n) || on_device(g, c, i);
 
 		for (uint32_t k = 0; k < kinds; k++)
 			known |= strcmp(told[k], n->type) == 0;
@@ -337,7 +348,7 @@ void claims_describe(const struct graph *g, const struct claims *c, char *text,
 	uint32_t all = 0, taken = 0;
 
 	for (uint32_t i = 0; i < g->node_count; i++)
-		if (!is_quantizer(&g->nodes[i])) {
+		if (!is_hidden(&g->nodes[i])) {
 			all++;
 			taken += on_device(g, c, i);
 		}

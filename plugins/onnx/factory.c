@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* factory.c - what the runtime finds in the library. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +10,20 @@
 #define EXPORT    __attribute__((visibility("default")))
 #define VENDOR_ID 0u /* of no bus */
 
+/* The runtime releases the factory when the library is unregistered, and providers of
+ * sessions that still live through it afterwards. */
 struct factory {
 	struct ort_factory f; /* first */
 	const struct ort_api *api;
 	const struct ort_ep_api *ep_api;
+	atomic_uint users; /* the runtime, and each provider */
 };
+
+static void give(struct factory *f)
+{
+	if (atomic_fetch_sub(&f->users, 1) == 1)
+		free(f);
+}
 
 EXPORT struct ort_status *CreateEpFactories(const char *name,
 					    const struct ort_api_base *base,
@@ -75,6 +85,7 @@ static struct ort_status *create_ep(struct ort_factory *self,
 				    const struct ort_logger *l, struct ort_ep **ep)
 {
 	struct factory *f = (struct factory *)self;
+	struct ort_status *s;
 
 	(void)devices;
 	(void)metadata;
@@ -82,13 +93,18 @@ static struct ort_status *create_ep(struct ort_factory *self,
 	if (count > 1)
 		return plugin_fail(f->api, "%zu devices for one session; it takes one",
 				   count);
-	return provider_create(f->api, o, l, ep);
+	s = provider_create(f->api, o, l, ep);
+	if (!s)
+		atomic_fetch_add(&f->users, 1);
+	return s;
 }
 
 static void release_ep(struct ort_factory *self, struct ort_ep *ep)
 {
-	(void)self;
-	provider_free(ep);
+	if (!ep)
+		return;
+	provider_give((struct provider *)ep);
+	give((struct factory *)self);
 }
 
 static struct ort_status *create_allocator(struct ort_factory *self,
@@ -155,6 +171,7 @@ struct ort_status *CreateEpFactories(const char *name, const struct ort_api_base
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return plugin_fail(api, "out of memory");
+	atomic_init(&f->users, 1);
 	f->api = api;
 	f->ep_api = ORT(api, GetEpApi)();
 	f->f = (struct ort_factory){.version = ORT_VERSION,
@@ -176,6 +193,7 @@ struct ort_status *CreateEpFactories(const char *name, const struct ort_api_base
 
 struct ort_status *ReleaseEpFactory(struct ort_factory *f)
 {
-	free(f);
+	if (f)
+		give((struct factory *)f);
 	return NULL;
 }

@@ -283,6 +283,7 @@ struct ort_status *kernel_create(struct provider *p, const struct ort_graph *fro
 	if (!k)
 		return plugin_fail(p->api, "out of memory");
 	k->provider = p;
+	atomic_fetch_add(&p->users, 1);
 	k->info = (struct ort_compute_info){ORT_VERSION, create_state, compute,
 					    release_state};
 	(void)pthread_mutex_init(&k->lock, NULL);
@@ -309,6 +310,7 @@ void kernel_free(struct ort_compute_info *info)
 	if (k->compiled)
 		npuc_program_free(&k->program);
 	(void)pthread_mutex_destroy(&k->lock);
+	provider_give(k->provider);
 	free(k->turned);
 	free(k->in);
 	free(k->out);

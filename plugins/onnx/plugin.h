@@ -7,6 +7,7 @@
 
 #include <npuc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -142,6 +143,8 @@ struct claims {
 
 /* Compile each unit alone, merge those that compile, and drop partitions that do not. */
 int claims_find(struct graph *g, const struct settings *s, struct claims *c);
+/* Return whether the graph has no partitions from an earlier call of GetCapability. */
+bool claims_is_first(const struct graph *g);
 /* Write what is taken and what is not, and why. */
 void claims_describe(const struct graph *g, const struct claims *c, char *text,
 		     size_t size);
@@ -175,7 +178,7 @@ void place_give(struct place *p);
 
 struct provider {
 	struct ort_ep ep; /* first */
-	/* The runtime's tables: the factory is freed before sessions may be. */
+	atomic_uint users; /* the session, and each kernel */
 	const struct ort_api *api;
 	const struct ort_ep_api *ep_api;
 	const struct ort_logger *logger;
@@ -187,7 +190,7 @@ struct provider {
 struct ort_status *provider_create(const struct ort_api *api,
 				   const struct ort_session_options *o,
 				   const struct ort_logger *l, struct ort_ep **ep);
-void provider_free(struct ort_ep *ep);
+void provider_give(struct provider *p);
 void provider_log(const struct provider *p, int level, const char *text);
 
 /* ---- kernel.c --------------------------------------------------------------------- */

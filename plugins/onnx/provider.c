@@ -289,8 +289,10 @@ static struct ort_status *claim(struct provider *p, struct graph *g,
 	if (claims_find(g, &p->settings, &c) != 0)
 		return plugin_fail(p->api, "out of memory");
 	claims_describe(g, &c, text, sizeof(text));
-	provider_log(p, ORT_LOG_WARNING, text);
-	tell_reasons(p, g);
+	if (c.part_count || claims_is_first(g)) {
+		provider_log(p, ORT_LOG_WARNING, text);
+		tell_reasons(p, g);
+	}
 	if (p->settings.strict && strstr(text, "; on the CPU: "))
 		snprintf(p->refusal, sizeof(p->refusal), "%.*s", PLUGIN_WHY - 1, text);
 	for (uint32_t i = 0; !status && i < c.part_count; i++)
@@ -391,6 +393,7 @@ struct ort_status *provider_create(const struct ort_api *api,
 
 	if (!p)
 		return plugin_fail(api, "out of memory");
+	atomic_init(&p->users, 1);
 	p->api = api;
 	p->ep_api = ORT(api, GetEpApi)();
 	p->logger = l;
@@ -410,11 +413,9 @@ struct ort_status *provider_create(const struct ort_api *api,
 	return NULL;
 }
 
-void provider_free(struct ort_ep *ep)
+void provider_give(struct provider *p)
 {
-	struct provider *p = (struct provider *)ep;
-
-	if (!p)
+	if (atomic_fetch_sub(&p->users, 1) != 1)
 		return;
 	(void)pthread_mutex_destroy(&p->lock);
 	free(p);
