@@ -41,9 +41,14 @@ struct hal_npu_place {
 #define HAL_NPU_B_REPEAT (1u << 4)
 #define HAL_NPU_B_BLOCKED                                                                \
 	(1u << 5) /* b of hal_npu_gemm is in blocks, as hal_npu_gemm_pack makes them */
+#define HAL_NPU_ROUND_ONCE                                                               \
+	(1u << 6) /* of hal_npu_gemm and hal_npu_conv: see hal_npu_requant */
 
-/* How int32 sums become outputs: TensorFlow Lite's way with mult and shift, or ONNX's
- * with scale: d = clamp(round half even((float)sum * scale) + zero_point). */
+/* How int32 sums become outputs: TensorFlow Lite's way with mult and shift, which rounds
+ * after the multiplication and again after the shift, or ONNX's with scale:
+ * d = clamp(round half even((float)sum * scale) + zero_point).
+ * HAL_NPU_ROUND_ONCE: mult and shift round once, half away from zero:
+ * d = clamp(round(sum * mult / 2^(31 - shift)) + zero_point). */
 struct hal_npu_requant {
 	const int32_t *bias;  /* [n]; NULL: 0 */
 	const int32_t *mult;  /* [n] or [1], see per_channel; NULL: output is int32 */
@@ -66,7 +71,7 @@ struct hal_npu_gemm {
 	uint32_t a_stride, b_stride, d_stride;
 	int32_t a_zero, b_zero;
 	struct hal_npu_requant out;
-	uint32_t flags; /* HAL_NPU_x_UINT8, HAL_NPU_B_BLOCKED */
+	uint32_t flags; /* HAL_NPU_x_UINT8, HAL_NPU_B_BLOCKED, HAL_NPU_ROUND_ONCE */
 };
 
 /* NHWC, one image.  weights is host memory in TensorFlow Lite's OHWI order
@@ -83,7 +88,7 @@ struct hal_npu_conv {
 	const int8_t *weights; /* HAL_NPU_B_UINT8: uint8_t */
 	int32_t a_zero;
 	struct hal_npu_requant out;
-	uint32_t flags; /* HAL_NPU_x_UINT8 */
+	uint32_t flags; /* HAL_NPU_x_UINT8, HAL_NPU_ROUND_ONCE */
 	int32_t b_zero;
 };
 

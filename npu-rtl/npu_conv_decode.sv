@@ -56,6 +56,7 @@ module npu_conv_decode
       op_d.block      = desc_i[DESC_F_BLOCK_BIT];
       op_d.group      = desc_i[DESC_F_GROUP_BIT];
       op_d.onnx       = desc_i[DESC_F_FLOAT_BIT];
+      op_d.once       = desc_i[DESC_F_ONCE_BIT];
       op_d.row        = from_v_i ? from_i.row : '0;
       op_d.addr_a     = from_v_i ? from_i.addr_a : desc_i[DESC_ADDR_A_BIT +: 32];
       op_d.addr_b     = desc_i[DESC_ADDR_B_BIT +: 32];

@@ -62,7 +62,7 @@ package npu_conv_pkg;
 
   // An operation, decoded: valid until all of its results have left the array.
   typedef struct packed {
-    logic               out32, a_u8, b_u8, d_u8, noparam, block, group, onnx;
+    logic               out32, a_u8, b_u8, d_u8, noparam, block, group, onnx, once;
     logic               pair;              // two tiles, neighbours in N, are stored side by side
     progress_t          at;                // it begins there; t 0: at its beginning
     kernel_t            at_k;              // the lane of at.sums.k, and how far behind a column's

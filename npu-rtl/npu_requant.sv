@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // npu_requant: a sum a cycle becomes an output byte RequantCycles later: TensorFlow Lite's fixed
-// point (a high multiply, then a shift, each rounded) or ONNX's binary32 product, rounded half to
-// even; zero point; clamp.  No stage is deeper than its multiplier's.
+// point (a high multiply, then a shift, each rounded), the same product rounded once, half away
+// from zero, or ONNX's binary32 product, rounded half to even; zero point; clamp.  No stage is
+// deeper than its multiplier's.
 //
 //   magnitude -> normalise -> multiply -> narrow -> place -> clamp
 //
@@ -12,6 +13,9 @@
 //   narrow      upper 32 bits, rounded, saturated   24 bits, rounded
 //   place       to the right, rounded               an integer, rounded, 2^30 at most; the sign
 //   clamp       + zero point, not below lo, not above hi; lo where these cross
+//
+// once_i: a shift to the left saturates; narrow keeps the bit behind the point and whether any is
+// set behind that one, instead of rounding.
 module npu_requant (
     input  logic               clk_i, rst_ni,
     input  logic               clear_i,      // what is under way never comes out
@@ -21,6 +25,7 @@ module npu_requant (
     input  logic signed [6:0]  shift_i,      // above 0 to the left
     // the same as long as anything is under way
     input  logic               float_i,
+    input  logic               once_i,       // not with float_i: rounded once
     input  logic        [7:0]  zp_i, lo_i, hi_i,
     input  logic               unsigned_i,   // these three and y_o
     output logic               v_o,
@@ -48,19 +53,24 @@ module npu_requant (
   typedef struct packed {
     logic               neg, zero;
     logic signed [31:0] x;                 // binary32: 25 bits
+    logic               half, rest;        // once: behind x
     logic signed [9:0]  e;
     logic [4:0]         right;
   } narrow_t;
 
   function automatic magnitude_t magnitude(input logic signed [31:0] x, input logic [31:0] mult,
-                                           input logic signed [6:0] shift, input logic is_float);
-    magnitude_t r;
+                                           input logic signed [6:0] shift, input logic is_float,
+                                           input logic is_once);
+    magnitude_t  r;
+    logic [31:0] lost;                     // bits that are not the sign's, beyond 31
     r.neg   = x < 0;
     r.zero  = x == 0;
     r.mult  = mult;
     r.right = shift > 0 ? '0 : 5'(-shift);
     if (is_float) r.x = x < 0 ? -x : x;
     else r.x = shift > 0 ? x << shift[4:0] : x;
+    lost = (x ^ {32{x[31]}}) >> (5'd31 - shift[4:0]);
+    if (is_once && !is_float && shift > 0 && lost != 0) r.x = {x[31], {31{!x[31]}}};
     return r;
   endfunction
 
@@ -91,19 +101,22 @@ module npu_requant (
              right: i.right};
   endfunction
 
-  function automatic narrow_t narrow(input product_t i, input logic is_float);
+  function automatic narrow_t narrow(input product_t i, input logic is_float,
+                                     input logic is_once);
     narrow_t            r;
     logic signed [32:0] high;
     logic [46:0]        p;                 // the product's first one is at 46
-    r    = '{neg: i.neg, zero: i.zero, x: '0, e: i.e, right: i.right};
-    high = i.p[63:31] + 33'(i.p[30]);
+    r    = '{neg: i.neg, zero: i.zero, x: '0, half: 1'b0, rest: 1'b0, e: i.e, right: i.right};
+    high = i.p[63:31] + 33'(i.p[30] && !is_once);
     p    = i.p[47] ? {i.p[47:2], i.p[1] | i.p[0]} : i.p[46:0];
     if (is_float) begin
       r.x = 32'(p[46:23]) + 32'(p[22] && (p[23] || p[21:0] != 0));
       r.e = i.e + (i.p[47] ? 10'sd24 : 10'sd23);
     end else begin
       // 2^31 can only come of the least number by itself
-      r.x = !high[32] && high[31] ? 32'h7fffffff : high[31:0];
+      r.x    = !high[32] && high[31] ? 32'h7fffffff : high[31:0];
+      r.half = is_once && i.p[30];
+      r.rest = is_once && i.p[29:0] != 0;
     end
     return r;
   endfunction
@@ -115,9 +128,9 @@ module npu_requant (
     logic               above, sticky;
     // binary32: 25 bits, so that a scale near 0 makes 0
     right   = !is_float ? i.right : i.e >= 0 ? 5'd0 : i.e < -10'sd31 ? 5'd31 : 5'(-i.e);
-    shifted = $signed({i.x, 1'b0}) >>> right;
+    shifted = $signed({i.x, i.half}) >>> right;
     lost    = i.x & (((32'd1 << right) - 32'd1) >> 1);
-    sticky  = lost != 0;
+    sticky  = lost != 0 || i.rest || (i.half && right != 0);
     above   = shifted[0] && (is_float ? sticky || shifted[1] : sticky || !i.x[31]);
     r       = shifted[32:1] + 32'(above);
     if (!is_float) return r;
@@ -156,10 +169,10 @@ module npu_requant (
     placed_d    = placed_q;
     rescaled_d  = rescaled_q;
     y_d         = y_q;
-    if (v_i) magnitude_d = magnitude(x_i, mult_i, shift_i, float_i);
+    if (v_i) magnitude_d = magnitude(x_i, mult_i, shift_i, float_i, once_i);
     if (v_q[0]) normal_d = normalise(magnitude_q, float_i);
     if (v_q[1]) product_d = multiply(normal_q);
-    if (v_q[2]) narrow_d = narrow(product_q, float_i);
+    if (v_q[2]) narrow_d = narrow(product_q, float_i, once_i);
     if (v_q[3]) placed_d = place(narrow_q, float_i);
     if (v_q[4]) begin
       rescaled_d = placed_q;
@@ -181,5 +194,5 @@ module npu_requant (
 
   mode_held: assert property (@(posedge clk_i) disable iff (!rst_ni)
       v_q[RequantCycles-2:0] != 0
-      |-> $stable({float_i, zp_i, lo_i, hi_i, unsigned_i})) else $error("changed under way");
+      |-> $stable({float_i, once_i, zp_i, lo_i, hi_i, unsigned_i})) else $error("changed under way");
 endmodule

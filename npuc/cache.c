@@ -51,10 +51,11 @@ static struct header header_of(const struct npuc_model *m, const struct npuc_opt
 	struct header h = {.magic = {'N', 'P', 'U', 'C', 'A', 'C', 'H', '\n'},
 			   .key = {UINT64_C(0xcbf29ce484222325), FORMAT}};
 
-	_Static_assert(sizeof(*o) == 12, "hash new options here");
+	_Static_assert(sizeof(*o) == 16, "hash new options here");
 	hash_number(h.key, hal_version());
 	hash_number(h.key, o ? o->rows : 0);
 	hash_number(h.key, o ? o->cols : 0);
+	hash_number(h.key, o ? (uint32_t)o->reference : 0);
 	hash(h.key, m->bytes, m->flat.size);
 	return h;
 }

@@ -548,8 +548,14 @@ static int compile(struct compile *c, const struct npuc_model *m,
 
 	c->why = why;
 	memset(c->p, 0, sizeof(*c->p));
+	if (c->o->reference != NPUC_REFERENCE_CURRENT &&
+	    c->o->reference != NPUC_REFERENCE_2_14)
+		return npuc_fail(why, EINVAL,
+				 "%s: options.reference is %u; it must be an "
+				 "NPUC_REFERENCE_ value",
+				 m->file, (unsigned)c->o->reference);
 	c->p->arena_arg = c->o->keep || c->o->layers;
-	rc = npuc_lower(m, report, &c->l, why);
+	rc = npuc_lower(m, c->o->reference, report, &c->l, why);
 	if (c->l.other_types)
 		return rc;
 	if (!rc)

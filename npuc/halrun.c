@@ -12,6 +12,7 @@
 #include "device.h"
 #include "explain.h"
 #include "feed.h"
+#include "reference.h"
 #include "result.h"
 #include "tool.h"
 
@@ -72,8 +73,8 @@ static const char help[] =
 	"  -e, --explain        prints a line per layer: where its cycles go, as the "
 	"device "
 	"counts\n"
-	"                       them; inputs without a file get random bytes\n"
-	"  -j, --json           JSON instead of text\n"
+	"                       them; inputs without a file get random "
+	"bytes\n" REFERENCE_HELP "  -j, --json           JSON instead of text\n"
 	"  -t, --target TARGET  as in hal_open: npu:0, 'npu:0?rows=8&cols=8'; default: "
 	"what\n"
 	"                       the configuration selects; engine=fast, which takes the\n"
@@ -88,7 +89,14 @@ static const char help[] =
 	"exit status: 0, 1 when a file, the model or the device is at fault, 2 when the\n"
 	"command line is wrong.\n";
 
-enum { OPT_WARM_UP = 256, OPT_EXPECTED, OPT_TOLERANCE, OPT_MEAN, OPT_DEVIATION };
+enum {
+	OPT_WARM_UP = 256,
+	OPT_EXPECTED,
+	OPT_TOLERANCE,
+	OPT_MEAN,
+	OPT_DEVIATION,
+	OPT_REFERENCE,
+};
 
 static const struct option longs[] = {
 	{"warm-up", required_argument, NULL, OPT_WARM_UP},
@@ -97,6 +105,7 @@ static const struct option longs[] = {
 	{"tolerance", required_argument, NULL, OPT_TOLERANCE},
 	{"mean", required_argument, NULL, OPT_MEAN},
 	{"deviation", required_argument, NULL, OPT_DEVIATION},
+	{"reference", required_argument, NULL, OPT_REFERENCE},
 	{"target", required_argument, NULL, 't'},
 	{"top", required_argument, NULL, 'n'},
 	{"output", required_argument, NULL, 'o'},
@@ -117,7 +126,8 @@ struct args {
 	char *outputs[OUTPUTS_MAX], *expected[OUTPUTS_MAX];
 	uint64_t top, repeat, units; /* repeat, units 0: not given */
 	uint64_t warm_up;
-	bool json, explain, top_given, tolerance_given;
+	bool json, explain, top_given, tolerance_given, reference_given;
+	enum npuc_reference reference;
 };
 
 /* ---- running ---------------------------------------------------------------------- */
@@ -205,7 +215,8 @@ static int infer(const struct args *a, struct fed *in, struct device *d, struct 
 
 static int run(const struct args *a)
 {
-	const struct npuc_options options = {.layers = a->explain};
+	const struct npuc_options options = {.layers = a->explain,
+					     .reference = a->reference};
 	struct npuc_program p;
 	struct device d = {0};
 	struct fed in = {0};
@@ -216,7 +227,11 @@ static int run(const struct args *a)
 
 	if (npuc_program_open(device_path(a->model, "/dev/stdin"), &options, &p, why))
 		return tool_fail("%s", why);
-	if (a->labels)
+	if (a->reference_given && !p.layer_count)
+		rc = tool_fail("%s: it has the reference that it was compiled with; "
+			       "--reference is for models",
+			       a->model);
+	if (!rc && a->labels)
 		rc = labels_read(a->labels, &r.labels);
 	if (!rc)
 		rc = result_check(&r);
@@ -284,6 +299,9 @@ static int parse_feed_option(int c, struct args *a)
 					  OUTPUTS_MAX);
 		a->expected[f->expected_count++] = optarg;
 		return 0;
+	case OPT_REFERENCE:
+		a->reference_given = true;
+		return reference_parse(optarg, &a->reference);
 	case OPT_TOLERANCE:
 		a->tolerance_given = true;
 		return parse_tolerance(optarg, &f->tolerance);

@@ -987,12 +987,13 @@ static int finish_outputs(struct lowered *l)
 	return rc;
 }
 
-int npuc_lower(const struct npuc_model *m, struct npuc_report *report, struct lowered *l,
-	       char why[NPUC_WHY])
+int npuc_lower(const struct npuc_model *m, enum npuc_reference reference,
+	       struct npuc_report *report, struct lowered *l, char why[NPUC_WHY])
 {
 	int rc;
 
-	*l = (struct lowered){.m = m, .why = why, .report = report};
+	*l = (struct lowered){
+		.m = m, .reference = reference, .why = why, .report = report};
 	if (!m->op_count)
 		return npuc_fail(why, ENOTSUP, "%s: the model has no operators", m->file);
 	l->shapes = calloc((size_t)m->op_count + 1, sizeof(*l->shapes));

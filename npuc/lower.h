@@ -85,6 +85,7 @@ struct variable {
 
 struct lowered {
 	const struct npuc_model *m;
+	enum npuc_reference reference;
 	char *why;
 	struct npuc_report
 		*report;  /* errors of layers go there; NULL: the first ends it */
@@ -124,8 +125,8 @@ struct lowered {
 };
 
 /* report: NULL, or where all that is wrong with single layers goes; 0 then. */
-int npuc_lower(const struct npuc_model *m, struct npuc_report *report, struct lowered *l,
-	       char why[NPUC_WHY]);
+int npuc_lower(const struct npuc_model *m, enum npuc_reference reference,
+	       struct npuc_report *report, struct lowered *l, char why[NPUC_WHY]);
 /* An error that has been written to why: with a report it is noted there, and 0; a layer
  * NPUC_NONE: the whole model's. */
 int npuc_note(struct lowered *l, uint32_t layer, int rc);

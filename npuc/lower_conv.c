@@ -9,6 +9,7 @@
 #include "lower_int16.h"
 #include "lower_long.h"
 #include "lower_move.h"
+#include "lower_once.h"
 #include "lower_wide.h"
 #include "quant.h"
 
@@ -266,16 +267,19 @@ int conv_requant(struct lowered *l, struct conv *c, bool coarse)
 	float a_scale = lower_t(l, c->a)->scale;
 	uint32_t count = w->scales;
 	int32_t *mult = lower_own(l, (uint64_t)count * 8), *shift;
+	double *real = lower_own(l, count * sizeof(*real));
 
-	if (!mult)
+	if (!mult || !real)
 		return -ENOMEM;
 	shift = mult + count;
 	for (uint32_t i = 0; i < count; i++) {
 		float w_scale = npuc_tensor_scale(l->m, c->weights, i);
 		float rounded = a_scale * w_scale;
-		double product = coarse ? (double)rounded : (double)a_scale * w_scale;
+		double product = coarse && !c->exact ? (double)rounded
+						     : (double)a_scale * (double)w_scale;
 		struct quant_mult q = quant_of(product / (double)d->scale);
 
+		real[i] = product / (double)d->scale;
 		if (q.shift > 30)
 			return lower_fail(
 				l, ENOTSUP,
@@ -284,6 +288,7 @@ int conv_requant(struct lowered *l, struct conv *c, bool coarse)
 		mult[i] = q.mult;
 		shift[i] = q.shift;
 	}
+	c->real = real;
 	c->out.mult = mult;
 	c->out.shift = shift;
 	c->out.per_channel = count > 1;
@@ -517,7 +522,9 @@ int lower_depthwise(struct lowered *l)
 /* Rows of c->w.c elements each. */
 static int rows_steps(struct lowered *l, struct conv *c)
 {
-	return !c->wide && c->w.c > LONG_MOST ? long_conv(l, c) : conv_steps(l, c);
+	if (!c->wide && c->w.c > LONG_MOST)
+		return long_conv(l, c);
+	return c->exact && !c->wide ? once_conv(l, c) : conv_steps(l, c);
 }
 
 /* The result: a row of n for each row of the operand, in as many dimensions if the
@@ -549,7 +556,8 @@ int lower_fully_connected(struct lowered *l)
 {
 	struct conv c = {
 		.act = lower_option_u8(l, OPTIONS_FULLY_CONNECTED, FULLY_CONNECTED_ACT),
-		.groups = 1};
+		.groups = 1,
+		.exact = l->reference == NPUC_REFERENCE_CURRENT};
 	const struct npuc_tensor *t;
 	uint64_t count;
 	int rc = lower_counts(l, 2, 3);

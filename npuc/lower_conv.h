@@ -33,6 +33,8 @@ struct conv {
 	bool wide;               /* activations are int16: lower_int16.h */
 	bool int32;              /* and sums int32, else int64 */
 	const int64_t *bias;     /* of those; NULL: none */
+	bool exact;              /* requantized in double, by: */
+	const double *real;      /* as out.mult */
 };
 
 /* Operand number and the result: 8 bits, or int16. */
@@ -45,7 +47,8 @@ int conv_weights(struct lowered *l, struct conv *c, uint32_t number, bool zero);
 /* The bias, of c->n sums, which may be left out; coarse: its scale is checked. */
 int conv_bias(struct lowered *l, struct conv *c, uint32_t number, bool coarse);
 /* Multipliers of the output channels.  TensorFlow Lite rounds the product of the two
- * scales to float where the weights have one scale for all (coarse), else not. */
+ * scales to float where the weights have one scale for all (coarse) and c is not exact,
+ * else not. */
 int conv_requant(struct lowered *l, struct conv *c, bool coarse);
 /* A step an image from c->a to c->d, which are no tensors but values here. */
 int conv_images(struct lowered *l, struct conv *c);

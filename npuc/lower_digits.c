@@ -67,9 +67,9 @@ int digits_new(struct lowered *l, uint32_t a, const struct digits_step *x, uint3
 }
 
 /* Multipliers that change nothing: x * (2^31 - 1) / 2^31, rounded, is x. */
-static const int32_t ones[DIGITS_MAX] = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX,
-					 INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX,
-					 INT32_MAX, INT32_MAX};
+static const int32_t ones[DIGITS_MAX] = {
+	INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX,
+	INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX};
 static const int32_t no_shift[DIGITS_MAX];
 
 void digits_as_bytes(struct digits_step *x)
@@ -233,15 +233,15 @@ uint8_t *digits_each_weight(const struct digits_each *x, uint32_t number, uint32
 }
 
 void digits_each_times(struct digits_each *x, uint32_t number, uint32_t part, uint32_t at,
-		       uint32_t factor, uint32_t up)
+		       uint64_t factor, uint32_t up)
 {
-	uint64_t digits = (uint64_t)factor << up % 8;
+	uint64_t digits = factor << up % 8;
 
 	for (uint32_t k = 0; k < x->columns; k++)
 		for (uint32_t byte = 0; byte < x->bytes; byte += x->step) {
 			uint32_t lowest = byte / x->step + at / 8 + up / 8;
 
-			if (k >= lowest && k - lowest <= 4)
+			if (k >= lowest && k - lowest < 8)
 				*digits_each_weight(x, number, k, part, byte) =
 					(uint8_t)(digits >> 8 * (k - lowest));
 		}

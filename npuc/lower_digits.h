@@ -10,7 +10,7 @@
 
 #include "lower.h"
 
-#define DIGITS_MAX  10
+#define DIGITS_MAX  14
 #define DIGITS_SUM  4         /* bytes */
 #define DIGITS_HALF (1 << 15) /* what a number of 16 bits is stored above */
 
@@ -84,9 +84,9 @@ struct digits_each {
 /* Weights and biases of 0. */
 int digits_each_new(struct lowered *l, struct digits_each *x);
 /* The digits of a part are a number times 2^at, at a multiple of 8: it is multiplied by
- * factor, less than 2^32, times 2^up. */
+ * factor, less than 2^56, times 2^up. */
 void digits_each_times(struct digits_each *x, uint32_t number, uint32_t part, uint32_t at,
-		       uint32_t factor, uint32_t up);
+		       uint64_t factor, uint32_t up);
 /* One weight. */
 uint8_t *digits_each_weight(const struct digits_each *x, uint32_t number, uint32_t column,
 			    uint32_t part, uint32_t byte);

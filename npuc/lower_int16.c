@@ -9,9 +9,21 @@
 #include "lower_int16.h"
 
 #include <errno.h>
+#include <math.h>
 
 #include "lower_digits.h"
+#include "lower_once.h"
 #include "lower_wide.h"
+
+/* Kinds of union BuiltinOptions, and fields of their tables. */
+enum {
+	OPTIONS_CONV = 1,
+	CONV_BIAS = 6,
+	OPTIONS_FULLY_CONNECTED = 8,
+	FULLY_CONNECTED_BIAS = 4,
+	OPTIONS_TRANSPOSE_CONV = 49,
+	TRANSPOSE_BIAS = 4,
+};
 
 #define ABOVE     (INT16_PART_ABOVE + 8) /* 256 H + L is above 2^38 */
 #define BIAS_MAX  (INT64_C(1) << 37)     /* of S, so that H and L are positive int32 */
@@ -20,7 +32,50 @@
 #define BESIDE    (4 + 2 * DIGITS_SUM)   /* bytes of a row of two numbers */
 #define SHIFT_MAX 7                      /* of a multiplier, in TensorFlow Lite, too */
 
+_Static_assert(QUANT_ONCE_RIGHT / 8 + 4 <= DIGITS_MAX,
+	       "fractions, a result's two digits and two guards");
+
 /* ---- sums -------------------------------------------------------------------------- */
+
+/* Where options say of which type the bias is; 0: as what it is. */
+static uint32_t declared_bias(struct lowered *l)
+{
+	switch (lower_op(l)->code) {
+	case NPUC_CONV_2D:
+		return lower_option_u8(l, OPTIONS_CONV, CONV_BIAS);
+	case NPUC_FULLY_CONNECTED:
+		return lower_option_u8(l, OPTIONS_FULLY_CONNECTED, FULLY_CONNECTED_BIAS);
+	case NPUC_TRANSPOSE_CONV:
+		return lower_option_u8(l, OPTIONS_TRANSPOSE_CONV, TRANSPOSE_BIAS);
+	default:
+		return 0;
+	}
+}
+
+/* Set how wide sums are: of 2.14 by the bias, and by the operator where there is none;
+ * since then by the options.  TensorFlow Lite reads a bias of int32 as int64 where they
+ * do not say so; here it is int32. */
+static int choose_sums(struct lowered *l, struct conv *c, uint32_t bias)
+{
+	uint32_t code = lower_op(l)->code, declared = declared_bias(l);
+	bool none = bias == NPUC_NONE;
+	enum npuc_type type = none ? NPUC_INT64 : lower_t(l, bias)->type;
+
+	if (l->reference == NPUC_REFERENCE_2_14) {
+		c->int32 =
+			none ? code == NPUC_FULLY_CONNECTED || code == NPUC_TRANSPOSE_CONV
+			     : type == NPUC_INT32;
+		return 0;
+	}
+	if (declared && ((declared != NPUC_INT32 && declared != NPUC_INT64) ||
+			 (!none && declared != type)))
+		return lower_fail(l, EINVAL,
+				  "quantized_bias_type is %s, but the bias is %s",
+				  npuc_type_name(declared),
+				  none ? "missing" : npuc_type_name(type));
+	c->int32 = declared == NPUC_INT32 || type == NPUC_INT32;
+	return 0;
+}
 
 int int16_bias(struct lowered *l, struct conv *c, uint32_t number)
 {
@@ -28,15 +83,14 @@ int int16_bias(struct lowered *l, struct conv *c, uint32_t number)
 	const struct npuc_tensor *t;
 	uint32_t tensor = NPUC_NONE, width;
 	int64_t *bias;
+	int rc;
 
 	c->bias = NULL;
 	if (number < op->input_count)
 		tensor = op->inputs[number];
-	c->int32 = tensor == NPUC_NONE ? op->code == NPUC_FULLY_CONNECTED ||
-						 op->code == NPUC_TRANSPOSE_CONV
-				       : lower_t(l, tensor)->type == NPUC_INT32;
-	if (tensor == NPUC_NONE)
-		return 0;
+	rc = choose_sums(l, c, tensor);
+	if (rc || tensor == NPUC_NONE)
+		return rc;
 	t = lower_t(l, tensor);
 	if ((t->type != NPUC_INT32 && t->type != NPUC_INT64) ||
 	    l->m->tensors[tensor].unusable)
@@ -138,26 +192,25 @@ static int all_sums(struct lowered *l, const struct conv *c, uint64_t pixels, ui
 
 /* ---- requantization of int64 sums -------------------------------------------------- */
 
-/* Of a channel: S * mult / 2^right, rounded half up. */
-struct factor {
-	uint32_t mult, right;
-};
-
-/* TensorFlow Lite leaves 15 bits of the multiplier. */
-static struct factor factor_of(struct quant_mult q)
-{
-	struct factor f = {0x7FFF, (uint32_t)(15 - q.shift)};
-
-	if (q.mult < 0x7FFF0000)
-		f.mult = ((uint32_t)q.mult + (1u << 15)) >> 16;
-	return f;
-}
-
 static struct quant_mult multiplier_of(const struct hal_npu_requant *out, uint32_t n)
 {
 	uint32_t i = out->per_channel ? n : 0;
 
 	return (struct quant_mult){out->mult[i], out->shift[i]};
+}
+
+/* Of a channel: S * mult / 2^right, rounded half up.  TensorFlow Lite leaves 15 bits of
+ * the multiplier. */
+static struct quant_once factor_of(const struct int16_parts *s, uint32_t n)
+{
+	struct quant_mult q;
+
+	if (s->once)
+		return s->once[n];
+	q = multiplier_of(&s->out, n);
+	return (struct quant_once){
+		q.mult < 0x7FFF0000 ? ((uint32_t)q.mult + (1u << 15)) >> 16 : 0x7FFF,
+		(uint32_t)(15 - q.shift)};
 }
 
 /* How many digits results have that are fractions, and above the two that are wanted. */
@@ -172,16 +225,17 @@ static int plan_digits(struct lowered *l, const struct int16_parts *s,
 	uint32_t right = 0;
 
 	for (uint32_t n = 0; n < s->numbers; n++) {
-		struct quant_mult q = multiplier_of(&s->out, n);
-		uint64_t sum = s->largest[n];
-		struct factor f;
+		struct quant_once f;
+		uint64_t sum;
+		double result;
 
-		if (q.shift > SHIFT_MAX)
+		if (!s->once && multiplier_of(&s->out, n).shift > SHIFT_MAX)
 			return lower_fail(l, ENOTSUP,
 					  "channel %u has a multiplier of 2^%d or more",
 					  n, SHIFT_MAX);
-		f = factor_of(q);
-		sum = (sum * f.mult >> f.right) + 1;
+		f = factor_of(s, n);
+		result = ldexp((double)s->largest[n] * (double)f.mult, -(int)f.right);
+		sum = result < 1e18 ? (uint64_t)result + 1 : UINT64_MAX;
 		largest = sum > largest ? sum : largest;
 		right = f.right > right ? f.right : right;
 	}
@@ -225,16 +279,17 @@ static int finish(struct lowered *l, uint32_t v, uint32_t rows, struct digit_pla
 static int product(struct lowered *l, const struct int16_parts *s, struct digit_plan p,
 		   uint32_t *v)
 {
+	uint32_t step = s->carried ? DIGITS_SUM : 1;
 	struct digits_each x = {.pixels = s->pixels,
 				.numbers = s->numbers,
 				.parts = s->parts,
-				.bytes = DIGITS_SUM,
-				.step = 1,
+				.bytes = 4 * step,
+				.step = step,
 				.columns = p.off + 2 + p.guards};
 	int rc = digits_each_new(l, &x);
 
 	for (uint32_t n = 0; !rc && n < s->numbers; n++) {
-		struct factor f = factor_of(multiplier_of(&s->out, n));
+		struct quant_once f = factor_of(s, n);
 		uint32_t up = 8 * p.off - f.right;
 		uint8_t bias[DIGITS_MAX] = {0};
 
@@ -244,8 +299,10 @@ static int product(struct lowered *l, const struct int16_parts *s, struct digit_
 				digits_sub(bias, x.columns, f.mult,
 					   up + INT16_PART_ABOVE + s->at[i]);
 		}
+		if (s->above)
+			digits_sub(bias, x.columns, f.mult, up + s->above);
 		digits_add(bias, x.columns, 1, 8 * p.off - 1);
-		place_result(bias, x.columns, p, s->out.min);
+		place_result(bias, x.columns, p, s->out.min - s->add);
 		digits_each_bias(&x, n, bias);
 	}
 	return rc ? rc : digits_each(l, s->v, &x, v);
@@ -275,12 +332,18 @@ static int requantize(struct lowered *l, const struct conv *c, uint64_t pixels,
 				.at = {0, 8},
 				.largest = largest,
 				.out = c->out};
+	struct quant_once *q = NULL;
+	int rc = 0;
 
 	if (!largest)
 		return -ENOMEM;
 	for (uint32_t n = 0; n < c->n; n++)
 		largest[n] = largest_sum(c, n);
-	return int16_requantize(l, &s, c->d);
+	if (c->exact) {
+		rc = once_digits(l, c, largest, &q);
+		s.once = q;
+	}
+	return rc ? rc : int16_requantize(l, &s, c->d);
 }
 
 /* ---- int32, rounded twice ------------------------------------------------------------ */
@@ -581,6 +644,34 @@ static int join_sums(struct lowered *l, const struct conv *c, uint64_t pixels,
 	return rc ? rc : digits_each(l, *v, &join, v);
 }
 
+/* Digits of such sums, rounded once. */
+static int requantize32_once(struct lowered *l, const struct conv *c, uint64_t pixels,
+			     uint32_t v)
+{
+	uint64_t *largest = lower_own(l, c->n * sizeof(*largest));
+	struct int16_parts s = {.pixels = pixels,
+				.numbers = c->n,
+				.v = v,
+				.parts = 1,
+				.carried = true,
+				.above = 31,
+				.largest = largest,
+				.out = c->out};
+	struct quant_once *q;
+	int rc;
+
+	if (!largest)
+		return -ENOMEM;
+	for (uint32_t n = 0; n < c->n; n++) {
+		largest[n] = largest_sum(c, n);
+		if (largest[n] > UINT64_C(1) << 31)
+			largest[n] = UINT64_C(1) << 31;
+	}
+	rc = once_digits(l, c, largest, &q);
+	s.once = q;
+	return rc ? rc : int16_requantize(l, &s, c->d);
+}
+
 /* Sums of int32, as large as they are modulo 2^32. */
 static int requantize32(struct lowered *l, const struct conv *c, uint64_t pixels,
 			uint32_t v)
@@ -602,6 +693,8 @@ static int requantize32(struct lowered *l, const struct conv *c, uint64_t pixels
 		rc = join_sums(l, c, pixels, &r.v);
 	if (!rc)
 		rc = digits_carry(l, (uint32_t)(pixels * c->n), 4, 3, &r.v);
+	if (!rc && c->exact)
+		return requantize32_once(l, c, pixels, r.v);
 	return rc ? rc : int16_rescale32(l, &r, c->d);
 }
 

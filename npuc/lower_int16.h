@@ -20,11 +20,16 @@ int int16_bias(struct lowered *l, struct conv *c, uint32_t number);
 struct int16_parts {
 	uint64_t pixels;
 	uint32_t v, numbers, parts, at[4];
+	bool carried;            /* four digits of a part in as many sums, not an int32 */
+	uint32_t above;          /* not 0: the first part is above 2^above */
 	const uint64_t *largest; /* [numbers]: magnitude */
+	int32_t add;             /* to results, before they are clamped */
 	struct hal_npu_requant out;
+	const struct quant_once *once; /* [numbers]; NULL: by out.mult and out.shift */
 };
 
-/* d = such numbers requantized and clamped, as TensorFlow Lite does with int64. */
+/* d = such numbers requantized and clamped, by .once or as TensorFlow Lite does with
+ * int64. */
 int int16_requantize(struct lowered *l, const struct int16_parts *s, uint32_t d);
 
 #define INT16_ADD_LEFT 15

@@ -9,6 +9,7 @@
 #include "lower_digits.h"
 #include "lower_int16.h"
 #include "lower_move.h"
+#include "lower_once.h"
 #include "quant.h"
 
 /* Rows of c->w.c elements in parts, as alike as possible. */
@@ -60,27 +61,25 @@ static int part_sums(struct lowered *l, const struct conv *c, const struct parts
 	of.d_at = part * c->n * DIGITS_SUM;
 	of.d_stride = p->count * c->n * DIGITS_SUM;
 	of.out = (struct hal_npu_requant){.bias = part ? NULL : c->out.bias};
-	of.flags = c->flags & ~HAL_NPU_D_UINT8;
+	of.flags = c->flags & (HAL_NPU_A_UINT8 | HAL_NPU_B_UINT8);
 	return conv_images(l, &of);
 }
 
-/* The magnitude that a sum may come to. */
-static uint64_t largest_sum(const struct lowered *l, const struct conv *c,
-			    const struct parts *p, uint32_t n)
+uint64_t long_largest(const struct lowered *l, const struct conv *c, uint32_t n)
 {
 	enum npuc_type type = lower_t(l, c->a)->type;
 	int64_t above = quant_max(type) - c->a_zero, below = c->a_zero - quant_min(type);
 	int64_t most = above > below ? above : below;
 	int64_t sum = c->out.bias ? c->out.bias[n] : 0;
-	const int8_t *w = c->data + (uint64_t)n * p->all;
+	const int8_t *w = c->data + (uint64_t)n * c->w.c;
 
 	sum = sum < 0 ? -sum : sum;
-	for (uint32_t i = 0; i < p->all; i++) {
+	for (uint32_t i = 0; i < c->w.c; i++) {
 		int64_t x = quant_value((uint8_t)w[i], type) - c->b_zero;
 
 		sum += most * (x < 0 ? -x : x);
 	}
-	return (uint64_t)sum;
+	return sum > INT64_C(1) << 31 ? UINT64_C(1) << 31 : (uint64_t)sum;
 }
 
 /* Sums of the parts become four digits of their sum, modulo 2^32, above 2^31. */
@@ -106,9 +105,9 @@ static int join(struct lowered *l, const struct conv *c, const struct parts *p,
 	return rc ? rc : digits_carry(l, p->rows * c->n, 4, 3, v);
 }
 
-/* Such sums become results of 16 bits, whose low bytes are those of 8. */
-static int requantize(struct lowered *l, const struct conv *c, const struct parts *p,
-		      uint32_t v)
+/* Such sums become results of 16 bits: rounded twice, */
+static int round_twice(struct lowered *l, const struct conv *c, const struct parts *p,
+		       uint32_t v, uint32_t wide)
 {
 	struct int16_rescaling r = {.pixels = p->rows,
 				    .numbers = c->n,
@@ -117,9 +116,6 @@ static int requantize(struct lowered *l, const struct conv *c, const struct part
 				    .add = c->out.zero_point,
 				    .min = c->out.min,
 				    .max = c->out.max};
-	uint64_t results = (uint64_t)p->rows * c->n;
-	struct move m = {0};
-	uint32_t wide;
 	int rc = int16_rescaling(l, &r);
 
 	for (uint32_t n = 0; !rc && n < c->n; n++) {
@@ -127,12 +123,49 @@ static int requantize(struct lowered *l, const struct conv *c, const struct part
 
 		r.q[n] = (struct quant_mult){c->out.mult[i], c->out.shift[i]};
 		r.offset[n] = UINT32_C(1) << 31;
-		r.largest[n] = largest_sum(l, c, p, n);
+		r.largest[n] = long_largest(l, c, n);
 	}
+	return rc ? rc : int16_rescale32(l, &r, wide);
+}
+
+/* or once. */
+static int round_once(struct lowered *l, const struct conv *c, const struct parts *p,
+		      uint32_t v, uint32_t wide)
+{
+	uint64_t *largest = lower_own(l, c->n * sizeof(*largest));
+	struct int16_parts x = {.pixels = p->rows,
+				.numbers = c->n,
+				.v = v,
+				.parts = 1,
+				.carried = true,
+				.above = 31,
+				.largest = largest,
+				.add = c->out.zero_point,
+				.out = c->out};
+	struct quant_once *q;
+	int rc;
+
+	if (!largest)
+		return -ENOMEM;
+	for (uint32_t n = 0; n < c->n; n++)
+		largest[n] = long_largest(l, c, n);
+	rc = once_digits(l, c, largest, &q);
+	x.once = q;
+	return rc ? rc : int16_requantize(l, &x, wide);
+}
+
+/* Their low bytes are results of 8 bits. */
+static int requantize(struct lowered *l, const struct conv *c, const struct parts *p,
+		      uint32_t v)
+{
+	uint64_t results = (uint64_t)p->rows * c->n;
+	struct move m = {0};
+	uint32_t wide;
+	int rc = lower_value(l, results * 2, NULL, &wide);
+
 	if (!rc)
-		rc = lower_value(l, results * 2, NULL, &wide);
-	if (!rc)
-		rc = int16_rescale32(l, &r, wide);
+		rc = c->exact ? round_once(l, c, p, v, wide)
+			      : round_twice(l, c, p, v, wide);
 	move_add(&m, results, 2, 1);
 	return rc ? rc : lower_move(l, wide, c->d, 1, &m);
 }

@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "device.h"
+#include "reference.h"
 #include "tool.h"
 
 static const char help[] =
@@ -30,14 +31,14 @@ static const char help[] =
 	"  -c, --check          lists inputs, outputs and everything that keeps the "
 	"model from\n"
 	"                       being compiled; writes nothing\n"
-	"  -j, --json           prints the result of --check as JSON\n"
+	"  -j, --json           prints the result of --check as JSON\n" REFERENCE_HELP
 	"      --operators      lists the operators that are compiled\n"
 	"  -h, --help, -V, --version\n"
 	"\n"
 	"exit status: 0, 1 when a file, the model or the device is at fault, 2 when the\n"
 	"command line is wrong.\n";
 
-enum { OPT_OPERATORS = 256 };
+enum { OPT_OPERATORS = 256, OPT_REFERENCE };
 
 static const struct option longs[] = {
 	{"output", required_argument, NULL, 'o'},
@@ -46,6 +47,7 @@ static const struct option longs[] = {
 	{"no-device", no_argument, NULL, 'n'},
 	{"check", no_argument, NULL, 'c'},
 	{"json", no_argument, NULL, 'j'},
+	{"reference", required_argument, NULL, OPT_REFERENCE},
 	{"operators", no_argument, NULL, OPT_OPERATORS},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -54,7 +56,8 @@ static const struct option longs[] = {
 
 struct args {
 	const char *model, *output, *target;
-	bool explain, no_device, check, json;
+	bool explain, no_device, check, json, reference_given;
+	enum npuc_reference reference;
 };
 
 /* Cycles of each layer alone, then of the whole; 0: none measured. */
@@ -125,28 +128,32 @@ static void print_memory(const struct npuc_program *p, size_t image)
 }
 
 /* The program with a kernel a layer; *image is what it takes without those. */
-static int compile_layers(const struct npuc_model *m, const struct hal_device_info *info,
-			  struct npuc_program *p, size_t *image, char why[NPUC_WHY])
+static int compile_layers(const struct npuc_model *m, enum npuc_reference reference,
+			  const struct hal_device_info *info, struct npuc_program *p,
+			  size_t *image, char why[NPUC_WHY])
 {
-	struct npuc_options options = {
-		.layers = true, .rows = info->unit_rows, .cols = info->unit_cols};
-	int rc = npuc_compile(m, NULL, p, why);
+	struct npuc_options options = {.reference = reference};
+	int rc = npuc_compile(m, &options, p, why);
 
 	if (rc)
 		return rc;
 	*image = p->image_size;
 	npuc_program_free(p);
+	options.layers = true;
+	options.rows = info->unit_rows;
+	options.cols = info->unit_cols;
 	return npuc_compile(m, &options, p, why);
 }
 
-static int explain_on(struct device *d, const struct npuc_model *m, const char *no_device,
+static int explain_on(struct device *d, const struct npuc_model *m,
+		      enum npuc_reference reference, const char *no_device,
 		      char why[NPUC_WHY])
 {
 	uint64_t *cycles = NULL, whole = 0;
 	uint64_t units = (uint64_t)d->info.unit_rows * d->info.unit_cols;
 	struct npuc_program p;
 	size_t image;
-	int rc = compile_layers(m, &d->info, &p, &image, why);
+	int rc = compile_layers(m, reference, &d->info, &p, &image, why);
 
 	if (rc)
 		return rc;
@@ -183,7 +190,7 @@ static int explain(const struct args *a, const struct npuc_model *m)
 		rc = device_open(a->target, 0, &d, no_device);
 	if (rc && a->target)
 		return tool_fail("%s", no_device);
-	rc = explain_on(&d, m, no_device, why);
+	rc = explain_on(&d, m, a->reference, no_device, why);
 	if (device_close(&d) && !rc)
 		return tool_fail("%s", hal_last_error());
 	return rc ? tool_fail("%s", why) : 0;
@@ -194,8 +201,9 @@ static int write_program(const struct args *a, const struct npuc_model *m)
 	/* What goes to standard output is the program, or what is said of it. */
 	FILE *said = a->output && strcmp(a->output, "-") == 0 ? stderr : stdout;
 	struct npuc_program p;
+	const struct npuc_options options = {.reference = a->reference};
 	char why[NPUC_WHY];
-	int rc = npuc_compile(m, NULL, &p, why);
+	int rc = npuc_compile(m, &options, &p, why);
 
 	if (!rc && a->output)
 		rc = npuc_program_save(&p, device_path(a->output, "/dev/stdout"), why);
@@ -278,6 +286,11 @@ static int npuc_main(int argc, char **argv)
 		case 'j':
 			a.json = true;
 			break;
+		case OPT_REFERENCE:
+			a.reference_given = true;
+			if (reference_parse(optarg, &a.reference))
+				return TOOL_USAGE;
+			break;
 		case OPT_OPERATORS:
 			return list_operators();
 		case 'h':
@@ -299,6 +312,9 @@ static int npuc_main(int argc, char **argv)
 		return tool_usage("--target and --no-device cannot be used together");
 	if (a.check && (a.output || a.explain))
 		return tool_usage("--check cannot be used with --output or --explain");
+	if (a.check && a.reference_given)
+		return tool_usage("--check is about the current reference; --reference "
+				  "cannot be used with it");
 	if (a.explain && a.output && strcmp(a.output, "-") == 0)
 		return tool_usage(
 			"--explain and the program cannot both go to standard output");

@@ -174,6 +174,13 @@ NPUC_API uint32_t npuc_outputs(const struct npuc_model *model, const uint32_t **
 /* Names of the operators that are compiled, in the schema's order; NULL past the last. */
 NPUC_API const char *npuc_operator(uint32_t index);
 
+/* Whose bits outputs have: TensorFlow Lite's built-in reference kernels of that version.
+ */
+enum npuc_reference {
+	NPUC_REFERENCE_CURRENT = 0, /* TensorFlow 2.20 and later, LiteRT 1.3 and later */
+	NPUC_REFERENCE_2_14 = 1,
+};
+
 struct npuc_options {
 	/* Every activation tensor keeps a place of its own, to be read afterwards. */
 	bool keep;
@@ -181,6 +188,7 @@ struct npuc_options {
 	bool layers;
 	/* The array that cycles are estimated for; 0: 16. */
 	uint32_t rows, cols;
+	enum npuc_reference reference;
 };
 
 enum npuc_where {
@@ -291,7 +299,8 @@ struct npuc_report {
 
 /* Everything that npuc_compile would refuse, not only the first; none: it compiles.  An
  * operator whose operand would come from a refused one may be in by_layer only once that
- * one is no more in the model: its shape is not known before. */
+ * one is no more in the model: its shape is not known before.  With
+ * NPUC_REFERENCE_CURRENT. */
 NPUC_API int npuc_check(const struct npuc_model *model, struct npuc_report *report,
 			char why[NPUC_WHY]);
 NPUC_API void npuc_report_free(struct npuc_report *report);

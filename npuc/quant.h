@@ -18,6 +18,22 @@ struct quant_mult quant_of(double real);
 /* x * mult * 2^(shift - 31), rounded twice: half up in magnitude each time. */
 int32_t quant_apply(int32_t x, struct quant_mult q);
 
+/* x * mult / 2^right, rounded to the nearest. */
+#define QUANT_ONCE_BITS  56 /* of mult, at most */
+#define QUANT_ONCE_RIGHT 80
+struct quant_once {
+	uint64_t mult;
+	uint32_t right;
+};
+
+/* Multipliers that give round(x * real), computed in double, a half away from zero, for
+ * |x| up to largest, less than 2^40, as far as results are at most most, less than 2^17,
+ * in magnitude; larger ones are at least that.  false: there is none of so many bits. */
+/* For HAL_NPU_ROUND_ONCE. */
+bool quant_once_mult(double real, uint64_t largest, uint32_t most, struct quant_mult *q);
+/* With it no x is a tie: a half may be rounded either way. */
+bool quant_once_of(double real, uint64_t largest, uint32_t most, struct quant_once *q);
+
 /* Smallest and largest value of int8, uint8 or int16. */
 int32_t quant_min(enum npuc_type type);
 int32_t quant_max(enum npuc_type type);

@@ -57,6 +57,11 @@ static int check_requant(struct npu_op *g, const struct hal_npu_requant *r,
 	};
 	int rc;
 
+	if ((flags & HAL_NPU_ROUND_ONCE) && (!r->mult || r->scale))
+		return npu_fail(EINVAL,
+				"%s: .flags has HAL_NPU_ROUND_ONCE; it needs .out.mult "
+				"and .out.shift without .out.scale",
+				g->op);
 	if (!is_quantized(r))
 		return 0;
 	if (r->mult && r->scale)
@@ -124,6 +129,7 @@ static int make_out(struct npu_op *g, const struct hal_npu_requant *r, uint32_t 
 	o->size = quantized ? 1 : 4;
 	NPU_SET(d, F_OUT32, !quantized);
 	NPU_SET(d, F_FLOAT, r->scale != NULL);
+	NPU_SET(d, F_ONCE, (flags & HAL_NPU_ROUND_ONCE) != 0);
 	NPU_SET(d, F_GROUP, of.each != 0);
 	NPU_SET(d, F_NOPARAM, !r->bias && !of.each && !(quantized && r->per_channel));
 	npu_set_types(d, flags);
@@ -240,7 +246,7 @@ static int gemm_rows(struct npu_op *g, const struct hal_npu_gemm *op, const stru
 	return rc;
 }
 
-/* More is to be accepted beside the types: known. */
+/* Check zero points, and flags: the types, HAL_NPU_ROUND_ONCE and known. */
 static int check_zeros(struct npu_op *g, uint32_t flags, uint32_t known, int32_t a_zero,
 		       int32_t b_zero)
 {
@@ -249,7 +255,7 @@ static int check_zeros(struct npu_op *g, uint32_t flags, uint32_t known, int32_t
 		{"a_zero", a_zero, npu_byte_min(a), npu_byte_max(a)},
 		{"b_zero", b_zero, npu_byte_min(b), npu_byte_max(b)},
 	};
-	int rc = npu_check_flags(g, flags, NPU_TYPES | known);
+	int rc = npu_check_flags(g, flags, NPU_TYPES | HAL_NPU_ROUND_ONCE | known);
 
 	return rc ? rc : npu_check_ranges(g, ranges, 2);
 }

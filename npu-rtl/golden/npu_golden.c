@@ -45,6 +45,22 @@ int32_t npu_golden_requant(int32_t x, int32_t mult, int32_t shift)
 	return npu_golden_round_shift(npu_golden_high_mul(scaled, mult), right);
 }
 
+int32_t npu_golden_once_requant(int32_t x, int32_t mult, int32_t shift)
+{
+	uint32_t left = shift > 0 ? (uint32_t)shift & 31u : 0;
+	uint32_t right = 31 + (shift < 0 ? -(uint32_t)shift & 31u : 0);
+	int64_t scaled = (int64_t)x * (INT64_C(1) << left), product;
+	uint64_t magnitude;
+
+	scaled = scaled > INT32_MAX ? INT32_MAX : scaled < INT32_MIN ? INT32_MIN : scaled;
+	product = scaled * mult;
+	magnitude = product < 0 ? -(uint64_t)product : (uint64_t)product;
+	magnitude = (magnitude + (UINT64_C(1) << (right - 1))) >> right;
+	if (product >= 0 && magnitude > INT32_MAX)
+		return INT32_MAX;
+	return (int32_t)(product < 0 ? -(int64_t)magnitude : (int64_t)magnitude);
+}
+
 /* f * scale in binary32, rounded to the nearest integer, halves to even.  A scale whose
  * exponent field is 0 counts as 0; one whose field is all ones, as the finite number its
  * bits would go on to be. */
@@ -353,6 +369,8 @@ static int store_row(struct exec *x, uint32_t m, uint32_t n0, uint32_t nn,
 		sums[n] = wrap_add(acc[n], p->bias[n]);
 		if (NPU_GET(x->d, F_FLOAT))
 			r = npu_golden_float_requant(sums[n], (uint32_t)p->mult[n]);
+		else if (NPU_GET(x->d, F_ONCE))
+			r = npu_golden_once_requant(sums[n], p->mult[n], p->shift[n]);
 		else
 			r = npu_golden_requant(sums[n], p->mult[n], p->shift[n]);
 		bytes[n] = clamp_to(wrap_add(r, zero), min, max);

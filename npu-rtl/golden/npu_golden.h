@@ -3,7 +3,8 @@
  * npu_golden.h - what each descriptor does, in C: the reference for the RTL, bit by bit.
  *
  * Arithmetic is TensorFlow Lite's reference kernels': saturating rounding doubling high
- * multiplication, then a rounding shift (rounded twice).  With F_FLOAT it is ONNX's: one
+ * multiplication, then a rounding shift (rounded twice).  With F_ONCE the product and the
+ * shift are exact and rounded once, half away from zero.  With F_FLOAT it is ONNX's: one
  * binary32 multiplication, rounded half to even, then saturated to +-2^30; done with the
  * host's floats here, so that it is no copy of what the hardware does.
  *
@@ -125,6 +126,9 @@ int npu_golden_flat_write(void *flat, uint32_t va, const void *data, uint32_t by
 int32_t npu_golden_high_mul(int32_t a, int32_t b);
 int32_t npu_golden_round_shift(int32_t x, int32_t exponent);
 int32_t npu_golden_requant(int32_t x, int32_t mult, int32_t shift);
+/* F_ONCE's: round(sat32(x * 2^shift) * mult / 2^31), shift above 0; or
+ * round(x * mult / 2^(31 - shift)). */
+int32_t npu_golden_once_requant(int32_t x, int32_t mult, int32_t shift);
 /* F_FLOAT's: scale is the bits of a binary32 number. */
 int32_t npu_golden_float_requant(int32_t x, uint32_t scale);
 

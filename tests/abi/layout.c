@@ -1007,6 +1007,7 @@ static void npuc_h(void)
 	FIELD(npuc_options, layers);
 	FIELD(npuc_options, rows);
 	FIELD(npuc_options, cols);
+	FIELD(npuc_options, reference);
 	STRUCT(npuc_place);
 	FIELD(npuc_place, where);
 	FIELD(npuc_place, offset);

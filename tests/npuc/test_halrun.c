@@ -716,6 +716,39 @@ static void test_host(void **state)
 	SAYS("\"host\": \"the network ends before layer 1 (CUSTOM Detect)");
 }
 
+/* 5 / 4 is 1, but rounded twice 2. */
+static void test_reference(void **state)
+{
+	static uint8_t file[8192];
+	static const int32_t one[] = {1, 1};
+	static const int8_t weight = 1;
+	struct tiny m = {0};
+	int32_t x = tiny_int8(&m, "x", 2, one, 1, 0);
+	int32_t w = tiny_int8(&m, "w", 2, one, 0.25f, 0);
+	const int32_t both[] = {x, w};
+
+	(void)state;
+	m.tensors[w].data = &weight;
+	m.tensors[w].bytes = 1;
+	tiny_op(&m, 9, 2, both, tiny_int8(&m, "y", 2, one, 1, 0));
+	m.inputs[0] = x;
+	m.outputs[0] = m.ops[0].outputs[0];
+	m.input_count = m.output_count = 1;
+	write_in("dense.tflite", file, tiny_write(&m, file, sizeof(file)));
+	write_in("five", "\005", 1);
+	write_in("one", "\001", 1);
+	write_in("two", "\002", 1);
+	RUNS(ON "dense.tflite five --expected one");
+	RUNS(ON "--reference current dense.tflite five --expected one");
+	RUNS(ON "--reference 2.14 dense.tflite five --expected two");
+	/* A program keeps the one that it was compiled with. */
+	RUNS(NPUC " --reference 2.14 dense.tflite -o old.npu && " ON
+		  "old.npu five --expected two");
+	RUNS(NPUC " dense.tflite -o new.npu && " ON "new.npu five --expected one");
+	REFUSED(1, "old.npu: it has the reference that it was compiled with",
+		ON "--reference 2.14 old.npu five");
+}
+
 static void test_usage(void **state)
 {
 	(void)state;
@@ -732,6 +765,10 @@ static void test_usage(void **state)
 	REFUSED(2, "--units 0: it must be a number from 1", HALRUN " -u 0 x y");
 	REFUSED(1, "units", ON "ports.tflite -r 1 -u 100000");
 	REFUSED(2, "--top 1.5: it must be a number", HALRUN " -n 1.5 x y");
+	REFUSED(2, "--reference 2.15: it must be current or 2.14",
+		HALRUN " --reference 2.15 x y");
+	REFUSED(2, "--reference x: it must be", NPUC " --reference x x");
+	REFUSED(2, "--reference cannot be used with it", NPUC " -c --reference 2.14 x");
 	REFUSED(2, "--json and an output cannot both", HALRUN " -j -o - x y");
 	REFUSED(2, "the model and an input cannot both be standard input", HALRUN " - -");
 	REFUSED(2, "try: halrun --help", HALRUN " --nonsense");
@@ -780,6 +817,7 @@ int main(void)
 		cmocka_unit_test(test_percentile),   cmocka_unit_test(test_repeat),
 		cmocka_unit_test(test_labels),       cmocka_unit_test(test_host),
 		cmocka_unit_test(test_usage),        cmocka_unit_test(test_engine),
+		cmocka_unit_test(test_reference),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -29,6 +29,7 @@
 	}
 
 static uint8_t file[FILE_MAX];
+static struct npuc_options options; /* what models are compiled with */
 
 /* Parses and compiles; 0 or -errno with the text. */
 static int compile_bytes(const uint8_t *bytes, size_t size, char why[NPUC_WHY])
@@ -45,7 +46,7 @@ static int compile_bytes(const uint8_t *bytes, size_t size, char why[NPUC_WHY])
 	free(copy);
 	if (rc)
 		return rc;
-	rc = npuc_compile(m, NULL, &p, why);
+	rc = npuc_compile(m, &options, &p, why);
 	npuc_model_free(m);
 	if (!rc)
 		npuc_program_free(&p);
@@ -394,6 +395,9 @@ static void test_int16(void **state)
 	int16(&m);
 	m.tensors[1].one_scale = 1280;
 	m.tensors[2].one_scale = 1.28f;
+	refused(&m, ENOTSUP, "FULLY_CONNECTED",
+		"sums may come to 1082114561 steps of the result");
+	options.reference = NPUC_REFERENCE_2_14;
 	refused(&m, ENOTSUP, "channel 0", "a multiplier of 2^7 or more");
 	m.tensors[1].one_scale = 1279;
 	m.tensors[2].one_scale = 1.279f;
@@ -408,6 +412,7 @@ static void test_int16(void **state)
 	refused(&m, ENOTSUP, "values up to 8454144, shifted left by 8", "32 bits");
 	m.tensors[1].one_scale = 1279;
 	refused(&m, ENOTSUP, "results may come to", "less than 2^30");
+	options.reference = NPUC_REFERENCE_CURRENT;
 	one_op(&m, 0);
 	m.ops[0].inputs[1] = 0;
 	m.ops[0].input_count = 2;
@@ -847,6 +852,66 @@ static void test_bias(void **state)
 }
 
 /* Convolutions of int8 go by the weights' scales alone. */
+/* Which reference is meant. */
+static void test_reference(void **state)
+{
+	static const int8_t w[4] = {1, 2, 3, 4};
+	const struct npuc_options wrong = {.reference = (enum npuc_reference)2};
+	struct tiny m = {0};
+	char why[NPUC_WHY];
+	struct npuc_model *model;
+	struct npuc_program p;
+	int32_t x = tiny_int8(&m, "x", 2, DIMS(1, 4), 0.5f, 0);
+	int32_t f = tiny_const(&m, "w", 9, 2, DIMS(1, 4), 0.5f, 0, w, 4);
+
+	(void)state;
+	tiny_op(&m, 9, 2, REFS(x, f), tiny_int8(&m, "y", 2, DIMS(1, 1), 0.5f, 0));
+	m.inputs[0] = x;
+	m.outputs[0] = m.ops[0].outputs[0];
+	m.input_count = m.output_count = 1;
+	assert_int_equal(npuc_model_parse(file, tiny_write(&m, file, sizeof(file)), "m",
+					  &model, why),
+			 0);
+	assert_int_equal(npuc_compile(model, &wrong, &p, why), -EINVAL);
+	assert_non_null(strstr(why, "m: options.reference is 2; it must be"));
+	npuc_model_free(model);
+}
+
+/* The current reference goes by what options say of the bias of int16 layers. */
+static void test_bias_type(void **state)
+{
+	static const int8_t w[4] = {1, 2, 3, 4};
+	static const int32_t b32[1] = {7};
+	static const int64_t b64[1] = {7};
+	struct tiny m = {0};
+	int32_t x = tiny_int8(&m, "x", 2, DIMS(1, 4), 0.5f, 0);
+	int32_t f = tiny_const(&m, "w", 9, 2, DIMS(1, 4), 0.5f, 0, w, 4);
+	int32_t b = tiny_const(&m, "b", 2, 1, DIMS(1), 0.25f, 0, b32, 4);
+	int32_t y = tiny_int8(&m, "y", 2, DIMS(1, 1), 0.5f, 0);
+
+	(void)state;
+	m.tensors[x].type = m.tensors[y].type = NPUC_INT16;
+	tiny_op(&m, 9, 3, REFS(x, f, b), y);
+	m.ops[0].options_type = 8;
+	m.ops[0].options[0] = (struct tiny_field){4, 1, NPUC_INT32};
+	m.inputs[0] = x;
+	m.outputs[0] = y;
+	m.input_count = m.output_count = 1;
+	accepted(&m);
+	m.tensors[b].type = NPUC_INT64;
+	m.tensors[b].data = b64;
+	m.tensors[b].bytes = 8;
+	refused(&m, EINVAL, "layer 0 (FULLY_CONNECTED",
+		"quantized_bias_type is int32, but the bias is int64");
+	m.ops[0].options[0].value = NPUC_INT64;
+	accepted(&m);
+	m.ops[0].options[0].value = NPUC_INT8;
+	refused(&m, EINVAL, "layer 0 (FULLY_CONNECTED", "quantized_bias_type is int8");
+	m.ops[0].options[0].value = NPUC_INT32;
+	m.ops[0].input_count = 2;
+	accepted(&m);
+}
+
 static void test_bias_convolution(void **state)
 {
 	static const int8_t w[2];
@@ -1558,6 +1623,8 @@ int main(void)
 		cmocka_unit_test(test_open_batch),
 		cmocka_unit_test(test_convolution),
 		cmocka_unit_test(test_bias),
+		cmocka_unit_test(test_reference),
+		cmocka_unit_test(test_bias_type),
 		cmocka_unit_test(test_bias_convolution),
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_slices),

@@ -36,7 +36,7 @@ static const struct field matrix_fields[] = {
 	F(PANEL),  F(DN),     F(CIN),    F(H),      F(W),      F(LDA), F(PIX),
 	F(LDB),    F(LDD),    F(KCUT),   F(KH),     F(KW),     F(SY),  F(SX),
 	F(DY),     F(DX),     F(PT),     F(PL),     F(ZPA),    F(ZPB), F(ZPO),
-	F(AMIN),   F(AMAX),   F(QSHIFT), F(SPS),
+	F(AMIN),   F(AMAX),   F(QSHIFT), F(SPS),    F(F_ONCE),
 };
 static const struct field element_fields[] = {
 	F(OPCODE), F(VOP),    F(ADDR_A),  F(ADDR_B),  F(ADDR_P),  F(ADDR_D),
@@ -878,6 +878,9 @@ static void matrix_bases(struct bench *b)
 	add_matrix(b, "CONV blocks", &conv, false);
 	conv.onnx = true;
 	add_matrix(b, "CONV float", &conv, false);
+	conv.onnx = false;
+	conv.once = true;
+	add_matrix(b, "CONV once", &conv, false);
 	group.block = true;
 	group.gc = 1;
 	add_matrix(b, "CONV depthwise", &group, false);

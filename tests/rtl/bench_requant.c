@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_requant.c - npu_requant against the golden model's arithmetic: a sum a cycle,
- * with gaps and clears, in both modes; corners against corners first, then random ones.
+ * with gaps and clears, in all modes; corners against corners first, then random ones.
  *
  *   bench_requant [COUNT [SEED]]     COUNT random sums a mode, 600,000 unless given
  */
@@ -31,9 +31,10 @@ static void expect(struct bench *b, const struct dut_requant_in *in,
 {
 	const struct dut_requant_mode *m = &b->mode;
 	int32_t lo = wide(m->lo, m->is_unsigned), hi = wide(m->hi, m->is_unsigned);
-	int32_t want = m->is_float
-			       ? npu_golden_float_requant(in->x, in->mult)
-			       : npu_golden_requant(in->x, (int32_t)in->mult, in->shift);
+	int32_t mult = (int32_t)in->mult;
+	int32_t want = m->is_float  ? npu_golden_float_requant(in->x, in->mult)
+		       : m->is_once ? npu_golden_once_requant(in->x, mult, in->shift)
+				    : npu_golden_requant(in->x, mult, in->shift);
 	int32_t y = (int32_t)((uint32_t)want + (uint32_t)wide(m->zp, m->is_unsigned));
 
 	y = y > hi ? hi : y;
@@ -44,9 +45,11 @@ static void expect(struct bench *b, const struct dut_requant_in *in,
 	b->clamped += y == lo || y == hi;
 	CHECK(out->rescaled == want && out->y == (uint8_t)y,
 	      "%s %d by %#x, shift %d: %d, byte %#x, not %d, %#x (zp %#x, %#x..%#x, %u)",
-	      m->is_float ? "binary32" : "fixed point", in->x, in->mult, in->shift,
-	      out->rescaled, out->y, want, (uint8_t)y, m->zp, m->lo, m->hi,
-	      m->is_unsigned);
+	      m->is_float  ? "binary32"
+	      : m->is_once ? "rounded once"
+			   : "fixed point",
+	      in->x, in->mult, in->shift, out->rescaled, out->y, want, (uint8_t)y, m->zp,
+	      m->lo, m->hi, m->is_unsigned);
 }
 
 static void step(struct bench *b, struct dut_requant_in in)
@@ -95,11 +98,9 @@ static const uint32_t scales[] = {
 };
 #define SCALES (sizeof(scales) / sizeof(scales[0]))
 
-static void corner_cases(struct bench *b)
+static void fixed_corners(struct bench *b, bool is_once)
 {
-	struct dut_requant_mode m = {.lo = 0x80, .hi = 0x7F};
-
-	mode(b, &m);
+	mode(b, &(struct dut_requant_mode){.is_once = is_once, .lo = 0x80, .hi = 0x7F});
 	for (uint32_t i = 0; i < CORNERS; i++)
 		for (uint32_t j = 0; j < CORNERS; j++)
 			for (int32_t shift = -31; shift <= 31; shift++)
@@ -108,12 +109,37 @@ static void corner_cases(struct bench *b)
 							     .x = corners[i],
 							     .mult = (uint32_t)corners[j],
 							     .shift = shift});
-	m.is_float = true;
-	mode(b, &m);
+}
+
+static void float_corners(struct bench *b)
+{
+	mode(b, &(struct dut_requant_mode){.is_float = true, .lo = 0x80, .hi = 0x7F});
 	for (uint32_t i = 0; i < CORNERS; i++)
 		for (uint32_t j = 0; j < SCALES; j++)
 			step(b, (struct dut_requant_in){
 					.v = true, .x = corners[i], .mult = scales[j]});
+}
+
+/* Products that are a half, one less or one more, behind any shift. */
+static void near_halves(struct bench *b, struct rng *r)
+{
+	mode(b, &(struct dut_requant_mode){.is_once = true, .lo = 0x80, .hi = 0x7F});
+	for (int i = 0; i < 20000; i++) {
+		int32_t right = (int32_t)rng_range(r, 0, 31);
+		int32_t power = (int32_t)rng_range(r, 0, 30);
+		int32_t x = (int32_t)((rng_next(r) >> rng_range(r, 1, 31) | 1) << power);
+		int64_t mult =
+			(INT64_C(1) << (30 + right - power >= 0 && 30 + right - power < 31
+						? 30 + right - power
+						: 30)) +
+			(int64_t)rng_range(r, 0, 2) - 1;
+
+		step(b, (struct dut_requant_in){
+				.v = true,
+				.x = rng_next(r) & 1 ? x : (int32_t)(0u - (uint32_t)x),
+				.mult = (uint32_t)mult,
+				.shift = -right});
+	}
 }
 
 /* x and the fraction of a scale below 1 whose product of 48 bits is a tie of 24 but for
@@ -172,11 +198,13 @@ static struct dut_requant_in any_input(struct rng *r, bool is_float)
 	return in;
 }
 
-static void random_cases(struct bench *b, bool is_float, uint64_t count, struct rng *r)
+static void random_cases(struct bench *b, bool is_float, bool is_once, uint64_t count,
+			 struct rng *r)
 {
 	for (uint64_t i = 0; i < count; i++) {
 		if (i % 64 == 0) {
 			struct dut_requant_mode m = {.is_float = is_float,
+						     .is_once = is_once,
 						     .is_unsigned = rng_next(r) & 1,
 						     .zp = rng_next(r) & 255,
 						     .lo = rng_next(r) & 255,
@@ -198,10 +226,14 @@ int main(int argc, char **argv)
 	struct rng r = {argc > 2 ? strtoull(argv[2], NULL, 0) : 1};
 	struct bench b = {.dut = dut_requant_create()};
 
-	corner_cases(&b);
+	fixed_corners(&b, false);
+	fixed_corners(&b, true);
+	float_corners(&b);
 	nearly_ties(&b, &r);
-	random_cases(&b, false, count, &r);
-	random_cases(&b, true, count, &r);
+	near_halves(&b, &r);
+	random_cases(&b, false, false, count, &r);
+	random_cases(&b, false, true, count, &r);
+	random_cases(&b, true, false, count, &r);
 	mode(&b, &b.mode);
 	printf("%llu sums, %llu saturated, %llu at a bound\n", (unsigned long long)b.sums,
 	       (unsigned long long)b.saturated, (unsigned long long)b.clamped);

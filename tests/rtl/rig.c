@@ -731,6 +731,7 @@ void rig_conv_desc(struct rig *r, uint32_t s, const struct rig_conv *c, bool gem
 	NPU_SET(desc, LDB, c->gc ? c->gc : ldb);
 	NPU_SET(desc, F_GROUP, c->gc != 0);
 	NPU_SET(desc, F_FLOAT, c->onnx);
+	NPU_SET(desc, F_ONCE, c->once);
 	NPU_SET(desc, LDD, ldd);
 	NPU_SET(desc, SPS, panel.sps);
 	NPU_SET(desc, KCUT, panel.kcut);
@@ -804,6 +805,7 @@ static void random_flags(struct rig_conv *c, uint32_t width, struct rng *g)
 	c->noparam = rng_next(g) % 4 == 0;
 	c->block = rng_next(g) % 2;
 	c->onnx = rng_next(g) % 4 == 0;
+	c->once = rng_next(g) % 3 == 0;
 	if (rng_next(g) % 3 == 0)
 		c->panel = rng_range(g, 1, 80);
 	if (rng_next(g) % 2)

@@ -148,7 +148,7 @@ struct rig_conv {
 	uint32_t oh, ow, n;
 	uint32_t kh, kw, sy, sx, dy, dx, pt, pl;
 	uint32_t lda, ldb, ldd; /* 0: dense */
-	bool out32, au8, bu8, ou8, noparam, block, onnx;
+	bool out32, au8, bu8, ou8, noparam, block, onnx, once;
 	uint32_t gc; /* not 0: grouped, as many channels a group, anywhere among cin */
 	/* gc = 1: channel n of the input for output n; operands as a compiler places them
 	 */

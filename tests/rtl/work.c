@@ -109,6 +109,7 @@ static void grouped_conv(struct rig *r, uint32_t s, uint32_t desc[16], struct rn
 	c.ow = rng_range(g, 1, (c.w - 1 + c.pl) / c.sx + 1);
 	c.out32 = rng_next(g) % 6 == 0;
 	c.onnx = rng_next(g) % 4 == 0;
+	c.once = rng_next(g) % 3 == 0;
 	c.au8 = rng_next(g) % 2;
 	c.bu8 = rng_next(g) % 2;
 	c.ou8 = rng_next(g) % 2;
@@ -136,6 +137,7 @@ void work_tiny(struct rig *r, uint32_t s, uint32_t cols, uint32_t desc[16], stru
 			     .dx = 1,
 			     .out32 = rng_next(g) % 8 == 0,
 			     .onnx = rng_next(g) % 8 == 0,
+			     .once = rng_next(g) % 4 == 0,
 			     .au8 = rng_next(g) % 2,
 			     .bu8 = rng_next(g) % 2,
 			     .ou8 = rng_next(g) % 2};
@@ -214,6 +216,7 @@ void work_cut(struct rig *r, uint32_t s, uint32_t desc[16], struct rng *g)
 	c.bu8 = rng_next(g) % 2;
 	c.ou8 = rng_next(g) % 2;
 	c.onnx = rng_next(g) % 4 == 0;
+	c.once = rng_next(g) % 3 == 0;
 	c.noparam = rng_next(g) % 2;
 	c.block = rng_next(g) % 2;
 	part = 1u << c.kcut;

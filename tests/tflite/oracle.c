@@ -147,3 +147,68 @@ int oracle_pack_next(struct oracle_pack *p, struct oracle_model *m)
 		return -EINVAL;
 	return take_block(p, &m->output_bytes, &m->output);
 }
+
+/* ---- what the current TensorFlow Lite has otherwise -------------------------------- */
+
+#define CHANGES_MAGIC "HALNEW1\n"
+
+struct change {
+	const uint8_t *name, *output;
+	uint32_t name_bytes, number, output_bytes;
+};
+
+/* Read the change at *at and move on to the next; false: there is none. */
+static bool next_change(const struct oracle_changes *c, size_t *at, struct change *x)
+{
+	struct oracle_pack p = {.bytes = c->bytes, .size = c->size, .at = *at};
+	uint64_t length, model;
+
+	if (take_number(&p, 1, &length) || take(&p, length, &x->name) ||
+	    take_number(&p, 4, &model) || take_block(&p, &x->output_bytes, &x->output))
+		return false;
+	x->name_bytes = (uint32_t)length;
+	x->number = (uint32_t)model;
+	*at = p.at;
+	return true;
+}
+
+int oracle_changes_open(const char *path, struct oracle_changes *c)
+{
+	size_t at = strlen(CHANGES_MAGIC);
+	struct change x;
+
+	c->bytes = oracle_read_file(path, &c->size);
+	if (!c->bytes)
+		return errno ? -errno : -ENOMEM;
+	if (c->size >= at && memcmp(c->bytes, CHANGES_MAGIC, at) == 0) {
+		while (next_change(c, &at, &x))
+			;
+		if (at == c->size)
+			return 0;
+	}
+	oracle_changes_close(c);
+	return -EINVAL;
+}
+
+void oracle_changes_close(struct oracle_changes *c)
+{
+	free(c->bytes);
+	memset(c, 0, sizeof(*c));
+}
+
+bool oracle_changes_apply(const struct oracle_changes *c, const char *name,
+			  uint32_t number, struct oracle_model *m)
+{
+	size_t at = strlen(CHANGES_MAGIC);
+	struct change x;
+
+	while (c->bytes && next_change(c, &at, &x)) {
+		if (x.number != number || x.name_bytes != strlen(name) ||
+		    memcmp(x.name, name, x.name_bytes) != 0)
+			continue;
+		m->output = x.output;
+		m->output_bytes = x.output_bytes;
+		return true;
+	}
+	return false;
+}

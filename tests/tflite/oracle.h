@@ -6,6 +6,7 @@
 #ifndef ORACLE_H
 #define ORACLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,5 +38,19 @@ int oracle_pack_open(const char *path, struct oracle_pack *p);
 void oracle_pack_close(struct oracle_pack *p);
 /* Models in turn.  -EINVAL: the pack is cut off. */
 int oracle_pack_next(struct oracle_pack *p, struct oracle_model *m);
+
+/* Outputs of models of the packs that the current TensorFlow Lite has otherwise
+ * (current.py). */
+struct oracle_changes {
+	uint8_t *bytes;
+	size_t size;
+};
+
+/* 0, or -errno; -EINVAL: not such a file, or it is cut off. */
+int oracle_changes_open(const char *path, struct oracle_changes *c);
+void oracle_changes_close(struct oracle_changes *c);
+/* Give m, model number of the pack called name, the output of c; false: c has none. */
+bool oracle_changes_apply(const struct oracle_changes *c, const char *name,
+			  uint32_t number, struct oracle_model *m);
 
 #endif

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_nets.c - the MLPerf Tiny networks: every tensor of every layer against the
- * checksums of data/tflite/nets.sums, the output byte by byte.
+ * checksums of SUMS, the output byte by byte.
  *
- *   test_nets [--figures] [--inputs REAL RANDOM] [--rect RxC]... SUMS DIR TARGET
+ *   test_nets [--figures] [--current] [--inputs REAL RANDOM] [--rect RxC]... SUMS DIR
+ * TARGET
  *
+ * SUMS is data/tflite/nets.sums, of TensorFlow Lite 2.14's kernels, or with --current
+ * nets_current.sums.
  * DIR holds the models and real inputs that nets.py names; without it the exit status is
  * 77.  --inputs: how many of each kind (all); it applies to the --rect that follow it.
  * An image is compiled once and runs on all of the rectangles.
@@ -57,7 +60,7 @@ struct network {
 };
 
 struct bench {
-	bool figures;
+	bool figures, current;
 	struct rect rects[RECTS_MAX];
 	uint32_t rect_count;
 	const char *sums, *dir, *target;
@@ -404,7 +407,9 @@ static int check_model(const struct network *n, const char *path, const uint8_t 
 
 static int run_network(struct bench *b, const struct network *n)
 {
-	struct npuc_options options = {.keep = true};
+	struct npuc_options options = {.keep = true,
+				       .reference = b->current ? NPUC_REFERENCE_CURRENT
+							       : NPUC_REFERENCE_2_14};
 	char path[512], why[NPUC_WHY] = "";
 	struct npuc_model *model = NULL;
 	struct npuc_program prog;
@@ -479,6 +484,9 @@ static int parse_arguments(int argc, char **argv, struct bench *b)
 		if (strcmp(argv[i], "--figures") == 0) {
 			b->figures = true;
 			i++;
+		} else if (strcmp(argv[i], "--current") == 0) {
+			b->current = true;
+			i++;
 		} else if (strcmp(argv[i], "--inputs") == 0 && i + 2 < argc &&
 			   sscanf(argv[i + 1], "%u", &real) == 1 &&
 			   sscanf(argv[i + 2], "%u", &random) == 1) {
@@ -511,7 +519,8 @@ int main(int argc, char **argv)
 	int err = parse_arguments(argc, argv, &b);
 
 	if (err) {
-		printf("usage: test_nets [--figures] [--inputs REAL RANDOM] [--rect "
+		printf("usage: test_nets [--figures] [--current] [--inputs REAL RANDOM] "
+		       "[--rect "
 		       "RxC]... "
 		       "SUMS DIR TARGET\n");
 		return 2;

@@ -3,9 +3,11 @@
  * test_ops.c - every model of the packs of data/tflite: parsed, compiled and run, each
  * byte of its outputs as TensorFlow Lite's reference kernels have it.
  *
- *   test_ops [--figures] [--mutants] [--shard I/N] [--only NUMBER] [--rect RxC] PACK...
- *            TARGET
+ *   test_ops [--figures] [--mutants] [--current CHANGES [--changed]] [--shard I/N]
+ *            [--only NUMBER] [--rect RxC] PACK... TARGET
  *
+ * The kernels are those of TensorFlow Lite 2.14; --current: the current ones, whose
+ * outputs CHANGES (current.gz) has where they differ; --changed: only such models.
  * Model number n of a pack is in shard n % N.  Rectangles take turns unless one is given.
  * A model whose output has 0 bytes must be refused.  --mutants: any model may be refused.
  */
@@ -29,7 +31,8 @@ static const struct rect turns[] = {{16, 16}, {5, 7}, {1, 13}, {16, 3}, {11, 1}}
 #define TURNS (sizeof(turns) / sizeof(turns[0]))
 
 struct choice {
-	bool figures, mutants, one_rect;
+	bool figures, mutants, one_rect, changed;
+	const char *current; /* NULL: 2.14 */
 	uint32_t shard, shards;
 	int64_t only;
 	struct rect rect;
@@ -40,6 +43,7 @@ struct choice {
 
 struct bench {
 	const struct choice *choice;
+	struct oracle_changes changes;
 	struct hal_device *dev;
 	struct hal_partition *part;
 	struct rect rect;
@@ -64,8 +68,14 @@ static int parse_arguments(int argc, char **argv, struct choice *c)
 			c->mutants = true;
 			continue;
 		}
-		if (strcmp(argv[i], "--shard") == 0 &&
-		    sscanf(value, "%u/%u", &a, &b) == 2 && a < b) {
+		if (strcmp(argv[i], "--changed") == 0) {
+			c->changed = true;
+			continue;
+		}
+		if (strcmp(argv[i], "--current") == 0 && *value) {
+			c->current = value;
+		} else if (strcmp(argv[i], "--shard") == 0 &&
+			   sscanf(value, "%u/%u", &a, &b) == 2 && a < b) {
 			c->shard = a;
 			c->shards = b;
 		} else if (strcmp(argv[i], "--only") == 0 &&
@@ -80,7 +90,7 @@ static int parse_arguments(int argc, char **argv, struct choice *c)
 		}
 		i++;
 	}
-	if (argc - i < 2)
+	if (argc - i < 2 || (c->changed && !c->current))
 		return -EINVAL;
 	c->packs = argv + i;
 	c->pack_count = (uint32_t)(argc - i - 1);
@@ -194,6 +204,9 @@ static int run_program(struct bench *b, const struct npuc_program *prog,
 
 static void run_model(struct bench *b, uint32_t number, const struct oracle_model *m)
 {
+	const struct npuc_options options = {.reference = b->choice->current
+								  ? NPUC_REFERENCE_CURRENT
+								  : NPUC_REFERENCE_2_14};
 	char why[NPUC_WHY] = "", name[32];
 	struct npuc_program prog;
 	struct npuc_model *model = NULL;
@@ -204,7 +217,7 @@ static void run_model(struct bench *b, uint32_t number, const struct oracle_mode
 	snprintf(name, sizeof(name), "model %u", number);
 	err = npuc_model_parse(m->model, m->model_bytes, name, &model, why);
 	if (!err)
-		err = npuc_compile(model, NULL, &prog, why);
+		err = npuc_compile(model, &options, &prog, why);
 	compiled = !err;
 	/* What ends before the host's part is no answer of the whole model. */
 	if ((err && may_refuse && why[0]) ||
@@ -253,7 +266,9 @@ static int run_pack(struct bench *b, uint32_t turn, const char *path)
 		err = oracle_pack_next(&p, &m);
 		if (err)
 			printf("%s: cut off at model %u\n", path, i);
-		else if (is_chosen(b->choice, i, turn))
+		else if (is_chosen(b->choice, i, turn) &&
+			 (oracle_changes_apply(&b->changes, b->pack, i, &m) ||
+			  !b->choice->changed))
 			run_model(b, i, &m);
 	}
 	oracle_pack_close(&p);
@@ -288,13 +303,20 @@ int main(int argc, char **argv)
 	int err = parse_arguments(argc, argv, &c);
 
 	if (err) {
-		printf("usage: test_ops [--figures] [--mutants] [--shard I/N] "
-		       "[--only NUMBER] [--rect RxC] PACK... TARGET\n");
+		printf("usage: test_ops [--figures] [--mutants] [--current CHANGES "
+		       "[--changed]] [--shard I/N] [--only NUMBER] [--rect RxC] "
+		       "PACK... TARGET\n");
 		return 2;
+	}
+	err = c.current ? oracle_changes_open(c.current, &b.changes) : 0;
+	if (err) {
+		printf("%s: %s\n", c.current, strerror(-err));
+		return 1;
 	}
 	err = hal_open(c.target, NULL, &b.dev);
 	if (err) {
 		printf("%s: %s\n", c.target, hal_last_error());
+		oracle_changes_close(&b.changes);
 		return err == -ENODEV ? 77 : 1;
 	}
 	for (uint32_t turn = 0; turn < (c.one_rect ? 1 : TURNS) && !err; turn++)
@@ -303,6 +325,7 @@ int main(int argc, char **argv)
 		printf("%s\n", hal_last_error());
 		err = -EBUSY;
 	}
+	oracle_changes_close(&b.changes);
 	printf("%u models, %u refused, %u differ\n", b.run, b.refused, b.failed);
 	if (err || !b.run)
 		return 1;

@@ -215,6 +215,10 @@ static void gemm_refused(void **state)
 		REFUSED(gemm_op, hal_npu_gemm, op.out.mult = NULL;
 			op.out.scale = &bad_scale[i], -EINVAL, "out.scale[0]");
 	REFUSED(gemm_op, hal_npu_gemm, op.out.scale = &one_scale, -EINVAL, "one of them");
+	REFUSED(gemm_op, hal_npu_gemm, op.out.mult = NULL;
+		op.flags = HAL_NPU_ROUND_ONCE, -EINVAL, "HAL_NPU_ROUND_ONCE");
+	REFUSED(gemm_op, hal_npu_gemm, op.out.mult = NULL; op.out.scale = &one_scale;
+		op.flags = HAL_NPU_ROUND_ONCE, -EINVAL, "HAL_NPU_ROUND_ONCE");
 	assert_int_equal(hal_npu_kernel(w->b, "second"), 0);
 	REFUSED(gemm_op, hal_npu_gemm, op.a = other, -EINVAL, "another kernel");
 }
@@ -226,6 +230,8 @@ static void conv_refused(void **state)
 
 	assert_int_equal(hal_npu_conv(w->b, &op), 0);
 	REFUSED(conv_op, hal_npu_conv, op.size = 0, -EINVAL, ".size");
+	REFUSED(conv_op, hal_npu_conv, op.out.mult = NULL;
+		op.flags = HAL_NPU_ROUND_ONCE, -EINVAL, "HAL_NPU_ROUND_ONCE");
 	REFUSED(conv_op, hal_npu_conv, op.h = 0, -EINVAL, ".h is 0");
 	REFUSED(conv_op, hal_npu_conv, op.w = 65536, -ENOTSUP, ".w");
 	REFUSED(conv_op, hal_npu_conv, op.kh = 256, -ENOTSUP, ".kh");
@@ -1078,6 +1084,27 @@ static void refused_packs_nothing(void **state)
 	hal_npu_image_free(image);
 }
 
+static void rounded_once(void **state)
+{
+	struct world *w = *state;
+	struct hal_npu_gemm gemm = gemm_op(w);
+	struct hal_npu_conv conv = conv_op(w);
+	struct npu_image im;
+	void *image;
+
+	assert_int_equal(hal_npu_gemm(w->b, &gemm), 0);
+	gemm.flags |= HAL_NPU_ROUND_ONCE;
+	conv.flags |= HAL_NPU_ROUND_ONCE;
+	assert_int_equal(hal_npu_gemm(w->b, &gemm), 0);
+	assert_int_equal(hal_npu_conv(w->b, &conv), 0);
+	build_image(w, &im, &image);
+	assert_int_equal(NPU_GET(im.descs[0], F_ONCE), 0);
+	assert_int_equal(NPU_GET(im.descs[1], F_ONCE), 1);
+	assert_int_equal(NPU_GET(im.descs[2], F_ONCE), 1);
+	npu_image_unload(&im);
+	hal_npu_image_free(image);
+}
+
 static void arguments_in_blocks(void **state)
 {
 	struct world *w = *state;
@@ -1158,6 +1185,7 @@ int main(int argc, char **argv)
 		TEST(rows_that_are_read_stay),
 		TEST(refused_packs_nothing),
 		TEST(arguments_in_blocks),
+		TEST(rounded_once),
 		TEST(pack_refused),
 		TEST(loads),
 		TEST(truncated),

@@ -72,6 +72,25 @@ static void requantize(void **state)
 	assert_int_equal(npu_golden_requant(1 << 29, 1 << 30, 3), 0);
 }
 
+static void requantize_once(void **state)
+{
+	(void)state;
+	assert_int_equal(npu_golden_once_requant(5, 1 << 30, -1), 1);
+	/* halves away from zero, on either side */
+	assert_int_equal(npu_golden_once_requant(2, 1 << 30, -1), 1);
+	assert_int_equal(npu_golden_once_requant(-2, 1 << 30, -1), -1);
+	assert_int_equal(npu_golden_once_requant(-6, 1 << 30, -1), -2);
+	assert_int_equal(npu_golden_once_requant(1, 1 << 30, 0), 1);
+	assert_int_equal(npu_golden_once_requant(1, (1 << 30) - 1, 0), 0);
+	assert_int_equal(npu_golden_once_requant(1 << 30, 1 << 30, -31), 0);
+	assert_int_equal(npu_golden_once_requant(INT32_MIN, INT32_MAX, -31), -1);
+	/* a shift to the left saturates */
+	assert_int_equal(npu_golden_once_requant(100, 1 << 30, 3), 400);
+	assert_int_equal(npu_golden_once_requant(1 << 29, 1 << 30, 3), 1 << 30);
+	assert_int_equal(npu_golden_once_requant(-(1 << 29), 1 << 30, 3), -(1 << 30));
+	assert_int_equal(npu_golden_once_requant(INT32_MIN, INT32_MIN, 0), INT32_MAX);
+}
+
 static uint32_t bits_of(float f)
 {
 	uint32_t bits;
@@ -1096,19 +1115,20 @@ static void reduction_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(high_mul),      cmocka_unit_test(round_shift),
-		cmocka_unit_test(requantize),    cmocka_unit_test(float_requantize),
-		cmocka_unit_test(gemm_by_hand),  cmocka_unit_test(gemm_unsigned),
-		cmocka_unit_test(goes_on),       cmocka_unit_test(conv_random),
-		cmocka_unit_test(group_by_hand), cmocka_unit_test(add_by_hand),
-		cmocka_unit_test(relu_by_hand),  cmocka_unit_test(maxpool_by_hand),
-		cmocka_unit_test(mul_by_hand),   cmocka_unit_test(avgpool_by_hand),
-		cmocka_unit_test(lut_by_hand),   cmocka_unit_test(softmax_by_hand),
-		cmocka_unit_test(unsigned_vec),  cmocka_unit_test(copy_and_fill),
-		cmocka_unit_test(fences),        cmocka_unit_test(faults),
-		cmocka_unit_test(group_faults),  cmocka_unit_test(empty_windows),
-		cmocka_unit_test(field_limits),  cmocka_unit_test(parts_limit),
-		cmocka_unit_test(panel_limit),   cmocka_unit_test(reduction_limit),
+		cmocka_unit_test(high_mul),         cmocka_unit_test(round_shift),
+		cmocka_unit_test(requantize),       cmocka_unit_test(requantize_once),
+		cmocka_unit_test(float_requantize), cmocka_unit_test(gemm_by_hand),
+		cmocka_unit_test(gemm_unsigned),    cmocka_unit_test(goes_on),
+		cmocka_unit_test(conv_random),      cmocka_unit_test(group_by_hand),
+		cmocka_unit_test(add_by_hand),      cmocka_unit_test(relu_by_hand),
+		cmocka_unit_test(maxpool_by_hand),  cmocka_unit_test(mul_by_hand),
+		cmocka_unit_test(avgpool_by_hand),  cmocka_unit_test(lut_by_hand),
+		cmocka_unit_test(softmax_by_hand),  cmocka_unit_test(unsigned_vec),
+		cmocka_unit_test(copy_and_fill),    cmocka_unit_test(fences),
+		cmocka_unit_test(faults),           cmocka_unit_test(group_faults),
+		cmocka_unit_test(empty_windows),    cmocka_unit_test(field_limits),
+		cmocka_unit_test(parts_limit),      cmocka_unit_test(panel_limit),
+		cmocka_unit_test(reduction_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,7 +146,7 @@ void dut_axi_step(struct dut_axi *d);
 
 struct dut_requant;
 struct dut_requant_mode {
-	bool is_float, is_unsigned;
+	bool is_float, is_once, is_unsigned;
 	uint8_t zp, lo, hi;
 };
 struct dut_requant_in {

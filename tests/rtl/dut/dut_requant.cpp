@@ -36,6 +36,7 @@ void dut_requant_destroy(struct dut_requant *d)
 void dut_requant_mode(struct dut_requant *d, const struct dut_requant_mode *m)
 {
 	d->top.float_i = m->is_float;
+	d->top.once_i = m->is_once;
 	d->top.unsigned_i = m->is_unsigned;
 	d->top.zp_i = m->zp;
 	d->top.lo_i = m->lo;

@@ -217,6 +217,11 @@ class Int16(Move):
             bias = [int(self.r.gauss(0, spread * much)) for _ in range(n)]
         return ws, sout, bias
 
+    @staticmethod
+    def bias_type(bias, kind):
+        """TFLite since 2.20 takes a bias for int64 where options do not say int32."""
+        return {"bias_type": INT32} if bias and kind == INT32 else {}
+
     def bias(self, values, sin, ws, kind=INT64):
         if values is None:
             return []
@@ -243,7 +248,8 @@ class Int16(Move):
         inputs = [x, f] + self.bias(bias, sin, ws, kind)
         y = self.m.output("y", [batch, oh, ow, n], sout, 0)
         self.m.operator(op, inputs, [y], padding=padding, stride_h=sh, stride_w=sw,
-                        dilation_h=dh, dilation_w=dw, act=act, **more)
+                        dilation_h=dh, dilation_w=dw, act=act,
+                        **self.bias_type(bias, kind), **more)
         self.edges(batch * h * w * c)
         self.text = (f"{batch}x{h}x{w}x{c} -> {oh}x{ow}x{n} kernel {kh}x{kw} stride {sh}x{sw} "
                      f"dilation {dh}x{dw} {'SAME' if padding == SAME else 'VALID'} act {act} "
@@ -271,7 +277,8 @@ class Int16(Move):
         inputs = [x, f] + (self.bias(bias, sin, ws, kind) or [-1])
         count = int(np.prod(rows))
         y = self.m.output("y", (rows if keep else [count]) + [n], sout, 0)
-        self.m.operator("FULLY_CONNECTED", inputs, [y], act=act, keep_num_dims=keep)
+        self.m.operator("FULLY_CONNECTED", inputs, [y], act=act, keep_num_dims=keep,
+                        **self.bias_type(bias, kind))
         self.edges(count * k)
         self.text = (f"{rows} x {k} -> {n} act {act} "
                      f"{'per channel' if per_channel else 'per tensor'}"

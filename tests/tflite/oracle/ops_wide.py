@@ -76,7 +76,8 @@ class Wide(Int16):
         x = self.m.input("x", [batch, h, w, c], sin, 0)
         y = self.m.output("y", [batch, oh, ow, n], sout, 0)
         self.m.operator("TRANSPOSE_CONV", [shape, f, x] + self.bias(bias, sin, ws, kind),
-                        [y], padding=padding, stride_h=sh, stride_w=sw, act=act)
+                        [y], padding=padding, stride_h=sh, stride_w=sw, act=act,
+                        **self.bias_type(bias, kind))
         self.all_edges()
         self.text = (f"{batch}x{h}x{w}x{c} -> {oh}x{ow}x{n} kernel {kh}x{kw} stride {sh}x{sw} "
                      f"{'SAME' if padding == SAME else 'VALID'} act {act} "

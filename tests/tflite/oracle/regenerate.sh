@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # regenerate.sh [MODELS]: asks TensorFlow Lite's reference kernels again and rewrites
 # data/tflite.  MODELS: folder of the MLPerf Tiny networks; without it nets.sums stays.
-# $PYTHON and $PYTHON_CURRENT: interpreters that have requirements.txt and, for ops_current.py,
-# requirements_current.txt; else a venv is made of each for the run.
+# $PYTHON and $PYTHON_CURRENT: interpreters that have requirements.txt and requirements_current.txt;
+# else a venv is made of each for the run.  The second one runs ops_current.py, and all packs and
+# networks again: current.gz and nets_current.sums have what differs.
 #
 # Everything is made twice, with the heap's fresh memory filled differently: a result that
 # depends on memory nobody wrote is an error, not data.
@@ -33,15 +34,25 @@ for fill in 85 170; do
 		[ "$name" != ops_current ] || with=$current
 		MALLOC_PERTURB_=$fill "$with" "$pack" "$scratch/$name.$fill"
 	done
-	[ -z "${1:-}" ] ||
-		MALLOC_PERTURB_=$fill "$python" "$here/nets.py" "$1" "$scratch/nets.$fill"
+	for with in "$python" "$current"; do
+		suffix=$([ "$with" = "$python" ] || echo _current)
+		[ -z "${1:-}" ] ||
+			MALLOC_PERTURB_=$fill "$with" "$here/nets.py" "$1" "$scratch/nets$suffix.$fill"
+	done
 done
 for pack in "$here"/ops*.py; do
 	name=$(basename "$pack" .py)
 	cmp "$scratch/$name.85" "$scratch/$name.170"
 	cp "$scratch/$name.85" "$data/$name.pack.gz"
 done
+for fill in 85 170; do
+	MALLOC_PERTURB_=$fill "$current" "$here/current.py" "$scratch/current.$fill" "$data"/ops*.pack.gz
+done
+cmp "$scratch/current.85" "$scratch/current.170"
+cp "$scratch/current.85" "$data/current.gz"
 if [ -n "${1:-}" ]; then
-	cmp "$scratch/nets.85" "$scratch/nets.170"
-	cp "$scratch/nets.85" "$data/nets.sums"
+	for name in nets nets_current; do
+		cmp "$scratch/$name.85" "$scratch/$name.170"
+		cp "$scratch/$name.85" "$data/$name.sums"
+	done
 fi
