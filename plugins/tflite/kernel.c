@@ -33,7 +33,8 @@ struct kernel {
 int kernel_compile(const struct plug *p, const struct npuc_model *model,
 		   struct npuc_program *program, char why[NPUC_WHY])
 {
-	struct npuc_options options = {.rows = p->info.rows, .cols = p->info.cols};
+	struct npuc_options options = {
+		.rows = p->info.rows, .cols = p->info.cols, .reference = p->o.reference};
 	int rc;
 
 	why[0] = '\0';

@@ -17,6 +17,7 @@ enum form {
 	COUNT64,
 	SIZE,
 	CLASS,
+	REFERENCE,
 	SWITCH,
 	LEVEL,
 	EXCLUDE,
@@ -47,6 +48,7 @@ static const struct key {
 	KEY(min_macs, COUNT64),
 	KEY(max_partitions, COUNT32),
 	KEY(exclude, EXCLUDE),
+	KEY(reference, REFERENCE),
 	KEY(strict, SWITCH),
 	KEY(cache_dir, TEXT),
 	KEY(trace, TEXT),
@@ -139,6 +141,14 @@ static int set_class(uint16_t *field, const char *value)
 	return -EINVAL;
 }
 
+static int set_reference(enum npuc_reference *field, const char *value)
+{
+	if (strcmp(value, "current") != 0 && strcmp(value, "2.14") != 0)
+		return -EINVAL;
+	*field = *value == 'c' ? NPUC_REFERENCE_CURRENT : NPUC_REFERENCE_2_14;
+	return 0;
+}
+
 static int set_switch(bool *field, const char *value)
 {
 	static const char *const words[] = {"0", "no", "false", "1", "yes", "true"};
@@ -215,6 +225,8 @@ static const char *allowed(enum form form)
 		return "must be a number of bytes, such as 65536, 64K or 4M";
 	case CLASS:
 		return "must be normal, latency or best_effort";
+	case REFERENCE:
+		return "must be current or 2.14";
 	case SWITCH:
 		return "must be 0 or 1";
 	case LEVEL:
@@ -251,6 +263,9 @@ int options_set(struct options *o, const char *key, const char *value, char why[
 		break;
 	case CLASS:
 		rc = set_class(field, value);
+		break;
+	case REFERENCE:
+		rc = set_reference(field, value);
 		break;
 	case SWITCH:
 		rc = set_switch(field, value);

@@ -40,6 +40,7 @@ struct options {
 	uint64_t min_macs;
 	uint32_t max_partitions; /* 0: any number */
 	char *exclude;           /* operators and node numbers, separated by commas */
+	enum npuc_reference reference;
 	bool strict;
 	char *cache_dir, *trace;
 	uint32_t log; /* 0: the summary; 1: partitions, too; 2: nodes left, too */

@@ -17,7 +17,8 @@ ROUNDS = 20
 
 def tenant(library, target):
     """Run in a child: one line when the delegate is there, then wait for one."""
-    delegate = tflite.load_delegate(library, {"target": target, "units": 128})
+    delegate = tflite.load_delegate(library, {"target": target, "units": 128,
+                                               **runtime.OPTIONS})
     model = networks.float_between()
     it, summary = runtime.with_delegate(model, delegate)
     reference = runtime.interpreter(model)

@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""hosts_packs.py [--either] LIBRARY TARGET I/N PACK...: models of data/tflite through an
-unmodified interpreter with the delegate.  Model number n is in shard n % N.
+"""hosts_packs.py LIBRARY TARGET I/N PACK...: models of data/tflite through an unmodified
+interpreter with the delegate.  Model number n is in shard n % N.
 
 Every model must be accepted, and give the bytes of the runtime's own reference kernels.
---either: or those of the pack, which another version's reference kernels made: TensorFlow 2.20
-changed FULLY_CONNECTED and some operators of int16.
 """
 import collections
 import gzip
@@ -68,11 +66,9 @@ def infer(it, raw):
 
 
 def main():
-    arguments = sys.argv[1:]
-    either = arguments[0] == "--either"
-    library, target, shard, *packs = arguments[either:]
+    library, target, shard, *packs = sys.argv[1:]
     part, parts = map(int, shard.split("/"))
-    delegate = tflite.load_delegate(library, {"target": target})
+    delegate = tflite.load_delegate(library, {"target": target, **runtime.OPTIONS})
     counts, bad = collections.Counter(), []
     for path in packs:
         for number, (text, model, raw, want) in enumerate(models(path)):
@@ -97,8 +93,7 @@ def main():
             counts["whole" if whole else "partly" if summary.taken else "not at all"] += 1
             counts["as the pack"] += got == want
             counts["reference as the pack"] += same == want
-            counts["other bytes than this reference"] += got != same
-            if got != same and not (either and got == want):
+            if got != same:
                 counts["mismatches"] += 1
                 bad.append(f"{text}: other bytes{', as the pack has them' * (got == want)}")
     for line in bad[:40]:

@@ -8,14 +8,18 @@ import tempfile
 import numpy as np
 
 try:
-    import ai_edge_litert
     from ai_edge_litert import interpreter as tflite
     NAME = "ai-edge-litert"
 except ImportError:
-    import tflite_runtime
-    from tflite_runtime import interpreter as tflite
-    NAME = "tflite-runtime"
+    try:
+        from tflite_runtime import interpreter as tflite
+        NAME = "tflite-runtime"
+    except ImportError:
+        from tensorflow.lite.python import interpreter as tflite
+        NAME = "tensorflow"
 
+# Of the delegate: tflite-runtime ends with 2.14, before the arithmetic of 2.20.
+OPTIONS = {"reference": "2.14"} if NAME == "tflite-runtime" else {}
 REFERENCE = tflite.OpResolverType.BUILTIN_REF
 PLAIN = tflite.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
 

@@ -274,6 +274,7 @@ static const struct bad_option {
 	{"deadline_us=18446744073709552", NULL, "must be a whole number up to 18446"},
 	{"memory_bytes=4Q", NULL, "option memory_bytes=4Q: must be a number of bytes"},
 	{"memory_bytes=99999999999999999999", NULL, "must be a number of bytes"},
+	{"reference=2.19", NULL, "option reference=2.19: must be current or 2.14"},
 	{"strict=maybe", NULL, "option strict=maybe: must be 0 or 1"},
 	{"log=3", NULL, "option log=3: must be 0 (summary), 1"},
 	{"exclude=CONV_9D", NULL, "option exclude=CONV_9D: 'CONV_9D' is no operator"},
@@ -333,9 +334,13 @@ static void report_error_may_be_null(void **state)
 static void good_options(void **state)
 {
 	static const char *const good[] = {
-		"units=4",      "class=latency",    "priority=-3", "deadline_us=1000000",
-		"weight=3",     "memory_bytes=16M", "min_macs=1",  "max_partitions=7",
-		"exclude=TANH", "strict=True",      "strict=0",    "log=0",
+		"units=4",           "class=latency",
+		"priority=-3",       "deadline_us=1000000",
+		"weight=3",          "memory_bytes=16M",
+		"min_macs=1",        "max_partitions=7",
+		"exclude=TANH",      "reference=2.14",
+		"reference=current", "strict=True",
+		"strict=0",          "log=0",
 	};
 
 	(void)state;

@@ -146,7 +146,8 @@ int main(int argc, char **argv)
 	struct totals t = {0};
 	struct tfl_delegate *d;
 	char option[512], text[1024];
-	const char *const options[] = {option, NULL};
+	/* The packs have the bytes of TensorFlow Lite 2.14. */
+	const char *const options[] = {option, "reference=2.14", NULL};
 	bool figures = argc > 1 && strcmp(argv[1], "--figures") == 0;
 	int at = 1 + figures, rc = 0;
 
