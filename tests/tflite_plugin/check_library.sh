@@ -13,7 +13,8 @@ if nm -D --undefined-only "$library" | grep -iE ' (tf|_ZN|litert)|dlsym'; then
 	echo "(above) symbols of the runtime, or a way to look them up"
 	rc=1
 fi
-readelf -d "$library" | grep -q 'NODELETE' || { echo "not linked with -z nodelete"; rc=1; }
-needed=$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libnpuc|libaccelhal|libc|libpthread|libm|ld-linux)' || true)
+dynamic=$(readelf -d "$library")
+grep -q 'NODELETE' <<<"$dynamic" || { echo "not linked with -z nodelete"; rc=1; }
+needed=$(sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' <<<"$dynamic" | grep -vE '^(libnpuc|libaccelhal|libc|libpthread|libm|ld-linux)' || true)
 [ -z "$needed" ] || { echo "needs $needed"; rc=1; }
 exit $rc

@@ -13,8 +13,9 @@ unset LD_LIBRARY_PATH
 library=$scratch/prefix/$libdir/libaccelhal_tflite.so
 runpath=$(readelf -d "$library" | sed -n 's/.*RUNPATH.*\[\(.*\)\]/\1/p')
 [ "$runpath" = "\$ORIGIN" ] || { echo "RUNPATH is $runpath"; exit 1; }
+needed=$(ldd "$library")
 for name in libnpuc.so libaccelhal.so; do
-	ldd "$library" | grep -q "$name.* => $scratch/prefix/$libdir/" ||
-		{ ldd "$library"; echo "(above) $name is not the one beside the delegate"; exit 1; }
+	grep -q "$name.* => $scratch/prefix/$libdir/" <<<"$needed" ||
+		{ echo "$needed"; echo "(above) $name is not the one beside the delegate"; exit 1; }
 done
 DELEGATE=$library CMOCKA_MESSAGE_OUTPUT=stdout "$test" network
