@@ -603,31 +603,66 @@ static int by_layer(const void *a, const void *b)
 	return (x->layer + 1 > y->layer + 1) - (x->layer + 1 < y->layer + 1);
 }
 
+static int begin_report(const struct npuc_model *m, struct npuc_report *r, char *why)
+{
+	*r = (struct npuc_report){.layer_count = m->op_count};
+	r->by_layer = malloc(((size_t)m->op_count + 1) * sizeof(*r->by_layer));
+	if (!r->by_layer)
+		return npuc_fail(why, ENOMEM, "%s: out of memory", m->file);
+	for (uint32_t i = 0; i < m->op_count; i++)
+		r->by_layer[i] = NPUC_NONE;
+	return 0;
+}
+
+/* Sort obstacles, and put their indices in place of their first layers.  What is only a
+ * part of a table compiles with the layer that ends it. */
+static void finish_report(const struct lowered *l, struct npuc_report *r)
+{
+	if (r->count)
+		qsort(r->obstacles, r->count, sizeof(*r->obstacles), by_layer);
+	for (uint32_t i = 0; i < r->layer_count; i++) {
+		uint32_t group = l->group && !l->other_types ? l->group[i] : NPUC_NONE;
+		uint32_t first = r->by_layer[i], k = 0;
+
+		if (first == NPUC_NONE && group != NPUC_NONE && group > i)
+			first = r->by_layer[group];
+		while (first != NPUC_NONE && r->obstacles[k].layer != first)
+			k++;
+		if (first != NPUC_NONE)
+			r->by_layer[i] = k;
+		else if (l->other_types)
+			r->by_layer[i] = 0; /* the obstacle of the whole model */
+		else if (l->host && l->host[i])
+			r->by_layer[i] = NPUC_LEFT;
+	}
+}
+
 int npuc_check(const struct npuc_model *m, struct npuc_report *report, char why[NPUC_WHY])
 {
 	static const struct npuc_options none;
-	struct npuc_program program;
+	struct npuc_program program = {0};
 	struct compile c = {.o = &none, .p = &program};
-	int rc;
+	int rc = begin_report(m, report, why);
 
-	*report = (struct npuc_report){0};
+	if (rc)
+		return rc;
 	rc = compile(&c, m, report, why);
 	/* What stops everything is one more, as long as there is memory to say so. */
 	if (rc)
 		rc = npuc_note(&c.l, NPUC_NONE, rc);
+	if (!rc)
+		finish_report(&c.l, report);
 	clean_up(&c);
 	npuc_program_free(&program);
 	if (rc)
 		npuc_report_free(report);
-	else if (report->count)
-		qsort(report->obstacles, report->count, sizeof(*report->obstacles),
-		      by_layer);
 	return rc;
 }
 
 void npuc_report_free(struct npuc_report *report)
 {
 	free(report->obstacles);
+	free(report->by_layer);
 	*report = (struct npuc_report){0};
 }
 

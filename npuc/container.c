@@ -14,6 +14,8 @@
  *  304 uint64 count           312 uint64 offset        320 float32 scale
  *  324 int32 zero point       328 zeros
  * then, with bit 1, what is left to the host: 256 characters; then the image. */
+#include "container.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -80,17 +82,16 @@ static void put_port(uint8_t *at, const struct npuc_port *p)
 	put(at + 324, (uint32_t)p->zero_point, 4);
 }
 
-int npuc_program_save(const struct npuc_program *p, const char *path, char why[NPUC_WHY])
+bool npuc_program_bytes(const struct npuc_program *p, uint8_t **bytes, size_t *size)
 {
 	size_t ports = (size_t)p->input_count + p->output_count;
 	size_t host = p->host[0] ? NPUC_HOST : 0;
-	size_t size = HEADER_BYTES + ports * PORT_BYTES + host + p->image_size;
-	uint8_t *file = calloc(1, size), *at;
-	FILE *f;
-	int rc = 0;
+	uint8_t *file, *at;
 
+	*size = HEADER_BYTES + ports * PORT_BYTES + host + p->image_size;
+	*bytes = file = calloc(1, *size);
 	if (!file)
-		return npuc_fail(why, ENOMEM, "%s: out of memory", path);
+		return false;
 	for (size_t i = 0; i < 8; i++)
 		file[i] = (uint8_t)MAGIC[i];
 	put(file + 8, VERSION, 4);
@@ -114,7 +115,19 @@ int npuc_program_save(const struct npuc_program *p, const char *path, char why[N
 		put_port(at, &p->outputs[i]);
 	memcpy(at, p->host, host);
 	memcpy(at + host, p->image, p->image_size);
-	put(file + 72, fnv(file + HASHED, size - HASHED), 8);
+	put(file + 72, fnv(file + HASHED, *size - HASHED), 8);
+	return true;
+}
+
+int npuc_program_save(const struct npuc_program *p, const char *path, char why[NPUC_WHY])
+{
+	uint8_t *file;
+	size_t size;
+	FILE *f;
+	int rc = 0;
+
+	if (!npuc_program_bytes(p, &file, &size))
+		return npuc_fail(why, ENOMEM, "%s: out of memory", path);
 	f = fopen(path, "wb");
 	if (!f) {
 		rc = npuc_fail(why, errno, "%s: %s", path, hal_strerror(errno));

@@ -103,6 +103,8 @@ static const struct known {
 	{NPUC_ASSIGN_VARIABLE, 1, lower_assign_variable},
 	{NPUC_GELU, 3, lower_unary_table},
 	{NPUC_RELU_0_TO_1, 1, lower_relu},
+	/* The last, without a name in the schema: npuc_operator() ends before it. */
+	{NPUC_TABLE_OPERATOR, 1, lower_given_table},
 };
 
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
@@ -118,6 +120,8 @@ void lower_operator_name(const struct model_op *op, char name[NPUC_OPERATOR_NAME
 
 	if (op->code == NPUC_CUSTOM)
 		snprintf(name, NPUC_OPERATOR_NAME, "CUSTOM %.50s", op->custom);
+	else if (op->code == NPUC_TABLE_OPERATOR)
+		snprintf(name, NPUC_OPERATOR_NAME, "TABLE");
 	else if (known)
 		snprintf(name, NPUC_OPERATOR_NAME, "%s", known);
 	else
@@ -286,6 +290,14 @@ static bool same_text(const struct npuc_obstacle *o, const char *name, const cha
 	return strcmp(o->text, text) == 0 && strcmp(o->operator_name, name) == 0;
 }
 
+/* Record the first layer of the obstacle: npuc_check sorts obstacles, and then replaces
+ * it by the index. */
+static void note_of_layer(struct npuc_report *r, uint32_t layer, uint32_t first)
+{
+	if (layer != NPUC_NONE && r->by_layer[layer] == NPUC_NONE)
+		r->by_layer[layer] = first;
+}
+
 int npuc_note(struct lowered *l, uint32_t layer, int rc)
 {
 	struct npuc_report *r = l->report;
@@ -303,6 +315,7 @@ int npuc_note(struct lowered *l, uint32_t layer, int rc)
 		if (same_text(&r->obstacles[i], name, text)) {
 			r->obstacles[i].more += r->last != layer;
 			r->last = layer;
+			note_of_layer(r, layer, r->obstacles[i].layer);
 			return 0;
 		}
 	o = grow(r->obstacles, r->count, &r->room, sizeof(*o));
@@ -314,6 +327,7 @@ int npuc_note(struct lowered *l, uint32_t layer, int rc)
 	memcpy(o->operator_name, name, sizeof(name));
 	snprintf(o->text, sizeof(o->text), "%s", text);
 	r->last = layer;
+	note_of_layer(r, layer, layer);
 	return 0;
 }
 

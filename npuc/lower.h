@@ -261,6 +261,7 @@ int lower_relu(struct lowered *l);
 int lower_function(struct lowered *l); /* LOGISTIC, TANH */
 /* ABS, ELU, EXP, GELU, HARD_SWISH, LOG, NEG, RSQRT, SQRT of 8 bits */
 int lower_unary_table(struct lowered *l);
+int lower_given_table(struct lowered *l); /* NPUC_TABLE_OPERATOR */
 int lower_quantize(struct lowered *l);
 int lower_dequantize(struct lowered *l);
 int lower_pad(struct lowered *l);

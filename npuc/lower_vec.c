@@ -214,6 +214,44 @@ int lower_unary_table(struct lowered *l)
 	return lower_lut(l, a, d, lower_t(l, d)->count, table);
 }
 
+/* Look up the first operand in the second, whose 256 elements stand in the order of the
+ * numbers; the machine's tables are in the order of the bytes. */
+int lower_given_table(struct lowered *l)
+{
+	const struct npuc_tensor *t;
+	const uint8_t *given;
+	uint32_t a, d, numbers = 0, first;
+	uint8_t *table;
+	int rc = lower_counts(l, 2, 2);
+
+	if (!rc)
+		rc = lower_operand(l, 0, &a);
+	if (!rc)
+		rc = lower_take(l, 1, &numbers);
+	if (!rc)
+		rc = lower_result(l, &d);
+	if (!rc)
+		rc = lower_same_dims(l, a, d);
+	if (!rc)
+		rc = lower_same_type(l, numbers, d);
+	if (rc)
+		return rc;
+	t = lower_t(l, numbers);
+	given = l->values[numbers].data;
+	if (!given || t->count != 256)
+		return lower_fail(l, EINVAL,
+				  "tensor '%.80s' must be a constant of 256 elements",
+				  t->name);
+	table = lower_own(l, 256);
+	if (!table)
+		return -ENOMEM;
+	first = lower_t(l, a)->type == NPUC_INT8 ? 128 : 0;
+	for (uint32_t i = 0; i < 256; i++)
+		table[(i + first) & 255] = given[i];
+	lower_describe(l, a, d);
+	return lower_lut(l, a, d, lower_t(l, d)->count, table);
+}
+
 /* In TensorFlow Lite lines between 256 points, here any of 65536. */
 static int function16(struct lowered *l, uint32_t a, uint32_t d, bool logistic)
 {

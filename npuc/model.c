@@ -10,9 +10,9 @@
 
 #include <hal/hal.h>
 
+#include "schema.h"
 #include "sparse.h"
 
-#define SCHEMA_VERSION 3
 #define REFS_MAX       1048576u         /* tensors that all operators name together */
 #define EXPANDED_MAX   (256u << 20)     /* bytes of all sparse tensors */
 #define NAME_MAX_SHOWN (NPUC_NAME - 1u) /* of a tensor's name */
@@ -238,43 +238,6 @@ const char *npuc_operator_name(uint32_t code)
 }
 
 /* ---- reading ---------------------------------------------------------------------- */
-
-/* Fields of the schema's tables, by number. */
-enum {
-	MODEL_VERSION = 0,
-	MODEL_OPERATOR_CODES = 1,
-	MODEL_SUBGRAPHS = 2,
-	MODEL_BUFFERS = 4,
-	CODE_BYTE = 0,
-	CODE_CUSTOM = 1,
-	CODE_VERSION = 2,
-	CODE_INT = 3,
-	GRAPH_TENSORS = 0,
-	GRAPH_INPUTS = 1,
-	GRAPH_OUTPUTS = 2,
-	GRAPH_OPERATORS = 3,
-	TENSOR_SHAPE = 0,
-	TENSOR_TYPE = 1,
-	TENSOR_BUFFER = 2,
-	TENSOR_NAME = 3,
-	TENSOR_QUANTIZATION = 4,
-	TENSOR_VARIABLE = 5,
-	TENSOR_SPARSITY = 6,
-	TENSOR_SIGNATURE = 7,
-	QUANT_SCALE = 2,
-	QUANT_ZERO_POINT = 3,
-	QUANT_DETAILS_TYPE = 4,
-	QUANT_DIMENSION = 6,
-	OP_CODE = 0,
-	OP_INPUTS = 1,
-	OP_OUTPUTS = 2,
-	OP_OPTIONS_TYPE = 3,
-	OP_OPTIONS = 4,
-	OP_BETWEEN = 8,
-	BUFFER_DATA = 0,
-	BUFFER_OFFSET = 1,
-	BUFFER_SIZE = 2,
-};
 
 struct parse {
 	struct npuc_model *m;
@@ -544,6 +507,8 @@ static int read_op(struct parse *p, struct flat_vector ops, uint32_t index)
 		op->custom = copy_name(f, custom);
 		if (!op->custom)
 			return npuc_fail(p->why, ENOMEM, "%s: out of memory", p->m->file);
+		if (strcmp(op->custom, NPUC_TABLE_NAME) == 0)
+			op->code = NPUC_TABLE_OPERATOR;
 	}
 	snprintf(whose, sizeof(whose), "layer %u: input", index);
 	rc = read_refs(p, inputs, whose, &op->inputs, &op->input_count);
@@ -676,7 +641,7 @@ static int read_model(struct parse *p)
 	int32_t version;
 	int rc;
 
-	if (!f->bad && f->size >= 8 && memcmp(f->data + 4, "TFL3", 4) != 0)
+	if (!f->bad && f->size >= 8 && memcmp(f->data + 4, SCHEMA_FILE, 4) != 0)
 		return npuc_fail(p->why, EINVAL,
 				 "%s: not a TensorFlow Lite model: no \"TFL3\" at byte 4",
 				 p->m->file);
@@ -687,9 +652,9 @@ static int read_model(struct parse *p)
 	p->buffers = flat_vector(f, root, MODEL_BUFFERS, 4);
 	if (check(p))
 		return -EINVAL;
-	if (version != SCHEMA_VERSION)
+	if (version != (int32_t)SCHEMA_VERSION)
 		return npuc_fail(p->why, ENOTSUP,
-				 "%s: schema version %d; only %d is supported",
+				 "%s: schema version %d; only %u is supported",
 				 p->m->file, version, SCHEMA_VERSION);
 	if (!graphs.count || graphs.count > NPUC_GRAPHS_MAX)
 		return npuc_fail(p->why, ENOTSUP, "%s: %u graphs; 1 to %u are supported",

@@ -11,6 +11,9 @@
 #define NPUC_GRAPHS_MAX    64u
 #define NPUC_MODEL_MAX     (512u << 20) /* bytes of a file */
 
+/* A CUSTOM operator of this name is a NPUC_TABLE_OPERATOR. */
+#define NPUC_TABLE_NAME "accelhal.table"
+
 /* Operators that are compiled, or refused with a reason of their own, by their code in
  * the file. */
 enum npuc_operator {
@@ -114,8 +117,9 @@ struct model_tensor {
 };
 
 struct model_op {
-	uint32_t code; /* enum npuc_operator, or one that is not known */
-	char *custom;  /* of CUSTOM: its name */
+	/* enum npuc_operator, NPUC_TABLE_OPERATOR, or one that is not known */
+	uint32_t code;
+	char *custom; /* of CUSTOM: its name */
 	int32_t version;
 	uint32_t input_count, output_count, between_count;
 	uint32_t *inputs, *outputs; /* NPUC_NONE: left out */

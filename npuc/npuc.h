@@ -38,6 +38,7 @@ extern "C" {
 #define NPUC_NAME          256
 #define NPUC_HOST          256
 #define NPUC_NONE          UINT32_MAX /* no tensor */
+#define NPUC_LEFT          (UINT32_MAX - 1u)
 
 struct npuc_model;
 
@@ -88,6 +89,77 @@ NPUC_API int npuc_model_load(const char *path, struct npuc_model **model,
 NPUC_API int npuc_model_parse(const void *bytes, size_t size, const char *name,
 			      struct npuc_model **model, char why[NPUC_WHY]);
 NPUC_API void npuc_model_free(struct npuc_model *model);
+
+/* ---- models made by calls ---------------------------------------------------------- */
+
+/* Collects tensors and operators; belongs to one thread at a time.  All that the calls
+ * below refer to is copied. */
+struct npuc_builder;
+
+struct npuc_tensor_desc {
+	const char *name; /* NULL: "tensor<index>" */
+	enum npuc_type type;
+	uint32_t rank;
+	const int32_t *dims;
+	uint32_t scales; /* 0: not quantized; 1: per tensor; else one per channel */
+	const float *scale;
+	uint32_t zero_points; /* 0: all are 0; 1: for all channels; or .scales */
+	const int32_t *zero_point;
+	uint32_t channel_dim; /* per channel: the dimension the scales belong to */
+	const void *data;     /* a constant's bytes, any alignment; NULL: not constant */
+	uint64_t bytes;       /* of data */
+	bool variable;
+};
+
+/* An option of an operator under its name in TensorFlow Lite's schema, such as
+ * "stride_w", with the schema's numbers for enums.  Its type there says which members
+ * count. */
+struct npuc_attr {
+	const char *name;
+	int64_t i; /* integers, enums, booleans */
+	float f;
+	const int32_t *ints; /* vectors such as "new_shape" */
+	uint32_t count;
+};
+
+struct npuc_op_desc {
+	uint32_t code;                    /* in the schema, or NPUC_TABLE_OPERATOR */
+	const char *custom;               /* of code 32 (CUSTOM): its name; else NULL */
+	int32_t version;                  /* at least 1 */
+	const uint32_t *inputs, *outputs; /* tensors; NPUC_NONE: left out */
+	uint32_t input_count, output_count;
+	const uint32_t *intermediates; /* tensors that quantize inside an LSTM */
+	uint32_t intermediate_count;
+	/* Absent attributes have the schema's defaults. */
+	const struct npuc_attr *attrs;
+	uint32_t attr_count;
+};
+
+/* Any function of one 8-bit tensor.  Its second input is a constant of 256 elements of
+ * the output's type: the results of -128 to 127 (int8) or 0 to 255 (uint8), in this
+ * order.  In a file it is a CUSTOM operator with the name "accelhal.table". */
+#define NPUC_TABLE_OPERATOR 0x10000u
+
+/* name is for error texts. */
+NPUC_API int npuc_builder_create(const char *name, struct npuc_builder **b,
+				 char why[NPUC_WHY]);
+/* Adds a tensor.  A wrong description is -EINVAL and leaves the builder as it was. */
+NPUC_API int npuc_builder_tensor(struct npuc_builder *b,
+				 const struct npuc_tensor_desc *tensor, uint32_t *index,
+				 char why[NPUC_WHY]);
+/* Adds an operator after all others; *layer (may be NULL) is its number.  Any code of the
+ * schema can be added; npuc_compile and npuc_check say which they refuse. */
+NPUC_API int npuc_builder_op(struct npuc_builder *b, const struct npuc_op_desc *op,
+			     uint32_t *layer, char why[NPUC_WHY]);
+/* Makes a model of what was added.  The builder stays as it is and may get more. */
+NPUC_API int npuc_builder_model(struct npuc_builder *b, const uint32_t *inputs,
+				uint32_t input_count, const uint32_t *outputs,
+				uint32_t output_count, struct npuc_model **model,
+				char why[NPUC_WHY]);
+/* NULL: nothing. */
+NPUC_API void npuc_builder_free(struct npuc_builder *b);
+
+/* ---- what a model has -------------------------------------------------------------- */
 
 NPUC_API uint32_t npuc_tensor_count(const struct npuc_model *model);
 NPUC_API const struct npuc_tensor *npuc_tensor(const struct npuc_model *model,
@@ -196,6 +268,16 @@ NPUC_API int npuc_compile(const struct npuc_model *model,
 			  const struct npuc_options *options,
 			  struct npuc_program *program, char why[NPUC_WHY]);
 NPUC_API void npuc_program_free(struct npuc_program *program);
+/* npuc_compile, or the program that an earlier call for the same model and options, with
+ * the same version of the library, left in the folder.  *hit (may be NULL): it was there;
+ * it has no .places and no .layers then.  A damaged or wrong file is replaced, at once
+ * for all who read it; several processes may use a folder.  Its files decide what runs:
+ * it must belong to the user.  0 with a text in why: compiled, but not kept.  folder
+ * NULL, or options.keep or .layers: nothing is kept. */
+NPUC_API int npuc_compile_cached(const struct npuc_model *model,
+				 const struct npuc_options *options, const char *folder,
+				 struct npuc_program *program, bool *hit,
+				 char why[NPUC_WHY]);
 
 /* Something that keeps a model from being compiled. */
 struct npuc_obstacle {
@@ -209,10 +291,16 @@ struct npuc_obstacle {
 struct npuc_report {
 	uint32_t count, room, last;      /* room, last: the compiler's */
 	struct npuc_obstacle *obstacles; /* by layer; those of none come first */
+	/* Of each operator the index in obstacles of what keeps it off the device;
+	 * NPUC_NONE: it compiles; NPUC_LEFT: the program ends before it, for the host. */
+	uint32_t layer_count;
+	uint32_t *by_layer;
 };
 
-/* Everything that npuc_compile would refuse, not only the first; none: it compiles.
- * With NPUC_REFERENCE_CURRENT. */
+/* Everything that npuc_compile would refuse, not only the first; none: it compiles.  An
+ * operator whose operand would come from a refused one may be in by_layer only once that
+ * one is no more in the model: its shape is not known before.  With
+ * NPUC_REFERENCE_CURRENT. */
 NPUC_API int npuc_check(const struct npuc_model *model, struct npuc_report *report,
 			char why[NPUC_WHY]);
 NPUC_API void npuc_report_free(struct npuc_report *report);
@@ -229,6 +317,18 @@ NPUC_API int npuc_program_open(const char *path, const struct npuc_options *opti
 			       struct npuc_program *program, char why[NPUC_WHY]);
 
 /* ---- running ---------------------------------------------------------------------- */
+
+/* Opens target (as hal_open; NULL: what the configuration selects), or counts one more
+ * user of the handle that an earlier call opened for the same target and options: each
+ * handle of npu:0 is a machine of its own.  Where neither target, options, files nor
+ * environment choose an engine or a model of the NPU, it has engine=fast if that is
+ * installed.  From any thread.  -ENODEV: no NPU; others of hal_open. */
+NPUC_API int npuc_device_share(const char *target, const char *const *options,
+			       struct hal_device **dev, char why[NPUC_WHY]);
+/* Gives one use back; the last one closes the device as hal_close does, with its errors:
+ * on -EBUSY the use remains.  NULL: nothing.  -EINVAL: not from npuc_device_share, or
+ * closed.  -EPERM: shared before a fork of this process. */
+NPUC_API int npuc_device_unshare(struct hal_device *dev);
 
 /* A program in a partition with inputs and outputs of its own: one inference at a time.
  * More of them are in flight with more runs, opened beside the first. */

@@ -5,7 +5,7 @@
 #   lib -> hal/ and itself
 #   policies/X -> hal/policy.h and policies/common.h
 #   backends/X -> hal/, npu-rtl (npu), backends/memfd, backends/stream, its own files
-#   tools, examples, npuc -> hal/, lib/ and their own files
+#   tools, examples, npuc, plugins -> hal/, lib/ and their own files; plugins also npuc.h
 # Who calls whom is check_calls.py's to say.
 set -euo pipefail
 
@@ -23,7 +23,7 @@ refuse() { # refuse WHY PATTERN FILE...
 
 shopt -s nullglob globstar
 core=(core/**/*.[ch]) backends=(backends/**/*.[ch]) policies=(policies/*.[ch])
-lib=(lib/*.[ch]) users=(tools/**/*.[ch] examples/**/*.[ch] npuc/*.[ch])
+lib=(lib/*.[ch]) users=(tools/**/*.[ch] examples/**/*.[ch] npuc/*.[ch] plugins/**/*.[ch])
 
 [ ${#core[@]} -gt 0 ] && [ ${#lib[@]} -gt 0 ] && [ ${#policies[@]} -gt 0 ] &&
 	[ ${#backends[@]} -gt 0 ] || { echo "no sources in $1"; exit 1; }
@@ -47,6 +47,9 @@ for file in "${policies[@]}"; do
 	refuse "a policy sees only hal/policy.h and common.h" '^#include "([^c]|c[^o]|common[^.])' "$file"
 	refuse "a policy sees only hal/policy.h and common.h" '^#include <hal/(hal|backend|npu|ref)\.h>' "$file"
 done
-refuse "tools, examples and npuc use the public headers and lib/" \
+refuse "tools, examples, npuc and plugins use the public headers and lib/" \
 	'^#include [<"](\.\./)*(core|backends)/' "${users[@]}"
+refuse "plugins use of npuc its public header" \
+	'^#include [<"]([./]*npuc/)?(model|flat|lower[a-z_0-9]*|quant|container|plan|order|sparse)\.h' \
+	plugins/**/*.[ch]
 exit $rc

@@ -971,6 +971,37 @@ static void npuc_h(void)
 	FIELD(npuc_tensor, scale);
 	FIELD(npuc_tensor, zero_point);
 	FIELD(npuc_tensor, data);
+	STRUCT(npuc_tensor_desc);
+	FIELD(npuc_tensor_desc, name);
+	FIELD(npuc_tensor_desc, type);
+	FIELD(npuc_tensor_desc, rank);
+	FIELD(npuc_tensor_desc, dims);
+	FIELD(npuc_tensor_desc, scales);
+	FIELD(npuc_tensor_desc, scale);
+	FIELD(npuc_tensor_desc, zero_points);
+	FIELD(npuc_tensor_desc, zero_point);
+	FIELD(npuc_tensor_desc, channel_dim);
+	FIELD(npuc_tensor_desc, data);
+	FIELD(npuc_tensor_desc, bytes);
+	FIELD(npuc_tensor_desc, variable);
+	STRUCT(npuc_attr);
+	FIELD(npuc_attr, name);
+	FIELD(npuc_attr, i);
+	FIELD(npuc_attr, f);
+	FIELD(npuc_attr, ints);
+	FIELD(npuc_attr, count);
+	STRUCT(npuc_op_desc);
+	FIELD(npuc_op_desc, code);
+	FIELD(npuc_op_desc, custom);
+	FIELD(npuc_op_desc, version);
+	FIELD(npuc_op_desc, inputs);
+	FIELD(npuc_op_desc, outputs);
+	FIELD(npuc_op_desc, input_count);
+	FIELD(npuc_op_desc, output_count);
+	FIELD(npuc_op_desc, intermediates);
+	FIELD(npuc_op_desc, intermediate_count);
+	FIELD(npuc_op_desc, attrs);
+	FIELD(npuc_op_desc, attr_count);
 	STRUCT(npuc_options);
 	FIELD(npuc_options, keep);
 	FIELD(npuc_options, layers);
@@ -1031,6 +1062,8 @@ static void npuc_h(void)
 	FIELD(npuc_report, room);
 	FIELD(npuc_report, last);
 	FIELD(npuc_report, obstacles);
+	FIELD(npuc_report, layer_count);
+	FIELD(npuc_report, by_layer);
 }
 
 int main(void)

@@ -1281,8 +1281,36 @@ static int32_t tensor_of(struct tiny *m, const char *name, int type)
 	return i;
 }
 
+/* What the report says of each layer: a letter for the obstacle, - for none, h for the
+ * host's.  layers NULL: only that it agrees with the obstacles. */
+static void reported_layers(const struct npuc_report *r, const char *layers)
+{
+	char got[TINY_OPS + 1] = "";
+	uint32_t layers_of[32] = {0};
+
+	assert_true(r->layer_count <= TINY_OPS && r->count <= 32);
+	for (uint32_t i = 0; i < r->layer_count; i++) {
+		uint32_t k = r->by_layer[i];
+
+		got[i] = (char)(k == NPUC_NONE   ? '-'
+				: k == NPUC_LEFT ? 'h'
+						 : (char)('A' + k));
+		if (k < NPUC_LEFT) {
+			assert_true(k < r->count);
+			layers_of[k]++;
+		}
+	}
+	for (uint32_t k = 0; k < r->count; k++)
+		if (r->obstacles[k].layer != NPUC_NONE) {
+			assert_int_equal(r->by_layer[r->obstacles[k].layer], k);
+			assert_true(layers_of[k] > r->obstacles[k].more);
+		}
+	if (layers)
+		assert_string_equal(got, layers);
+}
+
 /* The report's obstacles as lines "layer+more OPERATOR: text"; - for no layer. */
-static void reported(const struct tiny *m, const char *want)
+static void reported_as(const struct tiny *m, const char *want, const char *layers)
 {
 	char why[NPUC_WHY], got[4096] = "";
 	size_t size = tiny_write(m, file, sizeof(file));
@@ -1304,6 +1332,7 @@ static void reported(const struct tiny *m, const char *want)
 				 o->layer, o->more, o->operator_name, o->text);
 	}
 	assert_string_equal(got, want);
+	reported_layers(&report, layers);
 	if (npuc_compile(model, NULL, &p, why) == 0) {
 		assert_int_equal(report.count, 0);
 		npuc_program_free(&p);
@@ -1312,6 +1341,11 @@ static void reported(const struct tiny *m, const char *want)
 	}
 	npuc_report_free(&report);
 	npuc_model_free(model);
+}
+
+static void reported(const struct tiny *m, const char *want)
+{
+	reported_as(m, want, NULL);
 }
 
 #define COS  108
@@ -1324,7 +1358,7 @@ static void test_report(void **state)
 
 	(void)state;
 	one_op(&m, 19);
-	reported(&m, "");
+	reported_as(&m, "", "-");
 	/* Each layer's own fault, none that follows from another's. */
 	one_op(&m, COS);
 	t = tensor_of(&m, "second", 9);
@@ -1336,15 +1370,17 @@ static void test_report(void **state)
 	tiny_op(&m, 1, 1, REFS(t), tensor_of(&m, "sixth", 9));
 	m.outputs[m.output_count++] = 3;
 	m.tensors[1].zero_point = 300;
-	reported(&m,
-		 "- output 'third' is int4; it must be int8, uint8, int16 or float32\n"
-		 "0+1 COS: this operator is not compiled\n"
-		 "2+0 RELU: tensor 'third' is int4; only int8, uint8 and int16 are "
-		 "compiled\n"
-		 "3+0 operator 1000: this operator is not compiled\n"
-		 "4+0 RELU: version 77 of this operator; versions 1 to 3 are "
-		 "supported\n"
-		 "5+0 AVERAGE_POOL_2D: tensor 'second' has 2 dimensions instead of 4\n");
+	reported_as(
+		&m,
+		"- output 'third' is int4; it must be int8, uint8, int16 or float32\n"
+		"0+1 COS: this operator is not compiled\n"
+		"2+0 RELU: tensor 'third' is int4; only int8, uint8 and int16 are "
+		"compiled\n"
+		"3+0 operator 1000: this operator is not compiled\n"
+		"4+0 RELU: version 77 of this operator; versions 1 to 3 are "
+		"supported\n"
+		"5+0 AVERAGE_POOL_2D: tensor 'second' has 2 dimensions instead of 4\n",
+		"BBCDEF");
 }
 
 /* What follows from sizes that a refused layer would have computed is not told again. */
@@ -1365,7 +1401,7 @@ static void test_report_open(void **state)
 	reported(&m, "0+0 COS: this operator is not compiled\n"
 		     "1+0 RESHAPE: 2 elements cannot become 6\n");
 	m.tensors[a].open = 1;
-	reported(&m, "0+0 COS: this operator is not compiled\n");
+	reported_as(&m, "0+0 COS: this operator is not compiled\n", "A-");
 }
 
 /* What the machine refuses, too, layer by layer. */
@@ -1391,8 +1427,32 @@ static void test_report_machine(void **state)
 	m.outputs[1] = 2;
 	m.input_count = 1;
 	m.output_count = 2;
-	reported(&m, "0+1 AVERAGE_POOL_2D: rows: a kernel of 400; at most 255 is "
-		     "supported\n");
+	reported_as(&m,
+		    "0+1 AVERAGE_POOL_2D: rows: a kernel of 400; at most 255 is "
+		    "supported\n",
+		    "AA");
+}
+
+/* What a table stands for is refused with the layer that ends it. */
+static void test_report_group(void **state)
+{
+	struct tiny m = {.input_count = 1, .output_count = 1};
+	int32_t f, g, y;
+
+	(void)state;
+	tiny_int8(&m, "x", 2, DIMS(1, 4), 0.5f, 0);
+	f = tensor_of(&m, "f", 0);
+	g = tensor_of(&m, "g", 0);
+	y = tiny_int8(&m, "y", 2, DIMS(1, 4), 0.5f, 0);
+	m.outputs[0] = y;
+	tiny_op(&m, 6, 1, REFS(0), f);
+	tiny_op(&m, 66, 1, REFS(f), g);
+	tiny_op(&m, 114, 1, REFS(g), y);
+	reported_as(&m, "", "---");
+	m.tensors[g].dims[1] = 2;
+	reported_as(&m,
+		    "2+0 QUANTIZE: tensor 'g' has 2 elements, but its operand has 4\n",
+		    "-AA");
 }
 
 /* A model without 8 bits is one obstacle, and the operators that would stay ones. */
@@ -1413,9 +1473,11 @@ static void test_report_float(void **state)
 	m.inputs[0] = in;
 	m.outputs[0] = out;
 	m.input_count = m.output_count = 1;
-	reported(&m, "- a float model: its activations are not int8, uint8 or int16; "
-		     "convert it with full integer quantization\n"
-		     "1+0 CUSTOM Sort: this operator is not compiled\n");
+	reported_as(&m,
+		    "- a float model: its activations are not int8, uint8 or int16; "
+		    "convert it with full integer quantization\n"
+		    "1+0 CUSTOM Sort: this operator is not compiled\n",
+		    "AB");
 	refused(&m, ENOTSUP, "a float model", "full integer quantization");
 	m.tensors[weights].type = 9;
 	m.tensors[weights].data = w8;
@@ -1428,7 +1490,8 @@ static void test_report_float(void **state)
 /* ---- what only the host can do ---------------------------------------------------- */
 
 /* The program's outputs, "name type device-type, ...", and what it says of the host. */
-static void ends_at(const struct tiny *m, const char *outputs, const char *host)
+static void ends_at(const struct tiny *m, const char *outputs, const char *host,
+		    const char *layers)
 {
 	char why[NPUC_WHY] = "", got[512] = "";
 	size_t size = tiny_write(m, file, sizeof(file));
@@ -1447,7 +1510,7 @@ static void ends_at(const struct tiny *m, const char *outputs, const char *host)
 	assert_string_equal(got, outputs);
 	assert_string_equal(p.host, host);
 	npuc_program_free(&p);
-	reported(m, "");
+	reported_as(m, "", layers);
 }
 
 static void test_float_tail(void **state)
@@ -1460,20 +1523,22 @@ static void test_float_tail(void **state)
 	real = tensor_of(&m, "real", 0);
 	tiny_op(&m, 6, 1, REFS(1), real);
 	m.outputs[0] = real;
-	ends_at(&m, "real float32 int8", "");
+	ends_at(&m, "real float32 int8", "", "--");
 	soft = tensor_of(&m, "soft", 0);
 	tiny_op(&m, 25, 1, REFS(real), soft);
 	m.outputs[0] = soft;
 	ends_at(&m, "real float32 int8",
 		"the network ends before layer 2 (SOFTMAX): that only the host can "
-		"compute, from these outputs");
+		"compute, from these outputs",
+		"--h");
 	/* Another output that the machine makes comes first. */
 	m.outputs[m.output_count++] = 1;
 	tiny_op(&m, 114, 1, REFS(soft), tensor_of(&m, "again", 9));
 	m.outputs[m.output_count++] = 4;
 	ends_at(&m, "the output int8 int8, real float32 int8",
 		"the network ends before layer 2 (SOFTMAX): that and 1 of the layers "
-		"after it only the host can compute, from these outputs");
+		"after it only the host can compute, from these outputs",
+		"--hh");
 }
 
 static void test_custom_tail(void **state)
@@ -1495,13 +1560,15 @@ static void test_custom_tail(void **state)
 	m.outputs[m.output_count++] = count;
 	ends_at(&m, "boxes int8 int8, the output int8 int8",
 		"the network ends before layer 2 (CUSTOM PostProcess): that only the "
-		"host can compute, from these outputs");
+		"host can compute, from these outputs",
+		"--h");
 	/* An input that only the host reads is none of the program's. */
 	m.inputs[m.input_count++] = tensor_of(&m, "threshold", 0);
 	m.ops[2].inputs[m.ops[2].input_count++] = m.inputs[1];
 	ends_at(&m, "boxes int8 int8, the output int8 int8",
 		"the network ends before layer 2 (CUSTOM PostProcess): that only the "
-		"host can compute, from these outputs");
+		"host can compute, from these outputs",
+		"--h");
 	/* In the middle it is an obstacle. */
 	m.input_count--;
 	m.ops[2].input_count--;
@@ -1512,10 +1579,11 @@ static void test_custom_tail(void **state)
 		"layer 3, which depends on it, is for the device");
 	m.output_count--;
 	m.outputs[0] = m.ops[3].outputs[0];
-	reported(
+	reported_as(
 		&m,
 		"2+0 CUSTOM PostProcess: only the host can compute this layer, but layer "
-		"3, which depends on it, is for the device\n");
+		"3, which depends on it, is for the device\n",
+		"--A-");
 }
 
 static void test_files(void **state)
@@ -1570,6 +1638,7 @@ int main(void)
 		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_report_open),
 		cmocka_unit_test(test_report_machine),
+		cmocka_unit_test(test_report_group),
 		cmocka_unit_test(test_report_float),
 		cmocka_unit_test(test_float_tail),
 		cmocka_unit_test(test_custom_tail),

@@ -978,6 +978,56 @@ class Search(unittest.TestCase):
                          "no accelhal.*ACCELHAL_LIBRARY=")
 
 
+class Delegate(unittest.TestCase):
+    """accelhal.tflite, with a runtime that records what it is given."""
+
+    def setUp(self):
+        import types
+        from accelhal import tflite
+        self.tflite, self.given = tflite, []
+        runtime = types.ModuleType("ai_edge_litert.interpreter")
+        runtime.load_delegate = lambda *given: self.given.append(given) or "delegate"
+        self.saved = sys.modules.get(runtime.__name__)
+        sys.modules[runtime.__name__] = runtime
+
+    def tearDown(self):
+        del sys.modules["ai_edge_litert.interpreter"]
+        if self.saved:
+            sys.modules["ai_edge_litert.interpreter"] = self.saved
+        os.environ.pop("ACCELHAL_TFLITE_LIBRARY", None)
+
+    def test_options(self):
+        os.environ["ACCELHAL_TFLITE_LIBRARY"] = "/some/delegate.so"
+        self.assertEqual(self.tflite.load_delegate("npu:0", units=4, class_="latency"), "delegate")
+        self.tflite.load_delegate()
+        self.assertEqual(self.given, [
+            ("/some/delegate.so", {"units": 4, "class": "latency", "target": "npu:0"}),
+            ("/some/delegate.so", {})])
+
+    def test_beside(self):
+        """Where $ACCELHAL_LIBRARY names a file, the delegate is in its folder."""
+        beside = os.path.join(os.path.dirname(os.environ["ACCELHAL_LIBRARY"]),
+                              "libaccelhal_tflite.so")
+        self.assertEqual(self.tflite.library(), beside)
+        found, self.tflite.NAME = self.tflite.NAME, "libaccelhal_none.so"
+        try:
+            with self.assertRaisesRegex(ImportError, "libaccelhal_none.so is not found: .*"
+                                        "ACCELHAL_TFLITE_LIBRARY="):
+                self.tflite.library()
+        finally:
+            self.tflite.NAME = found
+
+    def test_no_runtime(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [sys.executable, "-I", "-c", "import sys; sys.path = [p for p in sys.path if "
+                 "'-packages' not in p]; sys.path.insert(0, sys.argv[1])\n"
+                 "from accelhal import tflite; tflite.load_delegate()",
+                 os.path.dirname(PACKAGE)], cwd=folder, capture_output=True, text=True)
+        self.assertRegex(done.stderr, "ImportError: no TensorFlow Lite is installed: pip install "
+                         "ai-edge-litert")
+
+
 class Page(unittest.TestCase):
     """docs/python.md: its programs run as they stand."""
 
