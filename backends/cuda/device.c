@@ -19,6 +19,7 @@ static const struct cu_options defaults = {
 	.library = "libcuda.so.1",
 	.inflight = 32,
 	.every = 8,
+	.slice_ns = 50000,
 	.way = CU_WAY_AUTO,
 	.helper = "",
 	.trial_ms = 20000,
@@ -52,9 +53,13 @@ static const struct hal_option_def options[] = {
 	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask|stream|auto", "auto",
 	 "how units are assigned; none: the device is one unit; green: green contexts; "
 	 "mask, stream: masks of launches, streams; auto: best by trial"},
-	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block", "between",
+	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block|restart", "between",
 	 "between: stop queues between commands only; block: also between the blocks of "
-	 "a launch, where the PTX of its kernel can be rewritten"},
+	 "a launch, where the PTX of its kernel can be rewritten; restart: also inside "
+	 "blocks that can begin anew"},
+	{"slice_us", HAL_OPTION_INT, 0, 1000000, NULL, "50",
+	 "with preempt=block or restart: cut launches of best effort into pieces of at "
+	 "most that time, of which the device has two at a time; 0: do not cut"},
 	{"graphs", HAL_OPTION_BOOL, 0, 0, NULL, "no",
 	 "submit the commands of recorded sequences as CUDA graphs, each as large as "
 	 "inflight allows; needs partitions=none and preempt=between"},
@@ -74,7 +79,9 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->virtual_clock = cu_host->option_int(cfg, "clock") == 1;
 	o->inflight = (uint32_t)cu_host->option_int(cfg, "inflight");
 	o->every = (uint32_t)cu_host->option_int(cfg, "mark_every");
-	o->block = cu_host->option_int(cfg, "preempt") == 1;
+	o->block = cu_host->option_int(cfg, "preempt") != 0;
+	o->restart = cu_host->option_int(cfg, "preempt") == 2;
+	o->slice_ns = (uint64_t)cu_host->option_int(cfg, "slice_us") * 1000;
 	if (o->block && o->inflight > CU_STOPS_MAX)
 		o->inflight = CU_STOPS_MAX;
 	if (!o->every)

@@ -42,7 +42,8 @@ extern const struct hal_host *cu_host;
 
 #define CU_INFLIGHT_MAX 64u
 #define CU_STOPS_MAX    8u     /* with preempt=block: each has lists of its own */
-#define CU_STOP_BLOCKS  65536u /* of a launch that can be stopped */
+#define CU_STOP_BLOCKS  65536u /* of a launch that can be stopped, unless it is cut */
+#define CU_SLICES       2u     /* of a queue that the device has */
 #define CU_GRAPHS_MAX   8u     /* of a queue */
 
 struct cu_symbols {
@@ -75,6 +76,8 @@ struct cu_options {
 	bool bounds;    /* kernels reach no further than that */
 	enum cu_way way;
 	bool block;        /* kernels look at a flag before each block */
+	bool restart;      /* ... and in loops of their blocks */
+	uint64_t slice_ns; /* launches of best effort are cut into pieces; 0: they are not */
 	bool graphs;       /* recorded commands are given together */
 	uint32_t inflight; /* commands of a queue that the device has */
 	uint32_t every;    /* launches for which one mark is written */
@@ -189,6 +192,13 @@ static inline uint64_t vendor_address(const void *mem)
 	return ((const struct cu_mem *)mem)->address;
 }
 
+/* What slices of a kernel cost, and what is known to size them; the engine writes it, any
+ * thread reads it. */
+struct cu_pace {
+	atomic_ullong wave_ns; /* as many blocks as run at a time; 0: not measured */
+	atomic_ullong launches, slices, calls;
+};
+
 struct cu_kernel {
 	struct hal_bk_kernel_info info;
 	void *function;
@@ -196,6 +206,8 @@ struct cu_kernel {
 	uint32_t shared_raised; /* dynamic: the driver accepts launches up to it */
 	struct stream_params params;
 	struct stream_kernel seen;
+	uint32_t resident; /* blocks on one multiprocessor, of its own shape; of .stops */
+	struct cu_pace pace;
 	bool stops;        /* it looks at a flag: one more parameter */
 	char why[PTX_WHY]; /* it does not */
 };
@@ -244,6 +256,11 @@ struct cu_graphs {
 struct cu_slot {
 	struct stream_slot base; /* .number: of the queue's word, or its graph's */
 	struct cu_graph *graph;  /* NULL: by itself */
+	/* Of a launch that stops: given in slices; blocks on one multiprocessor; what is
+	 * to be given of the list of its former run, then of the grid; of the blocks that
+	 * were stopped, how many are in the list. */
+	bool cut;
+	uint32_t resident, list_next, list_end, grid_next, grid_end, listed;
 };
 
 /* How the launches of a queue are stopped, slot by slot: see stop.c. */
@@ -260,6 +277,19 @@ struct cu_stops {
 	uint32_t ready_at, asked;
 	bool due;      /* flags are to be raised when .ready */
 	bool lowering; /* all has ended or was stopped: flags are being lowered */
+	/* FOLD without flags: the slices that the device has end, and no more follow. */
+	bool holding;
+	/* Last commands of the queue of which the device has not been given all.  Only the
+	 * first of them has been begun. */
+	uint32_t waiting;
+	/* Slices that the device has, oldest first. */
+	uint32_t slices;
+	uint64_t slice_ns; /* when the oldest became that */
+	struct cu_slice {
+		uint32_t number; /* of the queue */
+		uint32_t waves;  /* of the one that is measured; else 0 */
+		struct cu_kernel *kernel;
+	} slice[CU_SLICES];
 };
 
 struct cu_queue {
@@ -560,7 +590,7 @@ int cu_kernel_get(void *device, void *program, uint32_t index,
  * before each block, and for the rest why not; *text is for the driver, NULL: as it is.
  */
 int cu_program_rewrite(struct cu_program *prog, const char *code, size_t bytes,
-		       char **text);
+		       enum ptx_pass pass, char **text);
 
 /* fence.c */
 int cu_fence_open(const struct cu_device *dev);
@@ -572,6 +602,8 @@ int cu_fence_check(const struct cu_queue *q, const struct hal_bk_cmd *cmd);
 /* Parameters of the launch in that slot. */
 struct ptx_range cu_fence_of(struct cu_device *dev, const struct cu_queue *q,
 			     const struct cu_slot *s);
+/* Whether what is there was kept from something. */
+bool cu_fence_is_astray(const struct cu_queue *q, const struct cu_slot *s);
 /* Whether what has ended there was kept from something: it has broken its queue then. */
 bool cu_fence_astray(struct cu_queue *q, const struct cu_slot *s);
 
@@ -579,10 +611,20 @@ bool cu_fence_astray(struct cu_queue *q, const struct cu_slot *s);
 int cu_stops_make(struct cu_device *dev, struct cu_queue *q);
 void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err);
 /* Whether it has to wait for what the device has of its queue. */
-bool cu_stops_wait(struct cu_queue *q, const struct hal_bk_cmd *cmd);
+bool cu_stops_wait(const struct cu_device *dev, struct cu_queue *q,
+		   const struct hal_bk_cmd *cmd);
+/* Return the blocks of a launch that can be stopped; else 0. */
+uint32_t cu_stops_blocks(const struct cu_device *dev, const struct hal_bk_cmd *cmd);
+/* Make sure that the controls have been cleared before what follows in q's stream. */
+int cu_stops_ready(struct cu_device *dev, struct cu_queue *q);
+/* Where the controls of a slot are, and its two lists. */
+uint64_t cu_stops_control(const struct cu_queue *q, const struct cu_slot *s);
+uint64_t cu_stops_list(const struct cu_queue *q, const struct cu_slot *s, uint32_t list);
 /* Before the launch in that slot: the parameters for it. */
 int cu_stops_stage(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 		   struct ptx_launch *launch);
+/* FOLD: stop what runs, if something of it can be stopped. */
+void cu_stops_fold(struct cu_device *dev, struct cu_queue *q);
 /* Raise the flags of what runs, as soon as that is possible; if something of it can be
  * stopped. */
 void cu_stops_raise(struct cu_device *dev, struct cu_queue *q);
@@ -593,6 +635,31 @@ void cu_stops_look(struct cu_device *dev, struct cu_queue *q);
 bool cu_stops_idle(const struct cu_queue *q);
 /* All that was stopped goes on. */
 void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q);
+
+/* slice.c */
+/* Return whether a launch of so many blocks, of which so many fit on a multiprocessor, is
+ * to be cut. */
+bool cu_slices_cut(const struct cu_device *dev, const struct cu_queue *q,
+		   const struct hal_bk_cmd *cmd, uint64_t blocks, uint32_t resident);
+/* Find out how many blocks of the launch fit on a multiprocessor. */
+int cu_slices_fit(struct cu_device *dev, const struct hal_bk_cmd *cmd,
+		  uint32_t *resident);
+/* Take the launch in s, of which the device has nothing, as the queue's next.  If it is
+ * its turn its first part is given; on failure nothing of it is. */
+int cu_slices_begin(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
+		    uint32_t resident);
+/* Give the device what it may have more of. */
+void cu_slices_go(struct cu_device *dev, struct cu_queue *q);
+/* At each poll: note which slices have ended, and go on. */
+void cu_slices_look(struct cu_device *dev, struct cu_queue *q);
+/* Return how many blocks of s have not been given to the device. */
+static inline uint32_t cu_slices_left(const struct cu_slot *s)
+{
+	return s->list_end - s->list_next + (s->grid_end - s->grid_next);
+}
+/* Learn from a launch that was measured. */
+void cu_slices_learn(const struct cu_device *dev, const struct cu_queue *q,
+		     const struct cu_slot *s, uint64_t ns);
 
 /* graph.c */
 int cu_graphs_check(const struct cu_device *dev);
@@ -644,6 +711,17 @@ int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s
 	      const uint32_t groups[3], const struct ptx_launch *stops);
 /* Give the command in s, which has just gone to the device, its number. */
 void cu_number(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
+/* The same, and mark its end. */
+void cu_number_apart(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
+/* Return whether the next launch, or slice, of k is to be measured. */
+bool cu_samples(struct cu_kernel *k);
+/* Break q: s, and what follows it, is not given. */
+void cu_withhold(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
+/* How long took what q's two events are around; 0: that is unknown. */
+uint64_t cu_measured(struct cu_device *dev, const struct cu_queue *q);
+/* The block and the shared memory of a launch of another shape than its kernel's. */
+int cu_shape(struct cu_device *dev, const struct hal_bk_cmd *cmd, uint32_t block[3],
+	     uint32_t *shared_bytes);
 /* Mark the end of all that q has been given; see stream/marks.h. */
 void cu_mark(struct cu_device *dev, struct cu_queue *q);
 /* The call has failed behind a command: only the driver can say when q is empty. */
@@ -654,6 +732,9 @@ void cu_break_queue(struct cu_device *dev, struct cu_queue *q, const char *call,
 void cu_free_hanging(struct cu_device *dev);
 /* Make a word of pinned memory, 0. */
 int cu_make_word(struct cu_device *dev, struct cu_word *w);
+/* Have q's stream copy device memory. */
+int cu_move(struct cu_device *dev, struct cu_queue *q, uint64_t to, uint64_t from,
+	    uint64_t bytes);
 /* Have q's stream write the pattern to that many words. */
 int cu_fill(struct cu_device *dev, struct cu_queue *q, uint64_t address, uint32_t pattern,
 	    uint64_t words);

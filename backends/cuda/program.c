@@ -155,6 +155,20 @@ static int check_shared(struct cu_device *dev, struct cu_kernel *k)
 	return cu_raise_shared(dev, k, k->shared_bytes);
 }
 
+/* How many blocks of a kernel that can be stopped run on a multiprocessor at a time. */
+static int find_resident(struct cu_device *dev, struct cu_kernel *k)
+{
+	int n = 0, err;
+
+	k->resident = 1;
+	if (!k->stops)
+		return 0;
+	err = CU(dev, cuOccupancyMaxActiveBlocksPerMultiprocessor, &n, k->function,
+		 (int)(k->block[0] * k->block[1] * k->block[2]), k->shared_bytes);
+	k->resident = n > 0 ? (uint32_t)n : 1;
+	return err;
+}
+
 /* Of all contexts of the process: what two threads read and raise must not go down. */
 static pthread_mutex_t limit_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -229,6 +243,8 @@ static int find_kernel(struct cu_device *dev, const struct cu_program *prog,
 		err = check_cluster(dev, k);
 	if (!err)
 		err = check_shared(dev, k);
+	if (!err)
+		err = find_resident(dev, k);
 	return err ? err : raise_local(dev, k);
 }
 
@@ -318,7 +334,8 @@ static int rewrite(const struct cu_device *dev, struct cu_program *prog, char **
 	if (err || !dev->opt.block)
 		return err;
 	return cu_program_rewrite(prog, *fenced ? *fenced : (const char *)prog->code,
-				  bytes, text);
+				  bytes, dev->opt.restart ? PTX_RESTART : PTX_ENTRY,
+				  text);
 }
 
 static int make(struct cu_device *dev, struct cu_program *prog)

@@ -146,10 +146,9 @@ int cu_queue_create(void *device, void *partition, int32_t priority, void **out)
 
 /* The shape of a launch that is not its kernel's own, with what the driver needs for it.
  */
-static __attribute__((cold, noinline)) int read_shape(struct cu_device *dev,
-						      const struct hal_bk_cmd *cmd,
-						      uint32_t block[3],
-						      uint32_t *shared_bytes)
+__attribute__((cold, noinline)) int cu_shape(struct cu_device *dev,
+					     const struct hal_bk_cmd *cmd,
+					     uint32_t block[3], uint32_t *shared_bytes)
 {
 	const struct hal_bk_shape *shape = hal_bk_shape(cmd);
 	struct cu_kernel *k = cmd->launch.kernel;
@@ -247,7 +246,7 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 	if (__builtin_expect((cmd->flags & HAL_BK_CMD_SHAPED) != 0, 0)) {
 		memcpy(shaped, k->block, sizeof(shaped));
 		block = shaped;
-		err = read_shape(dev, cmd, shaped, &shared_bytes);
+		err = cu_shape(dev, cmd, shaped, &shared_bytes);
 		if (err)
 			return err;
 	}
@@ -324,16 +323,23 @@ int cu_fill(struct cu_device *dev, struct cu_queue *q, uint64_t address, uint32_
 	return err;
 }
 
-static int copy(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd)
+int cu_move(struct cu_device *dev, struct cu_queue *q, uint64_t to, uint64_t from,
+	    uint64_t bytes)
 {
-	const struct cu_mem *dst = cmd->copy.dst, *src = cmd->copy.src;
 	int err;
 
 	mask_begin(dev, q);
-	err = CU(dev, cuMemcpyAsync, dst->address + cmd->copy.dst_offset,
-		 src->address + cmd->copy.src_offset, cmd->copy.bytes, q->stream);
+	err = CU(dev, cuMemcpyAsync, to, from, bytes, q->stream);
 	mask_end(q);
 	return err;
+}
+
+static int copy(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd)
+{
+	const struct cu_mem *dst = cmd->copy.dst, *src = cmd->copy.src;
+
+	return cu_move(dev, q, dst->address + cmd->copy.dst_offset,
+		       src->address + cmd->copy.src_offset, cmd->copy.bytes);
 }
 
 static inline __attribute__((always_inline)) int
@@ -398,16 +404,12 @@ static inline void vendor_catch_up(struct stream_queue *q)
 			 __ATOMIC_RELEASE);
 }
 
-static inline uint64_t vendor_timed(struct stream_device *device,
-				    struct stream_queue *queue, struct stream_slot *s)
+uint64_t cu_measured(struct cu_device *dev, const struct cu_queue *q)
 {
-	struct cu_device *dev = (struct cu_device *)device;
-	const struct cu_queue *q = (const struct cu_queue *)queue;
 	float ms = 0;
 	uint32_t r;
 
-	(void)s;
-	if (stream_lost(device) || cu_enter(dev))
+	if (stream_lost(&dev->base) || cu_enter(dev))
 		return 0;
 	r = cu.cuEventElapsedTime(&ms, q->begin, q->end);
 	if (r) {
@@ -415,6 +417,18 @@ static inline uint64_t vendor_timed(struct stream_device *device,
 		return 0;
 	}
 	return ms > 0 ? (uint64_t)((double)ms * 1e6 + 0.5) : 0;
+}
+
+static inline uint64_t vendor_timed(struct stream_device *device,
+				    struct stream_queue *queue, struct stream_slot *s)
+{
+	struct cu_device *dev = (struct cu_device *)device;
+	const struct cu_queue *q = (const struct cu_queue *)queue;
+	const uint64_t ns = cu_measured(dev, q);
+
+	if (ns && s->stops)
+		cu_slices_learn(dev, q, (const struct cu_slot *)s, ns);
+	return ns;
 }
 
 static inline struct stream_kernel *vendor_kernel(const struct stream_slot *s)
@@ -434,6 +448,16 @@ void cu_mark(struct cu_device *dev, struct cu_queue *q)
 void cu_number(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
 	stream_number(&dev->base, &q->base, &s->base, false);
+}
+
+bool cu_samples(struct cu_kernel *k)
+{
+	return stream_samples(&k->seen);
+}
+
+void cu_number_apart(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
+{
+	stream_number(&dev->base, &q->base, &s->base, true);
 }
 
 /* A command was refused halfway: what the stream has of it ends with a number, too. */
@@ -532,7 +556,7 @@ static int read_step(struct cu_device *dev, const struct hal_bk_cmd *cmd,
 		memcpy(step->block, step->kernel->block, sizeof(step->block));
 		step->shared_bytes = step->kernel->shared_bytes;
 		err = cmd->flags & HAL_BK_CMD_SHAPED
-			      ? read_shape(dev, cmd, step->block, &step->shared_bytes)
+			      ? cu_shape(dev, cmd, step->block, &step->shared_bytes)
 			      : 0;
 		if (err)
 			return err;
@@ -555,7 +579,7 @@ static int read_step(struct cu_device *dev, const struct hal_bk_cmd *cmd,
 }
 
 /* It is not submitted: the device will not write its number. */
-static void withhold(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
+void cu_withhold(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
 	/* What is before it is not to fail with it. */
 	if (!atomic_load(&dev->base.lost) && !q->base.broken && !cu_enter(dev))
@@ -595,7 +619,7 @@ static void flush(struct cu_device *dev, struct cu_queue *q)
 
 		if (!can || q->base.broken || atomic_load(&dev->base.lost) ||
 		    give(dev, q, s))
-			withhold(dev, q, s);
+			cu_withhold(dev, q, s);
 	}
 }
 
@@ -616,6 +640,36 @@ static int gather(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 	return 0;
 }
 
+/* ---- what can be stopped ----------------------------------------------------------- */
+
+static bool stops(const struct hal_bk_cmd *cmd)
+{
+	return cmd->op == HAL_OP_LAUNCH &&
+	       ((const struct cu_kernel *)cmd->launch.kernel)->stops;
+}
+
+/* Take the launch in s, which can be stopped: all of it at once, or in parts. */
+static __attribute__((noinline)) int take(struct cu_device *dev, struct cu_queue *q,
+					  struct cu_slot *s)
+{
+	const struct hal_bk_cmd *cmd = &s->base.cmd;
+	uint64_t values[HAL_ARGS_MAX];
+	uint32_t resident = 0;
+	int err = 0;
+
+	if (dev->opt.slice_ns && (cmd->flags & HAL_BK_CMD_BEST_EFFORT))
+		err = cu_slices_fit(dev, cmd, &resident);
+	s->resident = resident;
+	if (!err && !q->stops->waiting &&
+	    !(resident && cu_slices_cut(dev, q, cmd, cu_stops_blocks(dev, cmd), resident)))
+		return give(dev, q, s);
+	if (!err)
+		err = read_launch(cmd, cmd->launch.groups, values, NULL);
+	if (!err && q->astray)
+		err = cu_fence_check(q, cmd);
+	return err ? err : cu_slices_begin(dev, q, s, resident);
+}
+
 int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct cu_device *dev = device;
@@ -630,7 +684,7 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		err = cu_check_capture(dev, q);
 	if (__builtin_expect(err, 0))
 		return err;
-	if (q->stops && cu_stops_wait(q, cmd))
+	if (q->stops && cu_stops_wait(dev, q, cmd))
 		return -EAGAIN;
 	if (__builtin_expect(q->graphs != NULL, 0)) {
 		if (gathers(q, cmd))
@@ -645,13 +699,17 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	s->base.stops = s->base.stamping = s->base.timed = s->base.idle = s->base.marked =
 		false;
 	if (!err)
-		err = give(dev, q, s);
+		err = __builtin_expect(q->stops != NULL, 0) && stops(cmd)
+			      ? take(dev, q, s)
+			      : give(dev, q, s);
 	if (__builtin_expect(err, 0)) {
 		close_gap(dev, q);
 		return err;
 	}
 	q->base.fenced = cmd->op == HAL_OP_TIMESTAMP;
 	stream_push(&dev->base, &q->base, stream_now(&dev->base));
+	if (__builtin_expect(q->stops != NULL, 0))
+		cu_slices_go(dev, q);
 	return 0;
 }
 
@@ -711,7 +769,7 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 		err = CU(dev, cuStreamWriteValue32_v2, q->stream, at + 4,
 			 (uint32_t)(now_ns >> 32), 0);
 	if (err) {
-		withhold(dev, q, (struct cu_slot *)s);
+		cu_withhold(dev, q, (struct cu_slot *)s);
 		return err;
 	}
 	stream_number(device, queue, s, true);
@@ -902,7 +960,7 @@ int cu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 		return err;
 	stream_suspend(&dev->base, &q->base, cookie);
 	if (mode == HAL_SUSPEND_FOLD)
-		cu_stops_raise(dev, q);
+		cu_stops_fold(dev, q);
 	/* Whoever waits for the last command is not to wait for a look at the tail. */
 	if (!stream_lost(&dev->base) && !q->base.broken && !cu_enter(dev))
 		cu_mark(dev, q);
