@@ -8,7 +8,8 @@
  * FOLD has stopped (ptx/, PTX_LAUNCH_RUN).  It has as many blocks as run in that time: so
  * many waves of as many blocks as the partition's multiprocessors run at once.  How long a
  * wave takes is learned from launches and slices that are measured: the first of a kernel,
- * one in 64 after it, and the one after a slice that has taken twice its time.
+ * one in 64 after it, one more if that has found another time than before, and the one
+ * after a slice that has taken twice its time.
  *
  * The last launches of a queue may wait: the first of these has been given in part, the
  * others not at all.  Each slice is marked (stream/marks.h), so that poll sees its end and
@@ -173,6 +174,12 @@ static int give(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 	return 0;
 }
 
+/* Return whether the device may have more of s. */
+static bool has_room(const struct cu_queue *q, const struct cu_slot *s)
+{
+	return !s->cut || q->stops->slices < CU_SLICES;
+}
+
 int cu_slices_begin(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 		    uint32_t resident)
 {
@@ -187,7 +194,7 @@ int cu_slices_begin(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s
 	s->base.waits = true;
 	/* What follows is given later, so nothing shares its mark. */
 	s->base.marked = s->cut;
-	if (!q->stops->waiting)
+	if (has_room(q, s) && !q->stops->waiting)
 		err = give(dev, q, s);
 	if (!err && s->base.waits)
 		q->stops->waiting++;
@@ -210,7 +217,7 @@ void cu_slices_go(struct cu_device *dev, struct cu_queue *q)
 	       !atomic_load(&dev->base.lost)) {
 		struct cu_slot *s = cu_slot(q, q->base.count - t->waiting);
 
-		if ((s->cut && t->slices == CU_SLICES) || is_astray(q, s))
+		if (!has_room(q, s) || is_astray(q, s))
 			return;
 		cu_refused = (struct cu_refused){"cuLaunchKernel", CUR_UNKNOWN};
 		if (cu_enter(dev) || give(dev, q, s)) {
@@ -224,6 +231,16 @@ void cu_slices_go(struct cu_device *dev, struct cu_queue *q)
 
 /* ---- learned ----------------------------------------------------------------------- */
 
+/* A wave of k took that long.  If that is not what it was the next one is measured, too:
+ * the first time has loads of code in it, and a slice of few waves what a launch takes. */
+static void learn(struct cu_kernel *k, uint64_t ns)
+{
+	const uint64_t old = atomic_exchange(&k->pace.wave_ns, ns ? ns : 1);
+
+	if (ns > 2 * old || 2 * ns < old)
+		k->seen.until_sample = 0;
+}
+
 void cu_slices_learn(const struct cu_device *dev, const struct cu_queue *q,
 		     const struct cu_slot *s, uint64_t ns)
 {
@@ -233,7 +250,7 @@ void cu_slices_learn(const struct cu_device *dev, const struct cu_queue *q,
 	if (!dev->opt.slice_ns || !k->stops || !s->base.blocks || !s->resident)
 		return;
 	wave = wave_of(dev, q, s->resident);
-	atomic_store(&k->pace.wave_ns, ns / ((s->base.blocks - 1) / wave + 1));
+	learn(k, ns / ((s->base.blocks - 1) / wave + 1));
 }
 
 /* The oldest slice of q has ended. */
@@ -248,7 +265,7 @@ static void end_slice(struct cu_device *dev, struct cu_queue *q)
 	if (e->waves)
 		q->base.timing = false;
 	if (ns && whole)
-		atomic_store(&e->kernel->pace.wave_ns, ns / e->waves);
+		learn(e->kernel, ns / e->waves);
 	else if (now - t->slice_ns > 2 * dev->opt.slice_ns)
 		e->kernel->seen.until_sample = 0;
 	t->slices--;

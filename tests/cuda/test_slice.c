@@ -174,7 +174,7 @@ static void counted(void **state)
 	assert_int_equal(ext->slices(r.dev, "work", &s), 0);
 	assert_int_equal(s.launches, 2);
 	assert_int_equal(s.slices, WAVES / PER + 3); /* the latter while it learned */
-	assert_int_equal(s.calls, 2 * s.slices + 2);
+	assert_int_equal(s.calls, 2 * s.slices + 4); /* two were measured */
 	assert_in_range(s.block_ns, RIG_BLOCK_NS, RIG_BLOCK_NS + 5000);
 	assert_int_equal(ext->slices(r.dev, "nobody", &s), -ENOENT);
 	s.size--;
@@ -210,6 +210,32 @@ static void learns_anew(void **state)
 	/* Slices of a wave, but for the first three, of up to 49. */
 	assert_in_range(launches, 200 - 3 * 49, 200);
 	assert_int_equal(rig_word(&r, 0), 200 * UNITS);
+	rig_end(&r);
+}
+
+/* The device has two slices of a queue, also where the next launch begins. */
+static void two_at_a_time(void **state)
+{
+	uint64_t launches, ended = 0, i;
+	struct hal_bk_cmd cmd;
+	struct hal_bk_event ev;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r, RIG_PLAIN);
+	learn(&r, RIG_BLOCK_NS);
+	launches = calls("cuLaunchKernel");
+	for (i = 0; i < 4; i++)
+		assert_int_equal(
+			rig_launch(&r, r.work, RIG_BLOCK_NS, 2 * PER * UNITS, &cmd), 0);
+	assert_int_equal(calls("cuLaunchKernel") - launches, 2);
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, &ev, 1), 1);
+		ended += 2;
+		assert_in_range(calls("cuLaunchKernel") - launches - ended, 0, 2);
+	}
+	assert_int_equal(calls("cuLaunchKernel") - launches, 8);
+	assert_int_equal(rig_word(&r, 0), 8 * PER * UNITS);
 	rig_end(&r);
 }
 
@@ -505,6 +531,7 @@ int main(void)
 		cmocka_unit_test(waits_for_slices),
 		cmocka_unit_test(counted),
 		cmocka_unit_test(learns_anew),
+		cmocka_unit_test(two_at_a_time),
 		cmocka_unit_test(in_order),
 		cmocka_unit_test(folds_between),
 		cmocka_unit_test(folds_long_blocks),
