@@ -54,12 +54,11 @@ static const struct hal_option_def options[] = {
 	 "how units are assigned; none: the device is one unit; green: green contexts; "
 	 "mask, stream: masks of launches, streams; auto: best by trial"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block|restart", "between",
-	 "between: stop queues between commands only; block: also between the blocks of "
-	 "a launch, where the PTX of its kernel can be rewritten; restart: also inside "
-	 "blocks that can begin anew"},
+	 "between: stop queues between commands; block: also between blocks of launches "
+	 "whose PTX can be rewritten; restart: also in loops of blocks"},
 	{"slice_us", HAL_OPTION_INT, 0, 1000000, NULL, "50",
-	 "with preempt=block or restart: cut launches of best effort into pieces of at "
-	 "most that time, of which the device has two at a time; 0: do not cut"},
+	 "with preempt=block or restart: time of the slices of best-effort launches, two "
+	 "of which the device has at a time; 0: whole launches"},
 	{"graphs", HAL_OPTION_BOOL, 0, 0, NULL, "no",
 	 "submit the commands of recorded sequences as CUDA graphs, each as large as "
 	 "inflight allows; needs partitions=none and preempt=between"},

@@ -136,7 +136,8 @@ static int gpu_stops(void *native, const char *kernel, char why[HAL_GPU_SAID])
 	return !not ;
 }
 
-/* A wave is one block on each place of the multiprocessors, so it takes as long as one. */
+/* A wave is one block on each place of the multiprocessors, so it takes as long as one.
+ */
 static int gpu_slices(void *native, const char *kernel, struct hal_gpu_slices *out)
 {
 	struct cu_device *dev = native;
@@ -145,9 +146,9 @@ static int gpu_slices(void *native, const char *kernel, struct hal_gpu_slices *o
 	uint32_t i;
 
 	if (out->size != sizeof(*out))
-		return cu_host->fail(EINVAL,
-				     "cuda: .size of hal_gpu_slices is %u; it must be %zu",
-				     out->size, sizeof(*out));
+		return cu_host->fail(
+			EINVAL, "cuda: .size of hal_gpu_slices is %u; it must be %zu",
+			out->size, sizeof(*out));
 	*out = (struct hal_gpu_slices){.size = sizeof(*out)};
 	pthread_mutex_lock(&dev->programs_lock);
 	for (p = dev->programs; p; p = p->older)

@@ -77,7 +77,8 @@ struct cu_options {
 	enum cu_way way;
 	bool block;        /* kernels look at a flag before each block */
 	bool restart;      /* ... and in loops of their blocks */
-	uint64_t slice_ns; /* launches of best effort are cut into pieces; 0: they are not */
+	uint64_t slice_ns; /* launches of best effort are cut into pieces; 0: they are not
+			    */
 	bool graphs;       /* recorded commands are given together */
 	uint32_t inflight; /* commands of a queue that the device has */
 	uint32_t every;    /* launches for which one mark is written */
@@ -279,8 +280,8 @@ struct cu_stops {
 	bool lowering; /* all has ended or was stopped: flags are being lowered */
 	/* FOLD without flags: the slices that the device has end, and no more follow. */
 	bool holding;
-	/* Last commands of the queue of which the device has not been given all.  Only the
-	 * first of them has been begun. */
+	/* Last commands of the queue of which the device has not been given all.  Only
+	 * the first of them has been begun. */
 	uint32_t waiting;
 	/* Slices that the device has, oldest first. */
 	uint32_t slices;

@@ -661,7 +661,8 @@ static __attribute__((noinline)) int take(struct cu_device *dev, struct cu_queue
 		err = cu_slices_fit(dev, cmd, &resident);
 	s->resident = resident;
 	if (!err && !q->stops->waiting &&
-	    !(resident && cu_slices_cut(dev, q, cmd, cu_stops_blocks(dev, cmd), resident)))
+	    !(resident &&
+	      cu_slices_cut(dev, q, cmd, cu_stops_blocks(dev, cmd), resident)))
 		return give(dev, q, s);
 	if (!err)
 		err = read_launch(cmd, cmd->launch.groups, values, NULL);

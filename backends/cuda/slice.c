@@ -6,14 +6,14 @@
  *
  * A slice is a launch of some of the grid's blocks in a row, or of the list of those that
  * FOLD has stopped (ptx/, PTX_LAUNCH_RUN).  It has as many blocks as run in that time: so
- * many waves of as many blocks as the partition's multiprocessors run at once.  How long a
- * wave takes is learned from launches and slices that are measured: the first of a kernel,
- * one in 64 after it, one more if that has found another time than before, and the one
- * after a slice that has taken twice its time.
+ * many waves of as many blocks as the partition's multiprocessors run at once.  How long
+ * a wave takes is learned from launches and slices that are measured: the first of a
+ * kernel, one in 64 after it, one more if that has found another time than before, and
+ * the one after a slice that has taken twice its time.
  *
  * The last launches of a queue may wait: the first of these has been given in part, the
- * others not at all.  Each slice is marked (stream/marks.h), so that poll sees its end and
- * gives the next one.  FOLD gives no more (stop.c).
+ * others not at all.  Each slice is marked (stream/marks.h), so that poll sees its end
+ * and gives the next one.  FOLD gives no more (stop.c).
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -139,8 +139,8 @@ static void enter_slice(struct cu_device *dev, struct cu_queue *q, struct cu_slo
 	cu_number_apart(dev, q, s);
 	if (!t->slices)
 		t->slice_ns = cu_now(dev);
-	t->slice[t->slices++] = (struct cu_slice){
-		.number = s->base.number, .waves = waves, .kernel = k};
+	t->slice[t->slices++] =
+		(struct cu_slice){.number = s->base.number, .waves = waves, .kernel = k};
 	q->base.timing |= waves != 0;
 	dev->base.progress_ns = cu_now(dev);
 }
@@ -232,7 +232,8 @@ void cu_slices_go(struct cu_device *dev, struct cu_queue *q)
 /* ---- learned ----------------------------------------------------------------------- */
 
 /* A wave of k took that long.  If that is not what it was the next one is measured, too:
- * the first time has loads of code in it, and a slice of few waves what a launch takes. */
+ * the first time has loads of code in it, and a slice of few waves what a launch takes.
+ */
 static void learn(struct cu_kernel *k, uint64_t ns)
 {
 	const uint64_t old = atomic_exchange(&k->pace.wave_ns, ns ? ns : 1);

@@ -312,9 +312,8 @@ static bool has_slices_alone(const struct cu_device *dev, struct cu_queue *q)
 	for (i = 0; i < q->base.count; i++) {
 		struct cu_slot *s = cu_slot(q, i);
 		const struct cu_kernel *k = s->base.cmd.launch.kernel;
-		const uint64_t wave = s->base.stops && s->cut
-					      ? atomic_load(&k->pace.wave_ns)
-					      : 0;
+		const uint64_t wave =
+			s->base.stops && s->cut ? atomic_load(&k->pace.wave_ns) : 0;
 
 		if (!s->base.stops ||
 		    (s->base.blocks && (!wave || wave > dev->opt.slice_ns)))
@@ -347,8 +346,7 @@ static bool count_stopped(struct cu_queue *q)
 	for (i = 0; i < q->base.count; i++) {
 		struct cu_slot *s = cu_slot(q, i);
 		const bool raised = is_given(s) && !q->stops->holding;
-		const uint32_t n =
-			raised ? q->stops->seen[number_of(q, s)].stopped : 0;
+		const uint32_t n = raised ? q->stops->seen[number_of(q, s)].stopped : 0;
 
 		if (!s->base.stops)
 			continue;

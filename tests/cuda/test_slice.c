@@ -26,10 +26,7 @@
 static const struct hal_bk_config
 	sliced = {.clock = 1, .preempt = 1, .slice_us = 50},
 	hangs = {.clock = 1, .preempt = 1, .slice_us = 50, .hang_ms = 3},
-	masks = {.clock = 1,
-		 .preempt = 1,
-		 .slice_us = 50,
-		 .partitions = CU_WAY_MASK},
+	masks = {.clock = 1, .preempt = 1, .slice_us = 50, .partitions = CU_WAY_MASK},
 	whole = {.clock = 1, .preempt = 1};
 
 static void lose(void *device, uint32_t result)
@@ -432,7 +429,8 @@ static void refused_slice(void **state)
 	learn(&r, RIG_BLOCK_NS);
 	assert_int_equal(rig_launch(&r, r.work, RIG_BLOCK_NS, 40 * UNITS, &cmd[0]), 0);
 	assert_int_equal(rig_launch(&r, r.work, RIG_BLOCK_NS, 40 * UNITS, &cmd[1]), 0);
-	assert_int_equal(stand_in()->break_call("cuLaunchKernel", 3, CUR_OUT_OF_MEMORY), 0);
+	assert_int_equal(stand_in()->break_call("cuLaunchKernel", 3, CUR_OUT_OF_MEMORY),
+			 0);
 	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 2);
 	assert_int_equal(ev[0].status, -EIO);
 	if (!strstr(ev[0].fault, "cuLaunchKernel: CUDA_ERROR_OUT_OF_MEMORY (2)"))
@@ -445,7 +443,8 @@ static void refused_slice(void **state)
 	/* The first is refused at once, and the queue takes others. */
 	rig_begin(&r, RIG_PLAIN);
 	learn(&r, RIG_BLOCK_NS);
-	assert_int_equal(stand_in()->break_call("cuLaunchKernel", 1, CUR_OUT_OF_MEMORY), 0);
+	assert_int_equal(stand_in()->break_call("cuLaunchKernel", 1, CUR_OUT_OF_MEMORY),
+			 0);
 	assert_int_equal(rig_launch(&r, r.work, RIG_BLOCK_NS, 40 * UNITS, &cmd[0]),
 			 -ENOSPC);
 	assert_int_equal(rig_launch(&r, r.work, RIG_BLOCK_NS, 40 * UNITS, &cmd[0]), 0);
@@ -464,10 +463,12 @@ static void refused_event(void **state)
 
 	(void)state;
 	rig_begin(&r, RIG_PLAIN);
-	assert_int_equal(stand_in()->break_call("cuEventRecord", 1, CUR_OUT_OF_MEMORY), 0);
+	assert_int_equal(stand_in()->break_call("cuEventRecord", 1, CUR_OUT_OF_MEMORY),
+			 0);
 	assert_int_equal(rig_launch(&r, r.work, RIG_BLOCK_NS, 4 * UNITS, &cmd), -ENOSPC);
 	((struct cu_kernel *)r.work)->seen.until_sample = 0;
-	assert_int_equal(stand_in()->break_call("cuEventRecord", 2, CUR_OUT_OF_MEMORY), 0);
+	assert_int_equal(stand_in()->break_call("cuEventRecord", 2, CUR_OUT_OF_MEMORY),
+			 0);
 	assert_int_equal(rig_launch(&r, r.work, RIG_BLOCK_NS, 4 * UNITS, &cmd), 0);
 	assert_int_equal(b->hot.poll(r.dev, UINT64_MAX, ev, 4), 1);
 	assert_int_equal(ev[0].status, -EIO);

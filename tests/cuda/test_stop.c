@@ -171,14 +171,13 @@ static void rejected(void **state)
 static void restarts(void **state)
 {
 	static const struct hal_bk_config how = {.clock = 1, .preempt = 2};
-	static const char code[] =
-		".version 7.0\n.target sm_70\n.address_size 64\n"
-		".visible .entry turns(.param .u64 p)\n{\n"
-		".reg .b64 %a;\n.reg .b32 %i;\n.reg .pred %q;\n"
-		"ld.param.u64 %a, [p];\nmov.u32 %i, 0;\n"
-		"again:\nbar.sync 0;\nadd.u32 %i, %i, 1;\n"
-		"setp.lt.u32 %q, %i, 9;\n@%q bra again;\n"
-		"st.global.u32 [%a], %i;\nret;\n}\n";
+	static const char code[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+				   ".visible .entry turns(.param .u64 p)\n{\n"
+				   ".reg .b64 %a;\n.reg .b32 %i;\n.reg .pred %q;\n"
+				   "ld.param.u64 %a, [p];\nmov.u32 %i, 0;\n"
+				   "again:\nbar.sync 0;\nadd.u32 %i, %i, 1;\n"
+				   "setp.lt.u32 %q, %i, 9;\n@%q bra again;\n"
+				   "st.global.u32 [%a], %i;\nret;\n}\n";
 	const struct hal_bk_config *before = rig_face.how[RIG_PLAIN];
 	struct cu_kernel k = {.info.name = "turns"};
 	struct cu_program prog = {.format = HAL_CUDA_PTX, .count = 1, .kernels = &k};
@@ -190,9 +189,9 @@ static void restarts(void **state)
 		char *text = NULL;
 		const char *at;
 
-		assert_int_equal(cu_program_rewrite(&prog, code, sizeof(code), passes[i],
-						    &text),
-				 0);
+		assert_int_equal(
+			cu_program_rewrite(&prog, code, sizeof(code), passes[i], &text),
+			0);
 		assert_true(k.stops);
 		for (at = text; (at = strstr(at, "bar.red.or.pred")); at++)
 			votes[i]++;

@@ -415,10 +415,10 @@ static void run_slices(const struct ptx *m, const struct list_kernel *k, uint32_
 		const uint32_t n = size < blocks - first ? size : blocks - first;
 
 		if (first < blocks)
-			launch = (struct ptx_launch){
-				.from = first,
-				.count = n | PTX_LAUNCH_RUN,
-				.to = LISTS + sizeof(uint32_t) * listed};
+			launch = (struct ptx_launch){.from = first,
+						     .count = n | PTX_LAUNCH_RUN,
+						     .to = LISTS +
+							   sizeof(uint32_t) * listed};
 		else if (listed)
 			launch = (struct ptx_launch){.from = LISTS,
 						     .count = listed,
