@@ -271,7 +271,7 @@ void measure_slices(void)
 	const struct hal_queue_desc effort = {.size = sizeof(effort),
 					      .service_class = HAL_CLASS_BEST_EFFORT};
 	const bool few = times < TIMES_MOST;
-	const uint32_t n = few ? 256 : 1024, blocks = few ? 8192 : LONG;
+	const uint32_t n = few ? 128 : 1024, blocks = few ? 4096 : LONG;
 	struct tenant two[2];
 	struct hal_buffer *m[2][3];
 	char text[64];
