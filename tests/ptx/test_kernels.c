@@ -66,7 +66,7 @@ static struct {
 
 struct totals {
 	uint32_t next; /* kernel */
-	uint32_t mismatches, rewritten, refused, partway, equal;
+	uint32_t mismatches, rewritten, refused, partway, equal, inside;
 	bool differs[KERNELS_MAX];
 };
 static struct totals here, *total = &here;
@@ -399,9 +399,10 @@ static void run_halves(const struct ptx *m, const struct list_kernel *k, uint32_
 	same(k, how);
 }
 
-/* Launches of some blocks in a row each; what of them is stopped, then as a list. */
-static void run_slices(const struct ptx *m, const struct list_kernel *k, uint32_t more,
-		       uint64_t tick, const char *how)
+/* Launches of some blocks in a row each; what of them is stopped, then as a list.  Return
+ * how many that were. */
+static uint32_t run_slices(const struct ptx *m, const struct list_kernel *k,
+			   uint32_t more, uint64_t tick, const char *how)
 {
 	const uint32_t blocks = (uint32_t)blocks_of(k), size = (blocks + 2) / 3;
 	uint32_t first, listed = 0;
@@ -435,15 +436,16 @@ static void run_slices(const struct ptx *m, const struct list_kernel *k, uint32_
 		l.tick = first < blocks ? tick : 0;
 		l.at_tick = raise_stop;
 		if (!ran(k, m, &l, how))
-			return;
+			return listed;
 		if (control.stopped > l.grid[0] || (!l.tick && control.stopped)) {
 			wrong(k, "%s: %u blocks stopped", how, control.stopped);
-			return;
+			return listed;
 		}
 		listed += control.stopped;
 	}
 	total->partway += listed != 0;
 	same(k, how);
+	return listed;
 }
 
 /* A launch in front has been stopped, and has not written what this one reads: all of it
@@ -817,7 +819,11 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 			     "restart, stopped each time");
 		run_halves(restart, k, 0, "restart, the list in two");
 		run_slices(restart, k, 0, 0, "restart, in slices");
-		run_slices(restart, k, 0, steps / 9 + 1, "restart, slices stopped");
+		total->inside +=
+			run_slices(restart, k, 0, steps / 9 + 1,
+				   "restart, slices stopped") >
+			(entry ? run_slices(entry, k, 0, steps / 9 + 1, "entry, slices")
+			       : UINT32_MAX);
 		run_stale(restart, k, 0, "restart, behind one that was stopped");
 	}
 	if (steps && loop) {
@@ -1097,6 +1103,11 @@ int main(int argc, char **argv)
 		printf("figure cuda.ptx.restart_share %.3f\n",
 		       restart_shares / restart_costs.kernels);
 		return total->mismatches != 0;
+	}
+	/* Of slices blocks are stopped in loops, too. */
+	if (!others && !only && !total->inside) {
+		printf("restart: no block of a slice was stopped in a loop\n");
+		total->mismatches++;
 	}
 	printf("figure %s%s %u\n", figure, others ? ".kernels" : "", count);
 	printf("figure %s.rewritten %u\n", figure, total->rewritten);
