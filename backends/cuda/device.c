@@ -271,6 +271,7 @@ static int cu_get_info(void *device, struct hal_device_info *info)
 
 	describe(&dev->opt, &dev->shape, cu_way_of(dev), cu_units(dev), info);
 	info->memory_free = stream_bytes_left(&dev->memory);
+	cu_colors_describe(dev, info);
 	return 0;
 }
 
@@ -345,6 +346,7 @@ static bool put_away(struct cu_device *dev)
 		return false;
 	}
 	cu_lane_drop(dev);
+	cu_colors_drop(dev);
 	cu_give_back(dev, CU_KIND_STREAM, dev->flags, &err);
 	(void)stream_later_stop(&dev->later, false);
 	stream_later_finish(&dev->later);
@@ -364,6 +366,7 @@ static void cu_close(void *device)
 	cu_forget(dev);
 	if (dev->context && !atomic_load(&dev->base.lost))
 		ours = put_away(dev);
+	cu_colors_drop(dev);
 	if (!stream_later_stop(&dev->later, dev->base.hanging != NULL))
 		return; /* its thread may need the device until the process ends */
 	while ((q = dev->base.hanging)) {
@@ -539,6 +542,7 @@ static const struct hal_backend backend = {
 		 .program_load = cu_program_load,
 		 .program_unload = cu_program_unload,
 		 .kernel_get = cu_kernel_get,
+		 .colors_set = cu_colors_set,
 		 .extension = cu_extension},
 	.extra = {.mem_out = cu_mem_out, .mem_in = cu_mem_in},
 };

@@ -29,7 +29,7 @@
 #include "backends/stream/region.h"
 
 #include "cu_calls.h"
-#include "ptx/ptx.h"
+#include "ptx/color.h"
 
 #define STREAM_NAME "cuda"
 #define STREAM_HOST cu_host
@@ -173,6 +173,7 @@ struct cu_partition {
 	bool masked;            /* at launch */
 	uint32_t mask[4];       /* what its launches are kept off */
 	struct cu_range *range; /* with memory=vmm */
+	struct cu_color *color; /* NULL: its memory is on all channels */
 };
 
 struct cu_mem {
@@ -201,6 +202,7 @@ struct cu_pace {
 };
 
 struct cu_kernel {
+	const struct cu_program *program;
 	struct hal_bk_kernel_info info;
 	void *function;
 	uint32_t block[3], shared_bytes;
@@ -211,6 +213,9 @@ struct cu_kernel {
 	struct cu_pace pace;
 	bool stops;        /* it looks at a flag: one more parameter */
 	char why[PTX_WHY]; /* it does not */
+	/* Of a program for partitions with some channels; if not, .why_not. */
+	bool colored;
+	char why_not[PTX_WHY];
 };
 
 struct cu_program {
@@ -220,6 +225,8 @@ struct cu_program {
 	void *module;
 	uint32_t count;
 	struct cu_kernel *kernels;
+	/* The same for memory on 1 << i channels; NULL. */
+	struct cu_program *colored[PTX_COLOR_MASKS];
 };
 
 /* A recorded command, as a node of a graph has it: what it is, then what may change. */
@@ -317,6 +324,7 @@ static inline struct stream_slot *vendor_slot(struct stream_queue *q, uint32_t a
 struct cu_lane {
 	struct stream_lane base;
 	void *stream, *events[STREAM_LANE_EVENTS], *stages;
+	uint64_t stages_at; /* the device's address of them */
 };
 
 struct cu_device {
@@ -339,6 +347,8 @@ struct cu_device {
 	uint32_t granule;           /* in which memory is mapped; 0: it cannot be */
 	pthread_mutex_t range_lock; /* of ranges and what is in them */
 	struct cu_range *ranges;    /* of all partitions, of those that went, too */
+	struct cu_color *windows;   /* of partitions with some channels */
+	struct cu_colors *colors;   /* constant once the device is open; NULL: no map */
 	struct stream_later later;
 	struct stream_offers offers; /* of the application's own memory and streams */
 	struct stream_regions regions;
@@ -592,6 +602,41 @@ int cu_kernel_get(void *device, void *program, uint32_t index,
  */
 int cu_program_rewrite(struct cu_program *prog, const char *code, size_t bytes,
 		       enum ptx_pass pass, char **text);
+
+/* Its variant for memory on 1 << own channels: kernels that cannot be rewritten are not
+ * .colored.  A context is current. */
+int cu_program_color(struct cu_device *dev, const struct cu_program *prog, uint32_t own,
+		     struct cu_program **out);
+void cu_program_drop_color(struct cu_device *dev, struct cu_program *prog, int *err);
+/* Return the kernel of that number of m; NULL: the program has none of its name. */
+struct cu_kernel *cu_program_kernel(const struct cu_program *prog, const struct ptx *m,
+				    uint32_t number);
+
+/* color.c */
+int cu_colors_set(void *device, const struct hal_bk_color_map *map);
+void cu_colors_drop(struct cu_device *dev);
+void cu_colors_describe(const struct cu_device *dev, struct hal_device_info *info);
+/* How many numbers of channels there are that a partition can own: 1, 2, 4 ... */
+uint32_t cu_colors_owns(const struct cu_device *dev);
+int cu_colors_make(const struct cu_device *dev, uint32_t first, uint32_t count,
+		   struct ptx_color *color, struct ptx_colors *colors, char why[PTX_WHY]);
+/* Addresses of a partition that owns some channels; nothing for one that owns all. */
+int cu_color_open(struct cu_device *dev, struct cu_partition *part);
+void cu_color_close(struct cu_device *dev, struct cu_partition *part, int *err);
+/* The number of its channels is 1 << that. */
+uint32_t cu_color_own(const struct cu_partition *part);
+/* Memory on the partition's channels. */
+int cu_color_take(struct cu_device *dev, struct cu_mem *mem);
+/* Parameters of a kernel that was rewritten: how many. */
+uint32_t cu_color_put(const struct cu_partition *part, uint64_t *values, void **params);
+/* Copy or fill memory that is on some channels, in the stream.  Return false if it is
+ * not. */
+bool cu_color_copy(struct cu_device *dev, void *stream, uint64_t to, uint64_t from,
+		   uint64_t bytes, int *err);
+bool cu_color_fill(struct cu_device *dev, void *stream, uint64_t address,
+		   uint32_t pattern, uint64_t words, int *err);
+/* Where the byte at that address of a buffer is. */
+uint64_t cu_color_at(struct cu_device *dev, uint64_t address);
 
 /* fence.c */
 int cu_fence_open(const struct cu_device *dev);

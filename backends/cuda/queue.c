@@ -199,7 +199,7 @@ static inline __attribute__((always_inline)) int read_launch(const struct hal_bk
 }
 
 /* What else a kernel has for parameters that was rewritten, behind its own. */
-#define MORE_PARAMS (PTX_RANGE_PARAMS + PTX_LAUNCH_PARAMS)
+#define MORE_PARAMS (PTX_RANGE_PARAMS + PTX_COLORS_PARAMS + PTX_LAUNCH_PARAMS)
 
 static uint32_t put_range(struct cu_device *dev, const struct cu_queue *q,
 			  const struct cu_slot *s, uint64_t *values, void **params)
@@ -225,6 +225,26 @@ static void put_stops(const struct ptx_launch *stops, uint64_t *values, void **p
 		params[i] = &values[i];
 	for (; i < PTX_LAUNCH_PARAMS; i++)
 		params[i] = (uint32_t *)&values[PTX_LAUNCH_LONG] + i - PTX_LAUNCH_LONG;
+}
+
+/* Find the kernel of k that reaches memory on part's channels; stops: the launch is of
+ * one that can be stopped. */
+static __attribute__((cold, noinline)) int find_colored(struct cu_device *dev,
+							const struct cu_partition *part,
+							const struct cu_kernel **kernel,
+							uint32_t shared_bytes)
+{
+	const struct cu_kernel *k = *kernel;
+	struct cu_program *prog = k->program->colored[cu_color_own(part)];
+	struct cu_kernel *c = &prog->kernels[k - k->program->kernels];
+
+	if (!c->colored)
+		return cu_host->fail(ENOTSUP,
+				     "cuda: kernel %s cannot reach memory of partition "
+				     "%u, which is on some channels: %s",
+				     k->info.name, part->base.desc.index, c->why_not);
+	*kernel = c;
+	return cu_raise_shared(dev, c, shared_bytes);
 }
 
 static inline __attribute__((always_inline)) int
@@ -255,6 +275,12 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 		if (err)
 			return err;
 		count += put_range(dev, q, s, values + count, params + count);
+	}
+	if (__builtin_expect(part->color != NULL, 0)) {
+		err = find_colored(dev, part, &k, shared_bytes);
+		if (err)
+			return err;
+		count += cu_color_put(part, values + count, params + count);
 	}
 	if (__builtin_expect(stops != NULL, 0))
 		put_stops(stops, &values[count], params + count);
@@ -318,7 +344,9 @@ int cu_fill(struct cu_device *dev, struct cu_queue *q, uint64_t address, uint32_
 	int err;
 
 	mask_begin(dev, q);
-	err = CU(dev, cuMemsetD32Async, address, pattern, words, q->stream);
+	if (!cu_part(q)->color ||
+	    !cu_color_fill(dev, q->stream, address, pattern, words, &err))
+		err = CU(dev, cuMemsetD32Async, address, pattern, words, q->stream);
 	mask_end(q);
 	return err;
 }
@@ -329,7 +357,8 @@ int cu_move(struct cu_device *dev, struct cu_queue *q, uint64_t to, uint64_t fro
 	int err;
 
 	mask_begin(dev, q);
-	err = CU(dev, cuMemcpyAsync, to, from, bytes, q->stream);
+	if (!cu_part(q)->color || !cu_color_copy(dev, q->stream, to, from, bytes, &err))
+		err = CU(dev, cuMemcpyAsync, to, from, bytes, q->stream);
 	mask_end(q);
 	return err;
 }
@@ -751,7 +780,8 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 			       struct stream_slot *s, uint64_t now_ns)
 {
 	const struct cu_mem *mem = s->cmd.timestamp.dst;
-	const uint64_t at = mem->address + s->cmd.timestamp.offset;
+	const uint64_t at = cu_color_at((struct cu_device *)device,
+					mem->address + s->cmd.timestamp.offset);
 	struct cu_device *dev = (struct cu_device *)device;
 	struct cu_queue *q = (struct cu_queue *)queue;
 	bool captured = false;

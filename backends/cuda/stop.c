@@ -28,8 +28,8 @@
 
 /* ---- programs ---------------------------------------------------------------------- */
 
-static struct cu_kernel *kernel_of(const struct cu_program *prog, const struct ptx *m,
-				   uint32_t number)
+struct cu_kernel *cu_program_kernel(const struct cu_program *prog, const struct ptx *m,
+				    uint32_t number)
 {
 	uint32_t bytes, i;
 	const char *name = ptx_kernel_name(m, number, &bytes);
@@ -54,7 +54,7 @@ static int rewrite(struct cu_program *prog, const struct ptx *m, enum ptx_pass p
 	if (!which)
 		return cu_host->fail(ENOMEM, "cuda: no memory for %u kernels", count);
 	for (i = 0; i < count; i++) {
-		struct cu_kernel *k = kernel_of(prog, m, i);
+		struct cu_kernel *k = cu_program_kernel(prog, m, i);
 
 		if (!k)
 			continue;

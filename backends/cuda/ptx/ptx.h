@@ -104,6 +104,7 @@ struct ptx_colors {
 	uint32_t target, sum; /* which channels: by ptx_color_make() */
 };
 #define PTX_COLORS_PARAMS 5u
+#define PTX_COLORS_LONG   3u /* the first of them, of 8 bytes */
 
 struct ptx;
 struct ptx_color;
