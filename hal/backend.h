@@ -225,6 +225,9 @@ struct hal_bk_arg {
 #define HAL_BK_MEM_HOST (UINT32_C(1) << 16)
 /* A launch that is not of the kernel's own shape: see hal_bk_shape. */
 #define HAL_BK_CMD_SHAPED (UINT32_C(1) << 11)
+/* The command's queue is of HAL_CLASS_BEST_EFFORT: the backend may carry it out in
+ * pieces, so that commands of other queues get in between. */
+#define HAL_BK_CMD_BEST_EFFORT (UINT32_C(1) << 10)
 
 /* The shape of a launch, within .group_size_max and .shared_max of its kernel. */
 struct hal_bk_shape {

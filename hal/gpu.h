@@ -27,6 +27,17 @@ struct hal_gpu_info {
 	char faults[HAL_GPU_SAID];
 };
 
+/* What slices of a kernel's launches were (option slice_us), since its programs were
+ * loaded; the sum over all programs that have such a kernel. */
+struct hal_gpu_slices {
+	uint32_t size;
+	uint32_t reserved;
+	uint64_t launches; /* that were cut */
+	uint64_t slices;   /* of all of them */
+	uint64_t calls;    /* of the driver, for these: what they cost the host */
+	uint64_t block_ns; /* a block, as last measured; 0: it has not been */
+};
+
 struct hal_gpu_extension {
 	uint32_t size;
 	uint32_t reserved;
@@ -74,6 +85,12 @@ struct hal_gpu_extension {
 	 * made with (green contexts; on rocm any partitions).
 	 */
 	int (*offer_stream)(void *native, void *stream);
+
+	/* Describe the slices of the launches of each kernel of that name.  out->size is
+	 * set.  Any thread.  -ENOENT: no loaded program has such a kernel; -EINVAL:
+	 * out->size is no size of the struct; NULL, or the table is smaller: the backend
+	 * cuts no launches. */
+	int (*slices)(void *native, const char *kernel, struct hal_gpu_slices *out);
 };
 
 #ifdef __cplusplus

@@ -6,17 +6,34 @@
 #define _GNU_SOURCE
 #include "internal.h"
 
+/* A kernel reaches the stages by the device's address. */
+static uint64_t device_side(const struct cu_lane *lane, uint64_t address)
+{
+	const uint64_t at = address - (uintptr_t)lane->stages;
+
+	return at < STREAM_LANE_STAGES * STREAM_LANE_PIECE ? lane->stages_at + at
+							   : address;
+}
+
 static int copy(void *device, uint64_t to, uint64_t from, uint64_t bytes)
 {
 	struct cu_device *dev = device;
+	int err;
 
+	if (dev->colors &&
+	    cu_color_copy(dev, dev->lane.stream, device_side(&dev->lane, to),
+			  device_side(&dev->lane, from), bytes, &err))
+		return err;
 	return CU(dev, cuMemcpyAsync, to, from, bytes, dev->lane.stream);
 }
 
 static int clear(void *device, uint64_t address, uint64_t bytes)
 {
 	struct cu_device *dev = device;
+	int err;
 
+	if (cu_color_fill(dev, dev->lane.stream, address, 0, bytes / 4, &err))
+		return err;
 	return CU(dev, cuMemsetD32Async, address, 0, bytes / 4, dev->lane.stream);
 }
 
@@ -57,10 +74,9 @@ void cu_lane_init(struct cu_device *dev)
 int cu_lane_make(struct cu_device *dev)
 {
 	struct cu_lane *lane = &dev->lane;
-	uint64_t address;
 	uint32_t i;
 	int err = cu_pin(dev, STREAM_LANE_STAGES * STREAM_LANE_PIECE, &lane->stages,
-			 &address);
+			 &lane->stages_at);
 
 	if (err)
 		return err;

@@ -69,6 +69,8 @@ X(cuFuncSetAttribute, (void *function, uint32_t attribute, int value), \
 	(function, attribute, value)) \
 X(cuFuncGetParamInfo, (void *function, size_t index, size_t *offset, size_t *bytes), \
 	(function, index, offset, bytes)) \
+X(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, void *function, \
+	int threads, size_t shared), (blocks, function, threads, shared)) \
 X(cuLaunchKernel, (void *function, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, \
 	uint32_t block_x, uint32_t block_y, uint32_t block_z, uint32_t shared, \
 	void *stream, void **params, void **extra), \

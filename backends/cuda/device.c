@@ -19,6 +19,7 @@ static const struct cu_options defaults = {
 	.library = "libcuda.so.1",
 	.inflight = 32,
 	.every = 8,
+	.slice_ns = 50000,
 	.way = CU_WAY_AUTO,
 	.helper = "",
 	.trial_ms = 20000,
@@ -52,9 +53,12 @@ static const struct hal_option_def options[] = {
 	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask|stream|auto", "auto",
 	 "how units are assigned; none: the device is one unit; green: green contexts; "
 	 "mask, stream: masks of launches, streams; auto: best by trial"},
-	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block", "between",
-	 "between: stop queues between commands only; block: also between the blocks of "
-	 "a launch, where the PTX of its kernel can be rewritten"},
+	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block|restart", "between",
+	 "between: stop queues between commands; block: also between blocks of launches "
+	 "whose PTX can be rewritten; restart: also in loops of blocks"},
+	{"slice_us", HAL_OPTION_INT, 0, 1000000, NULL, "50",
+	 "with preempt=block or restart: time of the slices of best-effort launches, two "
+	 "of which the device has at a time; 0: whole launches"},
 	{"graphs", HAL_OPTION_BOOL, 0, 0, NULL, "no",
 	 "submit the commands of recorded sequences as CUDA graphs, each as large as "
 	 "inflight allows; needs partitions=none and preempt=between"},
@@ -74,7 +78,9 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->virtual_clock = cu_host->option_int(cfg, "clock") == 1;
 	o->inflight = (uint32_t)cu_host->option_int(cfg, "inflight");
 	o->every = (uint32_t)cu_host->option_int(cfg, "mark_every");
-	o->block = cu_host->option_int(cfg, "preempt") == 1;
+	o->block = cu_host->option_int(cfg, "preempt") != 0;
+	o->restart = cu_host->option_int(cfg, "preempt") == 2;
+	o->slice_ns = (uint64_t)cu_host->option_int(cfg, "slice_us") * 1000;
 	if (o->block && o->inflight > CU_STOPS_MAX)
 		o->inflight = CU_STOPS_MAX;
 	if (!o->every)
@@ -265,6 +271,7 @@ static int cu_get_info(void *device, struct hal_device_info *info)
 
 	describe(&dev->opt, &dev->shape, cu_way_of(dev), cu_units(dev), info);
 	info->memory_free = stream_bytes_left(&dev->memory);
+	cu_colors_describe(dev, info);
 	return 0;
 }
 
@@ -339,6 +346,7 @@ static bool put_away(struct cu_device *dev)
 		return false;
 	}
 	cu_lane_drop(dev);
+	cu_colors_drop(dev);
 	cu_give_back(dev, CU_KIND_STREAM, dev->flags, &err);
 	(void)stream_later_stop(&dev->later, false);
 	stream_later_finish(&dev->later);
@@ -358,6 +366,7 @@ static void cu_close(void *device)
 	cu_forget(dev);
 	if (dev->context && !atomic_load(&dev->base.lost))
 		ours = put_away(dev);
+	cu_colors_drop(dev);
 	if (!stream_later_stop(&dev->later, dev->base.hanging != NULL))
 		return; /* its thread may need the device until the process ends */
 	while ((q = dev->base.hanging)) {
@@ -533,6 +542,7 @@ static const struct hal_backend backend = {
 		 .program_load = cu_program_load,
 		 .program_unload = cu_program_unload,
 		 .kernel_get = cu_kernel_get,
+		 .colors_set = cu_colors_set,
 		 .extension = cu_extension},
 	.extra = {.mem_out = cu_mem_out, .mem_in = cu_mem_in},
 };

@@ -136,12 +136,47 @@ static int gpu_stops(void *native, const char *kernel, char why[HAL_GPU_SAID])
 	return !not ;
 }
 
+/* A wave is one block on each place of the multiprocessors, so it takes as long as one.
+ */
+static int gpu_slices(void *native, const char *kernel, struct hal_gpu_slices *out)
+{
+	struct cu_device *dev = native;
+	const struct cu_program *p;
+	bool any = false;
+	uint32_t i;
+
+	if (out->size != sizeof(*out))
+		return cu_host->fail(
+			EINVAL, "cuda: .size of hal_gpu_slices is %u; it must be %zu",
+			out->size, sizeof(*out));
+	*out = (struct hal_gpu_slices){.size = sizeof(*out)};
+	pthread_mutex_lock(&dev->programs_lock);
+	for (p = dev->programs; p; p = p->older)
+		for (i = 0; i < p->count; i++) {
+			struct cu_pace *pace = &p->kernels[i].pace;
+
+			if (strcmp(p->kernels[i].info.name, kernel) != 0)
+				continue;
+			any = true;
+			out->launches += atomic_load(&pace->launches);
+			out->slices += atomic_load(&pace->slices);
+			out->calls += atomic_load(&pace->calls);
+			if (!out->block_ns)
+				out->block_ns = atomic_load(&pace->wave_ns);
+		}
+	pthread_mutex_unlock(&dev->programs_lock);
+	return any ? 0
+		   : cu_host->fail(ENOENT, "cuda: no loaded program has a kernel %s",
+				   kernel);
+}
+
 static const struct hal_gpu_extension gpu_extension = {
 	.size = sizeof(gpu_extension),
 	.info = gpu_info,
 	.stops = gpu_stops,
 	.offer_memory = cu_offer_memory,
 	.offer_stream = cu_offer_stream,
+	.slices = gpu_slices,
 };
 
 const void *cu_extension(void *device, const char *name)

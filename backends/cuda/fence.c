@@ -153,10 +153,15 @@ struct ptx_range cu_fence_of(struct cu_device *dev, const struct cu_queue *q,
 	return r;
 }
 
+bool cu_fence_is_astray(const struct cu_queue *q, const struct cu_slot *s)
+{
+	return s->base.cmd.op == HAL_OP_LAUNCH &&
+	       __atomic_load_n(&q->astray[number_of(q, s)], __ATOMIC_ACQUIRE);
+}
+
 bool cu_fence_astray(struct cu_queue *q, const struct cu_slot *s)
 {
-	if (s->base.cmd.op != HAL_OP_LAUNCH ||
-	    !__atomic_load_n(&q->astray[number_of(q, s)], __ATOMIC_ACQUIRE))
+	if (!cu_fence_is_astray(q, s))
 		return false;
 	stream_break(&q->base, "access outside its partition's range");
 	q->base.wrong |= s == cu_slot(q, 0);

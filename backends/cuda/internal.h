@@ -29,7 +29,7 @@
 #include "backends/stream/region.h"
 
 #include "cu_calls.h"
-#include "ptx/ptx.h"
+#include "ptx/color.h"
 
 #define STREAM_NAME "cuda"
 #define STREAM_HOST cu_host
@@ -42,7 +42,8 @@ extern const struct hal_host *cu_host;
 
 #define CU_INFLIGHT_MAX 64u
 #define CU_STOPS_MAX    8u     /* with preempt=block: each has lists of its own */
-#define CU_STOP_BLOCKS  65536u /* of a launch that can be stopped */
+#define CU_STOP_BLOCKS  65536u /* of a launch that can be stopped, unless it is cut */
+#define CU_SLICES       2u     /* of a queue that the device has */
 #define CU_GRAPHS_MAX   8u     /* of a queue */
 
 struct cu_symbols {
@@ -75,6 +76,9 @@ struct cu_options {
 	bool bounds;    /* kernels reach no further than that */
 	enum cu_way way;
 	bool block;        /* kernels look at a flag before each block */
+	bool restart;      /* ... and in loops of their blocks */
+	uint64_t slice_ns; /* launches of best effort are cut into pieces; 0: they are not
+			    */
 	bool graphs;       /* recorded commands are given together */
 	uint32_t inflight; /* commands of a queue that the device has */
 	uint32_t every;    /* launches for which one mark is written */
@@ -169,6 +173,7 @@ struct cu_partition {
 	bool masked;            /* at launch */
 	uint32_t mask[4];       /* what its launches are kept off */
 	struct cu_range *range; /* with memory=vmm */
+	struct cu_color *color; /* NULL: its memory is on all channels */
 };
 
 struct cu_mem {
@@ -189,15 +194,28 @@ static inline uint64_t vendor_address(const void *mem)
 	return ((const struct cu_mem *)mem)->address;
 }
 
+/* What slices of a kernel cost, and what is known to size them; the engine writes it, any
+ * thread reads it. */
+struct cu_pace {
+	atomic_ullong wave_ns; /* as many blocks as run at a time; 0: not measured */
+	atomic_ullong launches, slices, calls;
+};
+
 struct cu_kernel {
+	const struct cu_program *program;
 	struct hal_bk_kernel_info info;
 	void *function;
 	uint32_t block[3], shared_bytes;
 	uint32_t shared_raised; /* dynamic: the driver accepts launches up to it */
 	struct stream_params params;
 	struct stream_kernel seen;
+	uint32_t resident; /* blocks on one multiprocessor, of its own shape; of .stops */
+	struct cu_pace pace;
 	bool stops;        /* it looks at a flag: one more parameter */
 	char why[PTX_WHY]; /* it does not */
+	/* Of a program for partitions with some channels; if not, .why_not. */
+	bool colored;
+	char why_not[PTX_WHY];
 };
 
 struct cu_program {
@@ -207,6 +225,8 @@ struct cu_program {
 	void *module;
 	uint32_t count;
 	struct cu_kernel *kernels;
+	/* The same for memory on 1 << i channels; NULL. */
+	struct cu_program *colored[PTX_COLOR_MASKS];
 };
 
 /* A recorded command, as a node of a graph has it: what it is, then what may change. */
@@ -244,6 +264,11 @@ struct cu_graphs {
 struct cu_slot {
 	struct stream_slot base; /* .number: of the queue's word, or its graph's */
 	struct cu_graph *graph;  /* NULL: by itself */
+	/* Of a launch that stops: given in slices; blocks on one multiprocessor; what is
+	 * to be given of the list of its former run, then of the grid; of the blocks that
+	 * were stopped, how many are in the list. */
+	bool cut;
+	uint32_t resident, list_next, list_end, grid_next, grid_end, listed;
 };
 
 /* How the launches of a queue are stopped, slot by slot: see stop.c. */
@@ -260,6 +285,19 @@ struct cu_stops {
 	uint32_t ready_at, asked;
 	bool due;      /* flags are to be raised when .ready */
 	bool lowering; /* all has ended or was stopped: flags are being lowered */
+	/* FOLD without flags: the slices that the device has end, and no more follow. */
+	bool holding;
+	/* Last commands of the queue of which the device has not been given all.  Only
+	 * the first of them has been begun. */
+	uint32_t waiting;
+	/* Slices that the device has, oldest first. */
+	uint32_t slices;
+	uint64_t slice_ns; /* when the oldest became that */
+	struct cu_slice {
+		uint32_t number; /* of the queue */
+		uint32_t waves;  /* of the one that is measured; else 0 */
+		struct cu_kernel *kernel;
+	} slice[CU_SLICES];
 };
 
 struct cu_queue {
@@ -286,6 +324,7 @@ static inline struct stream_slot *vendor_slot(struct stream_queue *q, uint32_t a
 struct cu_lane {
 	struct stream_lane base;
 	void *stream, *events[STREAM_LANE_EVENTS], *stages;
+	uint64_t stages_at; /* the device's address of them */
 };
 
 struct cu_device {
@@ -308,6 +347,8 @@ struct cu_device {
 	uint32_t granule;           /* in which memory is mapped; 0: it cannot be */
 	pthread_mutex_t range_lock; /* of ranges and what is in them */
 	struct cu_range *ranges;    /* of all partitions, of those that went, too */
+	struct cu_color *windows;   /* of partitions with some channels */
+	struct cu_colors *colors;   /* constant once the device is open; NULL: no map */
 	struct stream_later later;
 	struct stream_offers offers; /* of the application's own memory and streams */
 	struct stream_regions regions;
@@ -560,7 +601,42 @@ int cu_kernel_get(void *device, void *program, uint32_t index,
  * before each block, and for the rest why not; *text is for the driver, NULL: as it is.
  */
 int cu_program_rewrite(struct cu_program *prog, const char *code, size_t bytes,
-		       char **text);
+		       enum ptx_pass pass, char **text);
+
+/* Its variant for memory on 1 << own channels: kernels that cannot be rewritten are not
+ * .colored.  A context is current. */
+int cu_program_color(struct cu_device *dev, const struct cu_program *prog, uint32_t own,
+		     struct cu_program **out);
+void cu_program_drop_color(struct cu_device *dev, struct cu_program *prog, int *err);
+/* Return the kernel of that number of m; NULL: the program has none of its name. */
+struct cu_kernel *cu_program_kernel(const struct cu_program *prog, const struct ptx *m,
+				    uint32_t number);
+
+/* color.c */
+int cu_colors_set(void *device, const struct hal_bk_color_map *map);
+void cu_colors_drop(struct cu_device *dev);
+void cu_colors_describe(const struct cu_device *dev, struct hal_device_info *info);
+/* How many numbers of channels there are that a partition can own: 1, 2, 4 ... */
+uint32_t cu_colors_owns(const struct cu_device *dev);
+int cu_colors_make(const struct cu_device *dev, uint32_t first, uint32_t count,
+		   struct ptx_color *color, struct ptx_colors *colors, char why[PTX_WHY]);
+/* Addresses of a partition that owns some channels; nothing for one that owns all. */
+int cu_color_open(struct cu_device *dev, struct cu_partition *part);
+void cu_color_close(struct cu_device *dev, struct cu_partition *part, int *err);
+/* The number of its channels is 1 << that. */
+uint32_t cu_color_own(const struct cu_partition *part);
+/* Memory on the partition's channels. */
+int cu_color_take(struct cu_device *dev, struct cu_mem *mem);
+/* Parameters of a kernel that was rewritten: how many. */
+uint32_t cu_color_put(const struct cu_partition *part, uint64_t *values, void **params);
+/* Copy or fill memory that is on some channels, in the stream.  Return false if it is
+ * not. */
+bool cu_color_copy(struct cu_device *dev, void *stream, uint64_t to, uint64_t from,
+		   uint64_t bytes, int *err);
+bool cu_color_fill(struct cu_device *dev, void *stream, uint64_t address,
+		   uint32_t pattern, uint64_t words, int *err);
+/* Where the byte at that address of a buffer is. */
+uint64_t cu_color_at(struct cu_device *dev, uint64_t address);
 
 /* fence.c */
 int cu_fence_open(const struct cu_device *dev);
@@ -572,6 +648,8 @@ int cu_fence_check(const struct cu_queue *q, const struct hal_bk_cmd *cmd);
 /* Parameters of the launch in that slot. */
 struct ptx_range cu_fence_of(struct cu_device *dev, const struct cu_queue *q,
 			     const struct cu_slot *s);
+/* Whether what is there was kept from something. */
+bool cu_fence_is_astray(const struct cu_queue *q, const struct cu_slot *s);
 /* Whether what has ended there was kept from something: it has broken its queue then. */
 bool cu_fence_astray(struct cu_queue *q, const struct cu_slot *s);
 
@@ -579,10 +657,20 @@ bool cu_fence_astray(struct cu_queue *q, const struct cu_slot *s);
 int cu_stops_make(struct cu_device *dev, struct cu_queue *q);
 void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err);
 /* Whether it has to wait for what the device has of its queue. */
-bool cu_stops_wait(struct cu_queue *q, const struct hal_bk_cmd *cmd);
+bool cu_stops_wait(const struct cu_device *dev, struct cu_queue *q,
+		   const struct hal_bk_cmd *cmd);
+/* Return the blocks of a launch that can be stopped; else 0. */
+uint32_t cu_stops_blocks(const struct cu_device *dev, const struct hal_bk_cmd *cmd);
+/* Make sure that the controls have been cleared before what follows in q's stream. */
+int cu_stops_ready(struct cu_device *dev, struct cu_queue *q);
+/* Where the controls of a slot are, and its two lists. */
+uint64_t cu_stops_control(const struct cu_queue *q, const struct cu_slot *s);
+uint64_t cu_stops_list(const struct cu_queue *q, const struct cu_slot *s, uint32_t list);
 /* Before the launch in that slot: the parameters for it. */
 int cu_stops_stage(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 		   struct ptx_launch *launch);
+/* FOLD: stop what runs, if something of it can be stopped. */
+void cu_stops_fold(struct cu_device *dev, struct cu_queue *q);
 /* Raise the flags of what runs, as soon as that is possible; if something of it can be
  * stopped. */
 void cu_stops_raise(struct cu_device *dev, struct cu_queue *q);
@@ -593,6 +681,31 @@ void cu_stops_look(struct cu_device *dev, struct cu_queue *q);
 bool cu_stops_idle(const struct cu_queue *q);
 /* All that was stopped goes on. */
 void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q);
+
+/* slice.c */
+/* Return whether a launch of so many blocks, of which so many fit on a multiprocessor, is
+ * to be cut. */
+bool cu_slices_cut(const struct cu_device *dev, const struct cu_queue *q,
+		   const struct hal_bk_cmd *cmd, uint64_t blocks, uint32_t resident);
+/* Find out how many blocks of the launch fit on a multiprocessor. */
+int cu_slices_fit(struct cu_device *dev, const struct hal_bk_cmd *cmd,
+		  uint32_t *resident);
+/* Take the launch in s, of which the device has nothing, as the queue's next.  If it is
+ * its turn its first part is given; on failure nothing of it is. */
+int cu_slices_begin(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
+		    uint32_t resident);
+/* Give the device what it may have more of. */
+void cu_slices_go(struct cu_device *dev, struct cu_queue *q);
+/* At each poll: note which slices have ended, and go on. */
+void cu_slices_look(struct cu_device *dev, struct cu_queue *q);
+/* Return how many blocks of s have not been given to the device. */
+static inline uint32_t cu_slices_left(const struct cu_slot *s)
+{
+	return s->list_end - s->list_next + (s->grid_end - s->grid_next);
+}
+/* Learn from a launch that was measured. */
+void cu_slices_learn(const struct cu_device *dev, const struct cu_queue *q,
+		     const struct cu_slot *s, uint64_t ns);
 
 /* graph.c */
 int cu_graphs_check(const struct cu_device *dev);
@@ -644,6 +757,17 @@ int cu_launch(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s
 	      const uint32_t groups[3], const struct ptx_launch *stops);
 /* Give the command in s, which has just gone to the device, its number. */
 void cu_number(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
+/* The same, and mark its end. */
+void cu_number_apart(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
+/* Return whether the next launch, or slice, of k is to be measured. */
+bool cu_samples(struct cu_kernel *k);
+/* Break q: s, and what follows it, is not given. */
+void cu_withhold(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
+/* How long took what q's two events are around; 0: that is unknown. */
+uint64_t cu_measured(struct cu_device *dev, const struct cu_queue *q);
+/* The block and the shared memory of a launch of another shape than its kernel's. */
+int cu_shape(struct cu_device *dev, const struct hal_bk_cmd *cmd, uint32_t block[3],
+	     uint32_t *shared_bytes);
 /* Mark the end of all that q has been given; see stream/marks.h. */
 void cu_mark(struct cu_device *dev, struct cu_queue *q);
 /* The call has failed behind a command: only the driver can say when q is empty. */
@@ -654,6 +778,9 @@ void cu_break_queue(struct cu_device *dev, struct cu_queue *q, const char *call,
 void cu_free_hanging(struct cu_device *dev);
 /* Make a word of pinned memory, 0. */
 int cu_make_word(struct cu_device *dev, struct cu_word *w);
+/* Have q's stream copy device memory. */
+int cu_move(struct cu_device *dev, struct cu_queue *q, uint64_t to, uint64_t from,
+	    uint64_t bytes);
 /* Have q's stream write the pattern to that many words. */
 int cu_fill(struct cu_device *dev, struct cu_queue *q, uint64_t address, uint32_t pattern,
 	    uint64_t words);

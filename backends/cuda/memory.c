@@ -63,6 +63,8 @@ static int allocate(struct cu_device *dev, struct cu_mem *mem, bool host)
 	uint64_t left;
 	int err;
 
+	if (mem->part->color && !host)
+		return cu_color_take(dev, mem);
 	if (mem->part->range && !host)
 		return cu_place_take(dev, mem->part->range, mem->bytes, 0, &mem->place,
 				     &mem->address);
@@ -94,6 +96,22 @@ static int adopt(struct cu_device *dev, struct cu_partition *part, uint64_t addr
 	return 0;
 }
 
+/* Return 0 if memory of part can be on these channels, or is none of the device's. */
+static int check_colors(const struct cu_device *dev, const struct cu_partition *part,
+			const struct hal_bk_colors *colors, uint32_t flags)
+{
+	if (!dev->colors || (flags & (HAL_BUFFER_MAPPABLE | HAL_BK_MEM_HOST)))
+		return 0;
+	if (colors && (colors->mask != part->base.desc.color_mask || colors->weights))
+		return cu_host->fail(
+			ENOTSUP, "cuda: a buffer is on all channels of its partition, "
+				 "evenly");
+	if (part->color && (flags & HAL_BUFFER_EXPORTABLE))
+		return cu_host->fail(ENOTSUP, "cuda: memory on some channels cannot be "
+					      "exported");
+	return 0;
+}
+
 static int refuse_mapped(void)
 {
 	return cu_host->fail(ENOTSUP,
@@ -114,7 +132,8 @@ static int make(struct cu_device *dev, void *partition, uint64_t bytes, uint32_t
 
 	if (exported && pinned)
 		return refuse_mapped();
-	if (!pinned && !exported && stream_offered_memory(&dev->offers, bytes, &foreign))
+	if (!pinned && !exported && !((struct cu_partition *)partition)->color &&
+	    stream_offered_memory(&dev->offers, bytes, &foreign))
 		return adopt(dev, partition, foreign, bytes, out);
 	mem = calloc(1, sizeof(*mem));
 	if (!mem)
@@ -140,9 +159,10 @@ int cu_mem_alloc(void *device, void *partition, uint64_t bytes,
 {
 	struct cu_device *dev = device;
 	uint32_t mode;
-	int err = cu_push(dev, &mode);
+	int err = check_colors(dev, partition, colors, flags);
 
-	(void)colors; /* it has none */
+	if (!err)
+		err = cu_push(dev, &mode);
 	if (err)
 		return err;
 	err = make(dev, partition, bytes, flags, out);
@@ -160,6 +180,9 @@ int cu_mem_import(void *device, void *partition, int fd, uint64_t bytes, uint32_
 
 	if (flags & HAL_BUFFER_MAPPABLE)
 		return refuse_mapped();
+	if (((struct cu_partition *)partition)->color)
+		return cu_host->fail(ENOTSUP, "cuda: imported memory is on all channels, "
+					      "and the partition owns some");
 	mem = calloc(1, sizeof(*mem));
 	if (!mem)
 		return cu_host->fail(ENOMEM, "cuda: no memory for a buffer");
@@ -371,6 +394,10 @@ int cu_mem_map(void *device, void *memory, void **address)
 	const struct cu_mem *mem = memory;
 
 	(void)device;
+	if (!mem->host && mem->part->color)
+		return cu_host->fail(ENOTSUP,
+				     "cuda: memory on some channels cannot be mapped: "
+				     "its bytes are in pieces");
 	if (!mem->host)
 		return cu_host->fail(ENOTSUP,
 				     "cuda: the host cannot access device memory; create "

@@ -51,6 +51,24 @@ static int make_range(struct cu_device *dev, const struct hal_bk_partition_desc 
 	return err ? err : cu_range_make(dev, bytes, out);
 }
 
+static int open_colors(struct cu_device *dev, struct cu_partition *part)
+{
+	int unseen = 0, err = cu_enter(dev);
+
+	if (!err)
+		err = cu_color_open(dev, part);
+	if (!err && part->color && part->range) {
+		err = cu_host->fail(ENOTSUP,
+				    "cuda: buffers on some channels are not evicted: "
+				    "partition %u needs .memory_limit within its quota",
+				    part->base.desc.index);
+		cu_color_close(dev, part, &unseen);
+	}
+	if (err)
+		cu_give_back(dev, CU_KIND_RANGE, part->range, &unseen);
+	return err;
+}
+
 int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 			void **out)
 {
@@ -66,6 +84,8 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	part->base.desc = *desc;
 	if (dev->opt.vmm || evicts(desc))
 		err = make_range(dev, desc, &part->range);
+	if (!err && dev->colors)
+		err = open_colors(dev, part);
 	if (err) {
 		free(part);
 		return err;
@@ -101,8 +121,9 @@ int cu_partition_destroy(void *device, void *partition)
 		return cu_host->fail(
 			EBUSY, "cuda: partition %u still has %u queues and %u buffers",
 			part->base.desc.index, part->base.queues, part->base.buffers);
-	if (part->range && !atomic_load(&dev->base.lost))
+	if ((part->range || part->color) && !atomic_load(&dev->base.lost))
 		err = cu_enter(dev);
+	cu_color_close(dev, part, &err);
 	if (part->range)
 		cu_give_back(dev, CU_KIND_RANGE, part->range, &err);
 	if (part->green && !hangs(dev, part))

@@ -41,13 +41,25 @@ static int load_module(struct cu_device *dev, struct cu_program *prog, const voi
 			     cu_result_name(r), r, text);
 }
 
+/* Return the bytes of parameter i, which a pass has added, or is memory. */
+static uint32_t bytes_of(const struct cu_kernel *k, uint32_t i, uint32_t ranges,
+			 uint32_t colors)
+{
+	const uint32_t first = k->info.arg_count + ranges;
+
+	if (i < first + colors)
+		return i < first + PTX_COLORS_LONG ? 8 : 4;
+	return i < first + colors + PTX_LAUNCH_LONG ? 8 : 4;
+}
+
 /* The driver reads as many bytes of a parameter as the kernel has: the table must say
  * the same. */
 static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
 {
 	size_t offset, bytes;
 	const uint32_t ranges = dev->opt.bounds ? PTX_RANGE_PARAMS : 0;
-	const uint32_t more = ranges + (k->stops ? PTX_LAUNCH_PARAMS : 0);
+	const uint32_t colors = k->colored ? PTX_COLORS_PARAMS : 0;
+	const uint32_t more = ranges + colors + (k->stops ? PTX_LAUNCH_PARAMS : 0);
 	const uint32_t count = k->info.arg_count + more;
 	uint32_t i, r, want;
 
@@ -64,8 +76,7 @@ static int check_parameters(struct cu_device *dev, const struct cu_kernel *k)
 			return cu_failed(dev, r, "cuFuncGetParamInfo");
 		want = i < k->info.arg_count && k->params.scalar_bytes[i]
 			       ? k->params.scalar_bytes[i]
-		       : i < k->info.arg_count + ranges + PTX_LAUNCH_LONG ? 8
-									  : 4;
+			       : bytes_of(k, i, ranges, colors);
 		if (bytes != want)
 			return cu_host->fail(EINVAL,
 					     "cuda: kernel %s: parameter %u has %zu "
@@ -155,6 +166,20 @@ static int check_shared(struct cu_device *dev, struct cu_kernel *k)
 	return cu_raise_shared(dev, k, k->shared_bytes);
 }
 
+/* How many blocks of a kernel that can be stopped run on a multiprocessor at a time. */
+static int find_resident(struct cu_device *dev, struct cu_kernel *k)
+{
+	int n = 0, err;
+
+	k->resident = 1;
+	if (!k->stops)
+		return 0;
+	err = CU(dev, cuOccupancyMaxActiveBlocksPerMultiprocessor, &n, k->function,
+		 (int)(k->block[0] * k->block[1] * k->block[2]), k->shared_bytes);
+	k->resident = n > 0 ? (uint32_t)n : 1;
+	return err;
+}
+
 /* Of all contexts of the process: what two threads read and raise must not go down. */
 static pthread_mutex_t limit_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -229,6 +254,8 @@ static int find_kernel(struct cu_device *dev, const struct cu_program *prog,
 		err = check_cluster(dev, k);
 	if (!err)
 		err = check_shared(dev, k);
+	if (!err)
+		err = find_resident(dev, k);
 	return err ? err : raise_local(dev, k);
 }
 
@@ -318,7 +345,8 @@ static int rewrite(const struct cu_device *dev, struct cu_program *prog, char **
 	if (err || !dev->opt.block)
 		return err;
 	return cu_program_rewrite(prog, *fenced ? *fenced : (const char *)prog->code,
-				  bytes, text);
+				  bytes, dev->opt.restart ? PTX_RESTART : PTX_ENTRY,
+				  text);
 }
 
 static int make(struct cu_device *dev, struct cu_program *prog)
@@ -340,6 +368,155 @@ static int make(struct cu_device *dev, struct cu_program *prog)
 	return err;
 }
 
+/* ---- for memory on some channels ----------------------------------------------------- */
+
+/* Have the kernels of v, whose PTX that is, reach such memory; *text: NULL: none does. */
+static int color_text(struct cu_device *dev, struct cu_program *v, const char *code,
+		      size_t size, uint32_t own, char **text, size_t *bytes)
+{
+	char why[PTX_WHY] = "the program is not PTX";
+	struct ptx_colors ignored;
+	struct ptx_color color;
+	struct ptx *m = NULL;
+	bool *which, any = false;
+	uint32_t i;
+	int err = -EINVAL;
+
+	if (v->format == HAL_CUDA_PTX)
+		err = ptx_parse(code, size, &m, why);
+	for (i = 0; i < v->count; i++)
+		snprintf(v->kernels[i].why_not, PTX_WHY, "%s",
+			 err ? why : "the PTX has no such kernel");
+	if (err)
+		return err == -ENOMEM ? cu_host->fail(ENOMEM, "cuda: %s", why) : 0;
+	which = calloc(ptx_kernels(m) + 1u, sizeof(*which));
+	if (!which) {
+		ptx_free(m);
+		return cu_host->fail(ENOMEM, "cuda: no memory for kernels");
+	}
+	for (i = 0; i < ptx_kernels(m); i++) {
+		struct cu_kernel *k = cu_program_kernel(v, m, i);
+
+		if (k)
+			which[i] = k->colored = !ptx_check(m, i, PTX_COLOR, k->why_not);
+		any |= which[i];
+	}
+	if (any)
+		err = cu_colors_make(dev, 0, 1u << own, &color, &ignored, why);
+	if (!err && any)
+		err = ptx_rewrite_color(m, &color, which, text, bytes, why);
+	if (err)
+		err = cu_host->fail(-err, "cuda: cannot rewrite the PTX: %s", why);
+	free(which);
+	ptx_free(m);
+	return err;
+}
+
+/* A launch is staged by the kernel as it is, so both can be stopped or neither. */
+static void match_stops(const struct cu_program *prog, struct cu_program *v)
+{
+	uint32_t i;
+
+	for (i = 0; i < v->count; i++)
+		if (v->kernels[i].colored &&
+		    v->kernels[i].stops != prog->kernels[i].stops) {
+			v->kernels[i].colored = false;
+			snprintf(v->kernels[i].why_not, PTX_WHY,
+				 "rewritten like that it cannot be stopped");
+		}
+}
+
+/* Make v of prog, as yet without code. */
+static struct cu_program *copy_program(const struct cu_program *prog)
+{
+	struct cu_program *v = calloc(1, sizeof(*v));
+	uint32_t i;
+
+	if (v)
+		v->kernels = calloc(prog->count + 1u, sizeof(*v->kernels));
+	if (!v || !v->kernels) {
+		free(v);
+		return NULL;
+	}
+	v->format = prog->format;
+	v->count = prog->count;
+	for (i = 0; i < prog->count; i++) {
+		const struct cu_kernel *from = &prog->kernels[i];
+		struct cu_kernel *k = &v->kernels[i];
+
+		k->info = from->info;
+		k->params = from->params;
+		k->shared_bytes = from->shared_bytes;
+		memcpy(k->block, from->block, sizeof(k->block));
+	}
+	return v;
+}
+
+int cu_program_color(struct cu_device *dev, const struct cu_program *prog, uint32_t own,
+		     struct cu_program **out)
+{
+	struct cu_program *v = copy_program(prog);
+	char *text = NULL, *stopping = NULL;
+	size_t bytes = 0;
+	int err;
+
+	if (!v)
+		return cu_host->fail(ENOMEM, "cuda: no memory for a program");
+	err = color_text(dev, v, (const char *)prog->code, prog->code_bytes, own, &text,
+			 &bytes);
+	if (!err && text && dev->opt.block && prog->module)
+		err = cu_program_rewrite(v, text, bytes,
+					 dev->opt.restart ? PTX_RESTART : PTX_ENTRY,
+					 &stopping);
+	if (!err && text)
+		err = load_either(dev, v, stopping, text);
+	free(text);
+	free(stopping);
+	if (err) {
+		free(v->kernels);
+		free(v);
+		return err;
+	}
+	match_stops(prog, v);
+	*out = v;
+	return 0;
+}
+
+void cu_program_drop_color(struct cu_device *dev, struct cu_program *prog, int *err)
+{
+	if (!prog)
+		return;
+	cu_give_back(dev, CU_KIND_MODULE, prog->module, err);
+	free(prog->kernels);
+	free(prog);
+}
+
+static void drop_colors(struct cu_device *dev, struct cu_program *prog, int *err)
+{
+	uint32_t own;
+
+	for (own = 0; own < PTX_COLOR_MASKS; own++)
+		cu_program_drop_color(dev, prog->colored[own], err);
+}
+
+/* Load the variants for each number of channels that a partition can own. */
+static int make_colors(struct cu_device *dev, struct cu_program *prog)
+{
+	uint32_t mode, own;
+	int err = dev->colors ? cu_push(dev, &mode) : 0, unseen = 0;
+
+	if (err || !dev->colors)
+		return err;
+	for (own = 0; !err && own < cu_colors_owns(dev); own++)
+		err = cu_program_color(dev, prog, own, &prog->colored[own]);
+	if (err) {
+		drop_colors(dev, prog, &unseen);
+		cu_give_back(dev, CU_KIND_MODULE, prog->module, &unseen);
+	}
+	cu_pop(mode);
+	return err;
+}
+
 int cu_program_load(void *device, const void *image, size_t size, void **out)
 {
 	struct cu_program *prog = calloc(1, sizeof(*prog));
@@ -351,6 +528,8 @@ int cu_program_load(void *device, const void *image, size_t size, void **out)
 	err = cu_image_parse(image, size, prog);
 	if (!err)
 		err = make(dev, prog);
+	if (!err)
+		err = make_colors(dev, prog);
 	if (err) {
 		free(prog->kernels);
 		free(prog);
@@ -383,6 +562,7 @@ int cu_program_unload(void *device, void *program)
 
 	leave(dev, prog);
 	cu_graphs_forget(dev, prog);
+	drop_colors(dev, prog, &err);
 	cu_give_back(dev, CU_KIND_MODULE, prog->module, &err);
 	free(prog->kernels);
 	free(prog);
@@ -400,6 +580,7 @@ int cu_kernel_get(void *device, void *program, uint32_t index,
 			ENOENT, "cuda: the program has %u kernels, there is no kernel %u",
 			prog->count, index);
 	*kernel = &prog->kernels[index];
+	prog->kernels[index].program = prog;
 	*info = prog->kernels[index].info;
 	return 0;
 }

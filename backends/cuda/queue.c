@@ -146,10 +146,9 @@ int cu_queue_create(void *device, void *partition, int32_t priority, void **out)
 
 /* The shape of a launch that is not its kernel's own, with what the driver needs for it.
  */
-static __attribute__((cold, noinline)) int read_shape(struct cu_device *dev,
-						      const struct hal_bk_cmd *cmd,
-						      uint32_t block[3],
-						      uint32_t *shared_bytes)
+__attribute__((cold, noinline)) int cu_shape(struct cu_device *dev,
+					     const struct hal_bk_cmd *cmd,
+					     uint32_t block[3], uint32_t *shared_bytes)
 {
 	const struct hal_bk_shape *shape = hal_bk_shape(cmd);
 	struct cu_kernel *k = cmd->launch.kernel;
@@ -200,7 +199,7 @@ static inline __attribute__((always_inline)) int read_launch(const struct hal_bk
 }
 
 /* What else a kernel has for parameters that was rewritten, behind its own. */
-#define MORE_PARAMS (PTX_RANGE_PARAMS + PTX_LAUNCH_PARAMS)
+#define MORE_PARAMS (PTX_RANGE_PARAMS + PTX_COLORS_PARAMS + PTX_LAUNCH_PARAMS)
 
 static uint32_t put_range(struct cu_device *dev, const struct cu_queue *q,
 			  const struct cu_slot *s, uint64_t *values, void **params)
@@ -228,6 +227,26 @@ static void put_stops(const struct ptx_launch *stops, uint64_t *values, void **p
 		params[i] = (uint32_t *)&values[PTX_LAUNCH_LONG] + i - PTX_LAUNCH_LONG;
 }
 
+/* Find the kernel of k that reaches memory on part's channels; stops: the launch is of
+ * one that can be stopped. */
+static __attribute__((cold, noinline)) int find_colored(struct cu_device *dev,
+							const struct cu_partition *part,
+							const struct cu_kernel **kernel,
+							uint32_t shared_bytes)
+{
+	const struct cu_kernel *k = *kernel;
+	struct cu_program *prog = k->program->colored[cu_color_own(part)];
+	struct cu_kernel *c = &prog->kernels[k - k->program->kernels];
+
+	if (!c->colored)
+		return cu_host->fail(ENOTSUP,
+				     "cuda: kernel %s cannot reach memory of partition "
+				     "%u, which is on some channels: %s",
+				     k->info.name, part->base.desc.index, c->why_not);
+	*kernel = c;
+	return cu_raise_shared(dev, c, shared_bytes);
+}
+
 static inline __attribute__((always_inline)) int
 launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 	  const uint32_t g[3], const struct ptx_launch *stops)
@@ -247,7 +266,7 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 	if (__builtin_expect((cmd->flags & HAL_BK_CMD_SHAPED) != 0, 0)) {
 		memcpy(shaped, k->block, sizeof(shaped));
 		block = shaped;
-		err = read_shape(dev, cmd, shaped, &shared_bytes);
+		err = cu_shape(dev, cmd, shaped, &shared_bytes);
 		if (err)
 			return err;
 	}
@@ -256,6 +275,12 @@ launch_as(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
 		if (err)
 			return err;
 		count += put_range(dev, q, s, values + count, params + count);
+	}
+	if (__builtin_expect(part->color != NULL, 0)) {
+		err = find_colored(dev, part, &k, shared_bytes);
+		if (err)
+			return err;
+		count += cu_color_put(part, values + count, params + count);
 	}
 	if (__builtin_expect(stops != NULL, 0))
 		put_stops(stops, &values[count], params + count);
@@ -319,7 +344,21 @@ int cu_fill(struct cu_device *dev, struct cu_queue *q, uint64_t address, uint32_
 	int err;
 
 	mask_begin(dev, q);
-	err = CU(dev, cuMemsetD32Async, address, pattern, words, q->stream);
+	if (!cu_part(q)->color ||
+	    !cu_color_fill(dev, q->stream, address, pattern, words, &err))
+		err = CU(dev, cuMemsetD32Async, address, pattern, words, q->stream);
+	mask_end(q);
+	return err;
+}
+
+int cu_move(struct cu_device *dev, struct cu_queue *q, uint64_t to, uint64_t from,
+	    uint64_t bytes)
+{
+	int err;
+
+	mask_begin(dev, q);
+	if (!cu_part(q)->color || !cu_color_copy(dev, q->stream, to, from, bytes, &err))
+		err = CU(dev, cuMemcpyAsync, to, from, bytes, q->stream);
 	mask_end(q);
 	return err;
 }
@@ -327,13 +366,9 @@ int cu_fill(struct cu_device *dev, struct cu_queue *q, uint64_t address, uint32_
 static int copy(struct cu_device *dev, struct cu_queue *q, const struct hal_bk_cmd *cmd)
 {
 	const struct cu_mem *dst = cmd->copy.dst, *src = cmd->copy.src;
-	int err;
 
-	mask_begin(dev, q);
-	err = CU(dev, cuMemcpyAsync, dst->address + cmd->copy.dst_offset,
-		 src->address + cmd->copy.src_offset, cmd->copy.bytes, q->stream);
-	mask_end(q);
-	return err;
+	return cu_move(dev, q, dst->address + cmd->copy.dst_offset,
+		       src->address + cmd->copy.src_offset, cmd->copy.bytes);
 }
 
 static inline __attribute__((always_inline)) int
@@ -398,16 +433,12 @@ static inline void vendor_catch_up(struct stream_queue *q)
 			 __ATOMIC_RELEASE);
 }
 
-static inline uint64_t vendor_timed(struct stream_device *device,
-				    struct stream_queue *queue, struct stream_slot *s)
+uint64_t cu_measured(struct cu_device *dev, const struct cu_queue *q)
 {
-	struct cu_device *dev = (struct cu_device *)device;
-	const struct cu_queue *q = (const struct cu_queue *)queue;
 	float ms = 0;
 	uint32_t r;
 
-	(void)s;
-	if (stream_lost(device) || cu_enter(dev))
+	if (stream_lost(&dev->base) || cu_enter(dev))
 		return 0;
 	r = cu.cuEventElapsedTime(&ms, q->begin, q->end);
 	if (r) {
@@ -415,6 +446,18 @@ static inline uint64_t vendor_timed(struct stream_device *device,
 		return 0;
 	}
 	return ms > 0 ? (uint64_t)((double)ms * 1e6 + 0.5) : 0;
+}
+
+static inline uint64_t vendor_timed(struct stream_device *device,
+				    struct stream_queue *queue, struct stream_slot *s)
+{
+	struct cu_device *dev = (struct cu_device *)device;
+	const struct cu_queue *q = (const struct cu_queue *)queue;
+	const uint64_t ns = cu_measured(dev, q);
+
+	if (ns && s->stops)
+		cu_slices_learn(dev, q, (const struct cu_slot *)s, ns);
+	return ns;
 }
 
 static inline struct stream_kernel *vendor_kernel(const struct stream_slot *s)
@@ -434,6 +477,16 @@ void cu_mark(struct cu_device *dev, struct cu_queue *q)
 void cu_number(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
 	stream_number(&dev->base, &q->base, &s->base, false);
+}
+
+bool cu_samples(struct cu_kernel *k)
+{
+	return stream_samples(&k->seen);
+}
+
+void cu_number_apart(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
+{
+	stream_number(&dev->base, &q->base, &s->base, true);
 }
 
 /* A command was refused halfway: what the stream has of it ends with a number, too. */
@@ -532,7 +585,7 @@ static int read_step(struct cu_device *dev, const struct hal_bk_cmd *cmd,
 		memcpy(step->block, step->kernel->block, sizeof(step->block));
 		step->shared_bytes = step->kernel->shared_bytes;
 		err = cmd->flags & HAL_BK_CMD_SHAPED
-			      ? read_shape(dev, cmd, step->block, &step->shared_bytes)
+			      ? cu_shape(dev, cmd, step->block, &step->shared_bytes)
 			      : 0;
 		if (err)
 			return err;
@@ -555,7 +608,7 @@ static int read_step(struct cu_device *dev, const struct hal_bk_cmd *cmd,
 }
 
 /* It is not submitted: the device will not write its number. */
-static void withhold(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
+void cu_withhold(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
 	/* What is before it is not to fail with it. */
 	if (!atomic_load(&dev->base.lost) && !q->base.broken && !cu_enter(dev))
@@ -595,7 +648,7 @@ static void flush(struct cu_device *dev, struct cu_queue *q)
 
 		if (!can || q->base.broken || atomic_load(&dev->base.lost) ||
 		    give(dev, q, s))
-			withhold(dev, q, s);
+			cu_withhold(dev, q, s);
 	}
 }
 
@@ -616,6 +669,37 @@ static int gather(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 	return 0;
 }
 
+/* ---- what can be stopped ----------------------------------------------------------- */
+
+static bool stops(const struct hal_bk_cmd *cmd)
+{
+	return cmd->op == HAL_OP_LAUNCH &&
+	       ((const struct cu_kernel *)cmd->launch.kernel)->stops;
+}
+
+/* Take the launch in s, which can be stopped: all of it at once, or in parts. */
+static __attribute__((noinline)) int take(struct cu_device *dev, struct cu_queue *q,
+					  struct cu_slot *s)
+{
+	const struct hal_bk_cmd *cmd = &s->base.cmd;
+	uint64_t values[HAL_ARGS_MAX];
+	uint32_t resident = 0;
+	int err = 0;
+
+	if (dev->opt.slice_ns && (cmd->flags & HAL_BK_CMD_BEST_EFFORT))
+		err = cu_slices_fit(dev, cmd, &resident);
+	s->resident = resident;
+	if (!err && !q->stops->waiting &&
+	    !(resident &&
+	      cu_slices_cut(dev, q, cmd, cu_stops_blocks(dev, cmd), resident)))
+		return give(dev, q, s);
+	if (!err)
+		err = read_launch(cmd, cmd->launch.groups, values, NULL);
+	if (!err && q->astray)
+		err = cu_fence_check(q, cmd);
+	return err ? err : cu_slices_begin(dev, q, s, resident);
+}
+
 int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 {
 	struct cu_device *dev = device;
@@ -630,7 +714,7 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 		err = cu_check_capture(dev, q);
 	if (__builtin_expect(err, 0))
 		return err;
-	if (q->stops && cu_stops_wait(q, cmd))
+	if (q->stops && cu_stops_wait(dev, q, cmd))
 		return -EAGAIN;
 	if (__builtin_expect(q->graphs != NULL, 0)) {
 		if (gathers(q, cmd))
@@ -645,13 +729,17 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	s->base.stops = s->base.stamping = s->base.timed = s->base.idle = s->base.marked =
 		false;
 	if (!err)
-		err = give(dev, q, s);
+		err = __builtin_expect(q->stops != NULL, 0) && stops(cmd)
+			      ? take(dev, q, s)
+			      : give(dev, q, s);
 	if (__builtin_expect(err, 0)) {
 		close_gap(dev, q);
 		return err;
 	}
 	q->base.fenced = cmd->op == HAL_OP_TIMESTAMP;
 	stream_push(&dev->base, &q->base, stream_now(&dev->base));
+	if (__builtin_expect(q->stops != NULL, 0))
+		cu_slices_go(dev, q);
 	return 0;
 }
 
@@ -692,7 +780,8 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 			       struct stream_slot *s, uint64_t now_ns)
 {
 	const struct cu_mem *mem = s->cmd.timestamp.dst;
-	const uint64_t at = mem->address + s->cmd.timestamp.offset;
+	const uint64_t at = cu_color_at((struct cu_device *)device,
+					mem->address + s->cmd.timestamp.offset);
 	struct cu_device *dev = (struct cu_device *)device;
 	struct cu_queue *q = (struct cu_queue *)queue;
 	bool captured = false;
@@ -711,7 +800,7 @@ static inline int vendor_stamp(struct stream_device *device, struct stream_queue
 		err = CU(dev, cuStreamWriteValue32_v2, q->stream, at + 4,
 			 (uint32_t)(now_ns >> 32), 0);
 	if (err) {
-		withhold(dev, q, (struct cu_slot *)s);
+		cu_withhold(dev, q, (struct cu_slot *)s);
 		return err;
 	}
 	stream_number(device, queue, s, true);
@@ -902,7 +991,7 @@ int cu_suspend(void *device, void *queue, uint32_t mode, uint64_t cookie)
 		return err;
 	stream_suspend(&dev->base, &q->base, cookie);
 	if (mode == HAL_SUSPEND_FOLD)
-		cu_stops_raise(dev, q);
+		cu_stops_fold(dev, q);
 	/* Whoever waits for the last command is not to wait for a look at the tail. */
 	if (!stream_lost(&dev->base) && !q->base.broken && !cu_enter(dev))
 		cu_mark(dev, q);

@@ -3,7 +3,10 @@
  * preempt=block: kernels whose PTX can be rewritten so (ptx/, pass ENTRY) look at a flag
  * before each block.  Suspend by FOLD raises the flags of what a queue has in flight:
  * blocks that run end, the others write their numbers to a list and end, and resume
- * launches the list.
+ * launches the list.  With preempt=restart (pass RESTART) blocks also look in loops.
+ *
+ * A launch that is cut (slice.c) has a rest that the device has not been given.  If all
+ * that the device has of a queue are slices, FOLD raises no flag: it gives no more.
  *
  * A stream of the device's own raises flags while kernels run, and lowers them when the
  * queue has come to its end, before QUIET is reported; the queue's own stream clears how
@@ -25,8 +28,8 @@
 
 /* ---- programs ---------------------------------------------------------------------- */
 
-static struct cu_kernel *kernel_of(const struct cu_program *prog, const struct ptx *m,
-				   uint32_t number)
+struct cu_kernel *cu_program_kernel(const struct cu_program *prog, const struct ptx *m,
+				    uint32_t number)
 {
 	uint32_t bytes, i;
 	const char *name = ptx_kernel_name(m, number, &bytes);
@@ -38,7 +41,8 @@ static struct cu_kernel *kernel_of(const struct cu_program *prog, const struct p
 	return NULL;
 }
 
-static int rewrite(struct cu_program *prog, const struct ptx *m, char **text)
+static int rewrite(struct cu_program *prog, const struct ptx *m, enum ptx_pass pass,
+		   char **text)
 {
 	const uint32_t count = ptx_kernels(m);
 	bool *which = calloc(count ? count : 1, sizeof(*which)), any = false;
@@ -50,21 +54,21 @@ static int rewrite(struct cu_program *prog, const struct ptx *m, char **text)
 	if (!which)
 		return cu_host->fail(ENOMEM, "cuda: no memory for %u kernels", count);
 	for (i = 0; i < count; i++) {
-		struct cu_kernel *k = kernel_of(prog, m, i);
+		struct cu_kernel *k = cu_program_kernel(prog, m, i);
 
 		if (!k)
 			continue;
-		which[i] = k->stops = ptx_check(m, i, PTX_ENTRY, k->why) == 0;
+		which[i] = k->stops = ptx_check(m, i, pass, k->why) == 0;
 		any |= k->stops;
 	}
 	if (any)
-		err = ptx_rewrite(m, PTX_ENTRY, which, text, &bytes, why);
+		err = ptx_rewrite(m, pass, which, text, &bytes, why);
 	free(which);
 	return err ? cu_host->fail(-err, "cuda: cannot rewrite the PTX: %s", why) : 0;
 }
 
 int cu_program_rewrite(struct cu_program *prog, const char *code, size_t bytes,
-		       char **text)
+		       enum ptx_pass pass, char **text)
 {
 	char why[PTX_WHY] = "the program is not PTX";
 	struct ptx *m = NULL;
@@ -78,7 +82,7 @@ int cu_program_rewrite(struct cu_program *prog, const char *code, size_t bytes,
 			 err ? why : "the PTX has no such kernel");
 	if (err)
 		return err == -ENOMEM ? cu_host->fail(ENOMEM, "cuda: %s", why) : 0;
-	err = rewrite(prog, m, text);
+	err = rewrite(prog, m, pass, text);
 	ptx_free(m);
 	return err;
 }
@@ -120,7 +124,7 @@ static uint32_t number_of(const struct cu_queue *q, const struct cu_slot *s)
 	return (uint32_t)(s - q->slots);
 }
 
-static uint64_t control_of(const struct cu_queue *q, const struct cu_slot *s)
+uint64_t cu_stops_control(const struct cu_queue *q, const struct cu_slot *s)
 {
 	return q->stops->controls + number_of(q, s) * CONTROL;
 }
@@ -130,13 +134,13 @@ static int clear_stopped(struct cu_device *dev, struct cu_queue *q,
 			 const struct cu_slot *s)
 {
 	return CU(dev, cuStreamWriteValue32_v2, q->stream,
-		  control_of(q, s) + offsetof(struct ptx_control, stopped), 0, 0);
+		  cu_stops_control(q, s) + offsetof(struct ptx_control, stopped), 0, 0);
 }
 
 /* Have the device clear the controls, which hold anything at first; by writes, as a
  * memset may be a kernel, which waits for multiprocessors.  Nothing may be raised before
  * it has. */
-static int make_ready(struct cu_device *dev, struct cu_queue *q)
+int cu_stops_ready(struct cu_device *dev, struct cu_queue *q)
 {
 	struct cu_stops *t = q->stops;
 	uint32_t i;
@@ -146,7 +150,7 @@ static int make_ready(struct cu_device *dev, struct cu_queue *q)
 		return 0;
 	for (i = 0; !err && i < q->base.slot_count; i++) {
 		err = CU(dev, cuStreamWriteValue32_v2, q->stream,
-			 control_of(q, &q->slots[i]), 0, 0);
+			 cu_stops_control(q, &q->slots[i]), 0, 0);
 		if (!err)
 			err = clear_stopped(dev, q, &q->slots[i]);
 	}
@@ -195,20 +199,27 @@ void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err)
 
 /* ---- launches ---------------------------------------------------------------------- */
 
-static bool can_stop(const struct hal_bk_cmd *cmd)
+/* One that can be cut has lists for what is in flight of it alone. */
+uint32_t cu_stops_blocks(const struct cu_device *dev, const struct hal_bk_cmd *cmd)
 {
 	const struct cu_kernel *k = cmd->launch.kernel;
+	const bool cuts = dev->opt.slice_ns && (cmd->flags & HAL_BK_CMD_BEST_EFFORT);
+	const uint32_t most = cuts ? INT32_MAX : CU_STOP_BLOCKS;
+	uint64_t blocks;
 
-	return cmd->op == HAL_OP_LAUNCH && k->stops &&
-	       stream_blocks(cmd, CU_STOP_BLOCKS) <= CU_STOP_BLOCKS;
+	if (cmd->op != HAL_OP_LAUNCH || !k->stops)
+		return 0;
+	blocks = stream_blocks(cmd, most);
+	return blocks <= most ? (uint32_t)blocks : 0;
 }
 
-bool cu_stops_wait(struct cu_queue *q, const struct hal_bk_cmd *cmd)
+bool cu_stops_wait(const struct cu_device *dev, struct cu_queue *q,
+		   const struct hal_bk_cmd *cmd)
 {
-	return stream_stops_wait(&q->base, can_stop(cmd));
+	return stream_stops_wait(&q->base, cu_stops_blocks(dev, cmd));
 }
 
-static uint64_t list_of(const struct cu_queue *q, const struct cu_slot *s, uint32_t list)
+uint64_t cu_stops_list(const struct cu_queue *q, const struct cu_slot *s, uint32_t list)
 {
 	return q->stops->lists + (2 * (uint64_t)number_of(q, s) + list) * LIST;
 }
@@ -217,20 +228,29 @@ int cu_stops_stage(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 		   struct ptx_launch *launch)
 {
 	const struct hal_bk_cmd *cmd = &s->base.cmd;
-	int err = make_ready(dev, q);
+	int err = cu_stops_ready(dev, q);
 
 	if (err)
 		return err;
-	*launch =
-		(struct ptx_launch){.control = control_of(q, s), .to = list_of(q, s, 0)};
+	*launch = (struct ptx_launch){.control = cu_stops_control(q, s),
+				      .to = cu_stops_list(q, s, 0)};
 	memcpy(launch->grid, cmd->launch.groups, sizeof(launch->grid));
-	s->base.stops = can_stop(cmd);
-	s->base.blocks = s->base.stops ? (uint32_t)stream_blocks(cmd, CU_STOP_BLOCKS) : 0;
+	s->base.blocks = cu_stops_blocks(dev, cmd);
+	s->base.stops = s->base.blocks != 0;
 	s->base.stopped = s->base.list = 0;
+	s->base.waits = s->cut = false;
+	s->list_next = s->list_end = 0;
+	s->grid_next = s->grid_end = s->base.blocks;
 	return 0;
 }
 
 /* ---- stopping ---------------------------------------------------------------------- */
+
+/* Return whether the device has been given blocks of s that look at its flag. */
+static bool is_given(const struct cu_slot *s)
+{
+	return s->base.stops && s->base.blocks;
+}
 
 /* From the last to the first; then that all are. */
 static uint32_t raise_flags(struct cu_device *dev, struct cu_queue *q)
@@ -239,9 +259,9 @@ static uint32_t raise_flags(struct cu_device *dev, struct cu_queue *q)
 	uint32_t i, r = 0;
 
 	for (i = q->base.count; !r && i--;)
-		if (cu_slot(q, i)->base.stops)
+		if (is_given(cu_slot(q, i)))
 			r = cu.cuStreamWriteValue32_v2(
-				dev->flags, control_of(q, cu_slot(q, i)), 1, 0);
+				dev->flags, cu_stops_control(q, cu_slot(q, i)), 1, 0);
 	t->raised_given++;
 	return r ? r
 		 : cu.cuStreamWriteValue32_v2(dev->flags, t->raised.address,
@@ -256,7 +276,7 @@ static void stop_all(struct cu_device *dev, struct cu_queue *q)
 	if (cu_enter(dev))
 		return;
 	t->base.folding = true;
-	t->lowering = t->base.settled = false;
+	t->holding = t->lowering = t->base.settled = false;
 	r = raise_flags(dev, q);
 	if (r) {
 		cu_break_queue(dev, q, "cuStreamWriteValue32_v2", r);
@@ -284,6 +304,39 @@ void cu_stops_raise(struct cu_device *dev, struct cu_queue *q)
 		stop_all(dev, q);
 }
 
+/* Return whether all that the device has of q are slices, which end soon. */
+static bool has_slices_alone(const struct cu_device *dev, struct cu_queue *q)
+{
+	uint32_t i;
+
+	for (i = 0; i < q->base.count; i++) {
+		struct cu_slot *s = cu_slot(q, i);
+		const struct cu_kernel *k = s->base.cmd.launch.kernel;
+		const uint64_t wave =
+			s->base.stops && s->cut ? atomic_load(&k->pace.wave_ns) : 0;
+
+		if (!s->base.stops ||
+		    (s->base.blocks && (!wave || wave > dev->opt.slice_ns)))
+			return false;
+	}
+	return true;
+}
+
+void cu_stops_fold(struct cu_device *dev, struct cu_queue *q)
+{
+	struct cu_stops *t = q->stops;
+
+	if (!t->waiting || !has_slices_alone(dev, q)) {
+		cu_stops_raise(dev, q);
+		return;
+	}
+	if (!stream_stops_can(&dev->base, &q->base))
+		return;
+	t->base.folding = t->holding = true;
+	t->lowering = t->base.settled = false;
+	t->asked = q->base.given; /* slices are marked */
+}
+
 /* What was stopped, by what was read back; false: it makes no sense. */
 static bool count_stopped(struct cu_queue *q)
 {
@@ -292,15 +345,17 @@ static bool count_stopped(struct cu_queue *q)
 
 	for (i = 0; i < q->base.count; i++) {
 		struct cu_slot *s = cu_slot(q, i);
-		const uint32_t n = q->stops->seen[number_of(q, s)].stopped;
+		const bool raised = is_given(s) && !q->stops->holding;
+		const uint32_t n = raised ? q->stops->seen[number_of(q, s)].stopped : 0;
 
 		if (!s->base.stops)
 			continue;
 		/* More than there were, or something that ran in front of the rest. */
 		if (n > s->base.blocks || (before && n != s->base.blocks))
 			return false;
-		s->base.stopped = n;
-		before |= n != 0;
+		s->listed = n;
+		s->base.stopped = n + cu_slices_left(s);
+		before |= s->base.stopped != 0;
 	}
 	return true;
 }
@@ -316,9 +371,9 @@ static void lower_flags(struct cu_device *dev, struct cu_queue *q)
 	t->lowering = true;
 	dev->base.progress_ns = cu_now(dev); /* it takes no time */
 	for (i = 0; !r && i < q->base.count; i++)
-		if (cu_slot(q, i)->base.stops)
+		if (is_given(cu_slot(q, i)))
 			r = cu.cuStreamWriteValue32_v2(
-				dev->flags, control_of(q, cu_slot(q, i)), 0, 0);
+				dev->flags, cu_stops_control(q, cu_slot(q, i)), 0, 0);
 	if (!r)
 		r = cu.cuStreamWriteValue32_v2(dev->flags, t->raised.address,
 					       ++t->raised_given, 0);
@@ -337,7 +392,7 @@ static void settle(struct cu_device *dev, struct cu_queue *q)
 	if (t->base.settled || q->base.broken || !cu_reached(q, t->asked) ||
 	    !is_raised(t))
 		return;
-	if (!t->lowering) {
+	if (!t->lowering && !t->holding) {
 		lower_flags(dev, q);
 	} else if (count_stopped(q)) {
 		stream_stops_settled(&dev->base, &q->base);
@@ -355,30 +410,37 @@ void cu_stops_look(struct cu_device *dev, struct cu_queue *q)
 		cu_stops_raise(dev, q);
 	if (t->base.folding)
 		settle(dev, q);
+	cu_slices_look(dev, q);
 }
 
+/* Have s run what was stopped of it, then what it has not been given: what of the former
+ * list is left comes behind the new one. */
 static int again(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
-	const uint32_t groups[3] = {s->base.stopped, 1, 1};
-	struct ptx_launch launch = {.control = control_of(q, s),
-				    .from = list_of(q, s, s->base.list),
-				    .to = list_of(q, s, 1 - s->base.list),
-				    .count = s->base.stopped};
-	int err;
+	const uint32_t more = s->list_end - s->list_next;
+	const uint64_t to = cu_stops_list(q, s, s->base.list) +
+			    s->listed * sizeof(uint32_t),
+		       from = cu_stops_list(q, s, 1 - s->base.list) +
+			      s->list_next * sizeof(uint32_t);
+	int err = more ? cu_move(dev, q, to, from, more * sizeof(uint32_t)) : 0;
 
-	memcpy(launch.grid, s->base.cmd.launch.groups, sizeof(launch.grid));
+	if (!err)
+		err = clear_stopped(dev, q, s);
 	s->base.list = 1 - s->base.list;
-	s->base.blocks = s->base.stopped;
-	s->base.stopped = 0;
-	err = clear_stopped(dev, q, s);
-	return err ? err : cu_launch(dev, q, s, groups, &launch);
+	s->list_next = 0;
+	s->list_end = s->listed + more;
+	s->base.blocks = s->base.stopped = s->listed = 0;
+	s->base.waits = true;
+	q->stops->waiting++;
+	s->cut = cu_slices_cut(dev, q, &s->base.cmd, cu_slices_left(s), s->resident);
+	return err;
 }
 
 static inline int vendor_stops_begin(struct stream_device *device,
 				     struct stream_queue *queue, bool kept)
 {
-	(void)queue;
 	(void)kept;
+	((struct cu_queue *)queue)->stops->waiting = 0;
 	return cu_enter((struct cu_device *)device);
 }
 
@@ -386,19 +448,12 @@ static inline int vendor_stops_again(struct stream_device *device,
 				     struct stream_queue *queue, struct stream_slot *slot,
 				     uint32_t i)
 {
-	struct cu_device *dev = (struct cu_device *)device;
-	struct cu_queue *q = (struct cu_queue *)queue;
-	struct cu_slot *s = (struct cu_slot *)slot;
-	int err;
-
 	/* From here on it takes how long it runs now. */
 	if (slot->timed)
 		slot->timed = queue->timing = false;
 	(void)i;
-	err = again(dev, q, s);
-	if (!err)
-		cu_number(dev, q, s);
-	return err;
+	return again((struct cu_device *)device, (struct cu_queue *)queue,
+		     (struct cu_slot *)slot);
 }
 
 static inline void vendor_stops_fail(struct stream_device *dev, struct stream_queue *q,
@@ -416,4 +471,5 @@ void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q)
 {
 	q->stops->due = false;
 	stream_stops_resume(&dev->base, &q->base, cu_now(dev));
+	cu_slices_go(dev, q);
 }

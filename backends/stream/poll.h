@@ -75,12 +75,16 @@ static inline void vendor_advance(struct stream_device *dev, uint64_t until_ns,
 /* NOLINTEND(readability-redundant-declaration) */
 
 /* Return whether the command in s has ended.  Of launches that FOLD stops that is known
- * for all together. */
+ * for all together; of one that is given in pieces, once the last has been given. */
 STREAM_INLINE bool stream_ended(struct stream_device *dev, struct stream_queue *q,
 				struct stream_slot *s)
 {
-	if (__builtin_expect(q->stops && q->stops->folding && s->stops, 0))
-		return q->stops->settled && !s->stopped;
+	if (__builtin_expect(q->stops != NULL, 0)) {
+		if (q->stops->folding && s->stops)
+			return q->stops->settled && !s->stopped;
+		if (s->waits)
+			return false;
+	}
 	return vendor_ended(dev, q, s);
 }
 

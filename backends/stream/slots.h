@@ -81,7 +81,8 @@ struct stream_slot {
 	/* Of a backend that includes marks.h: the command is measured; it is no work for
 	 * the device; a mark follows it. */
 	bool timed, idle, marked;
-	bool late; /* COPY: see stream_is_late */
+	bool late;  /* COPY: see stream_is_late */
+	bool waits; /* a launch that stops: the device has not been given all of it */
 	/* A launch that stops: blocks launched; how many of them did not run, once that
 	 * is known; which of the slot's two lists has their numbers. */
 	uint32_t blocks, stopped, list;

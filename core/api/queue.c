@@ -144,6 +144,8 @@ static int queue_init(struct hal_queue *q, struct hal_partition *part,
 	q->sched.policy_view.weight = d->weight;
 	q->sched.policy_view.service_class = d->service_class;
 	q->sched.own_class = d->service_class;
+	q->class_flags =
+		d->service_class == HAL_CLASS_BEST_EFFORT ? HAL_BK_CMD_BEST_EFFORT : 0;
 	q->sched.inherited.rank = UINT64_MAX;
 	q->sched.inherited.deadline_ns = UINT64_MAX;
 	q->sched.policy_view.budget_permille = d->budget_permille;

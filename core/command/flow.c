@@ -936,6 +936,7 @@ static ALWAYS_INLINE bool issue(struct hal_device *dev, struct hal_partition *pa
 		cmd = &f->own;
 	}
 	cmd->cookie = (uint64_t)(uintptr_t)f;
+	cmd->flags |= q->class_flags;
 	err = dev->hot.submit(dev->hot_bk, q->bk, cmd);
 	if (UNLIKELY(err != 0)) {
 		if (err == -EAGAIN) {

@@ -165,6 +165,7 @@ struct hal_queue {
 	struct hal_partition *part;
 	uint32_t announced_turn;    /* turn in which .message was last read (watch.h) */
 	uint32_t inflight_max;      /* constant */
+	uint32_t class_flags;       /* constant: HAL_BK_CMD_* of each command */
 	struct terms default_terms; /* constant: of a submission without a header */
 	char name[32];              /* constant */
 	struct list on_partition;

@@ -129,6 +129,7 @@ static int check_command(struct validate *v, const struct layer_call *c,
 	const struct hal_bk_cmd *cmd = c->cmd;
 	const uint32_t known =
 		HAL_CMD_REPLAYABLE | HAL_BK_CMD_RECORDED | HAL_BK_CMD_LAST |
+		HAL_BK_CMD_BEST_EFFORT |
 		(cmd->op == HAL_OP_LAUNCH ? HAL_BK_CMD_SHAPED : 0) |
 		(cmd->op == HAL_OP_COPY ? HAL_BK_CMD_FROM_HOST | HAL_BK_CMD_TO_HOST : 0);
 

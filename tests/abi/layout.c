@@ -879,6 +879,13 @@ static void gpu_h(void)
 	FIELD(hal_gpu_info, way);
 	FIELD(hal_gpu_info, why);
 	FIELD(hal_gpu_info, faults);
+	STRUCT(hal_gpu_slices);
+	FIELD(hal_gpu_slices, size);
+	FIELD(hal_gpu_slices, reserved);
+	FIELD(hal_gpu_slices, launches);
+	FIELD(hal_gpu_slices, slices);
+	FIELD(hal_gpu_slices, calls);
+	FIELD(hal_gpu_slices, block_ns);
 	STRUCT(hal_gpu_extension);
 	FIELD(hal_gpu_extension, size);
 	FIELD(hal_gpu_extension, reserved);
@@ -886,6 +893,7 @@ static void gpu_h(void)
 	FIELD(hal_gpu_extension, stops);
 	FIELD(hal_gpu_extension, offer_memory);
 	FIELD(hal_gpu_extension, offer_stream);
+	FIELD(hal_gpu_extension, slices);
 }
 
 static void rocm_h(void)

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -273,9 +274,105 @@ static void has_a_place(void **state)
 	assert_true(short_launch(HAL_CLASS_NORMAL) > 1000000);
 }
 
+/* A long launch of a queue of that class, alone or in a recorded sequence; 1 ms later a
+ * short one of class normal.  Return how many launches the driver was given; *took: how
+ * long the short one took. */
+static uint64_t long_launch(const char *target, uint16_t service_class, bool recorded,
+			    uint64_t *took)
+{
+	enum { BLOCKS = 92000, BLOCK_NS = 10000, SHORT_NS = 20000 };
+	static const char *const kernels[] = {"work:m8"};
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_submit_desc sd = HAL_INIT(hal_submit_desc);
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+	const struct gpu_stand_in *driver;
+	struct hal_sequence *sequence;
+	struct hal_queue *effort, *q;
+	struct hal_partition *part;
+	struct hal_buffer *buf, *other;
+	struct hal_program *prog;
+	struct hal_kernel *work;
+	struct hal_device *dev;
+	struct hal_point last, done;
+	struct hal_arg args[2] = {{.bytes = 4096}, {.offset = BLOCK_NS}};
+	struct hal_cmd cmd;
+	uint64_t before;
+	uint32_t count;
+	size_t size;
+	void *image = make_cuda_image(kernels, 1, 1, &size);
+
+	OK(hal_open(target, NULL, &dev));
+	driver = dlsym(dlopen("libcuda.so.1", RTLD_NOW), GPU_STAND_IN_SYMBOL);
+	assert_non_null(driver);
+	pd.units_floor = 1;
+	OK(hal_partition_create(dev, &pd, &part));
+	OK(hal_program_load(dev, image, size, &prog));
+	OK(hal_kernel_find(prog, "work", &work));
+	bd.bytes = 4096;
+	OK(hal_buffer_create(part, &bd, &buf));
+	OK(hal_buffer_create(part, &bd, &other));
+	effort = queue_of(part, service_class);
+	q = queue_of(part, HAL_CLASS_NORMAL);
+	args[0].buffer = buf;
+	cmd = hal_cmd_launch(work, args, 2);
+	cmd.launch.groups[0] = BLOCKS;
+	sd.cmds = &cmd;
+	sd.cmd_count = 1;
+	before = driver->calls("cuLaunchKernel");
+	if (recorded) {
+		OK(hal_sequence_create(part, &sd, &sequence));
+		OK(hal_sequence_submit(effort, sequence, NULL, &last));
+	} else {
+		OK(hal_submit(effort, &sd, &last));
+	}
+	assert_true(hal_device_poll(dev, 1000000) >= 0);
+	*took = hal_device_get_time(dev);
+	done = launch(q, work, other, 1, SHORT_NS);
+	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+	*took = hal_device_get_time(dev) - *took;
+	OK(hal_wait(&last, 1, 0, HAL_FOREVER));
+	before = driver->calls("cuLaunchKernel") - before;
+	OK(hal_buffer_read(buf, 0, &count, sizeof(count)));
+	assert_int_equal(count, BLOCKS);
+	if (recorded)
+		OK(hal_sequence_destroy(sequence));
+	OK(hal_queue_destroy(effort));
+	OK(hal_queue_destroy(q));
+	OK(hal_program_unload(prog));
+	OK(hal_buffer_destroy(buf));
+	OK(hal_buffer_destroy(other));
+	OK(hal_partition_destroy(part));
+	OK(hal_close(dev));
+	free(image);
+	return before;
+}
+
+/* Best effort is cut, recorded or not; no other class is, nor anything with slice_us=0.
+ */
+static void is_cut(void **state)
+{
+	static const char *const target =
+		"cuda:1?clock=virtual&partitions=none&preempt=block";
+	uint64_t took;
+
+	(void)state;
+	assert_true(long_launch(target, HAL_CLASS_BEST_EFFORT, false, &took) > 400);
+	assert_in_range(took, 20000, 120000);
+	assert_true(long_launch(target, HAL_CLASS_BEST_EFFORT, true, &took) > 400);
+	assert_in_range(took, 20000, 120000);
+	assert_int_equal(long_launch(target, HAL_CLASS_NORMAL, false, &took), 2);
+	assert_true(took > 10000000);
+	assert_int_equal(long_launch("cuda:1?clock=virtual&partitions=none&preempt=block&"
+				     "slice_us=0",
+				     HAL_CLASS_BEST_EFFORT, false, &took),
+			 2);
+	assert_true(took > 10000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(is_cut),
 		cmocka_unit_test(has_a_place),
 		cmocka_unit_test(streams),
 		cmocka_unit_test(limits_follow_the_backend),

@@ -86,11 +86,10 @@ static const struct hal_bk_config plain = {.clock = 1};
 static const struct hal_bk_config pinned = {.clock = 1, .memory = 1, .inflight = 1};
 static const struct hal_bk_config ranges = {.clock = 1, .memory = 2};
 static const struct hal_bk_config bounds = {.clock = 1, .memory = 2, .bounds = 1};
+static const struct hal_bk_config stops = {.clock = 1, .preempt = 1, .slice_us = 50};
 static const struct faults_way ways[] = {
-	{"plain", &plain, NULL},
-	{"pinned", &pinned, NULL},
-	{"ranges", &ranges, NULL},
-	{"bounds", &bounds, NULL},
+	{"plain", &plain, NULL},   {"pinned", &pinned, NULL}, {"ranges", &ranges, NULL},
+	{"bounds", &bounds, NULL}, {"stops", &stops, NULL},
 };
 
 const struct faults_vendor faults_vendor = {

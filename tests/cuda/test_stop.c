@@ -166,10 +166,52 @@ static void rejected(void **state)
 	rig_end(&r);
 }
 
+/* preempt=restart: kernels are rewritten so that blocks also vote in a loop that has a
+ * barrier, and only those; launches stop as with preempt=block. */
+static void restarts(void **state)
+{
+	static const struct hal_bk_config how = {.clock = 1, .preempt = 2};
+	static const char code[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+				   ".visible .entry turns(.param .u64 p)\n{\n"
+				   ".reg .b64 %a;\n.reg .b32 %i;\n.reg .pred %q;\n"
+				   "ld.param.u64 %a, [p];\nmov.u32 %i, 0;\n"
+				   "again:\nbar.sync 0;\nadd.u32 %i, %i, 1;\n"
+				   "setp.lt.u32 %q, %i, 9;\n@%q bra again;\n"
+				   "st.global.u32 [%a], %i;\nret;\n}\n";
+	const struct hal_bk_config *before = rig_face.how[RIG_PLAIN];
+	struct cu_kernel k = {.info.name = "turns"};
+	struct cu_program prog = {.format = HAL_CUDA_PTX, .count = 1, .kernels = &k};
+	static const enum ptx_pass passes[] = {PTX_ENTRY, PTX_RESTART};
+	uint32_t votes[2] = {0}, i;
+	struct rig r;
+
+	for (i = 0; i < 2; i++) {
+		char *text = NULL;
+		const char *at;
+
+		assert_int_equal(
+			cu_program_rewrite(&prog, code, sizeof(code), passes[i], &text),
+			0);
+		assert_true(k.stops);
+		for (at = text; (at = strstr(at, "bar.red.or.pred")); at++)
+			votes[i]++;
+		free(text);
+	}
+	assert_int_equal(votes[0], 1);
+	assert_int_equal(votes[1], 2);
+	rig_face.how[RIG_PLAIN] = &how;
+	rig_begin(&r, RIG_PLAIN);
+	assert_true(((struct cu_device *)r.dev)->opt.restart);
+	rig_end(&r);
+	stop_in_order(state);
+	rig_face.how[RIG_PLAIN] = before;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {STOP_CASES, cmocka_unit_test(refused),
-					   cmocka_unit_test(rejected)};
+					   cmocka_unit_test(rejected),
+					   cmocka_unit_test(restarts)};
 
 	rig_face.backend = hal_backend_cuda(&host);
 	return cmocka_run_group_tests(tests, NULL, NULL);

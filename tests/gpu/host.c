@@ -36,6 +36,7 @@ static int64_t option_int(const struct hal_bk_config *cfg, const char *key)
 		{"mark_every", cfg->mark_every},
 		{"hang_ms", cfg->hang_ms},
 		{"preempt", cfg->preempt},
+		{"slice_us", cfg->slice_us},
 		{"graphs", cfg->graphs},
 		{"queues", cfg->queues},
 		{"range", cfg->range},

@@ -78,6 +78,7 @@ int rig_launch(struct rig *r, void *kernel, uint64_t scalar, uint32_t groups,
 	a[0] = (struct hal_bk_arg){.mem = r->mem, .bytes = 8 * RIG_BLOCKS};
 	a[1] = (struct hal_bk_arg){.value = scalar};
 	*cmd = (struct hal_bk_cmd){.op = HAL_OP_LAUNCH,
+				   .flags = rig_face.flags,
 				   .cookie = r->launches,
 				   .launch = {.kernel = kernel,
 					      .args = a,

@@ -37,6 +37,7 @@ struct rig_face {
 	uint32_t modes;         /* to suspend in, besides DRAIN and FOLD */
 	bool moves_at_once;     /* what runs moves with its partition */
 	const char *kernels[2]; /* work, iota: as the stand-in's image has them */
+	uint32_t flags;         /* of each launch, besides what its case says */
 	const char *calls[8];   /* that a stop makes and that can fail; then NULL */
 	const char *free;       /* call that frees device memory */
 	const char *enter;      /* call by which a thread chooses the device */

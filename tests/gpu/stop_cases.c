@@ -143,7 +143,8 @@ void stop_shaped(void **state)
 		struct hal_bk_arg args[2];
 		struct hal_bk_shape shape;
 	} a = {.shape = {{2, 1, 1}, 1024}};
-	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH, .flags = HAL_BK_CMD_SHAPED};
+	struct hal_bk_cmd cmd = {.op = HAL_OP_LAUNCH,
+				 .flags = HAL_BK_CMD_SHAPED | rig_face.flags};
 	uint32_t after, done, i, stops = 0;
 	struct rig r;
 

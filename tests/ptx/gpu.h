@@ -14,10 +14,7 @@
 
 /* clang-format off */
 #define GPU_CALLS(X) CU_CALLS(X) \
-X(cuGetErrorName, (int error, const char **name), (error, name)) \
-X(cuOccupancyMaxActiveBlocksPerMultiprocessor, \
-	(int *blocks, void *function, int threads, size_t shared), \
-	(blocks, function, threads, shared))
+X(cuGetErrorName, (int error, const char **name), (error, name))
 /* clang-format on */
 
 struct gpu {

@@ -66,7 +66,7 @@ static struct {
 
 struct totals {
 	uint32_t next; /* kernel */
-	uint32_t mismatches, rewritten, refused, partway, equal;
+	uint32_t mismatches, rewritten, refused, partway, equal, inside;
 	bool differs[KERNELS_MAX];
 };
 static struct totals here, *total = &here;
@@ -397,6 +397,55 @@ static void run_halves(const struct ptx *m, const struct list_kernel *k, uint32_
 		seen[lists[0][i]] = true;
 	}
 	same(k, how);
+}
+
+/* Launches of some blocks in a row each; what of them is stopped, then as a list.  Return
+ * how many that were. */
+static uint32_t run_slices(const struct ptx *m, const struct list_kernel *k,
+			   uint32_t more, uint64_t tick, const char *how)
+{
+	const uint32_t blocks = (uint32_t)blocks_of(k), size = (blocks + 2) / 3;
+	uint32_t first, listed = 0;
+	struct ptx_launch launch;
+	struct params p;
+
+	set_memory();
+	memset(lists, 0xee, sizeof(lists));
+	for (first = 0; first < blocks + size; first += size) {
+		struct interp_launch l = launch_of(m, k, &p, more + STOPS);
+		const uint32_t n = size < blocks - first ? size : blocks - first;
+
+		if (first < blocks)
+			launch = (struct ptx_launch){.from = first,
+						     .count = n | PTX_LAUNCH_RUN,
+						     .to = LISTS +
+							   sizeof(uint32_t) * listed};
+		else if (listed)
+			launch = (struct ptx_launch){.from = LISTS,
+						     .count = listed,
+						     .to = LISTS + sizeof(lists[0])};
+		else
+			break;
+		put_range(&p, OUT, sizeof(memory));
+		put_colors(&p, more);
+		put_launch(k, &p, more, &launch);
+		control = (struct ptx_control){0};
+		l.grid[0] = launch.count & ~PTX_LAUNCH_RUN;
+		l.grid[1] = l.grid[2] = 1;
+		l.seed = first;
+		l.tick = first < blocks ? tick : 0;
+		l.at_tick = raise_stop;
+		if (!ran(k, m, &l, how))
+			return listed;
+		if (control.stopped > l.grid[0] || (!l.tick && control.stopped)) {
+			wrong(k, "%s: %u blocks stopped", how, control.stopped);
+			return listed;
+		}
+		listed += control.stopped;
+	}
+	total->partway += listed != 0;
+	same(k, how);
+	return listed;
 }
 
 /* A launch in front has been stopped, and has not written what this one reads: all of it
@@ -756,6 +805,8 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 		run_entry(entry, k, 0, steps / 3 + 1, 3, "entry, stopped");
 		run_entry(entry, k, 0, steps / 7 + 1, 11, "entry, stopped more often");
 		run_halves(entry, k, 0, "entry, the list in two");
+		run_slices(entry, k, 0, 0, "entry, in slices");
+		run_slices(entry, k, 0, steps / 5 + 1, "entry, slices stopped");
 		run_stale(entry, k, 0, "entry, behind one that was stopped");
 	}
 	if (steps && restart) {
@@ -767,6 +818,12 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 		run_restarts(restart, k, steps / blocks_of(k) / 4 + 1,
 			     "restart, stopped each time");
 		run_halves(restart, k, 0, "restart, the list in two");
+		run_slices(restart, k, 0, 0, "restart, in slices");
+		total->inside +=
+			run_slices(restart, k, 0, steps / 9 + 1,
+				   "restart, slices stopped") >
+			(entry ? run_slices(entry, k, 0, steps / 9 + 1, "entry, slices")
+			       : UINT32_MAX);
 		run_stale(restart, k, 0, "restart, behind one that was stopped");
 	}
 	if (steps && loop) {
@@ -786,6 +843,7 @@ static void run_kernel(const struct ptx *m, const struct list_kernel *k)
 	if (steps && both) {
 		run_entry(both, k, FENCED, steps / 5 + 1, 7, "bounds and entry, stopped");
 		run_halves(both, k, FENCED, "bounds and entry, the list in two");
+		run_slices(both, k, FENCED, steps / 8 + 1, "bounds and entry, in slices");
 		run_stale(both, k, FENCED, "bounds and entry, behind a stopped one");
 	}
 	if (steps && PTX_EXACT)
@@ -1045,6 +1103,11 @@ int main(int argc, char **argv)
 		printf("figure cuda.ptx.restart_share %.3f\n",
 		       restart_shares / restart_costs.kernels);
 		return total->mismatches != 0;
+	}
+	/* Of slices blocks are stopped in loops, too. */
+	if (!others && !only && !total->inside) {
+		printf("restart: no block of a slice was stopped in a loop\n");
+		total->mismatches++;
 	}
 	printf("figure %s%s %u\n", figure, others ? ".kernels" : "", count);
 	printf("figure %s.rewritten %u\n", figure, total->rewritten);

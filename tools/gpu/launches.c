@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launches.c - hal-gpu-measure: what a launch costs: beside the same by hand, with
  * preempt=block, recorded, with much local memory. */
+#include <hal/gpu.h>
+
 #include "measure.h"
 
 /* The same launch by hand: as a program makes it that knows nothing of hal. */
@@ -244,6 +246,53 @@ void measure_entry(void)
 	const struct gpu stops = take_turns("entry", "preempt=block");
 
 	gpu_close(&stops);
+}
+
+/* ---- what slices cost --------------------------------------------------------------- */
+
+static void say_slices(const char *kernel, const char *text)
+{
+	const struct hal_gpu_extension *ext = hal_device_get_extension(gpu.dev, "gpu");
+	struct hal_gpu_slices s = {.size = sizeof(s)};
+
+	if (!ext || ext->size < sizeof(*ext) || !ext->slices)
+		gpu_failed("slices: the backend cuts no launches");
+	TRY(ext->slices(hal_device_get_native(gpu.dev), kernel, &s));
+	printf("%s, slices of a launch, calls of the driver for one, a block | %.1f, "
+	       "%.2f, %.2f us\n",
+	       text, s.launches ? (double)s.slices / (double)s.launches : 1,
+	       s.slices ? (double)s.calls / (double)s.slices : 0,
+	       (double)s.block_ns / 1e3);
+}
+
+/* The same launches of two queues, of which those of best effort are cut. */
+void measure_slices(void)
+{
+	const struct hal_queue_desc effort = {.size = sizeof(effort),
+					      .service_class = HAL_CLASS_BEST_EFFORT};
+	const bool few = times < TIMES_MOST;
+	const uint32_t n = few ? 128 : 1024, blocks = few ? 4096 : LONG;
+	struct tenant two[2];
+	struct hal_buffer *m[2][3];
+	char text[64];
+	uint32_t i;
+
+	two[0] = tenant_on(&gpu, 0);
+	two[1] = second(&two[0], &effort);
+	for (i = 0; i < 3; i++)
+		m[0][i] = m[1][i] =
+			gpu_buffer(two[0].part, UINT64_C(4) * GPU_BLOCK * blocks);
+	(void)snprintf(text, sizeof(text), "product of %u x %u", n, n);
+	turns_of("slices", "slice_us=50", two, m, "product", n, n * n / GPU_BLOCK, text);
+	say_slices("product", text);
+	(void)snprintf(text, sizeof(text), "sum of %u numbers", blocks * GPU_BLOCK);
+	turns_of("slices", "slice_us=50", two, m, "vector_add", blocks * GPU_BLOCK,
+		 blocks, text);
+	say_slices("vector_add", text);
+	for (i = 0; i < 3; i++)
+		TRY(hal_buffer_destroy(m[0][i]));
+	end_second(&two[1]);
+	end(&two[0]);
 }
 
 /* ---- recorded launches ------------------------------------------------------------- */

@@ -18,17 +18,15 @@
  * channels  a launch beside 7 and 31 other queues that are always busy, each with few
  *           blocks: queues that share a hardware channel wait for one another
  * entry     what preempt=block costs long blocks and short ones; TARGET is without it
- * policies  a launch beside such a tenant that is less urgent, under every policy
- * graphs    with graphs=yes and inflight=16: eight recorded launches beside eight single
- *           ones
- * local     beside a launch of 50 ms: how long loading a kernel with much local memory
- *           takes, and its first launch; CUDA alone
- * places    on how many multiprocessors a partition of each size runs, and whether two
- *           partitions share one
- * vmm       with memory=vmm: how long buffers of 64 KiB, 2 and 64 MiB take to be made and
- *           given back, and whether kernels' sums in many of them are right
- * bounds    what bounds=yes costs long blocks and short ones; TARGET is with memory=vmm,
- *           without bounds
+ * slices    what slices of 50 us cost long blocks and short ones, and how many calls of
+ * the driver; TARGET is with preempt=block policies  a launch beside such a tenant that
+ * is less urgent, under every policy graphs    with graphs=yes and inflight=16: eight
+ * recorded launches beside eight single ones local     beside a launch of 50 ms: how long
+ * loading a kernel with much local memory takes, and its first launch; CUDA alone places
+ * on how many multiprocessors a partition of each size runs, and whether two partitions
+ * share one vmm       with memory=vmm: how long buffers of 64 KiB, 2 and 64 MiB take to
+ * be made and given back, and whether kernels' sums in many of them are right bounds what
+ * bounds=yes costs long blocks and short ones; TARGET is with memory=vmm, without bounds
  * stray     with memory=vmm and bounds=yes: whether a sum that reaches behind its
  *           partition's range is told, and changes nothing of a neighbour's
  * setup     a launch while another thread creates and destroys buffers
@@ -424,7 +422,8 @@ int main(int argc, char **argv)
 		   {"graphs", measure_graphs},     {"local", measure_local},
 		   {"places", measure_places},     {"vmm", measure_vmm},
 		   {"bounds", measure_bounds},     {"stray", measure_stray},
-		   {"setup", measure_setup},       {"copies", measure_copies}};
+		   {"setup", measure_setup},       {"copies", measure_copies},
+		   {"slices", measure_slices}};
 	const char *fewer = getenv("HAL_GPU_TIMES");
 	size_t i, count = sizeof(all) / sizeof(all[0]);
 
@@ -435,7 +434,7 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr,
 			      "usage: hal-gpu-measure TARGET KERNELS "
 			      "launch|stop|endless|given_up|beside|channels|"
-			      "entry|"
+			      "entry|slices|"
 			      "policies|graphs|local|places|vmm|bounds|stray|setup|"
 			      "copies\n");
 		return 2;

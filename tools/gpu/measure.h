@@ -62,6 +62,7 @@ struct gpu take_turns(const char *name, const char *option);
 
 void measure_launch(void);
 void measure_entry(void);
+void measure_slices(void);
 void measure_graphs(void);
 void measure_local(void);
 void measure_beside(void);

@@ -47,6 +47,8 @@ need '^launch beside a busy tenant, policy edf \| p50'
 need '^launch beside a busy tenant, no partitions, better priority: the other tenant \| [0-9.]+ launches'
 need '^launches a second, 64 at a time \| [0-9]+, by hand [0-9]+, ratio [0-9.]+$'
 need '^sum of [0-9]+ numbers, preempt=block takes more, p50 \| -?[0-9.]+ %$'
+need '^sum of [0-9]+ numbers, slice_us=50 takes more, p50 \| -?[0-9.]+ %$'
+need '^product of [0-9]+ x [0-9]+, slices of a launch, calls of the driver for one, a block \| [0-9.]+, [0-9.]+, [0-9.]+ us$'
 need '^eight recorded launches, of eight single ones, p50 \| [0-9.]+$'
 need '^32 KiB of local memory a thread, beside a launch of 50 ms \| loaded in [0-9.]+ us, first launch'
 need '^a buffer of 64m, made \| p50 [0-9.]+ us, p99 [0-9.]+ us, of [0-9]+$'
@@ -56,7 +58,8 @@ need "^a sum that reaches behind its partition's range \\| .*: access outside it
 need "^sums of a neighbour's after it that were wrong \\| 0$"
 [ "$(grep -cE '^[0-9]+ passed, 0 failed' "$scratch/report.md")" = 1 ] || need "a conformance run"
 for name in launch.submit_p50_us beside.other_partition_p99_us whole.same_priority_p50_us \
-	fold.2000us_p99_us entry.product_cost_share policy.wfq_p99_us given_up_p50_us \
+	fold.2000us_p99_us entry.product_cost_share slices.product_cost_share \
+	policy.wfq_p99_us given_up_p50_us \
 	graphs.recorded_of_single_share vmm.2m.made_p50_us bounds.product_cost_share \
 	stray.told_of_1 copies.overlapped_of_stage_share; do
 	need "^figure gpu\.[a-z0-9]+\.${name//./\\.} -?[0-9.]+(e[-+][0-9]+)?$"

@@ -43,7 +43,7 @@ enum ptx_pass {
 	/* As ENTRY, and a block also looks in loops that have a barrier for all of its
 	 * threads, if it has done nothing yet that can be seen outside of it: it is then
 	 * stopped, too, and begins anew when the list is run.  Blocks of a list do not
-	 * look there again, so that each gets to its end. */
+	 * look there again, so that each gets to its end; those of a run do. */
 	PTX_RESTART,
 };
 #define PTX_PASSES 5u
@@ -60,19 +60,22 @@ struct ptx_control {
  * last: three of 8 bytes, four of 4.  A grid has less than 2^31 blocks. */
 struct ptx_launch {
 	uint64_t control; /* address of a ptx_control */
-	/* ENTRY (and RESTART): address of uint32_t[.count]: numbers of blocks.  LOOP:
-	 * address of uint32_t[.count], all 0 at first; number n is how many of the blocks
-	 * n, n + .count, n + 2 * .count ... of the grid have been run. */
+	/* ENTRY (and RESTART): address of uint32_t[.count]: numbers of blocks; with
+	 * PTX_LAUNCH_RUN the number of the first block itself.  LOOP: address of
+	 * uint32_t[.count], all 0 at first; number n is how many of the blocks n, n +
+	 * .count, n + 2 * .count ... of the grid have been run. */
 	uint64_t from;
 	/* ENTRY: address of uint32_t[blocks launched].  LOOP: number of blocks of the
 	 * grid. */
 	uint64_t to;
 	uint32_t grid[3]; /* of the whole kernel, whatever is launched */
-	/* ENTRY: 0: the grid is launched; else: (n, 1, 1), of .from.  LOOP: how many
+	/* ENTRY: 0: the grid is launched; n: (n, 1, 1), of the numbers at .from; n |
+	 * PTX_LAUNCH_RUN: (n, 1, 1), blocks .from to .from + n - 1.  LOOP: how many
 	 * numbers .from has; however many blocks are launched, as (n, 1, 1), share them.
 	 */
 	uint32_t count;
 };
+#define PTX_LAUNCH_RUN    (UINT32_C(1) << 31)
 #define PTX_LAUNCH_PARAMS 7u
 #define PTX_LAUNCH_LONG   3u /* the first of them, of 8 bytes */
 
@@ -101,6 +104,7 @@ struct ptx_colors {
 	uint32_t target, sum; /* which channels: by ptx_color_make() */
 };
 #define PTX_COLORS_PARAMS 5u
+#define PTX_COLORS_LONG   3u /* the first of them, of 8 bytes */
 
 struct ptx;
 struct ptx_color;

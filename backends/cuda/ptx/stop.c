@@ -191,7 +191,7 @@ static void begin_entry(struct ptx_writer *w, const struct ptx_function *f, bool
 	if (again)
 		ptx_put(w, "\t.reg .pred %_hals_w;\n"
 			   "\tld.param.u32 %_hals_i, [_hals_count];\n"
-			   "\tsetp.eq.and.u32 %_hals_w, %_hals_i, 0, !%_hals_p;\n");
+			   "\tsetp.le.and.s32 %_hals_w, %_hals_i, 0, !%_hals_p;\n");
 	if (!place)
 		return;
 	if (place & 1)
@@ -239,10 +239,15 @@ static void vote_again(struct ptx_writer *w, const struct ptx_statement *s)
 	w->at = ptx_end_of(w->m, s->first + s->count - 1);
 }
 
-static const char load_number[] = "\tmov.u32 %_hals_i, %ctaid.x;\n"
+/* To _hals_i the number of a block of a list, or of a run; _hals_i is _hals_count. */
+static const char load_number[] = "\tsetp.lt.s32 %_hals_q, %_hals_i, 0;\n"
+				  "\tmov.u32 %_hals_i, %ctaid.x;\n"
 				  "\tld.param.u64 %_hals_l, [_hals_from];\n"
-				  "\tmad.wide.u32 %_hals_l, %_hals_i, 4, %_hals_l;\n"
-				  "\tld.global.u32 %_hals_i, [%_hals_l];\n";
+				  "\t@%_hals_q cvt.u32.u64 %_hals_j, %_hals_l;\n"
+				  "\t@%_hals_q add.u32 %_hals_i, %_hals_i, %_hals_j;\n"
+				  "\t@!%_hals_q mad.wide.u32 %_hals_l, %_hals_i, 4, "
+				  "%_hals_l;\n"
+				  "\t@!%_hals_q ld.global.u32 %_hals_i, [%_hals_l];\n";
 
 static const char note_number[] = "\tatom.global.add.u32 %_hals_j, [%_hals_c+4], 1;\n"
 				  "\tld.param.u64 %_hals_l, [_hals_to];\n"

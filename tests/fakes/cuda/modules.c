@@ -236,6 +236,21 @@ uint32_t do_cuFuncSetAttribute(void *function, uint32_t attribute, int value)
 	return CUR_SUCCESS;
 }
 
+/* A multiprocessor runs one block at a time. */
+uint32_t do_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function,
+							int threads, size_t shared)
+{
+	const struct function *f = get(function, OBJECT_FUNCTION);
+
+	*blocks = 0x6a756e6b;
+	if (!f)
+		return CUR_INVALID_HANDLE;
+	if (threads <= 0 || threads > 1024)
+		return CUR_INVALID_VALUE;
+	*blocks = shared <= SHARED_MOST;
+	return CUR_SUCCESS;
+}
+
 uint32_t do_cuFuncGetParamInfo(void *function, size_t index, size_t *offset,
 			       size_t *bytes)
 {

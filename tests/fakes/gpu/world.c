@@ -437,6 +437,7 @@ struct control {
 	uint64_t flag, stopped, from, to;
 	uint32_t grid[3]; /* of the whole kernel */
 	uint32_t resumed;
+	bool run; /* .from is the number of the first block */
 };
 
 static bool read_control(const struct call *c, struct control *k)
@@ -458,7 +459,8 @@ static bool read_control(const struct call *c, struct control *k)
 			      .stopped = args[0] + offsetof(struct ptx_control, stopped),
 			      .from = args[1],
 			      .to = args[2],
-			      .resumed = (uint32_t)args[6]};
+			      .resumed = (uint32_t)args[6] & ~PTX_LAUNCH_RUN,
+			      .run = ((uint32_t)args[6] & PTX_LAUNCH_RUN) != 0};
 	for (i = 0; i < 3; i++)
 		k->grid[i] = (uint32_t)args[PTX_LAUNCH_LONG + i];
 	return memory_at(args[0], sizeof(struct ptx_control)) != NULL;
@@ -523,7 +525,9 @@ static bool act(const struct unit *u)
 		return false;
 	if (c->module) /* its code looks at the flag, and finds its place, itself */
 		return c->spec->block(&whole, number);
-	if (k.resumed) {
+	if (k.run) {
+		number += (uint32_t)k.from;
+	} else if (k.resumed) {
 		from = memory_at(k.from + UINT64_C(4) * number, 4);
 		if (!from)
 			return false;
