@@ -18,15 +18,23 @@ enum code {
 	CODE_CONCATENATION = 2,
 	CODE_CONV_2D = 3,
 	CODE_DEPTHWISE_CONV_2D = 4,
+	CODE_DEPTH_TO_SPACE = 5,
 	CODE_FULLY_CONNECTED = 9,
 	CODE_MAX_POOL_2D = 17,
 	CODE_MUL = 18,
 	CODE_RESHAPE = 22,
+	CODE_RESIZE_BILINEAR = 23,
 	CODE_SOFTMAX = 25,
-	CODE_PADV2 = 60,
+	CODE_SPACE_TO_DEPTH = 26,
 	CODE_TRANSPOSE = 39,
 	CODE_MEAN = 40,
 	CODE_SUB = 41,
+	CODE_STRIDED_SLICE = 45,
+	CODE_MAXIMUM = 55,
+	CODE_MINIMUM = 57,
+	CODE_PADV2 = 60,
+	CODE_TRANSPOSE_CONV = 67,
+	CODE_RESIZE_NEAREST = 97,
 	CODE_QUANTIZE = 114,
 	CODE_BATCH_MATMUL = 126,
 };
@@ -59,7 +67,7 @@ struct build {
 };
 
 __attribute__((format(printf, 2, 3))) static int refuse(struct build *b,
-							 const char *format, ...)
+							const char *format, ...)
 {
 	va_list args;
 
@@ -314,8 +322,7 @@ static int use(struct build *b, const struct operand *o, bool nhwc, struct quant
 	int rc = 0;
 
 	if (o->scales > 1)
-		return refuse(b, "'%.80s' has a scale per channel",
-			      value_of(b, o)->name);
+		return refuse(b, "'%.80s' has a scale per channel", value_of(b, o)->name);
 	if (value_of(b, o)->data || (value_of(b, o)->type != ORT_TYPE_INT8 &&
 				     value_of(b, o)->type != ORT_TYPE_UINT8))
 		return refuse(b, "'%.80s' is constant, or neither int8 nor uint8",
@@ -603,8 +610,8 @@ static int build_conv(struct build *b)
 			int_attr("depth_multiplier", w->dims[0] / x->dims[1]),
 		};
 
-		rc = add_op(b, depthwise ? CODE_DEPTHWISE_CONV_2D : CODE_CONV_2D, in,
-			    3, r.tensor, attrs, depthwise ? 7 : 6);
+		rc = add_op(b, depthwise ? CODE_DEPTHWISE_CONV_2D : CODE_CONV_2D, in, 3,
+			    r.tensor, attrs, depthwise ? 7 : 6);
 	}
 	return rc ? rc : end_result(b, &r);
 }
@@ -920,6 +927,365 @@ static int build_concat(struct build *b)
 	return rc ? rc : end_result(b, &r);
 }
 
+/* The larger or smaller of two, in the quantization of the result. */
+static int build_extreme(struct build *b, uint32_t code)
+{
+	const struct unit *u = b->u;
+	struct quant q = quant_of(b, &u->out);
+	uint32_t rank = value_of(b, &u->out)->rank, in[2];
+	bool nhwc = rank == 4;
+	struct result r;
+	int rc = 0;
+
+	if (u->in_count != 2)
+		return refuse(b, "%u operands; only 2 are supported", u->in_count);
+	for (uint32_t i = 0; i < 2; i++)
+		nhwc &= value_of(b, &u->in[i])->rank == 4 &&
+			(value_of(b, &u->in[i])->data || prefers_nhwc(b, &u->in[i]));
+	for (uint32_t i = 0; !rc && i < 2; i++)
+		rc = use_part(b, &u->in[i], nhwc, q, &in[i]);
+	if (!rc)
+		rc = begin_result(b, nhwc, q, &r);
+	return rc ? rc : add_op(b, code, in, 2, r.final, NULL, 0);
+}
+
+static int build_max(struct build *b)
+{
+	return build_extreme(b, CODE_MAXIMUM);
+}
+
+static int build_min(struct build *b)
+{
+	return build_extreme(b, CODE_MINIMUM);
+}
+
+/* Read an input of whole numbers; PLUGIN_NONE: it is not constant; 0: left out. */
+static uint32_t read_list(struct build *b, uint32_t number, int64_t *list)
+{
+	const struct node *n = op_of(b);
+	const struct value *v;
+
+	if (number >= n->in_count || n->in[number] == PLUGIN_NONE)
+		return 0;
+	v = &b->g->values[n->in[number]];
+	if (!v->data || (v->type != ORT_TYPE_INT64 && v->type != ORT_TYPE_INT32) ||
+	    v->count > 2 * PLUGIN_RANK)
+		return PLUGIN_NONE;
+	for (uint32_t i = 0; i < v->count; i++)
+		list[i] = v->type == ORT_TYPE_INT64 ? ((const int64_t *)v->data)[i]
+						    : ((const int32_t *)v->data)[i];
+	return (uint32_t)v->count;
+}
+
+/* Where an axis of the graph is in the model. */
+static uint32_t model_axis(uint32_t axis, bool nhwc)
+{
+	static const uint32_t turned[] = {0, 3, 1, 2};
+
+	return nhwc ? turned[axis] : axis;
+}
+
+/* Read bounds of Slice as the model has its dimensions. */
+static int read_slice(struct build *b, bool nhwc, int32_t *begin, int32_t *end,
+		      int32_t *step)
+{
+	const struct value *x = value_of(b, &b->u->in[0]), *y = value_of(b, &b->u->out);
+	int64_t starts[2 * PLUGIN_RANK], axes[2 * PLUGIN_RANK], steps[2 * PLUGIN_RANK];
+	uint32_t count = read_list(b, 1, starts), given = read_list(b, 3, axes);
+	uint32_t stepped = read_list(b, 4, steps);
+
+	if (!count || count > x->rank || (given && given != count) ||
+	    (stepped && stepped != count))
+		return refuse(b, "its bounds are not constant");
+	for (uint32_t i = 0; i < x->rank; i++) {
+		begin[i] = 0;
+		step[i] = 1;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		int64_t axis = given ? axes[i] : i, size, at = starts[i];
+
+		axis += axis < 0 ? x->rank : 0;
+		if (axis < 0 || axis >= x->rank || (stepped && steps[i] < 1))
+			return refuse(b, "an axis does not exist, or steps go back");
+		size = x->dims[axis];
+		at += at < 0 ? size : 0;
+		at = at < 0 ? 0 : at > size ? size : at;
+		begin[model_axis((uint32_t)axis, nhwc)] = (int32_t)at;
+		step[model_axis((uint32_t)axis, nhwc)] = stepped ? (int32_t)steps[i] : 1;
+	}
+	for (uint32_t i = 0; i < x->rank; i++) {
+		uint32_t to = model_axis(i, nhwc);
+
+		end[to] = begin[to] + (y->dims[i] - 1) * step[to] + 1;
+	}
+	return 0;
+}
+
+static int add_slice(struct build *b, uint32_t from, const int32_t *begin,
+		     const int32_t *end, const int32_t *step, uint32_t rank, uint32_t to)
+{
+	uint32_t in[4] = {from, 0, 0, 0};
+	int rc = add_ints(b, begin, rank, 0, &in[1]);
+
+	if (!rc)
+		rc = add_ints(b, end, rank, 0, &in[2]);
+	if (!rc)
+		rc = add_ints(b, step, rank, 0, &in[3]);
+	return rc ? rc : add_op(b, CODE_STRIDED_SLICE, in, 4, to, NULL, 0);
+}
+
+static int build_slice(struct build *b)
+{
+	const struct unit *u = b->u;
+	bool nhwc = prefers_nhwc(b, &u->in[0]);
+	int32_t begin[PLUGIN_RANK], end[PLUGIN_RANK], step[PLUGIN_RANK];
+	struct quant q = quant_of(b, &u->in[0]);
+	struct result r;
+	uint32_t in;
+	int rc = read_slice(b, nhwc, begin, end, step);
+
+	if (!rc)
+		rc = use(b, &u->in[0], nhwc, q, &in);
+	if (!rc)
+		rc = begin_result(b, nhwc, q, &r);
+	if (!rc)
+		rc = add_slice(b, in, begin, end, step, value_of(b, &u->out)->rank,
+			       r.tensor);
+	return rc ? rc : end_result(b, &r);
+}
+
+/* The number that Pad writes, in the operand's quantization. */
+static int pad_number(struct build *b, struct quant q, int8_t *number)
+{
+	const struct operand *o = b->u->in_count > 2 ? &b->u->in[2] : NULL;
+	const struct value *v;
+	float real = 0, at;
+
+	if (o && o->value != PLUGIN_NONE) {
+		v = value_of(b, o);
+		if (!v->data || v->count != 1 || v->type != ORT_TYPE_FLOAT)
+			return refuse(b, "the padding's number is no constant");
+		real = *(const float *)v->data;
+	}
+	at = nearbyintf(real / q.scale) + (float)q.zero;
+	*number = (int8_t)(at < -128 ? -128 : at > 127 ? 127 : at);
+	return 0;
+}
+
+static int build_pad(struct build *b)
+{
+	const struct unit *u = b->u;
+	const struct value *x = value_of(b, &u->in[0]);
+	bool nhwc = prefers_nhwc(b, &u->in[0]);
+	struct quant q = quant_of(b, &u->in[0]);
+	int64_t list[2 * PLUGIN_RANK];
+	int32_t pairs[2 * PLUGIN_RANK];
+	const int32_t one = 1;
+	char mode[16] = "constant";
+	uint32_t in[3];
+	int8_t number;
+	struct result r;
+	int rc;
+
+	(void)graph_string(b->g, op_of(b), "mode", mode, sizeof(mode));
+	if (mode[0] && strcmp(mode, "constant") != 0)
+		return refuse(b, "mode %s", mode);
+	if (read_list(b, 1, list) != 2 * x->rank || op_of(b)->in_count > 3)
+		return refuse(b, "its paddings are not constant");
+	for (uint32_t i = 0; i < x->rank; i++) {
+		uint32_t to = model_axis(i, nhwc);
+
+		if (list[i] < 0 || list[i + x->rank] < 0 || list[i] > 65535 ||
+		    list[i + x->rank] > 65535)
+			return refuse(b, "paddings below 0 or above 65535");
+		pairs[2 * to] = (int32_t)list[i];
+		pairs[2 * to + 1] = (int32_t)list[i + x->rank];
+	}
+	rc = pad_number(b, q, &number);
+	if (!rc)
+		rc = use(b, &u->in[0], nhwc, q, &in[0]);
+	if (!rc)
+		rc = add_ints(b, pairs, 2 * x->rank, 1, &in[1]);
+	if (!rc)
+		rc = add_tensor(b, NPUC_INT8, 1, &one, q, &number, 1, &in[2]);
+	if (!rc)
+		rc = begin_result(b, nhwc, q, &r);
+	if (!rc)
+		rc = add_op(b, CODE_PADV2, in, 3, r.tensor, NULL, 0);
+	return rc ? rc : end_result(b, &r);
+}
+
+/* Choose the operator for Resize; 0: no operator picks those pixels. */
+static uint32_t resize_code(struct build *b, bool *align, bool *half)
+{
+	const struct value *x = value_of(b, &b->u->in[0]), *y = value_of(b, &b->u->out);
+	char mode[16] = "nearest", where[32] = "half_pixel", near[24] = "";
+	int64_t other = 0;
+	bool whole = true, near_half;
+
+	if (!graph_string(b->g, op_of(b), "mode", mode, sizeof(mode)))
+		snprintf(mode, sizeof(mode), "nearest");
+	if (!graph_string(b->g, op_of(b), "coordinate_transformation_mode", where,
+			  sizeof(where)))
+		snprintf(where, sizeof(where), "half_pixel");
+	(void)graph_string(b->g, op_of(b), "nearest_mode", near, sizeof(near));
+	if (graph_int(b->g, op_of(b), "antialias", &other) && other)
+		return 0;
+	*align = strcmp(where, "align_corners") == 0;
+	*half = strcmp(where, "half_pixel") == 0 ||
+		strcmp(where, "pytorch_half_pixel") == 0;
+	for (uint32_t i = 2; i < 4; i++)
+		whole &= y->dims[i] % x->dims[i] == 0;
+	if (!*align && !*half && strcmp(where, "asymmetric") != 0)
+		return 0;
+	if (strcmp(mode, "linear") == 0)
+		return CODE_RESIZE_BILINEAR;
+	near_half = *half && (!near[0] || strncmp(near, "round_prefer", 12) == 0);
+	if (strcmp(mode, "nearest") != 0 || !whole ||
+	    (!near_half && (*half || *align || strcmp(near, "floor") != 0)))
+		return 0;
+	*half = *align = false; /* of whole factors: pixel i is i / factor */
+	return CODE_RESIZE_NEAREST;
+}
+
+static int build_resize(struct build *b)
+{
+	const struct unit *u = b->u;
+	const struct value *x = value_of(b, &u->in[0]), *y = value_of(b, &u->out);
+	const int32_t size[] = {y->dims[2], y->dims[3]};
+	struct quant q = quant_of(b, &u->in[0]);
+	uint32_t in[2], code;
+	bool align, half;
+	struct result r;
+	int rc;
+
+	if (x->rank != 4 || y->rank != 4 || x->dims[0] != y->dims[0] ||
+	    x->dims[1] != y->dims[1])
+		return refuse(b, "only rows and columns of images are resized");
+	code = resize_code(b, &align, &half);
+	if (!code)
+		return refuse(b, "this mode is not supported");
+	rc = use(b, &u->in[0], true, q, &in[0]);
+	if (!rc)
+		rc = add_ints(b, size, 2, 0, &in[1]);
+	if (!rc)
+		rc = begin_result(b, true, q, &r);
+	if (!rc) {
+		const struct npuc_attr attrs[] = {int_attr("align_corners", align),
+						  int_attr("half_pixel_centers", half)};
+
+		rc = add_op(b, code, in, 2, r.tensor, attrs, 2);
+	}
+	return rc ? rc : end_result(b, &r);
+}
+
+static int build_blocks(struct build *b, uint32_t code)
+{
+	const struct unit *u = b->u;
+	struct quant q = quant_of(b, &u->in[0]);
+	char mode[8] = "";
+	struct npuc_attr attr;
+	int64_t block = 0;
+	struct result r;
+	uint32_t in;
+	int rc;
+
+	(void)graph_int(b->g, op_of(b), "blocksize", &block);
+	(void)graph_string(b->g, op_of(b), "mode", mode, sizeof(mode));
+	if (value_of(b, &u->in[0])->rank != 4 || (mode[0] && strcmp(mode, "DCR") != 0))
+		return refuse(b, "mode %s", mode);
+	attr = int_attr("block_size", block);
+	rc = use(b, &u->in[0], true, q, &in);
+	if (!rc)
+		rc = begin_result(b, true, q, &r);
+	if (!rc)
+		rc = add_op(b, code, &in, 1, r.tensor, &attr, 1);
+	return rc ? rc : end_result(b, &r);
+}
+
+static int build_depth_to_space(struct build *b)
+{
+	return build_blocks(b, CODE_DEPTH_TO_SPACE);
+}
+
+static int build_space_to_depth(struct build *b)
+{
+	return build_blocks(b, CODE_SPACE_TO_DEPTH);
+}
+
+/* Cut the padding from the whole result of a transposed convolution. */
+static int cut_border(struct build *b, const struct window *w, uint32_t from,
+		      const int32_t *full)
+{
+	const struct value *y = value_of(b, &b->u->out);
+	const int32_t begin[] = {0, (int32_t)w->pad[0], (int32_t)w->pad[1], 0};
+	const int32_t end[] = {y->dims[0], begin[1] + y->dims[2], begin[2] + y->dims[3],
+			       y->dims[1]};
+	const int32_t step[] = {1, 1, 1, 1};
+	struct result r;
+	int rc;
+
+	if (end[1] > full[1] || end[2] > full[2])
+		return refuse(b, "output_padding beyond the padding");
+	rc = begin_result(b, true, quant_of(b, &b->u->out), &r);
+	return rc ? rc : add_slice(b, from, begin, end, step, 4, r.final);
+}
+
+static int build_conv_transpose(struct build *b)
+{
+	static const uint32_t order[] = {1, 2, 3, 0};
+	const struct unit *u = b->u;
+	const struct value *x = value_of(b, &u->in[0]), *w = value_of(b, &u->in[1]);
+	struct window win = {.stride = {1, 1}, .dilation = {1, 1}};
+	char automatic[16] = "";
+	uint32_t in[4], full;
+	int64_t group = 1;
+	int32_t dims[4], size[4];
+	int rc;
+
+	if (x->rank != 4 || w->rank != 4 || !w->data)
+		return refuse(b, "only images with constant weights are supported");
+	(void)graph_int(b->g, op_of(b), "group", &group);
+	(void)graph_ints(b->g, op_of(b), "strides", win.stride, 2);
+	(void)graph_ints(b->g, op_of(b), "dilations", win.dilation, 2);
+	(void)graph_ints(b->g, op_of(b), "pads", win.pad, 4);
+	(void)graph_string(b->g, op_of(b), "auto_pad", automatic, sizeof(automatic));
+	if (group != 1 || win.dilation[0] != 1 || win.dilation[1] != 1 ||
+	    (automatic[0] && strcmp(automatic, "NOTSET") != 0))
+		return refuse(b, "group, dilations or auto_pad");
+	if (u->in[1].scales > 1 && u->in[1].axis != 1)
+		return refuse(b, "weights '%.80s' have scales along another axis than 1",
+			      w->name);
+	for (uint32_t i = 0; i < 2; i++)
+		if (win.stride[i] < 1 || win.stride[i] > 255 || win.pad[i] < 0 ||
+		    win.pad[i] > 65535)
+			return refuse(b, "strides or paddings are invalid");
+	for (uint32_t i = 0; i < 4; i++)
+		dims[i] = w->dims[order[i]];
+	size[0] = x->dims[0];
+	size[1] = (x->dims[2] - 1) * (int32_t)win.stride[0] + w->dims[2];
+	size[2] = (x->dims[3] - 1) * (int32_t)win.stride[1] + w->dims[3];
+	size[3] = w->dims[1];
+	rc = add_ints(b, size, 4, 0, &in[0]);
+	if (!rc)
+		rc = add_weights(b, &u->in[1], order, dims, 4, 0, &in[1]);
+	if (!rc)
+		rc = use(b, &u->in[0], true, quant_of(b, &u->in[0]), &in[2]);
+	if (!rc)
+		rc = add_bias(b, w->dims[1], &in[3]);
+	if (!rc)
+		rc = add_tensor(b, NPUC_INT8, 4, size, quant_of(b, &u->out), NULL, 0,
+				&full);
+	if (!rc) {
+		const struct npuc_attr attrs[] = {int_attr("padding", VALID),
+						  int_attr("stride_h", win.stride[0]),
+						  int_attr("stride_w", win.stride[1])};
+
+		rc = add_op(b, CODE_TRANSPOSE_CONV, in, 4, full, attrs, 3);
+	}
+	return rc ? rc : cut_border(b, &win, full, size);
+}
+
 static int build_reshape(struct build *b)
 {
 	const struct unit *u = b->u;
@@ -1007,11 +1373,11 @@ static float apply(const char *type, float x, const struct numbers *n)
 	static const struct {
 		const char *type;
 		float (*of)(float x);
-	} plain[] = {{"Sigmoid", sigmoid}, {"Tanh", tanhf},    {"Erf", erff},
-		     {"Exp", expf},        {"Log", logf},      {"Sqrt", sqrtf},
-		     {"Abs", fabsf},       {"Floor", floorf},  {"Ceil", ceilf},
+	} plain[] = {{"Sigmoid", sigmoid},  {"Tanh", tanhf},   {"Erf", erff},
+		     {"Exp", expf},         {"Log", logf},     {"Sqrt", sqrtf},
+		     {"Abs", fabsf},        {"Floor", floorf}, {"Ceil", ceilf},
 		     {"Round", nearbyintf}, {"Sin", sinf},     {"Cos", cosf},
-		     {"Atan", atanf},      {"Sinh", sinhf},    {"Asinh", asinhf}};
+		     {"Atan", atanf},       {"Sinh", sinhf},   {"Asinh", asinhf}};
 
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		if (strcmp(type, plain[i].type) == 0)
@@ -1123,6 +1489,7 @@ static const struct {
 } builders[] = {
 	{"Conv", build_conv},
 	{"QLinearConv", build_conv},
+	{"ConvTranspose", build_conv_transpose},
 	{"MatMul", build_matmul},
 	{"QLinearMatMul", build_matmul},
 	{"Gemm", build_gemm},
@@ -1142,6 +1509,13 @@ static const struct {
 	{"QLinearSoftmax", build_softmax},
 	{"Concat", build_concat},
 	{"QLinearConcat", build_concat},
+	{"Max", build_max},
+	{"Min", build_min},
+	{"Slice", build_slice},
+	{"Pad", build_pad},
+	{"Resize", build_resize},
+	{"DepthToSpace", build_depth_to_space},
+	{"SpaceToDepth", build_space_to_depth},
 	{"Reshape", build_reshape},
 	{"Flatten", build_reshape},
 	{"Squeeze", build_reshape},
@@ -1206,9 +1580,8 @@ static int find_outputs(struct build *b, const uint32_t *outs, uint32_t count,
 			return refuse(b, "nothing makes '%.80s'",
 				      b->g->values[outs[i]].name);
 		tensors[i] = m->tensor;
-		b->out->out[i] =
-			(struct port){outs[i], m->nhwc,
-				      b->g->values[outs[i]].type == ORT_TYPE_UINT8};
+		b->out->out[i] = (struct port){
+			outs[i], m->nhwc, b->g->values[outs[i]].type == ORT_TYPE_UINT8};
 	}
 	b->out->out_count = count;
 	return 0;

@@ -18,8 +18,8 @@ struct groups {
 	uint32_t *mark;  /* by group */
 	uint32_t *stack; /* groups to visit */
 	uint32_t stamp;
-	bool *taken;        /* by group: the device's */
-	uint32_t *readers;  /* nodes that read, by the node that makes */
+	bool *taken;          /* by group: the device's */
+	uint32_t *readers;    /* nodes that read, by the node that makes */
 	uint32_t *readers_at; /* by node: where its readers begin */
 };
 
@@ -199,8 +199,8 @@ uint32_t claims_outputs(const struct graph *g, const struct unit *const *units,
 static bool only_moves(const struct graph *g, const struct unit *const *units,
 		       uint32_t count)
 {
-	static const char *const types[] = {"Reshape",   "Flatten",  "Squeeze",
-					    "Unsqueeze", "Identity", "Transpose",
+	static const char *const types[] = {"Reshape",       "Flatten",  "Squeeze",
+					    "Unsqueeze",     "Identity", "Transpose",
 					    "QuantizeLinear"};
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -272,8 +272,7 @@ int claims_find(struct graph *g, const struct settings *s, struct claims *c)
 		if (!c->units[i].taken || !groups.taken[group])
 			continue;
 		for (uint32_t k = i; k < c->unit_count; k++)
-			if (c->units[k].taken &&
-			    groups.of[c->units[k].nodes[0]] == group)
+			if (c->units[k].taken && groups.of[c->units[k].nodes[0]] == group)
 				list[count++] = &c->units[k];
 		groups.taken[group] = false; /* done */
 		take_group(g, s, c, list, count);

@@ -82,8 +82,7 @@ uint32_t graph_find(const struct graph *g, const char *name)
 	return v ? v - 1 : PLUGIN_NONE;
 }
 
-static void read_type(struct graph *g, const struct ort_value_info *info,
-		      struct value *v)
+static void read_type(struct graph *g, const struct ort_value_info *info, struct value *v)
 {
 	const struct ort_type_info *type = NULL;
 	const struct ort_shape_info *shape = NULL; /* the type's, not freed */

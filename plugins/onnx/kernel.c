@@ -170,8 +170,9 @@ static struct ort_status *names_of(struct graph *g, const struct ort_node *fused
 
 /* Match the model's ports with the fused node's by their names. */
 static struct ort_status *make_edges(struct graph *g, const struct port *ports,
-				     uint32_t count, const char **names, size_t name_count,
-				     struct edge **edges, size_t *largest)
+				     uint32_t count, const char **names,
+				     size_t name_count, struct edge **edges,
+				     size_t *largest)
 {
 	*edges = calloc((size_t)count + 1, sizeof(**edges));
 	if (!*edges)
@@ -185,8 +186,10 @@ static struct ort_status *make_edges(struct graph *g, const struct port *ports,
 			n++;
 		if (n == name_count)
 			return plugin_fail(g->api, "the runtime has no '%.80s'", v->name);
-		*e = (struct edge){
-			.number = n, .port = ports[i], .rank = v->rank, .bytes = v->count};
+		*e = (struct edge){.number = n,
+				   .port = ports[i],
+				   .rank = v->rank,
+				   .bytes = v->count};
 		for (uint32_t k = 0; k < v->rank; k++)
 			e->dims[k] = v->dims[k];
 		if (e->bytes > *largest)

@@ -120,7 +120,8 @@ struct port {
 
 struct built {
 	uint32_t in_count, out_count;
-	struct port *in, *out; /* of the graph's pool, in the order of the model's ports */
+	struct port *in,
+		*out; /* of the graph's pool, in the order of the model's ports */
 	struct npuc_model *model;
 };
 
@@ -177,13 +178,13 @@ int place_take(const struct settings *s, struct place **place, char why[PLUGIN_W
 void place_give(struct place *p);
 
 struct provider {
-	struct ort_ep ep; /* first */
+	struct ort_ep ep;  /* first */
 	atomic_uint users; /* the session, and each kernel */
 	const struct ort_api *api;
 	const struct ort_ep_api *ep_api;
 	const struct ort_logger *logger;
 	struct settings settings;
-	pthread_mutex_t lock; /* of priority and deadline, which change at run time */
+	pthread_mutex_t lock;     /* of priority and deadline, which change at run time */
 	char refusal[PLUGIN_WHY]; /* strict: what is left to the CPU */
 };
 

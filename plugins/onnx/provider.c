@@ -259,11 +259,10 @@ static struct ort_status *take_partition(struct provider *p, struct graph *g,
 	if (!nodes)
 		return plugin_fail(p->api, "out of memory");
 	for (uint32_t i = 0; i < g->node_count; i++)
-		if (g->nodes[i].unit != PLUGIN_NONE &&
-		    c->part[g->nodes[i].unit] == part)
+		if (g->nodes[i].unit != PLUGIN_NONE && c->part[g->nodes[i].unit] == part)
 			nodes[count++] = g->nodes[i].ort;
 	return ORT(p->ep_api, EpGraphSupportInfo_AddNodesToFuse)(support, nodes, count,
-								  &fusion);
+								 &fusion);
 }
 
 static void tell_reasons(struct provider *p, const struct graph *g)
@@ -273,8 +272,9 @@ static void tell_reasons(struct provider *p, const struct graph *g)
 	for (uint32_t i = 0; p->settings.log > 1 && i < g->node_count; i++) {
 		if (!g->nodes[i].why)
 			continue;
-		snprintf(text, sizeof(text), "accelhal: node %u (%s) stays on the CPU: %s",
-			 i, g->nodes[i].type, g->nodes[i].why);
+		snprintf(text, sizeof(text),
+			 "accelhal: node %u (%s) stays on the CPU: %s", i,
+			 g->nodes[i].type, g->nodes[i].why);
 		provider_log(p, ORT_LOG_WARNING, text);
 	}
 }
@@ -300,7 +300,8 @@ static struct ort_status *claim(struct provider *p, struct graph *g,
 	return status;
 }
 
-static struct ort_status *get_capability(struct ort_ep *self, const struct ort_graph *from,
+static struct ort_status *get_capability(struct ort_ep *self,
+					 const struct ort_graph *from,
 					 struct ort_support *support)
 {
 	struct provider *p = (struct provider *)self;

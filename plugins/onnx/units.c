@@ -28,8 +28,9 @@ static const struct rule {
 };
 
 /* Operators that move or compare integers, whatever they stand for. */
-static const char *const moves[] = {"MaxPool", "Reshape",   "Flatten",
-				    "Squeeze", "Unsqueeze", "Transpose"};
+static const char *const moves[] = {"MaxPool", "Reshape",      "Flatten",
+				    "Squeeze", "Unsqueeze",    "Transpose",
+				    "Slice",   "DepthToSpace", "SpaceToDepth"};
 
 static bool is(const struct node *n, const char *type)
 {
@@ -37,7 +38,7 @@ static bool is(const struct node *n, const char *type)
 }
 
 __attribute__((format(printf, 3, 4))) static bool refuse(struct graph *g, uint32_t node,
-							  const char *format, ...)
+							 const char *format, ...)
 {
 	char *why = pool_alloc(&g->pool, PLUGIN_WHY, 1);
 	va_list args;
@@ -98,7 +99,8 @@ static bool quantization(struct graph *g, uint32_t op, uint32_t value, uint32_t 
 			      g->values[value].name);
 	if (z && (!z->data || z->type != g->values[value].type ||
 		  (z->count != 1 && z->count != s->count)))
-		return refuse(g, op, "the zero point of '%.80s' is no constant of its type",
+		return refuse(g, op,
+			      "the zero point of '%.80s' is no constant of its type",
 			      g->values[value].name);
 	for (uint64_t i = 0; i < s->count; i++)
 		if (!(((const float *)s->data)[i] > 0) ||
@@ -165,7 +167,8 @@ static bool float_input(struct graph *g, struct unit *u, uint32_t value)
 	if (g->values[value].data)
 		return true;
 	if (from == PLUGIN_NONE || !is(&g->nodes[from], "DequantizeLinear"))
-		return refuse(g, u->op, "'%.80s' is not quantized", g->values[value].name);
+		return refuse(g, u->op, "'%.80s' is not quantized",
+			      g->values[value].name);
 	if (g->values[value].consumers != 1 || g->values[value].output)
 		return refuse(g, u->op, "'%.80s' is needed in float32, too",
 			      g->values[value].name);
@@ -176,8 +179,8 @@ static bool float_input(struct graph *g, struct unit *u, uint32_t value)
 
 static bool fuses(const struct node *n)
 {
-	static const char *const types[] = {"Conv", "Gemm",    "MatMul",      "Add", "Sub",
-					    "Mul",  "MaxPool", "AveragePool"};
+	static const char *const types[] = {"Conv", "Gemm", "MatMul",  "Add",
+					    "Sub",  "Mul",  "MaxPool", "AveragePool"};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (is(n, types[i]))

@@ -1028,6 +1028,74 @@ class Delegate(unittest.TestCase):
                          "ai-edge-litert")
 
 
+class Provider(unittest.TestCase):
+    """accelhal.onnxruntime, with a runtime that records what it is given, and the package of the
+    provider's convention."""
+
+    def setUp(self):
+        import types
+        from accelhal import onnxruntime
+        self.module, self.given, self.devices = onnxruntime, [], []
+        runtime = types.ModuleType("onnxruntime")
+        runtime.get_ep_devices = lambda: list(self.devices)
+        runtime.register_execution_provider_library = self.register
+        runtime.SessionOptions = lambda: types.SimpleNamespace(
+            add_provider_for_devices=lambda *given: self.given.append(given))
+        self.saved = sys.modules.get("onnxruntime")
+        sys.modules["onnxruntime"] = runtime
+
+    def tearDown(self):
+        del sys.modules["onnxruntime"]
+        if self.saved:
+            sys.modules["onnxruntime"] = self.saved
+        os.environ.pop("ACCELHAL_ONNXRUNTIME_LIBRARY", None)
+
+    def register(self, *given):
+        import types
+        self.given.append(given)
+        self.devices = [types.SimpleNamespace(ep_name=name)
+                        for name in ("CPUExecutionProvider", self.module.PROVIDER)]
+
+    def test_options(self):
+        os.environ["ACCELHAL_ONNXRUNTIME_LIBRARY"] = "/some/provider.so"
+        self.module.session_options("npu:0", units=4, strict=1)
+        self.module.session_options()  # registered already
+        ours = self.devices[1:]
+        self.assertEqual(self.given, [
+            ("accelhal", "/some/provider.so"),
+            (ours, {"units": "4", "strict": "1", "target": "npu:0"}), (ours, {})])
+
+    def test_library(self):
+        beside = os.path.join(os.path.dirname(os.path.abspath(os.environ["ACCELHAL_LIBRARY"])),
+                              "libaccelhal_onnxruntime.so")
+        self.assertEqual(self.module.get_library_path(), beside)
+        found, self.module.NAME = self.module.NAME, "libaccelhal_none.so"
+        try:
+            with self.assertRaisesRegex(ImportError, "libaccelhal_none.so is not found: .*"
+                                        "ACCELHAL_ONNXRUNTIME_LIBRARY="):
+                self.module.get_library_path()
+        finally:
+            self.module.NAME = found
+
+    def test_package(self):
+        """onnxruntime-ep-accelhal has the functions of the convention, and our version."""
+        folder = os.path.join(SOURCE, "bindings/python-onnxruntime-ep")
+        sys.path.insert(0, folder)
+        try:
+            import onnxruntime_ep_accelhal as package
+        finally:
+            sys.path.remove(folder)
+        self.assertEqual(package.get_ep_name(), "AccelHalExecutionProvider")
+        self.assertEqual(package.get_ep_names(), ["AccelHalExecutionProvider"])
+        self.assertEqual(package.get_library_path(), self.module.get_library_path())
+        with open(os.path.join(SOURCE, "bindings/python/pyproject.toml"), encoding="utf-8") as f:
+            version = re.search(r'^version = "(.*)"', f.read(), re.M).group(1)
+        with open(os.path.join(folder, "pyproject.toml"), encoding="utf-8") as f:
+            text = f.read()
+        self.assertIn(f'version = "{version}"', text)
+        self.assertIn(f'"accelhal=={version}"', text)
+
+
 class Page(unittest.TestCase):
     """docs/python.md: its programs run as they stand."""
 
