@@ -85,6 +85,7 @@ static int open_device(struct plug *p, char why[NPUC_WHY])
 		return rc;
 	}
 	p->clock_hz = info.clock_hz;
+	p->memory_bytes = info.memory_bytes;
 	snprintf(p->device, sizeof(p->device), "%s", p->o.target ? p->o.target : "npu");
 	p->info.units = info.unit_rows * info.unit_cols;
 	return 0;
@@ -114,6 +115,8 @@ static int open_partition(struct plug *p, char why[NPUC_WHY])
 	if (rc >= 0) {
 		p->info = (struct hal_partition_info)HAL_INIT(hal_partition_info);
 		rc = hal_partition_get_info(p->part, &p->info);
+		if (p->info.memory_bytes)
+			p->memory_bytes = p->info.memory_bytes;
 	}
 	if (rc < 0)
 		snprintf(why, NPUC_WHY, "%s%s", hal_last_error(),

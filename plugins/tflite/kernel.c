@@ -23,6 +23,7 @@ struct kernel {
 	struct hal_queue *queue;
 	struct npuc_run *run; /* NULL: not open */
 	uint64_t inferences;  /* since run was opened */
+	uint64_t memory;      /* counted in plug.memory_used */
 	int *ins, *outs;      /* tensors of the interpreter, by port */
 	char why[NPUC_WHY];   /* init failed: prepare reports it */
 	char profile[96];
@@ -63,6 +64,41 @@ static int queue_make(struct kernel *k, char why[NPUC_WHY])
 	if (rc < 0)
 		snprintf(why, NPUC_WHY, "%s", hal_last_error());
 	return rc < 0 ? rc : 0;
+}
+
+/* Count the device memory of a program, of which the device allocates a part only with
+ * the first inference.  A sixteenth is for page tables. */
+static int memory_take(struct kernel *k, char why[NPUC_WHY])
+{
+	uint64_t need = k->program.memory_bytes + k->program.memory_bytes / 16, used;
+	struct plug *p = k->p;
+	bool fits;
+
+	pthread_mutex_lock(&p->lock);
+	used = p->memory_used;
+	fits = !p->memory_bytes || used + need <= p->memory_bytes;
+	if (fits) {
+		p->memory_used += need;
+		k->memory = need;
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (fits)
+		return 0;
+	snprintf(why, NPUC_WHY,
+		 "it takes %.2f MiB of device memory, and %.2f of %.2f MiB are in use by "
+		 "this delegate; give the NPU more with target=npu:0?memory_size=N, or "
+		 "the partition with memory_bytes=N",
+		 (double)need / (1 << 20), (double)used / (1 << 20),
+		 (double)p->memory_bytes / (1 << 20));
+	return -ENOSPC;
+}
+
+static void memory_give(struct kernel *k)
+{
+	pthread_mutex_lock(&k->p->lock);
+	k->p->memory_used -= k->memory;
+	k->memory = 0;
+	pthread_mutex_unlock(&k->p->lock);
 }
 
 /* Destroy the queue.  One that has failed may have work until the device has stopped it.
@@ -106,14 +142,17 @@ static void run_close(struct kernel *k)
 	(void)npuc_run_close(k->run);
 	k->run = NULL;
 	queue_drop(k);
+	memory_give(k);
 }
 
 static int run_open(struct kernel *k, char why[NPUC_WHY])
 {
 	struct plug *p = k->p;
-	int rc = queue_make(k, why);
+	int rc = memory_take(k, why);
 
 	k->inferences = 0;
+	if (!rc)
+		rc = queue_make(k, why);
 	if (!rc)
 		rc = npuc_run_open_on(p->dev, p->part, k->queue, &k->program, &k->run,
 				      why);

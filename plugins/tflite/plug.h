@@ -122,10 +122,12 @@ struct plug {
 	struct hal_partition *part;
 	struct hal_partition_info info;
 	uint64_t clock_hz;
-	char device[64]; /* its name, for the summary */
-	pid_t pid;       /* that made it */
+	uint64_t memory_bytes; /* of the partition, else of the device; 0: not known */
+	char device[64];       /* its name, for the summary */
+	pid_t pid;             /* that made it */
 	atomic_uint users;
-	pthread_mutex_t lock; /* of ready */
+	pthread_mutex_t lock; /* of the two below */
+	uint64_t memory_used; /* by open kernels */
 	struct kernel *ready; /* opened by claims, and not yet asked for by init */
 };
 

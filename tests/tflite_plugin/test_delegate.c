@@ -559,6 +559,46 @@ static void empty_graph(void **state)
 	plugin_destroy(d);
 }
 
+/* A layer whose input and output have 128 KiB each. */
+static struct host *large_graph(void)
+{
+	struct host *h = graph(HOST_NOW, "3");
+
+	host_resize_batch(h, 1, 131072 / ELEMENTS);
+	return h;
+}
+
+/* A network that is larger than the memory stays on the CPU; so does one that finds the
+ * memory in use, until that is freed. */
+static void memory_is_short(void **state)
+{
+	struct tfl_delegate *d = create("memory_bytes=192K", NULL);
+	struct host *h = large_graph(), *other;
+
+	(void)state;
+	assert_int_equal(apply(h, d), TFL_OK);
+	assert_text(text, "WARNING: accelhal: 0 of 1 nodes");
+	assert_text(text, "MiB of device memory, and 0.00 of 0.19 MiB are in use");
+	assert_parts(h, 0, 1, 0);
+	host_free(h);
+	plugin_destroy(d);
+
+	d = create("memory_bytes=400K", NULL);
+	h = large_graph();
+	other = large_graph();
+	open_graph(h, d);
+	assert_parts(h, 1, 0, 1);
+	assert_int_equal(apply(other, d), TFL_OK);
+	assert_parts(other, 0, 1, 0);
+	host_free(other);
+	host_free(h);
+	h = large_graph();
+	open_graph(h, d);
+	assert_int_equal(wrong(h, "3", 1), 0);
+	host_free(h);
+	plugin_destroy(d);
+}
+
 /* npuc refuses one node of several: it alone is left. */
 static void refused_node(void **state)
 {
@@ -879,6 +919,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(best_partitions_are_taken),
 		cmocka_unit_test(tensors_that_are_not_claimed),
 		cmocka_unit_test(empty_graph),
+		cmocka_unit_test(memory_is_short),
 		cmocka_unit_test(refused_node),
 		cmocka_unit_test(resized),
 		cmocka_unit_test(reshaped),
