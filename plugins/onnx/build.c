@@ -886,7 +886,7 @@ static int use_part(struct build *b, const struct operand *o, bool nhwc, struct 
 	const struct value *v = value_of(b, o);
 	struct quant is = quant_of(b, o);
 	int32_t dims[PLUGIN_RANK];
-	uint32_t from;
+	uint32_t from = 0;
 	int rc = v->data ? use_constant(b, o, v->rank, nhwc, &from)
 			 : use(b, o, nhwc, is, &from);
 
@@ -969,7 +969,7 @@ static uint32_t read_list(struct build *b, uint32_t number, int64_t *list)
 		return 0;
 	v = &b->g->values[n->in[number]];
 	if (!v->data || (v->type != ORT_TYPE_INT64 && v->type != ORT_TYPE_INT32) ||
-	    v->count > 2 * PLUGIN_RANK)
+	    v->count > (uint64_t)2 * PLUGIN_RANK)
 		return PLUGIN_NONE;
 	for (uint32_t i = 0; i < v->count; i++)
 		list[i] = v->type == ORT_TYPE_INT64 ? ((const int64_t *)v->data)[i]
@@ -990,7 +990,8 @@ static int read_slice(struct build *b, bool nhwc, int32_t *begin, int32_t *end,
 		      int32_t *step)
 {
 	const struct value *x = value_of(b, &b->u->in[0]), *y = value_of(b, &b->u->out);
-	int64_t starts[2 * PLUGIN_RANK], axes[2 * PLUGIN_RANK], steps[2 * PLUGIN_RANK];
+	int64_t starts[2 * PLUGIN_RANK] = {0}, axes[2 * PLUGIN_RANK] = {0};
+	int64_t steps[2 * PLUGIN_RANK] = {0};
 	uint32_t count = read_list(b, 1, starts), given = read_list(b, 3, axes);
 	uint32_t stepped = read_list(b, 4, steps);
 
@@ -1078,7 +1079,7 @@ static int build_pad(struct build *b)
 	const struct value *x = value_of(b, &u->in[0]);
 	bool nhwc = prefers_nhwc(b, &u->in[0]);
 	struct quant q = quant_of(b, &u->in[0]);
-	int64_t list[2 * PLUGIN_RANK];
+	int64_t list[2 * PLUGIN_RANK] = {0};
 	int32_t pairs[2 * PLUGIN_RANK];
 	const int32_t one = 1;
 	char mode[16] = "constant";
@@ -1093,13 +1094,13 @@ static int build_pad(struct build *b)
 	if (read_list(b, 1, list) != 2 * x->rank || op_of(b)->in_count > 3)
 		return refuse(b, "its paddings are not constant");
 	for (uint32_t i = 0; i < x->rank; i++) {
-		uint32_t to = model_axis(i, nhwc);
+		int32_t *pair = pairs + (size_t)2 * model_axis(i, nhwc);
 
 		if (list[i] < 0 || list[i + x->rank] < 0 || list[i] > 65535 ||
 		    list[i + x->rank] > 65535)
 			return refuse(b, "paddings below 0 or above 65535");
-		pairs[2 * to] = (int32_t)list[i];
-		pairs[2 * to + 1] = (int32_t)list[i + x->rank];
+		pair[0] = (int32_t)list[i];
+		pair[1] = (int32_t)list[i + x->rank];
 	}
 	rc = pad_number(b, q, &number);
 	if (!rc)

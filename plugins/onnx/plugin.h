@@ -196,7 +196,7 @@ void provider_log(const struct provider *p, int level, const char *text);
 
 /* ---- kernel.c --------------------------------------------------------------------- */
 
-struct ort_status *kernel_create(struct provider *p, const struct ort_graph *g,
+struct ort_status *kernel_create(struct provider *p, const struct ort_graph *from,
 				 const struct ort_node *fused,
 				 struct ort_compute_info **info);
 void kernel_free(struct ort_compute_info *info);
