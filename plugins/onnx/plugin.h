@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plugin.h - the execution provider's parts: a graph as the runtime has it (graph.c), its
- * quantized operators (units.c), which become models (build.c), in partitions (claims.c),
- * that run (kernel.c) for a session (provider.c) of the library (factory.c). */
+ * quantized operators (units.c), which become models (build.c, operators.c, moves.c,
+ * tables.c), in partitions (claims.c), that run (kernel.c) for a session (provider.c) of
+ * the library (factory.c). */
 #ifndef ACCELHAL_ONNX_PLUGIN_H
 #define ACCELHAL_ONNX_PLUGIN_H
 

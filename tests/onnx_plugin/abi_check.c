@@ -16,17 +16,18 @@ ORT_EP_FUNCTIONS(X)
 	_Static_assert(offsetof(struct ours, f) == offsetof(struct theirs, f), #f);
 S(ort_ep, OrtEp, GetName)
 S(ort_ep, OrtEp, GetCapability)
-S(ort_ep, OrtEp, Compile) S(ort_ep, OrtEp, ReleaseNodeComputeInfos) S(
-	ort_ep, OrtEp, SetDynamicOptions) S(ort_ep, OrtEp,
-					    OnRunEnd) S(ort_ep, OrtEp,
-							GetCompiledModelCompatibilityInfo)
-	S(ort_factory_, OrtEpFactory, GetSupportedDevices) S(
-		ort_factory_, OrtEpFactory,
-		CreateEp) S(ort_factory_, OrtEpFactory,
-			    GetVersion) S(ort_factory_, OrtEpFactory,
-					  CreateSyncStreamForDevice) S(ort_compute_info,
-								       OrtNodeComputeInfo,
-								       Compute)
+S(ort_ep, OrtEp, Compile)
+S(ort_ep, OrtEp, ReleaseNodeComputeInfos)
+S(ort_ep, OrtEp, SetDynamicOptions)
+S(ort_ep, OrtEp, OnRunEnd)
+S(ort_ep, OrtEp, GetCompiledModelCompatibilityInfo) S(ort_factory_, OrtEpFactory,
+						      GetSupportedDevices) S(ort_factory_,
+									     OrtEpFactory,
+									     CreateEp)
+	S(ort_factory_, OrtEpFactory,
+	  GetVersion) S(ort_factory_, OrtEpFactory,
+			CreateSyncStreamForDevice) S(ort_compute_info, OrtNodeComputeInfo,
+						     Compute)
 		S(ort_fusion, OrtNodeFusionOptions, drop_constant_initializers) _Static_assert(
 			sizeof(struct ort_ep) ==
 				offsetof(struct OrtEp, GetKernelRegistry),
