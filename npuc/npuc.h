@@ -130,7 +130,8 @@ struct npuc_op_desc {
 	uint32_t input_count, output_count;
 	const uint32_t *intermediates; /* tensors that quantize inside an LSTM */
 	uint32_t intermediate_count;
-	/* Absent attributes have the schema's defaults. */
+	/* Absent attributes have the schema's defaults; without any, the operator has no
+	 * options at all, as in old files. */
 	const struct npuc_attr *attrs;
 	uint32_t attr_count;
 };

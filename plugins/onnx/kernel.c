@@ -151,20 +151,22 @@ static struct ort_status *names_of(struct graph *g, const struct ort_node *fused
 {
 	const struct ort_value_info **v;
 	struct ort_status *s;
+	const char **list;
 
 	s = inputs ? ORT(g->api, Node_GetNumInputs)(fused, count)
 		   : ORT(g->api, Node_GetNumOutputs)(fused, count);
 	if (s)
 		return s;
 	v = pool_alloc(&g->pool, *count + 1, sizeof(const struct ort_value_info *));
-	*names = pool_alloc(&g->pool, *count + 1, sizeof(const char *));
-	if (!v || !*names)
+	list = pool_alloc(&g->pool, *count + 1, sizeof(const char *));
+	if (!v || !list)
 		return plugin_fail(g->api, "out of memory");
 	s = inputs ? ORT(g->api, Node_GetInputs)(fused, v, *count)
 		   : ORT(g->api, Node_GetOutputs)(fused, v, *count);
 	for (size_t i = 0; !s && i < *count; i++)
 		if (v[i])
-			s = ORT(g->api, GetValueInfoName)(v[i], &(*names)[i]);
+			s = ORT(g->api, GetValueInfoName)(v[i], &list[i]);
+	*names = list;
 	return s;
 }
 
@@ -255,7 +257,8 @@ static struct ort_status *load(struct kernel *k, const struct npuc_model *model)
 static struct ort_status *make(struct kernel *k, struct graph *g,
 			       const struct ort_node *fused)
 {
-	const char **ins = NULL, **outs = NULL;
+	static const char *none[1];
+	const char **ins = none, **outs = none;
 	size_t in_count = 0, out_count = 0, largest = 1;
 	struct built b = {0};
 	struct ort_status *s;

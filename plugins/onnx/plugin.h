@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plugin.h - the execution provider's parts: a graph as the runtime has it (graph.c), its
- * quantized operators (units.c), which become models (build.c), in partitions (claims.c),
- * that run (kernel.c) for a session (provider.c) of the library (factory.c). */
+ * quantized operators (units.c), which become models (build.c, operators.c, moves.c,
+ * tables.c), in partitions (claims.c), that run (kernel.c) for a session (provider.c) of
+ * the library (factory.c). */
 #ifndef ACCELHAL_ONNX_PLUGIN_H
 #define ACCELHAL_ONNX_PLUGIN_H
 
@@ -196,7 +197,7 @@ void provider_log(const struct provider *p, int level, const char *text);
 
 /* ---- kernel.c --------------------------------------------------------------------- */
 
-struct ort_status *kernel_create(struct provider *p, const struct ort_graph *g,
+struct ort_status *kernel_create(struct provider *p, const struct ort_graph *from,
 				 const struct ort_node *fused,
 				 struct ort_compute_info **info);
 void kernel_free(struct ort_compute_info *info);

@@ -211,8 +211,9 @@ static bool activation(struct graph *g, const struct node *n, const struct unit 
 {
 	const struct operand *o = &u->out;
 	bool byte = g->values[o->value].type == ORT_TYPE_UINT8;
-	float least = ((float)(byte ? 0 : -128) - (float)o->zero) * *o->scale;
-	float most = ((float)(byte ? 255 : 127) - (float)o->zero) * *o->scale;
+	float scale = o->scale ? *o->scale : 1;
+	float least = ((float)(byte ? 0 : -128) - (float)o->zero) * scale;
+	float most = ((float)(byte ? 255 : 127) - (float)o->zero) * scale;
 	float low = is(n, "Relu") ? 0 : -INFINITY, high = INFINITY;
 
 	if (is(n, "Clip") &&

@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* operators.c - operators that compute: convolutions, products, sums, averages. */
+#include "build.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VALID 1 /* padding, in the schema */
+
+/* ---- windows ----------------------------------------------------------------------- */
+
+struct window {
+	int64_t k[2], stride[2], dilation[2], pad[4]; /* top, left, bottom, right */
+};
+
+/* Rows and columns that the last window lacks, or has too many. */
+static int64_t missing(const struct window *w, uint32_t axis, int64_t in, int64_t out)
+{
+	return (out - 1) * w->stride[axis] + (w->k[axis] - 1) * w->dilation[axis] + 1 -
+	       in - w->pad[axis];
+}
+
+static int read_window(struct build *b, struct window *w)
+{
+	const struct node *n = op_of(b);
+	const struct value *x = value_of(b, &b->u->in[0]), *y = value_of(b, &b->u->out);
+	char automatic[16] = "";
+
+	w->stride[0] = w->stride[1] = w->dilation[0] = w->dilation[1] = 1;
+	(void)graph_ints(b->g, n, "strides", w->stride, 2);
+	(void)graph_ints(b->g, n, "dilations", w->dilation, 2);
+	(void)graph_ints(b->g, n, "pads", w->pad, 4);
+	(void)graph_string(b->g, n, "auto_pad", automatic, sizeof(automatic));
+	for (uint32_t i = 0; i < 2; i++) {
+		int64_t in = x->dims[2 + i], out = y->dims[2 + i], all;
+
+		if (w->stride[i] < 1 || w->dilation[i] < 1 || w->k[i] < 1 ||
+		    w->stride[i] > 65535 || w->dilation[i] > 65535 || w->k[i] > 65535)
+			return model_refuse(b,
+					    "strides, dilations or kernel are invalid");
+		if (strncmp(automatic, "SAME", 4) == 0) {
+			w->pad[i] = 0;
+			all = missing(w, i, in, out);
+			all = all < 0 ? 0 : all;
+			w->pad[i] = strcmp(automatic, "SAME_LOWER") == 0 ? (all + 1) / 2
+									 : all / 2;
+			w->pad[2 + i] = all - w->pad[i];
+		}
+		if (w->pad[i] < 0 || w->pad[2 + i] < 0 || w->pad[i] > 65535 ||
+		    w->pad[2 + i] > 65535)
+			return model_refuse(b, "paddings are invalid");
+		/* ceil_mode: a last window may go beyond the padding. */
+		if (missing(w, i, in, out) > w->pad[2 + i])
+			return model_refuse(b, "windows beyond the padding (ceil_mode)");
+	}
+	return 0;
+}
+
+/* Surround an image with a number; the windows are then all inside. */
+static int add_border(struct build *b, const struct window *w, struct quant q,
+		      int8_t number, uint32_t *tensor)
+{
+	const struct value *x = value_of(b, &b->u->in[0]);
+	const int32_t pairs[] = {0,
+				 0,
+				 (int32_t)w->pad[0],
+				 (int32_t)w->pad[2],
+				 (int32_t)w->pad[1],
+				 (int32_t)w->pad[3],
+				 0,
+				 0};
+	const int32_t one = 1;
+	int32_t dims[PLUGIN_RANK];
+	uint32_t in[3] = {*tensor, 0, 0};
+	int rc;
+
+	if (!w->pad[0] && !w->pad[1] && !w->pad[2] && !w->pad[3])
+		return 0;
+	model_dims(x, true, dims);
+	dims[1] += pairs[2] + pairs[3];
+	dims[2] += pairs[4] + pairs[5];
+	rc = model_tensor(b, NPUC_INT8, 4, dims, q, NULL, 0, tensor);
+	if (!rc)
+		rc = model_ints(b, pairs, 8, 1, &in[1]);
+	if (!rc)
+		rc = model_tensor(b, NPUC_INT8, 1, &one, q, &number, 1, &in[2]);
+	return rc ? rc : model_op(b, CODE_PADV2, in, 3, *tensor, NULL, 0);
+}
+
+/* ---- weights ----------------------------------------------------------------------- */
+
+/* Weights of int8 without a zero point, in another order of dimensions. */
+static int add_weights(struct build *b, const struct operand *o, const uint32_t *order,
+		       const int32_t *dims, uint32_t rank, uint32_t channel,
+		       uint32_t *tensor)
+{
+	const struct value *v = value_of(b, o);
+	struct npuc_tensor_desc d = {.type = NPUC_INT8,
+				     .rank = rank,
+				     .dims = dims,
+				     .scales = o->scales,
+				     .scale = o->scale,
+				     .channel_dim = o->scales > 1 ? channel : 0,
+				     .bytes = v->count};
+	int8_t *data;
+	int rc;
+
+	if (!o->scale)
+		return model_refuse(b, "weights '%.80s' are not quantized", v->name);
+	if (quant_of(b, o).zero)
+		return model_refuse(
+			b, "weights '%.80s' have zero point %d; it must be %d", v->name,
+			o->zero, v->type == ORT_TYPE_UINT8 ? 128 : 0);
+	if (o->scales > 1 && (int32_t)o->scales != dims[channel])
+		return model_refuse(b, "weights '%.80s' have %u scales for %d channels",
+				    v->name, o->scales, dims[channel]);
+	data = model_permuted(v, v->dims, v->rank, order);
+	if (!data)
+		return model_no_memory(b);
+	d.data = data;
+	rc = npuc_builder_tensor(b->b, &d, tensor, b->why);
+	free(data);
+	return rc;
+}
+
+/* The bias of a unit in steps of input times weights, of n channels.  Numbers in float32
+ * are rounded to such; without a bias all are 0. */
+static int add_bias(struct build *b, int32_t n, uint32_t *tensor)
+{
+	static const struct value none;
+	const struct unit *u = b->u;
+	const struct operand *w = &u->in[1];
+	bool has = u->in_count > 2 && u->in[2].value != PLUGIN_NONE;
+	const struct value *v = has ? value_of(b, &u->in[2]) : &none;
+	float x = *u->in[0].scale, *scales;
+	int32_t *numbers;
+	int rc = 0;
+
+	if (has && (!v->data || v->count != (uint64_t)n ||
+		    (v->type != ORT_TYPE_INT32 && v->type != ORT_TYPE_FLOAT)))
+		return model_refuse(b, "bias '%.80s' is no constant of %d numbers",
+				    v->name, n);
+	scales = malloc((size_t)n * sizeof(*scales));
+	numbers = calloc((size_t)n, sizeof(*numbers));
+	for (int32_t i = 0; scales && numbers && i < n; i++) {
+		double real;
+
+		scales[i] = x * w->scale[w->scales > 1 ? i : 0];
+		if (!has)
+			continue;
+		if (v->type == ORT_TYPE_INT32) {
+			numbers[i] = ((const int32_t *)v->data)[i];
+			continue;
+		}
+		real = rint((double)((const float *)v->data)[i] / (double)scales[i]);
+		if (!(fabs(real) < 2147483647))
+			rc = model_refuse(b, "bias '%.80s' is too large", v->name);
+		numbers[i] = rc ? 0 : (int32_t)real;
+	}
+	if (!scales || !numbers)
+		rc = model_no_memory(b);
+	if (!rc) {
+		const struct npuc_tensor_desc d = {.type = NPUC_INT32,
+						   .rank = 1,
+						   .dims = &n,
+						   .scales = w->scales,
+						   .scale = scales,
+						   .data = numbers,
+						   .bytes = (uint64_t)n * 4};
+
+		rc = npuc_builder_tensor(b->b, &d, tensor, b->why);
+	}
+	free(scales);
+	free(numbers);
+	return rc;
+}
+
+/* ---- operators --------------------------------------------------------------------- */
+
+int build_conv(struct build *b)
+{
+	static const uint32_t order[] = {0, 2, 3, 1}, deep[] = {1, 2, 3, 0};
+	const struct unit *u = b->u;
+	const struct value *x = value_of(b, &u->in[0]), *w = value_of(b, &u->in[1]);
+	struct quant q = quant_of(b, &u->in[0]);
+	struct window win = {0};
+	uint32_t in[3] = {0};
+	int64_t group = 1;
+	struct result r;
+	bool depthwise;
+	int32_t dims[4];
+	int rc;
+
+	if (x->rank != 4 || w->rank != 4)
+		return model_refuse(b, "%u dimensions; only 4 are supported", x->rank);
+	if (!w->data)
+		return model_refuse(b, "weights '%.80s' are not constant", w->name);
+	if (u->in[1].axis != PLUGIN_NONE && u->in[1].scales > 1 && u->in[1].axis != 0)
+		return model_refuse(
+			b, "weights '%.80s' have scales along another axis than 0",
+			w->name);
+	(void)graph_int(b->g, op_of(b), "group", &group);
+	win.k[0] = w->dims[2];
+	win.k[1] = w->dims[3];
+	rc = read_window(b, &win);
+	depthwise = group > 1 && group == x->dims[1] && w->dims[1] == 1;
+	for (uint32_t i = 0; i < 4; i++)
+		dims[i] = w->dims[depthwise ? deep[i] : order[i]];
+	if (!rc)
+		rc = model_use(b, &u->in[0], true, q, &in[0]);
+	if (!rc)
+		rc = add_border(b, &win, q, (int8_t)q.zero, &in[0]);
+	if (!rc)
+		rc = add_weights(b, &u->in[1], depthwise ? deep : order, dims, 4,
+				 depthwise ? 3 : 0, &in[1]);
+	if (!rc)
+		rc = add_bias(b, w->dims[0], &in[2]);
+	if (!rc)
+		rc = model_begin(b, true, quant_of(b, &u->out), &r);
+	if (!rc) {
+		const struct npuc_attr attrs[] = {
+			int_attr("padding", VALID),
+			int_attr("stride_h", win.stride[0]),
+			int_attr("stride_w", win.stride[1]),
+			int_attr("dilation_h_factor", win.dilation[0]),
+			int_attr("dilation_w_factor", win.dilation[1]),
+			int_attr("fused_activation_function", u->act),
+			int_attr("depth_multiplier", w->dims[0] / x->dims[1]),
+		};
+
+		rc = model_op(b, depthwise ? CODE_DEPTHWISE_CONV_2D : CODE_CONV_2D, in, 3,
+			      r.tensor, attrs, depthwise ? 7 : 6);
+	}
+	return rc ? rc : model_end(b, &r);
+}
+
+/* Gemm and MatMul with constant weights. */
+static int build_connected(struct build *b, bool gemm)
+{
+	static const uint32_t plain[] = {0, 1}, turned[] = {1, 0};
+	const struct unit *u = b->u;
+	const struct value *x = value_of(b, &u->in[0]), *w = value_of(b, &u->in[1]);
+	int64_t trans_a = 0, trans_b = 0;
+	float alpha = 1, beta = 1;
+	uint32_t in[3] = {0};
+	int32_t dims[2];
+	struct result r;
+	int rc;
+
+	if (gemm) {
+		(void)graph_int(b->g, op_of(b), "transA", &trans_a);
+		(void)graph_int(b->g, op_of(b), "transB", &trans_b);
+		(void)graph_float(b->g, op_of(b), "alpha", &alpha);
+		(void)graph_float(b->g, op_of(b), "beta", &beta);
+	}
+	if (trans_a || alpha != 1 || beta != 1)
+		return model_refuse(b, "transA, alpha or beta");
+	if (x->rank < 2 || w->rank != 2)
+		return model_refuse(b, "%u and %u dimensions are not supported", x->rank,
+				    w->rank);
+	if (u->in[1].axis != PLUGIN_NONE && u->in[1].scales > 1 &&
+	    u->in[1].axis != (trans_b ? 0 : 1))
+		return model_refuse(b, "weights '%.80s' have scales along the inputs",
+				    w->name);
+	dims[0] = w->dims[trans_b ? 0 : 1];
+	dims[1] = w->dims[trans_b ? 1 : 0];
+	rc = model_use(b, &u->in[0], false, quant_of(b, &u->in[0]), &in[0]);
+	if (!rc)
+		rc = add_weights(b, &u->in[1], trans_b ? plain : turned, dims, 2, 0,
+				 &in[1]);
+	if (!rc)
+		rc = add_bias(b, dims[0], &in[2]);
+	if (!rc)
+		rc = model_begin(b, false, quant_of(b, &u->out), &r);
+	if (!rc) {
+		const struct npuc_attr attrs[] = {
+			int_attr("fused_activation_function", u->act),
+			int_attr("keep_num_dims", x->rank != 2)};
+
+		rc = model_op(b, CODE_FULLY_CONNECTED, in, 3, r.tensor, attrs, 2);
+	}
+	return rc ? rc : model_end(b, &r);
+}
+
+int build_matmul(struct build *b)
+{
+	const struct unit *u = b->u;
+	uint32_t in[2];
+	struct result r;
+	int rc;
+
+	if (value_of(b, &u->in[1])->data)
+		return build_connected(b, false);
+	if (value_of(b, &u->in[0])->data)
+		return model_refuse(b, "the first operand is constant");
+	if (u->act)
+		return model_refuse(b,
+				    "an activation after a product of two activations");
+	rc = model_use(b, &u->in[0], false, quant_of(b, &u->in[0]), &in[0]);
+	if (!rc)
+		rc = model_use(b, &u->in[1], false, quant_of(b, &u->in[1]), &in[1]);
+	if (!rc)
+		rc = model_begin(b, false, quant_of(b, &u->out), &r);
+	if (!rc)
+		rc = model_op(b, CODE_BATCH_MATMUL, in, 2, r.tensor, NULL, 0);
+	return rc ? rc : model_end(b, &r);
+}
+
+int build_gemm(struct build *b)
+{
+	if (!value_of(b, &b->u->in[1])->data)
+		return model_refuse(b, "the second operand is not constant");
+	return build_connected(b, true);
+}
+
+static int build_pair(struct build *b, uint32_t code)
+{
+	const struct unit *u = b->u;
+	uint32_t rank = value_of(b, &u->out)->rank, in[2];
+	bool nhwc = rank == 4, any = false;
+	struct result r;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct value *v = value_of(b, &u->in[i]);
+
+		any |= !v->data && model_prefers_nhwc(b, &u->in[i]);
+		nhwc &= v->data || v->rank == 4;
+	}
+	nhwc &= any;
+	for (uint32_t i = 0; !rc && i < 2; i++)
+		rc = value_of(b, &u->in[i])->data
+			     ? model_constant(b, &u->in[i], rank, nhwc, &in[i])
+			     : model_use(b, &u->in[i], nhwc, quant_of(b, &u->in[i]),
+					 &in[i]);
+	if (!rc)
+		rc = model_begin(b, nhwc, quant_of(b, &u->out), &r);
+	if (!rc) {
+		const struct npuc_attr attr =
+			int_attr("fused_activation_function", u->act);
+
+		rc = model_op(b, code, in, 2, r.tensor, &attr, 1);
+	}
+	return rc ? rc : model_end(b, &r);
+}
+
+int build_add(struct build *b)
+{
+	return build_pair(b, CODE_ADD);
+}
+
+int build_sub(struct build *b)
+{
+	return build_pair(b, CODE_SUB);
+}
+
+int build_mul(struct build *b)
+{
+	return build_pair(b, CODE_MUL);
+}
+
+static int build_pool(struct build *b, bool max)
+{
+	const struct unit *u = b->u;
+	const struct value *x = value_of(b, &u->in[0]);
+	struct quant q = any_quant(b, &u->in[0]);
+	struct window w = {0};
+	int64_t all = 0, last = 0;
+	uint32_t in;
+	struct result r;
+	int rc;
+
+	(void)graph_int(b->g, op_of(b), "count_include_pad", &all);
+	(void)graph_int(b->g, op_of(b), "channels_last", &last);
+	if (x->rank != 4 || last ||
+	    graph_ints(b->g, op_of(b), "kernel_shape", w.k, 2) != 2)
+		return model_refuse(b, "only images in N, C, H, W are supported");
+	rc = read_window(b, &w);
+	if (!rc && (w.dilation[0] != 1 || w.dilation[1] != 1))
+		rc = model_refuse(b, "windows with holes (dilations)");
+	if (!rc && !max && !all && (w.pad[0] || w.pad[1] || w.pad[2] || w.pad[3]))
+		rc = model_refuse(b, "an average that does not count the padding");
+	if (!rc)
+		rc = model_use(b, &u->in[0], true, q, &in);
+	if (!rc)
+		rc = add_border(b, &w, q, (int8_t)(max ? -128 : q.zero), &in);
+	if (!rc)
+		rc = model_begin(b, true, q, &r);
+	if (!rc) {
+		const struct npuc_attr attrs[] = {
+			int_attr("padding", VALID),
+			int_attr("stride_h", w.stride[0]),
+			int_attr("stride_w", w.stride[1]),
+			int_attr("filter_height", w.k[0]),
+			int_attr("filter_width", w.k[1]),
+			int_attr("fused_activation_function", u->act),
+		};
+
+		rc = model_op(b, max ? CODE_MAX_POOL_2D : CODE_AVERAGE_POOL_2D, &in, 1,
+			      r.tensor, attrs, 6);
+	}
+	return rc ? rc : model_end(b, &r);
+}
+
+int build_max_pool(struct build *b)
+{
+	return build_pool(b, true);
+}
+
+int build_average_pool(struct build *b)
+{
+	return build_pool(b, false);
+}
+
+/* The mean over rows and columns, kept as 1 or not. */
+static int build_mean_of(struct build *b, bool keep)
+{
+	static const int32_t axes[] = {1, 2};
+	const struct unit *u = b->u;
+	const struct npuc_attr attr = int_attr("keep_dims", keep);
+	uint32_t in[2];
+	struct result r;
+	int rc = model_use(b, &u->in[0], true, quant_of(b, &u->in[0]), &in[0]);
+
+	if (!rc)
+		rc = model_ints(b, axes, 2, 0, &in[1]);
+	if (!rc)
+		rc = model_begin(b, keep, quant_of(b, &u->out), &r);
+	if (!rc)
+		rc = model_op(b, CODE_MEAN, in, 2, r.tensor, &attr, 1);
+	return rc ? rc : model_end(b, &r);
+}
+
+int build_global_pool(struct build *b)
+{
+	int64_t last = 0;
+
+	(void)graph_int(b->g, op_of(b), "channels_last", &last);
+	if (value_of(b, &b->u->in[0])->rank != 4 || last)
+		return model_refuse(b, "only images in N, C, H, W are supported");
+	return build_mean_of(b, true);
+}
+
+/* Axes: an attribute, since opset 18 an input. */
+static uint32_t read_axes(struct build *b, int64_t *axes, uint32_t rank)
+{
+	const struct node *n = op_of(b);
+	uint32_t count = graph_ints(b->g, n, "axes", axes, PLUGIN_RANK), v;
+
+	if (!count && n->in_count > 1 && n->in[1] != PLUGIN_NONE) {
+		v = n->in[1];
+		if (!b->g->values[v].data || b->g->values[v].type != ORT_TYPE_INT64 ||
+		    b->g->values[v].count > PLUGIN_RANK)
+			return 0;
+		count = (uint32_t)b->g->values[v].count;
+		memcpy(axes, b->g->values[v].data, count * sizeof(*axes));
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (axes[i] < 0)
+			axes[i] += rank;
+	return count;
+}
+
+int build_mean(struct build *b)
+{
+	const struct value *x = value_of(b, &b->u->in[0]);
+	int64_t axes[PLUGIN_RANK], keep = 1;
+
+	(void)graph_int(b->g, op_of(b), "keepdims", &keep);
+	if (read_axes(b, axes, x->rank) != 2 || x->rank != 4 || axes[0] + axes[1] != 5 ||
+	    axes[0] * axes[1] != 6)
+		return model_refuse(b,
+				    "only the mean over rows and columns is supported");
+	return build_mean_of(b, keep != 0);
+}
+
+int build_softmax(struct build *b)
+{
+	const struct unit *u = b->u;
+	const struct value *x = value_of(b, &u->in[0]);
+	const struct quant made = {1.0f / 256, -128};
+	const struct npuc_attr attr = {.name = "beta", .f = 1};
+	int64_t axis = -1;
+	struct result r;
+	uint32_t in;
+	bool nhwc;
+	int rc;
+
+	(void)graph_int(b->g, op_of(b), "axis", &axis);
+	if (axis < 0)
+		axis += x->rank;
+	nhwc = x->rank == 4 && axis == 1;
+	if (axis + 1 != x->rank && !nhwc)
+		return model_refuse(b, "axis %lld of %u; only the last is supported",
+				    (long long)axis, x->rank);
+	rc = model_use(b, &u->in[0], nhwc, quant_of(b, &u->in[0]), &in);
+	if (!rc)
+		rc = model_begin(b, nhwc, made, &r);
+	if (!rc)
+		rc = model_op(b, CODE_SOFTMAX, &in, 1, r.tensor, &attr, 1);
+	return rc ? rc : model_end(b, &r);
+}
+
+/* Cut the padding from the whole result of a transposed convolution. */
+static int cut_border(struct build *b, const struct window *w, uint32_t from,
+		      const int32_t *full)
+{
+	const struct value *y = value_of(b, &b->u->out);
+	const int32_t begin[] = {0, (int32_t)w->pad[0], (int32_t)w->pad[1], 0};
+	const int32_t end[] = {y->dims[0], begin[1] + y->dims[2], begin[2] + y->dims[3],
+			       y->dims[1]};
+	const int32_t step[] = {1, 1, 1, 1};
+	struct result r;
+	int rc;
+
+	if (end[1] > full[1] || end[2] > full[2])
+		return model_refuse(b, "output_padding beyond the padding");
+	rc = model_begin(b, true, quant_of(b, &b->u->out), &r);
+	return rc ? rc : model_slice(b, from, begin, end, step, 4, r.final);
+}
+
+int build_conv_transpose(struct build *b)
+{
+	static const uint32_t order[] = {1, 2, 3, 0};
+	const struct unit *u = b->u;
+	const struct value *x = value_of(b, &u->in[0]), *w = value_of(b, &u->in[1]);
+	struct window win = {.stride = {1, 1}, .dilation = {1, 1}};
+	char automatic[16] = "";
+	uint32_t in[4], full;
+	int64_t group = 1;
+	int32_t dims[4], size[4];
+	int rc;
+
+	if (x->rank != 4 || w->rank != 4 || !w->data)
+		return model_refuse(b, "only images with constant weights are supported");
+	(void)graph_int(b->g, op_of(b), "group", &group);
+	(void)graph_ints(b->g, op_of(b), "strides", win.stride, 2);
+	(void)graph_ints(b->g, op_of(b), "dilations", win.dilation, 2);
+	(void)graph_ints(b->g, op_of(b), "pads", win.pad, 4);
+	(void)graph_string(b->g, op_of(b), "auto_pad", automatic, sizeof(automatic));
+	if (group != 1 || win.dilation[0] != 1 || win.dilation[1] != 1 ||
+	    (automatic[0] && strcmp(automatic, "NOTSET") != 0))
+		return model_refuse(b, "group, dilations or auto_pad");
+	if (u->in[1].scales > 1 && u->in[1].axis != 1)
+		return model_refuse(
+			b, "weights '%.80s' have scales along another axis than 1",
+			w->name);
+	for (uint32_t i = 0; i < 2; i++)
+		if (win.stride[i] < 1 || win.stride[i] > 255 || win.pad[i] < 0 ||
+		    win.pad[i] > 65535)
+			return model_refuse(b, "strides or paddings are invalid");
+	for (uint32_t i = 0; i < 4; i++)
+		dims[i] = w->dims[order[i]];
+	size[0] = x->dims[0];
+	size[1] = (x->dims[2] - 1) * (int32_t)win.stride[0] + w->dims[2];
+	size[2] = (x->dims[3] - 1) * (int32_t)win.stride[1] + w->dims[3];
+	size[3] = w->dims[1];
+	rc = model_ints(b, size, 4, 0, &in[0]);
+	if (!rc)
+		rc = add_weights(b, &u->in[1], order, dims, 4, 0, &in[1]);
+	if (!rc)
+		rc = model_use(b, &u->in[0], true, quant_of(b, &u->in[0]), &in[2]);
+	if (!rc)
+		rc = add_bias(b, w->dims[1], &in[3]);
+	if (!rc)
+		rc = model_tensor(b, NPUC_INT8, 4, size, quant_of(b, &u->out), NULL, 0,
+				  &full);
+	if (!rc) {
+		const struct npuc_attr attrs[] = {int_attr("padding", VALID),
+						  int_attr("stride_h", win.stride[0]),
+						  int_attr("stride_w", win.stride[1])};
+
+		rc = model_op(b, CODE_TRANSPOSE_CONV, in, 4, full, attrs, 3);
+	}
+	return rc ? rc : cut_border(b, &win, full, size);
+}
