@@ -37,8 +37,8 @@ module npu_conv_finish
     npu_requant u_requant (
         .clk_i, .rst_ni, .clear_i, .v_i(v_i && !op_i.out32 && dim_t'(j) < w_i),
         .x_i(biased[32*j +: 32]), .mult_i(p.mult), .shift_i(p.shift), .float_i(op_i.onnx),
-        .once_i(op_i.once), .zp_i(op_i.zpo), .lo_i(op_i.amin), .hi_i(op_i.amax), .unsigned_i(op_i.d_u8),
-        .v_o(y_v[j]), .rescaled_o(unused), .y_o(y[8*j +: 8]));
+        .once_i(op_i.once), .zp_i(op_i.zpo), .lo_i(op_i.amin), .hi_i(op_i.amax),
+        .unsigned_i(op_i.d_u8), .v_o(y_v[j]), .rescaled_o(unused), .y_o(y[8*j +: 8]));
   end
 
   assign v_o   = y_v != 0 || (v_i && op_i.out32);

@@ -194,5 +194,6 @@ module npu_requant (
 
   mode_held: assert property (@(posedge clk_i) disable iff (!rst_ni)
       v_q[RequantCycles-2:0] != 0
-      |-> $stable({float_i, once_i, zp_i, lo_i, hi_i, unsigned_i})) else $error("changed under way");
+      |-> $stable({float_i, once_i, zp_i, lo_i, hi_i, unsigned_i}))
+      else $error("changed under way");
 endmodule

@@ -100,6 +100,7 @@ enum {
 struct plain {
 	int8_t in[8][8][2], padded[10][10][2], conv[4][4][4], deep[4][4][8], max[2][2][8],
 		mean[8], fc[4];
+	enum npuc_reference reference;
 };
 
 /* x * 2^-n as a multiplier of 2^30 does it: half up once, then half away from zero. */
@@ -109,6 +110,12 @@ static int32_t scaled(int32_t x, int n)
 
 	n--;
 	return n ? (h + (1 << (n - 1)) - (h < 0)) >> n : h;
+}
+
+/* x * 2^-n, half away from zero: FULLY_CONNECTED of the current reference. */
+static int32_t scaled_once(int32_t x, int n)
+{
+	return (x + (1 << (n - 1)) - (x < 0)) >> n;
 }
 
 static int8_t clamped(int32_t x, int32_t min, int32_t max)
@@ -178,7 +185,9 @@ static void plain_rest(struct plain *p)
 
 		for (int k = 0; k < 8; k++)
 			sum += (p->mean[k] - 4) * numbers[n * 8 + k];
-		p->fc[n] = clamped(scaled(sum, 2) + 3, -128, 127);
+		sum = p->reference == NPUC_REFERENCE_2_14 ? scaled(sum, 2)
+							  : scaled_once(sum, 2);
+		p->fc[n] = clamped(sum + 3, -128, 127);
 	}
 }
 
@@ -218,15 +227,15 @@ static void check_softmax(struct npuc_run *run, const int8_t logits[4])
 			    1.01);
 }
 
-static void test_net(void **state)
+static void check_net(struct world *w, enum npuc_reference reference)
 {
-	struct world *w = *state;
-	struct npuc_options keep = {.keep = true};
+	struct npuc_options keep = {.keep = true, .reference = reference};
 	struct npuc_program p;
 	struct npuc_run *run;
 	struct plain want;
 	char why[NPUC_WHY];
 
+	want.reference = reference;
 	compile_sample(0, &keep, &p);
 	WHY(npuc_run_open(w->dev, w->part, &p, &run, why));
 	for (uint32_t n = 0; n < 20; n++) {
@@ -250,6 +259,12 @@ static void test_net(void **state)
 	}
 	npuc_run_close(run);
 	npuc_program_free(&p);
+}
+
+static void test_net(void **state)
+{
+	check_net(*state, NPUC_REFERENCE_CURRENT);
+	check_net(*state, NPUC_REFERENCE_2_14);
 }
 
 /* Layer by layer, each a launch of its own, gives what all at once gives. */

@@ -547,8 +547,8 @@ int main(int argc, char **argv)
 	if (err || b.errors || !b.compared)
 		return 1;
 	if (b.figures) {
-		printf("figure npu.tflite.mismatched_tensors %llu\n",
-		       (unsigned long long)b.mismatched);
+		printf("figure npu.tflite.%smismatched_tensors %llu\n",
+		       b.current ? "current_" : "", (unsigned long long)b.mismatched);
 		return 0;
 	}
 	return b.mismatched != 0;

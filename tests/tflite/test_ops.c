@@ -330,8 +330,10 @@ int main(int argc, char **argv)
 	if (err || !b.run)
 		return 1;
 	if (c.figures) {
-		printf("figure npu.tflite.random_models %u\n", b.run);
-		printf("figure npu.tflite.random_mismatches %u\n", b.failed);
+		const char *of = c.current ? "current" : "random";
+
+		printf("figure npu.tflite.%s_models %u\n", of, b.run);
+		printf("figure npu.tflite.%s_mismatches %u\n", of, b.failed);
 		return 0;
 	}
 	return b.failed != 0;
