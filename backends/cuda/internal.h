@@ -43,7 +43,7 @@ extern const struct hal_host *cu_host;
 #define CU_INFLIGHT_MAX 64u
 #define CU_STOPS_MAX    8u     /* with preempt=block: each has lists of its own */
 #define CU_STOP_BLOCKS  65536u /* of a launch that can be stopped, unless it is cut */
-#define CU_SLICES       2u     /* of a queue that the device has */
+#define CU_SLICES       2u     /* of a queue, in flight */
 #define CU_GRAPHS_MAX   8u     /* of a queue */
 
 struct cu_symbols {
@@ -264,9 +264,9 @@ struct cu_graphs {
 struct cu_slot {
 	struct stream_slot base; /* .number: of the queue's word, or its graph's */
 	struct cu_graph *graph;  /* NULL: by itself */
-	/* Of a launch that stops: given in slices; blocks on one multiprocessor; what is
-	 * to be given of the list of its former run, then of the grid; of the blocks that
-	 * were stopped, how many are in the list. */
+	/* Of a launch that stops: submitted in slices; blocks on one multiprocessor; what
+	 * is left to submit of the list of its former run, then of the grid; of the
+	 * blocks that were stopped, how many are in the list. */
 	bool cut;
 	uint32_t resident, list_next, list_end, grid_next, grid_end, listed;
 };
@@ -683,22 +683,22 @@ bool cu_stops_idle(const struct cu_queue *q);
 void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q);
 
 /* slice.c */
-/* Return whether a launch of so many blocks, of which so many fit on a multiprocessor, is
- * to be cut. */
+/* Return whether a launch of that many blocks is to be cut; resident: how many fit on a
+ * multiprocessor. */
 bool cu_slices_cut(const struct cu_device *dev, const struct cu_queue *q,
 		   const struct hal_bk_cmd *cmd, uint64_t blocks, uint32_t resident);
 /* Find out how many blocks of the launch fit on a multiprocessor. */
 int cu_slices_fit(struct cu_device *dev, const struct hal_bk_cmd *cmd,
 		  uint32_t *resident);
-/* Take the launch in s, of which the device has nothing, as the queue's next.  If it is
- * its turn its first part is given; on failure nothing of it is. */
+/* Accept the launch in s as the queue's next.  If it is its turn, submit its first part;
+ * on failure nothing of it is submitted. */
 int cu_slices_begin(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 		    uint32_t resident);
-/* Give the device what it may have more of. */
-void cu_slices_go(struct cu_device *dev, struct cu_queue *q);
-/* At each poll: note which slices have ended, and go on. */
+/* Submit as much of the waiting launches as may be in flight. */
+void cu_slices_submit(struct cu_device *dev, struct cu_queue *q);
+/* At each poll: note which slices have completed, and submit more. */
 void cu_slices_look(struct cu_device *dev, struct cu_queue *q);
-/* Return how many blocks of s have not been given to the device. */
+/* Return how many blocks of s have not been submitted. */
 static inline uint32_t cu_slices_left(const struct cu_slot *s)
 {
 	return s->list_end - s->list_next + (s->grid_end - s->grid_next);
@@ -761,7 +761,7 @@ void cu_number(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
 void cu_number_apart(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
 /* Return whether the next launch, or slice, of k is to be measured. */
 bool cu_samples(struct cu_kernel *k);
-/* Break q: s, and what follows it, is not given. */
+/* Break q: s, and what follows it, is not submitted. */
 void cu_withhold(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
 /* How long took what q's two events are around; 0: that is unknown. */
 uint64_t cu_measured(struct cu_device *dev, const struct cu_queue *q);

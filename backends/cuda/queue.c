@@ -739,7 +739,7 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	q->base.fenced = cmd->op == HAL_OP_TIMESTAMP;
 	stream_push(&dev->base, &q->base, stream_now(&dev->base));
 	if (__builtin_expect(q->stops != NULL, 0))
-		cu_slices_go(dev, q);
+		cu_slices_submit(dev, q);
 	return 0;
 }
 
