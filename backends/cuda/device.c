@@ -52,6 +52,9 @@ static const struct hal_option_def options[] = {
 	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask|stream|auto", "auto",
 	 "how units are assigned; none: the device is one unit; green: green contexts; "
 	 "mask, stream: masks of launches, streams; auto: best by trial"},
+	{"remainder", HAL_OPTION_INT, 0, CU_UNITS_MOST, NULL, "0",
+	 "units that no partition gets, so that the program's own launches have units "
+	 "apart from partitions; 0: none"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block", "between",
 	 "between: stop queues between commands only; block: also between the blocks of "
 	 "a launch, where the PTX of its kernel can be rewritten"},
@@ -85,6 +88,7 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->range = (uint64_t)cu_host->option_int(cfg, "range");
 	o->bounds = cu_host->option_int(cfg, "bounds") == 1;
 	o->way = (enum cu_way)cu_host->option_int(cfg, "partitions");
+	o->remainder = (uint32_t)cu_host->option_int(cfg, "remainder");
 	o->graphs = cu_host->option_int(cfg, "graphs") == 1;
 	o->helper = cu_host->option_str(cfg, "helper");
 	o->trial_ms = (uint32_t)cu_host->option_int(cfg, "trial_ms");
@@ -250,6 +254,8 @@ static int cu_probe(const struct hal_bk_config *cfg, struct hal_device_info *out
 		way = o.way;
 		if (!err)
 			err = look_up(s.device, &way, &units);
+		if (!err && units > o.remainder)
+			units -= o.remainder;
 		if (err)
 			snprintf(out[i].name, sizeof(out[i].name), "unusable: %s",
 				 strerrorname_np(-err));
@@ -338,6 +344,7 @@ static bool put_away(struct cu_device *dev)
 		atomic_store(&dev->base.lost, CUR_LAUNCH_TIMEOUT);
 		return false;
 	}
+	cu_remainder_close(dev);
 	cu_lane_drop(dev);
 	cu_give_back(dev, CU_KIND_STREAM, dev->flags, &err);
 	(void)stream_later_stop(&dev->later, false);
@@ -360,6 +367,7 @@ static void cu_close(void *device)
 		ours = put_away(dev);
 	if (!stream_later_stop(&dev->later, dev->base.hanging != NULL))
 		return; /* its thread may need the device until the process ends */
+	cu_remainder_close(dev); /* what of it is not the driver's */
 	while ((q = dev->base.hanging)) {
 		dev->base.hanging = q->older;
 		free(((struct cu_queue *)q)->stops);
@@ -375,6 +383,7 @@ static void cu_close(void *device)
 	stream_later_fini(&dev->later);
 	pthread_mutex_destroy(&dev->programs_lock);
 	stream_lane_fini(&dev->lane.base);
+	cu_remainder_fini(dev);
 	pthread_mutex_destroy(&dev->range_lock);
 	pthread_mutex_destroy(&dev->base.queues_lock);
 	cu_green_close(dev);
@@ -439,6 +448,8 @@ static int start(struct cu_device *dev)
 		err = cu_range_open(dev);
 	if (!err)
 		err = open_way(dev);
+	if (!err)
+		err = cu_remainder_open(dev);
 	if (!err && dev->opt.graphs)
 		err = cu_graphs_check(dev);
 	cu_pop(mode);
@@ -481,6 +492,7 @@ static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	(void)pthread_mutex_init(&dev->range_lock, NULL);
 	(void)pthread_mutex_init(&dev->base.queues_lock, NULL);
 	cu_lane_init(dev);
+	cu_remainder_init(dev);
 	err = start(dev);
 	if (err)
 		cu_close(dev);

@@ -41,6 +41,8 @@ static int ext_info(void *native, struct hal_cuda_info *info)
 static const struct hal_cuda_extension extension = {
 	.size = sizeof(extension),
 	.info = ext_info,
+	.remainder_stream = cu_remainder_stream,
+	.remainder_end = cu_remainder_end,
 };
 
 /* ---- "gpu" ------------------------------------------------------------------------- */
@@ -86,6 +88,7 @@ static int gpu_info(void *native, struct hal_gpu_info *info)
 	info->size = sizeof(*info);
 	snprintf(info->way, sizeof(info->way), "%s", cu_way_names[cu_way_of(dev)]);
 	snprintf(info->why, sizeof(info->why), "%.740s%s", dev->said, memory_of(dev));
+	cu_remainder_say(dev, info->why, sizeof(info->why));
 	say_channels(info->why, sizeof(info->why));
 	n = snprintf(info->faults, sizeof(info->faults),
 		     "a fault ends all CUDA work of the process; a launch that does not "

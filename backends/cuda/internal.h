@@ -74,11 +74,12 @@ struct cu_options {
 	uint64_t range; /* bytes of one; 0: as many as the device has memory */
 	bool bounds;    /* kernels reach no further than that */
 	enum cu_way way;
-	bool block;        /* kernels look at a flag before each block */
-	bool graphs;       /* recorded commands are given together */
-	uint32_t inflight; /* commands of a queue that the device has */
-	uint32_t every;    /* launches for which one mark is written */
-	uint64_t hang_ns;  /* of a launch; 0: it may take for ever */
+	bool block;         /* kernels look at a flag before each block */
+	bool graphs;        /* recorded commands are given together */
+	uint32_t inflight;  /* commands of a queue that the device has */
+	uint32_t every;     /* launches for which one mark is written */
+	uint64_t hang_ns;   /* of a launch; 0: it may take for ever */
+	uint32_t remainder; /* units that no partition gets */
 	const char *helper;
 	uint32_t trial_ms;
 };
@@ -169,6 +170,9 @@ struct cu_partition {
 	bool masked;            /* at launch */
 	uint32_t mask[4];       /* what its launches are kept off */
 	struct cu_range *range; /* with memory=vmm */
+	/* Units that it has left, while launches of it may run there. */
+	uint32_t left_first, left_count;
+	struct cu_partition *left_next;
 };
 
 struct cu_mem {
@@ -282,6 +286,19 @@ static inline struct stream_slot *vendor_slot(struct stream_queue *q, uint32_t a
 	return &((struct cu_queue *)q)->slots[at].base;
 }
 
+/* The units that no partition has, and what runs there: see remainder.c. */
+struct cu_outside;
+struct cu_remainder {
+	pthread_mutex_t lock;
+	uint16_t owners[CU_UNITS_MOST]; /* of each unit, with masks: its partitions */
+	uint32_t mask[4];               /* what else is kept off, with masks */
+	bool empty;
+	bool opened, keeps;  /* keeps: the program's launches are kept off by masks */
+	void *green, *fills; /* a context, its stream for fills; NULL: none */
+	struct cu_outside *streams; /* the program's */
+	struct cu_device *next_kept;
+};
+
 /* The way of host copies: a stream of its own through pinned memory. */
 struct cu_lane {
 	struct stream_lane base;
@@ -302,6 +319,8 @@ struct cu_device {
 	struct cu_program *programs;
 	struct cu_green *green; /* these two NULL: the device is one unit */
 	struct cu_mask *mask;
+	struct cu_remainder remainder;
+	struct cu_partition *left;  /* that have moved, by the engine */
 	char said[HAL_CUDA_SAID];   /* how it came to these */
 	bool unmasked;              /* a launch was not kept off what it should be */
 	struct stream_bytes memory; /* of what was free at open */
@@ -400,6 +419,8 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 int cu_partition_destroy(void *device, void *partition);
 int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
 	      uint64_t cookie);
+/* The units that partitions have left are nobody's when their moves are over. */
+void cu_partitions_settle(struct cu_device *dev);
 
 /* green.c */
 /* How many units the device's multiprocessors are split into. */
@@ -409,6 +430,8 @@ int cu_green_count(int device, uint32_t *units);
 int cu_green_open(struct cu_device *dev, const struct cu_tried *tried);
 void cu_green_close(struct cu_device *dev);
 uint32_t cu_green_units(const struct cu_device *dev);
+/* The context of what no partition gets; NULL: there is nothing of that kind. */
+void *cu_green_remainder(const struct cu_device *dev);
 uint32_t cu_green_per(const struct cu_device *dev);
 /* Find or make the context of those units, unless *green is one already; it stays until
  * cu_green_leave.  Any thread.  Making one takes about a millisecond, and may wait for
@@ -427,6 +450,9 @@ bool cu_mask_hooked(void);
 uint32_t cu_mask_units(const struct cu_device *dev);
 void cu_mask_of(const struct cu_device *dev, uint32_t first, uint32_t count,
 		uint32_t mask[4]);
+/* From now on launches that no thread has begun with cu_mask_begin are kept off that;
+ * NULL: off nothing. */
+void cu_mask_outside(const struct cu_device *dev, const uint32_t *mask);
 /* Around a launch by this thread; whether the mask was taken. */
 void cu_mask_begin(const struct cu_device *dev, const uint32_t *mask);
 bool cu_mask_end(void);
@@ -439,6 +465,27 @@ int cu_stream_mask_set(const struct cu_device *dev, void *stream, const uint32_t
 		       bool is_new);
 /* Before it is destroyed. */
 void cu_stream_mask_clear(const struct cu_device *dev, void *stream);
+
+/* remainder.c */
+/* Fail unless partitions can have some of a device's units. */
+int cu_check_remainder(const struct cu_device *dev, uint32_t units);
+void cu_remainder_init(struct cu_device *dev);
+void cu_remainder_fini(struct cu_device *dev);
+/* When the device's way is open, and before it is closed. */
+int cu_remainder_open(struct cu_device *dev);
+void cu_remainder_close(struct cu_device *dev);
+/* A partition has those units, or has them no more. */
+void cu_remainder_take(struct cu_device *dev, uint32_t first, uint32_t count);
+void cu_remainder_leave(struct cu_device *dev, uint32_t first, uint32_t count);
+/* Write zeros, in the stream that cu_remainder_fills names.  -EAGAIN: no units are left.
+ */
+int cu_remainder_fill(struct cu_device *dev, uint64_t address, uint64_t words);
+void *cu_remainder_fills(const struct cu_device *dev);
+/* See hal/cuda.h. */
+int cu_remainder_stream(void *native, int32_t priority, void **stream);
+int cu_remainder_end(void *native, void *stream);
+/* Append to text what is kept off partitions. */
+void cu_remainder_say(const struct cu_device *dev, char *text, size_t bytes);
 
 /* verdict.c */
 /* Of the device, by the driver in use. */
@@ -652,6 +699,8 @@ void cu_break_queue(struct cu_device *dev, struct cu_queue *q, const char *call,
 /* At close: free the queues that were destroyed late, or hung and do no more.  The
  * context is current; waits for what has not ended and does not hang. */
 void cu_free_hanging(struct cu_device *dev);
+/* The driver's priority of a queue's. */
+int cu_level(const struct cu_device *dev, int32_t priority);
 /* Make a word of pinned memory, 0. */
 int cu_make_word(struct cu_device *dev, struct cu_word *w);
 /* Have q's stream write the pattern to that many words. */

@@ -12,7 +12,7 @@
 struct hal_bk_config {
 	const char *library, *helper, *topology;
 	int64_t clock, inflight, memory, partitions, trial_ms, preempt, hang_ms;
-	int64_t graphs, queues, range, bounds, mark_every;
+	int64_t graphs, queues, range, bounds, mark_every, remainder;
 };
 
 struct host_face {
