@@ -31,6 +31,10 @@
  *           without bounds
  * stray     with memory=vmm and bounds=yes: whether a sum that reaches behind its
  *           partition's range is told, and changes nothing of a neighbour's
+ * storm     launches of the program's own, in no partition: how many of their blocks run
+ *           on a partition's multiprocessors; TARGET with remainder=1 or more; CUDA alone
+ * witness   the throughput of two partitions of half of the units each, of that of one;
+ *           two queues of one partition are the control
  * setup     a launch while another thread creates and destroys buffers
  * copies    queued copies of host memory, each way, and how long a round of upload,
  * kernel and download takes, of the longest of them: in turn, and by three queues
@@ -365,8 +369,7 @@ static void measure_given_up(void)
 	end(&t);
 }
 
-/* Marks the multiprocessors that a launch ran on; how many. */
-static uint32_t where(const struct tenant *t, bool *on)
+uint32_t where(const struct tenant *t, bool *on)
 {
 	static uint32_t ids[WIDE];
 	struct hal_arg args[] = {{.buffer = t->mem}};
@@ -424,7 +427,8 @@ int main(int argc, char **argv)
 		   {"graphs", measure_graphs},     {"local", measure_local},
 		   {"places", measure_places},     {"vmm", measure_vmm},
 		   {"bounds", measure_bounds},     {"stray", measure_stray},
-		   {"setup", measure_setup},       {"copies", measure_copies}};
+		   {"setup", measure_setup},       {"copies", measure_copies},
+		   {"storm", measure_storm},       {"witness", measure_witness}};
 	const char *fewer = getenv("HAL_GPU_TIMES");
 	size_t i, count = sizeof(all) / sizeof(all[0]);
 
@@ -437,7 +441,7 @@ int main(int argc, char **argv)
 			      "launch|stop|endless|given_up|beside|channels|"
 			      "entry|"
 			      "policies|graphs|local|places|vmm|bounds|stray|setup|"
-			      "copies\n");
+			      "copies|storm|witness\n");
 		return 2;
 	}
 	if (fewer && strtoul(fewer, NULL, 10) - 1 < TIMES_MOST)

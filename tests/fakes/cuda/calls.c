@@ -82,6 +82,7 @@ uint32_t set_up(void)
 		set_up_device(i);
 	world.pace_mono = mono();
 	world.frees_wait = (wait && strcmp(wait, "wait") == 0) || setting("DELAYS");
+	world.leaky = world.mask_leaky = world.pretends = setting("PRETENDS") != NULL;
 	world.ready = true;
 	return CUR_SUCCESS;
 }

@@ -270,10 +270,12 @@ struct world {
 	uint64_t memory_left;
 	struct gpu_stand_in_limits limits;
 	uint32_t unit_now; /* whose block acts */
+	const struct job *job_now;
 	const struct device *device_now;
 	bool hooked;            /* somebody has subscribed: no green contexts any more */
 	bool leaky, mask_leaky; /* green contexts and streams, masks are not kept to */
 	bool silent;            /* nobody is called back */
+	bool pretends;          /* blocks say that they are where masks allow it */
 	bool moves_run;         /* copies in device memory and fills are kernels */
 	uint64_t blocked;       /* calls that waited for an entry of a channel */
 	uint32_t fail_next; /* what this call gives the device fails when it has run */
