@@ -367,6 +367,7 @@ static void rocm_close(void *device)
 		free(q->stops);
 		free(q);
 	}
+	rocm_green_close(dev);
 	if (dev->opt.virtual_clock)
 		hip.drive(0);
 	stream_lane_fini(&dev->lane.base);
@@ -391,6 +392,8 @@ static int split(struct rocm_device *dev)
 	if (atomic_load(&dev->base.lost))
 		return rocm_gone(dev);
 	err = rocm_try_masks(dev);
+	if (!err)
+		err = rocm_green_open(dev);
 	return err ? err : rocm_try_out(dev);
 }
 

@@ -26,13 +26,16 @@ static int differs(struct rocm_device *dev, const uint32_t *asked, const uint32_
 			       dev->index, 32 * i, 32 * i + 31, asked[i], got[i]);
 }
 
-int rocm_masked_stream(struct rocm_device *dev, const uint32_t *mask, void **stream)
+int rocm_masked_stream(struct rocm_device *dev, const uint32_t *mask, int32_t priority,
+		       void **stream)
 {
 	const uint32_t cus = (uint32_t)dev->shape.multiprocessors;
 	const uint32_t words = (cus + 31) / 32;
 	uint32_t got[ROCM_MASK_WORDS] = {0};
 	int ignored = 0;
-	int err = HIP(dev, hipExtStreamCreateWithCUMask, stream, words, mask);
+	int err = dev->green
+			  ? rocm_green_stream(dev, mask, priority, stream)
+			  : HIP(dev, hipExtStreamCreateWithCUMask, stream, words, mask);
 
 	if (err) {
 		*stream = NULL;
@@ -56,7 +59,7 @@ int rocm_try_masks(struct rocm_device *dev)
 	int err;
 
 	rocm_topology_mask(&dev->units, 0, dev->units.count, mask);
-	err = rocm_masked_stream(dev, mask, &stream);
+	err = rocm_masked_stream(dev, mask, 0, &stream);
 	rocm_give_back(dev, ROCM_KIND_STREAM, stream, &err);
 	return err;
 }
@@ -123,7 +126,7 @@ static int make_streams(struct rocm_device *dev, const struct rocm_partition *pa
 	for (q = rocm_newest(dev); q && !err; q = rocm_older(q)) {
 		if (q->base.part != &part->base)
 			continue;
-		err = rocm_masked_stream(dev, mask, &streams[n]);
+		err = rocm_masked_stream(dev, mask, q->priority, &streams[n]);
 		if (!err)
 			err = rocm_queue_follow(dev, q, streams[n++]);
 	}

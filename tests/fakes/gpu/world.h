@@ -179,6 +179,7 @@ struct stream {
 	struct object object;
 	unsigned char own[0x600]; /* the driver's; .object.inner */
 	const bool *only;         /* units that it may use; NULL: all */
+	const void *green;        /* HIP's context that it is in */
 	uint32_t flags;           /* as it was made */
 	uint32_t capture; /* as cuStreamIsCapturing answers: 1: what comes is recorded and
 			   * does not run, 2: no more, it was spoilt */
