@@ -147,6 +147,8 @@ static int read_shape(uint32_t index, struct cu_shape *s)
 	for (p = s->bus_id; *p; p++)
 		*p = (char)tolower((unsigned char)*p);
 	s->memory_bytes = bytes;
+	cu_mig_of(s->device, s->name, s->mig);
+	s->mig_alone = s->mig[0] && cu_mig_alone(s->mig);
 	s->stand_in = strncmp(s->name, STAND_IN_NAME, strlen(STAND_IN_NAME)) == 0;
 	return err;
 }
@@ -188,6 +190,13 @@ static void describe(const struct cu_options *o, const struct cu_shape *s,
 	info->compute_isolation =
 		way != CU_WAY_NONE ? HAL_ISOLATION_ADVISORY : HAL_ISOLATION_NONE;
 	info->memory_isolation = o->bounds ? HAL_ISOLATION_ADVISORY : HAL_ISOLATION_NONE;
+	/* The whole instance is one partition: what others have the device keeps apart.
+	 */
+	if (s->mig[0] && way == CU_WAY_NONE) {
+		info->compute_isolation = HAL_ISOLATION_ENFORCED;
+		if (s->mig_alone)
+			info->memory_isolation = HAL_ISOLATION_ENFORCED;
+	}
 	info->preempt = o->block ? HAL_PREEMPT_INSIDE : HAL_PREEMPT_BETWEEN;
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
 	info->suspend_modes |= o->block ? 1u << HAL_SUSPEND_FOLD : 0;
@@ -236,6 +245,85 @@ static int look_up(int device, enum cu_way *way, uint32_t *units)
 	return 0;
 }
 
+/* Return whether one of the first count devices is that instance. */
+static bool is_shown(const struct cu_mig *m, uint32_t count)
+{
+	char name[64], uuid[CU_MIG_UUID];
+	uint32_t i;
+	int device;
+
+	for (i = 0; i < count; i++) {
+		name[0] = 0;
+		if (cu.cuDeviceGet(&device, (int)i) ||
+		    cu.cuDeviceGetName(name, (int)sizeof(name), device))
+			continue;
+		cu_mig_of(device, name, uuid);
+		if (strcmp(uuid, m->uuid) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* MIG instances that CUDA does not show this process, in NVML's order. */
+static uint32_t list_hidden(uint32_t count, struct cu_mig *out)
+{
+	const uint32_t n = cu_mig_list(out, CU_MIG_MOST);
+	uint32_t i, hidden = 0;
+
+	for (i = 0; i < n; i++)
+		if (!is_shown(&out[i], count))
+			out[hidden++] = out[i];
+	return hidden;
+}
+
+static void describe_hidden(const struct cu_mig *m, struct hal_device_info *info)
+{
+	info->kind = HAL_KIND_GPU;
+	snprintf(info->backend, sizeof(info->backend), "cuda");
+	snprintf(info->name, sizeof(info->name), "unusable: %s %.10s", m->uuid,
+		 m->profile);
+	info->memory_bytes = m->memory_bytes;
+	info->unit_rows = info->unit_cols = info->partitions_max = 1;
+	info->compute_isolation = HAL_ISOLATION_ENFORCED;
+}
+
+/* Those that CUDA does not show come behind those that it does. */
+static int list_more(int count, struct hal_device_info *out, uint32_t max)
+{
+	struct cu_mig *hidden = calloc(CU_MIG_MOST, sizeof(*hidden));
+	const uint32_t n = hidden ? list_hidden((uint32_t)count, hidden) : 0;
+	uint32_t i;
+
+	for (i = 0; i < n && (uint32_t)count + i < max; i++)
+		describe_hidden(&hidden[i], &out[(uint32_t)count + i]);
+	free(hidden);
+	return count + (int)n;
+}
+
+/* Fail with what to do where index is a MIG instance that CUDA does not show. */
+static int refuse_index(uint32_t index, int count)
+{
+	struct cu_mig *hidden = calloc(CU_MIG_MOST, sizeof(*hidden));
+	const uint32_t n = hidden ? list_hidden((uint32_t)count, hidden) : 0;
+	const uint32_t i = index - (uint32_t)count;
+	int err;
+
+	if (i < n)
+		err = cu_host->fail(
+			ENOTSUP,
+			"cuda:%u: CUDA does not show this process MIG instance %s (%s of "
+			"GPU %u): set CUDA_VISIBLE_DEVICES=%s before the process starts, "
+			"and open cuda:0",
+			index, hidden[i].uuid, hidden[i].profile, hidden[i].gpu,
+			hidden[i].uuid);
+	else
+		err = cu_host->fail(ENODEV,
+				    "cuda:%u: no such device: the driver reports %d",
+				    index, count);
+	free(hidden);
+	return err;
+}
+
 /* One that cannot be read keeps its number, so that others keep theirs. */
 static int cu_probe(const struct hal_bk_config *cfg, struct hal_device_info *out,
 		    uint32_t max)
@@ -262,7 +350,7 @@ static int cu_probe(const struct hal_bk_config *cfg, struct hal_device_info *out
 		else
 			describe(&o, &s, way, units, &out[i]);
 	}
-	return count;
+	return count > 0 ? list_more(count, out, max) : count;
 }
 
 static int cu_get_info(void *device, struct hal_device_info *info)
@@ -469,9 +557,7 @@ static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	if (count < 0)
 		return count;
 	if (index >= (uint32_t)count)
-		return cu_host->fail(ENODEV,
-				     "cuda:%u: no such device: the driver reports %d",
-				     index, count);
+		return refuse_index(index, count);
 	err = read_shape(index, &s);
 	if (err)
 		return err;

@@ -84,6 +84,16 @@ struct cu_options {
 	uint32_t trial_ms;
 };
 
+#define CU_MIG_UUID 48u
+#define CU_MIG_MOST 64u
+/* A MIG instance, as NVML knows it. */
+struct cu_mig {
+	char uuid[CU_MIG_UUID], profile[16];
+	uint32_t gpu, instance; /* NVML's number of the GPU, GPU instance there */
+	uint32_t multiprocessors;
+	uint64_t memory_bytes;
+};
+
 /* What a device is, before and after it is open. */
 struct cu_shape {
 	int device;
@@ -94,6 +104,8 @@ struct cu_shape {
 	int max_threads, max_block[3], max_grid[3], max_shared, max_shared_optin;
 	int vmm, export_fd; /* memory has addresses of one's own; it can be exported */
 	bool stand_in;
+	char mig[CU_MIG_UUID]; /* the MIG instance that it is; "": none */
+	bool mig_alone; /* nothing else is in its GPU instance, as far as NVML says */
 };
 
 #define CU_UNITS_MOST 128u
@@ -486,6 +498,14 @@ int cu_remainder_stream(void *native, int32_t priority, void **stream);
 int cu_remainder_end(void *native, void *stream);
 /* Append to text what is kept off partitions. */
 void cu_remainder_say(const struct cu_device *dev, char *text, size_t bytes);
+
+/* mig.c */
+/* MIG instances of all GPUs; 0: there are none, or no NVML. */
+uint32_t cu_mig_list(struct cu_mig *out, uint32_t max);
+/* The UUID of the instance that a device of that name is; "": it is none. */
+void cu_mig_of(int device, const char *name, char uuid[CU_MIG_UUID]);
+/* Return whether NVML knows the instance and none that shares its memory. */
+bool cu_mig_alone(const char *uuid);
 
 /* verdict.c */
 /* Of the device, by the driver in use. */
