@@ -298,6 +298,13 @@ struct rocm_device {
 	struct rocm_green
 		*green;      /* masks are those of contexts; NULL: of streams alone */
 	char not_green[120]; /* why they are not */
+	struct {
+		pthread_mutex_t lock;                  /* of .owners */
+		uint16_t owners[ROCM_MASK_WORDS * 32]; /* of each unit: its partitions */
+		pthread_mutex_t filling;               /* of the rest, while it is used */
+		uint32_t mask[ROCM_MASK_WORDS];
+		void *stream; /* of that mask */
+	} remainder;          /* units that no partition has */
 	struct stream_later later;
 	pthread_mutex_t programs_lock;
 	struct rocm_program *programs;
@@ -475,6 +482,16 @@ void rocm_drop_left(struct rocm_device *dev);
 int rocm_masked_stream(struct rocm_device *dev, const uint32_t *mask, int32_t priority,
 		       void **stream);
 int rocm_try_masks(struct rocm_device *dev);
+
+/* remainder.c */
+void rocm_remainder_init(struct rocm_device *dev);
+void rocm_remainder_fini(struct rocm_device *dev);
+void rocm_remainder_drop(struct rocm_device *dev, int *err);
+/* A partition has those units, or has them no more. */
+void rocm_remainder_take(struct rocm_device *dev, uint32_t first, uint32_t count);
+void rocm_remainder_leave(struct rocm_device *dev, uint32_t first, uint32_t count);
+/* Write zeros.  -EAGAIN: no partition leaves units for that. */
+int rocm_remainder_fill(struct rocm_device *dev, void *address, uint64_t words);
 
 /* green.c */
 /* Have masked streams made in contexts of their CUs, if HIP has such contexts and they

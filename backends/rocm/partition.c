@@ -97,6 +97,7 @@ int rocm_partition_create(void *device, const struct hal_bk_partition_desc *desc
 	if (!part)
 		return rocm_host->fail(ENOMEM, "rocm: no memory for a partition");
 	place(device, part, desc);
+	rocm_remainder_take(device, desc->col, desc->units);
 	*out = part;
 	return 0;
 }
@@ -105,12 +106,12 @@ int rocm_partition_destroy(void *device, void *partition)
 {
 	struct rocm_partition *part = partition;
 
-	(void)device;
 	if (part->base.queues || part->base.buffers || part->base.moving)
 		return rocm_host->fail(
 			EBUSY, "rocm: partition %u still has %u queues and %u buffers%s",
 			part->base.desc.index, part->base.queues, part->base.buffers,
 			part->base.moving ? " and a resize in progress" : "");
+	rocm_remainder_leave(device, part->base.desc.col, part->base.desc.units);
 	free(part);
 	return 0;
 }
@@ -226,8 +227,11 @@ int rocm_resize(void *device, void *partition, const struct hal_bk_partition_des
 	pthread_mutex_lock(&dev->base.queues_lock);
 	err = dev->hsa.on ? change_masks(dev, part, mask)
 			  : change_streams(dev, part, mask);
-	if (!err)
+	if (!err) {
+		rocm_remainder_take(dev, desc->col, desc->units);
+		rocm_remainder_leave(dev, part->base.desc.col, part->base.desc.units);
 		place(dev, part, desc);
+	}
 	pthread_mutex_unlock(&dev->base.queues_lock);
 	if (err)
 		return err;

@@ -204,6 +204,80 @@ static void contexts(void **state)
 	end(dev);
 }
 
+/* Clear a large buffer; what the device did for it, and whether on CUs that are marked.
+ */
+static void clear_in(struct rocm_device *dev, void *part, const bool *on, uint32_t *fills,
+		     uint32_t *copies, bool *inside)
+{
+	enum { BIG = 4 << 20 };
+	static uint8_t got[BIG];
+	struct gpu_stand_in_job jobs[64];
+	uint32_t n, i, u;
+	void *mem;
+
+	while (stand_in()->jobs(jobs, 64))
+		;
+	assert_int_equal(b->cold.mem_alloc(dev, part, BIG, NULL, 0, &mem), 0);
+	assert_int_equal(b->cold.mem_clear(dev, mem), 0);
+	n = stand_in()->jobs(jobs, 64);
+	for (i = *fills = *copies = 0, *inside = false; i < n; i++) {
+		*fills += strcmp(jobs[i].what, "fill") == 0;
+		*copies += strcmp(jobs[i].what, "copy") == 0;
+		for (u = 0; u < 60; u++)
+			*inside |= on[u + 1] && jobs[i].units[u / 64] >> u % 64 & 1;
+	}
+	memset(got, 1, sizeof(got));
+	assert_int_equal(b->cold.mem_read(dev, mem, 0, got, BIG), 0);
+	for (i = 0; i < BIG; i++)
+		if (got[i])
+			fail_msg("byte %u is %u", i, got[i]);
+	assert_int_equal(b->cold.mem_free(dev, mem), 0);
+}
+
+/* Fills of new buffers run where no partition is; where all of it has one, and where no
+ * stream can be made, zeros are copied. */
+static void fills(void **state)
+{
+	const struct hal_bk_partition_desc rest = line(14, 1);
+	bool on[UINT16_MAX] = {false}, none[UINT16_MAX] = {false}, inside;
+	uint32_t how, count, copies;
+	struct rocm_device *dev;
+	struct work w;
+	void *part;
+	int32_t level;
+
+	(void)state;
+	for (how = 0; how < 2; how++) {
+		dev = begin(how ? "1" : NULL);
+		begin_work(dev, &w, 0, 14, 0);
+		memset(on, 0, sizeof(on));
+		assert_int_equal(run(dev, &w, on, &level), 56);
+		clear_in(dev, w.part, on, &count, &copies, &inside);
+		assert_int_equal(count, 1);
+		assert_false(inside);
+		assert_int_equal(b->cold.partition_create(dev, &rest, &part), 0);
+		clear_in(dev, w.part, none, &count, &copies, &inside);
+		assert_int_equal(count, 0);
+		assert_int_equal(copies, 4);
+		assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+		clear_in(dev, w.part, on, &count, &copies, &inside);
+		assert_int_equal(count, 1);
+		assert_false(inside);
+		end_work(dev, &w);
+		/* Nobody has any: the mask is another one, and its stream. */
+		assert_int_equal(b->cold.partition_create(dev, &rest, &part), 0);
+		stand_in()->break_call(how ? "hipExecutionCtxStreamCreate"
+					   : "hipExtStreamCreateWithCUMask",
+				       1, HIPR_OutOfMemory);
+		clear_in(dev, part, none, &count, &copies, &inside);
+		assert_int_equal(count, 0);
+		clear_in(dev, part, none, &count, &copies, &inside);
+		assert_int_equal(count, 1);
+		assert_int_equal(b->cold.partition_destroy(dev, part), 0);
+		end(dev);
+	}
+}
+
 /* HIP has none of the calls: as with those that answer that it has not. */
 static void absent(void **state)
 {
@@ -317,6 +391,7 @@ int main(void)
 		cmocka_unit_test(priorities), cmocka_unit_test(contexts),
 		cmocka_unit_test(absent),     cmocka_unit_test(wrong),
 		cmocka_unit_test(each_fails), cmocka_unit_test(rules),
+		cmocka_unit_test(fills),
 	};
 
 	b = hal_backend_rocm(&host);
