@@ -48,7 +48,7 @@ struct cu_green {
 /* The groups, and behind them what is over; .count of that may be 0. */
 static int split(int device, struct cu_resource **groups, uint32_t *count, uint32_t *per)
 {
-	struct cu_resource whole, *parts;
+	struct cu_resource whole, rest, *parts;
 	uint32_t n = 0, i;
 	int err;
 
@@ -59,6 +59,7 @@ static int split(int device, struct cu_resource **groups, uint32_t *count, uint3
 			ENOTSUP, "cuda: partitions=green: the driver has no green "
 				 "contexts with streams; CUDA 12.5 or later is needed");
 	memset(&whole, 0, sizeof(whole));
+	memset(&rest, 0, sizeof(rest));
 	err = CU(NULL, cuDeviceGetDevResource, device, &whole, CU_RESOURCE_SM);
 	if (!err)
 		err = CU(NULL, cuDevSmResourceSplitByCount, NULL, &n, &whole, NULL, 0,
@@ -73,7 +74,7 @@ static int split(int device, struct cu_resource **groups, uint32_t *count, uint3
 	parts = calloc(n + 1, sizeof(*parts));
 	if (!parts)
 		return cu_host->fail(ENOMEM, "cuda: no memory for %u groups", n);
-	err = CU(NULL, cuDevSmResourceSplitByCount, parts, &n, &whole, &parts[n], 0,
+	err = CU(NULL, cuDevSmResourceSplitByCount, parts, &n, &whole, &rest, 0,
 		 whole.least);
 	for (i = 1; !err && i < n; i++)
 		if (parts[i].count != parts[0].count)
@@ -85,6 +86,7 @@ static int split(int device, struct cu_resource **groups, uint32_t *count, uint3
 		free(parts);
 		return err;
 	}
+	parts[n] = rest;
 	*groups = parts;
 	*count = n;
 	*per = parts[0].count;
@@ -93,7 +95,7 @@ static int split(int device, struct cu_resource **groups, uint32_t *count, uint3
 
 int cu_green_count(int device, uint32_t *units)
 {
-	struct cu_resource *groups;
+	struct cu_resource *groups = NULL;
 	uint32_t per;
 	int err = split(device, &groups, units, &per);
 

@@ -172,23 +172,25 @@ void rocm_green_leave(struct rocm_device *dev, const void *stream)
 static int split(struct rocm_device *dev, struct rocm_green *g)
 {
 	struct hip_resource whole;
+	uint32_t n = 0;
 	int err;
 
 	memset(&whole, 0, sizeof(whole));
 	err = HIP(dev, hipDeviceGetDevResource, dev->shape.device, &whole,
 		  HIP_RESOURCE_CUS);
 	if (!err)
-		err = HIP(dev, hipDevSmResourceSplitByCount, NULL, &g->count, &whole,
-			  NULL, 0, whole.together);
-	if (!err && (!g->count || g->count > GROUPS_MOST))
-		err = rocm_host->fail(
-			ENOTSUP, "rocm: HIP splits the device into %u groups", g->count);
+		err = HIP(dev, hipDevSmResourceSplitByCount, NULL, &n, &whole, NULL, 0,
+			  whole.together);
 	if (err)
 		return err;
-	g->groups = calloc(g->count, sizeof(*g->groups));
-	g->masks = calloc(g->count, sizeof(*g->masks));
+	if (!n || n > GROUPS_MOST)
+		return rocm_host->fail(ENOTSUP,
+				       "rocm: HIP splits the device into %u groups", n);
+	g->groups = calloc(n, sizeof(*g->groups));
+	g->masks = calloc(n, sizeof(*g->masks));
 	if (!g->groups || !g->masks)
-		return rocm_host->fail(ENOMEM, "rocm: no memory for %u groups", g->count);
+		return rocm_host->fail(ENOMEM, "rocm: no memory for %u groups", n);
+	g->count = n;
 	return HIP(dev, hipDevSmResourceSplitByCount, g->groups, &g->count, &whole, NULL,
 		   0, whole.together);
 }

@@ -137,7 +137,8 @@ static double median(const struct load *l, uint32_t count)
 	for (i = 0; i < ROUNDS; i++)
 		took[i] = together(l, count);
 	qsort(took, ROUNDS, sizeof(took[0]), order);
-	return (double)took[ROUNDS / 2];
+	i = ROUNDS / 2;
+	return (double)took[i];
 }
 
 /* Throughput of the two, of that of one alone. */
