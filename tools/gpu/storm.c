@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* storm.c - hal-gpu-measure: whether a partition holds against launches that are in no
  * partition, and a witness of partitions that does not ask the device where it is. */
+#include <hal/gpu.h>
+
 #include "measure.h"
 
 enum { STORM = 100, BLOCKS = 2048, IDS = 4096, ROUNDS = 9 };
+
+/* A figure of the way by which the device is partitioned. */
+static void figure_of(const char *what, const char *name, const char *unit, double value)
+{
+	const struct hal_gpu_extension *ext = hal_device_get_extension(gpu.dev, "gpu");
+	struct hal_gpu_info info = {.size = sizeof(info)};
+	char text[96];
+
+	if (!ext || ext->info(hal_device_get_native(gpu.dev), &info))
+		gpu_failed("the device does not say what partitions are");
+	(void)snprintf(text, sizeof(text), "%s.%s.%s", what, info.way, name);
+	figure(text, unit, value);
+}
 
 /* ---- a storm ------------------------------------------------------------------------- */
 
@@ -66,7 +81,7 @@ static void blow(const struct storm *s, void *stream, const bool *reserved,
 	}
 	printf("%s: blocks on the partition's multiprocessors | %llu of %u\n", text,
 	       (unsigned long long)inside, (unsigned)STORM * BLOCKS);
-	figure(name, "blocks", (double)inside);
+	figure_of("storm", name, "blocks", (double)inside);
 }
 
 /* The partition itself is idle: nothing but what it is keeps blocks off it. */
@@ -84,12 +99,11 @@ void measure_storm(void)
 	(void)where(&t, reserved);
 	begin_storm(&s);
 	stream = gpu_stream(&s.library);
-	blow(&s, stream, reserved, "a storm in a stream of the program's own",
-	     "storm.plain");
+	blow(&s, stream, reserved, "a storm in a stream of the program's own", "plain");
 	GPU_CALL(&s.library, gpu_with_fn, "cuStreamDestroy_v2", stream);
 	if (ext->remainder_stream(native, 0, &stream) == 0) {
 		blow(&s, stream, reserved, "a storm in a stream of the remainder",
-		     "storm.remainder");
+		     "remainder");
 		TRY(ext->remainder_end(native, stream));
 	} else {
 		printf("a stream of the remainder | refused: %s\n", hal_last_error());
@@ -178,8 +192,8 @@ void measure_witness(void)
 	       : apart > 1.7 ? "their own"
 	       : apart < 1.3 ? "shared"
 			     : "not known");
-	figure("witness.apart_of_one", "share", apart);
-	figure("witness.same_of_one", "share", same);
+	figure_of("witness", "apart_of_one", "share", apart);
+	figure_of("witness", "same_of_one", "share", same);
 	end_second(&beside);
 	end(&b);
 	end(&a);

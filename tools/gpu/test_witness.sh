@@ -32,7 +32,7 @@ done
 says 'cuda:1?clock=virtual' witness "$own" "$two" "$one"
 export HAL_STAND_IN_CUDA_PRETENDS=1
 says 'cuda:1?clock=virtual' places '^multiprocessors that two partitions shared, all sizes \| 0$'
-says 'cuda:1?clock=virtual' witness 'multiprocessors are \| shared$' '^figure gpu\.witness\.apart_of_one_share (0\.9|1(\.0|$))'
+says 'cuda:1?clock=virtual' witness 'multiprocessors are \| shared$' '^figure gpu\.witness\.mask\.apart_of_one_share (0\.9|1(\.0|$))'
 unset HAL_STAND_IN_CUDA_PRETENDS
 
 inside="blocks on the partition's multiprocessors"
