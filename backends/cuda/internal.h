@@ -83,8 +83,19 @@ struct cu_options {
 	uint32_t inflight; /* commands of a queue that the device has */
 	uint32_t every;    /* launches for which one mark is written */
 	uint64_t hang_ns;  /* of a launch; 0: it may take for ever */
+	uint32_t remainder; /* units that no partition gets */
 	const char *helper;
 	uint32_t trial_ms;
+};
+
+#define CU_MIG_UUID 48u
+#define CU_MIG_MOST 64u
+/* A MIG instance, as NVML knows it. */
+struct cu_mig {
+	char uuid[CU_MIG_UUID], profile[16];
+	uint32_t gpu, instance; /* NVML's number of the GPU, GPU instance there */
+	uint32_t multiprocessors;
+	uint64_t memory_bytes;
 };
 
 /* What a device is, before and after it is open. */
@@ -97,6 +108,8 @@ struct cu_shape {
 	int max_threads, max_block[3], max_grid[3], max_shared, max_shared_optin;
 	int vmm, export_fd; /* memory has addresses of one's own; it can be exported */
 	bool stand_in;
+	char mig[CU_MIG_UUID]; /* the MIG instance that it is; "": none */
+	bool mig_alone; /* nothing else is in its GPU instance, as far as NVML says */
 };
 
 #define CU_UNITS_MOST 128u
@@ -174,6 +187,9 @@ struct cu_partition {
 	uint32_t mask[4];       /* what its launches are kept off */
 	struct cu_range *range; /* with memory=vmm */
 	struct cu_color *color; /* NULL: its memory is on all channels */
+	/* Units that it has left, while launches of it may run there. */
+	uint32_t left_first, left_count;
+	struct cu_partition *left_next;
 };
 
 struct cu_mem {
@@ -320,6 +336,19 @@ static inline struct stream_slot *vendor_slot(struct stream_queue *q, uint32_t a
 	return &((struct cu_queue *)q)->slots[at].base;
 }
 
+/* The units that no partition has, and what runs there: see remainder.c. */
+struct cu_outside;
+struct cu_remainder {
+	pthread_mutex_t lock;
+	uint16_t owners[CU_UNITS_MOST]; /* of each unit, with masks: its partitions */
+	uint32_t mask[4];               /* what else is kept off, with masks */
+	bool empty;
+	bool opened, keeps;  /* keeps: the program's launches are kept off by masks */
+	void *green, *fills; /* a context, its stream for fills; NULL: none */
+	struct cu_outside *streams; /* the program's */
+	struct cu_device *next_kept;
+};
+
 /* The way of host copies: a stream of its own through pinned memory. */
 struct cu_lane {
 	struct stream_lane base;
@@ -341,6 +370,8 @@ struct cu_device {
 	struct cu_program *programs;
 	struct cu_green *green; /* these two NULL: the device is one unit */
 	struct cu_mask *mask;
+	struct cu_remainder remainder;
+	struct cu_partition *left;  /* that have moved, by the engine */
 	char said[HAL_CUDA_SAID];   /* how it came to these */
 	bool unmasked;              /* a launch was not kept off what it should be */
 	struct stream_bytes memory; /* of what was free at open */
@@ -441,6 +472,8 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 int cu_partition_destroy(void *device, void *partition);
 int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
 	      uint64_t cookie);
+/* The units that partitions have left are nobody's when their moves are over. */
+void cu_partitions_settle(struct cu_device *dev);
 
 /* green.c */
 /* How many units the device's multiprocessors are split into. */
@@ -450,6 +483,8 @@ int cu_green_count(int device, uint32_t *units);
 int cu_green_open(struct cu_device *dev, const struct cu_tried *tried);
 void cu_green_close(struct cu_device *dev);
 uint32_t cu_green_units(const struct cu_device *dev);
+/* The context of what no partition gets; NULL: there is nothing of that kind. */
+void *cu_green_remainder(const struct cu_device *dev);
 uint32_t cu_green_per(const struct cu_device *dev);
 /* Find or make the context of those units, unless *green is one already; it stays until
  * cu_green_leave.  Any thread.  Making one takes about a millisecond, and may wait for
@@ -468,6 +503,9 @@ bool cu_mask_hooked(void);
 uint32_t cu_mask_units(const struct cu_device *dev);
 void cu_mask_of(const struct cu_device *dev, uint32_t first, uint32_t count,
 		uint32_t mask[4]);
+/* From now on launches that no thread has begun with cu_mask_begin are kept off that;
+ * NULL: off nothing. */
+void cu_mask_outside(const struct cu_device *dev, const uint32_t *mask);
 /* Around a launch by this thread; whether the mask was taken. */
 void cu_mask_begin(const struct cu_device *dev, const uint32_t *mask);
 bool cu_mask_end(void);
@@ -480,6 +518,35 @@ int cu_stream_mask_set(const struct cu_device *dev, void *stream, const uint32_t
 		       bool is_new);
 /* Before it is destroyed. */
 void cu_stream_mask_clear(const struct cu_device *dev, void *stream);
+
+/* remainder.c */
+/* Fail unless partitions can have some of a device's units. */
+int cu_check_remainder(const struct cu_device *dev, uint32_t units);
+void cu_remainder_init(struct cu_device *dev);
+void cu_remainder_fini(struct cu_device *dev);
+/* When the device's way is open, and before it is closed. */
+int cu_remainder_open(struct cu_device *dev);
+void cu_remainder_close(struct cu_device *dev);
+/* A partition has those units, or has them no more. */
+void cu_remainder_take(struct cu_device *dev, uint32_t first, uint32_t count);
+void cu_remainder_leave(struct cu_device *dev, uint32_t first, uint32_t count);
+/* Write zeros, in the stream that cu_remainder_fills names.  -EAGAIN: no units are left.
+ */
+int cu_remainder_fill(struct cu_device *dev, uint64_t address, uint64_t words);
+void *cu_remainder_fills(const struct cu_device *dev);
+/* See hal/cuda.h. */
+int cu_remainder_stream(void *native, int32_t priority, void **stream);
+int cu_remainder_end(void *native, void *stream);
+/* Append to text what is kept off partitions. */
+void cu_remainder_say(const struct cu_device *dev, char *text, size_t bytes);
+
+/* mig.c */
+/* MIG instances of all GPUs; 0: there are none, or no NVML. */
+uint32_t cu_mig_list(struct cu_mig *out, uint32_t max);
+/* The UUID of the instance that a device of that name is; "": it is none. */
+void cu_mig_of(int device, const char *name, char uuid[CU_MIG_UUID]);
+/* Return whether NVML knows the instance and none that shares its memory. */
+bool cu_mig_alone(const char *uuid);
 
 /* verdict.c */
 /* Of the device, by the driver in use. */
@@ -776,6 +843,8 @@ void cu_break_queue(struct cu_device *dev, struct cu_queue *q, const char *call,
 /* At close: free the queues that were destroyed late, or hung and do no more.  The
  * context is current; waits for what has not ended and does not hang. */
 void cu_free_hanging(struct cu_device *dev);
+/* The driver's priority of a queue's. */
+int cu_level(const struct cu_device *dev, int32_t priority);
 /* Make a word of pinned memory, 0. */
 int cu_make_word(struct cu_device *dev, struct cu_word *w);
 /* Have q's stream copy device memory. */
