@@ -77,6 +77,20 @@ struct hal_cuda_extension {
 	/* native: hal_device_get_native(dev).  Any thread.  info->size is set; -EINVAL it
 	 * is no size of the struct. */
 	int (*info)(void *native, struct hal_cuda_info *info);
+	/*
+	 * Create a stream of the primary context's memory, non-blocking, for launches
+	 * that the program makes itself: they run on units that no partition has, of
+	 * which there are at least as many as the option remainder says.  priority: as a
+	 * queue's.  With masks the stream's launches follow the partitions as these come,
+	 * go and move; with green contexts it has the units of the option and what makes
+	 * no unit.  Do not destroy it with the driver's call: end it with remainder_end,
+	 * when its work has ended and before hal_close.
+	 * -ENOTSUP: the option is 0, nothing is partitioned, or masks at launch are in
+	 * use and the process sees more than one device.  Any thread.
+	 */
+	int (*remainder_stream)(void *native, int32_t priority, void **stream);
+	/* -EINVAL: it is none of this device's.  Any thread. */
+	int (*remainder_end)(void *native, void *stream);
 };
 
 #ifdef __cplusplus

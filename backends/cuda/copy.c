@@ -32,16 +32,18 @@ static int clear(void *device, uint64_t address, uint64_t bytes)
 	struct cu_device *dev = device;
 	int err;
 
-	if (cu_color_fill(dev, dev->lane.stream, address, 0, bytes / 4, &err))
+	if (cu_color_fill(dev, cu_remainder_fills(dev), address, 0, bytes / 4, &err))
 		return err;
-	return CU(dev, cuMemsetD32Async, address, 0, bytes / 4, dev->lane.stream);
+	return cu_remainder_fill(dev, address, bytes / 4);
 }
 
 static int record(void *device, uint32_t event)
 {
 	struct cu_device *dev = device;
 
-	return CU(dev, cuEventRecord, dev->lane.events[event], dev->lane.stream);
+	return CU(dev, cuEventRecord, dev->lane.events[event],
+		  event == STREAM_LANE_STAGES ? cu_remainder_fills(dev)
+					      : dev->lane.stream);
 }
 
 static int wait_event(void *device, uint32_t event)
@@ -56,6 +58,8 @@ static void drain(void *device)
 	const struct cu_device *dev = device;
 
 	(void)cu.cuStreamSynchronize(dev->lane.stream);
+	if (cu_remainder_fills(dev) != dev->lane.stream)
+		(void)cu.cuStreamSynchronize(cu_remainder_fills(dev));
 }
 
 static const struct stream_lane_ops lane_ops = {

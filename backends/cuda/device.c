@@ -53,6 +53,9 @@ static const struct hal_option_def options[] = {
 	{"partitions", HAL_OPTION_ENUM, 0, 0, "none|green|mask|stream|auto", "auto",
 	 "how units are assigned; none: the device is one unit; green: green contexts; "
 	 "mask, stream: masks of launches, streams; auto: best by trial"},
+	{"remainder", HAL_OPTION_INT, 0, CU_UNITS_MOST, NULL, "0",
+	 "units that no partition gets, so that the program's own launches have units "
+	 "apart from partitions; 0: none"},
 	{"preempt", HAL_OPTION_ENUM, 0, 0, "between|block|restart", "between",
 	 "between: stop queues between commands; block: also between blocks of launches "
 	 "whose PTX can be rewritten; restart: also in loops of blocks"},
@@ -91,6 +94,7 @@ static void read_options(const struct hal_bk_config *cfg, struct cu_options *o)
 	o->range = (uint64_t)cu_host->option_int(cfg, "range");
 	o->bounds = cu_host->option_int(cfg, "bounds") == 1;
 	o->way = (enum cu_way)cu_host->option_int(cfg, "partitions");
+	o->remainder = (uint32_t)cu_host->option_int(cfg, "remainder");
 	o->graphs = cu_host->option_int(cfg, "graphs") == 1;
 	o->helper = cu_host->option_str(cfg, "helper");
 	o->trial_ms = (uint32_t)cu_host->option_int(cfg, "trial_ms");
@@ -149,6 +153,8 @@ static int read_shape(uint32_t index, struct cu_shape *s)
 	for (p = s->bus_id; *p; p++)
 		*p = (char)tolower((unsigned char)*p);
 	s->memory_bytes = bytes;
+	cu_mig_of(s->device, s->name, s->mig);
+	s->mig_alone = s->mig[0] && cu_mig_alone(s->mig);
 	s->stand_in = strncmp(s->name, STAND_IN_NAME, strlen(STAND_IN_NAME)) == 0;
 	return err;
 }
@@ -190,6 +196,13 @@ static void describe(const struct cu_options *o, const struct cu_shape *s,
 	info->compute_isolation =
 		way != CU_WAY_NONE ? HAL_ISOLATION_ADVISORY : HAL_ISOLATION_NONE;
 	info->memory_isolation = o->bounds ? HAL_ISOLATION_ADVISORY : HAL_ISOLATION_NONE;
+	/* The whole instance is one partition: what others have the device keeps apart.
+	 */
+	if (s->mig[0] && way == CU_WAY_NONE) {
+		info->compute_isolation = HAL_ISOLATION_ENFORCED;
+		if (s->mig_alone)
+			info->memory_isolation = HAL_ISOLATION_ENFORCED;
+	}
 	info->preempt = o->block ? HAL_PREEMPT_INSIDE : HAL_PREEMPT_BETWEEN;
 	info->suspend_modes = 1u << HAL_SUSPEND_DRAIN;
 	info->suspend_modes |= o->block ? 1u << HAL_SUSPEND_FOLD : 0;
@@ -238,6 +251,85 @@ static int look_up(int device, enum cu_way *way, uint32_t *units)
 	return 0;
 }
 
+/* Return whether one of the first count devices is that instance. */
+static bool is_shown(const struct cu_mig *m, uint32_t count)
+{
+	char name[64], uuid[CU_MIG_UUID];
+	uint32_t i;
+	int device;
+
+	for (i = 0; i < count; i++) {
+		name[0] = 0;
+		if (cu.cuDeviceGet(&device, (int)i) ||
+		    cu.cuDeviceGetName(name, (int)sizeof(name), device))
+			continue;
+		cu_mig_of(device, name, uuid);
+		if (strcmp(uuid, m->uuid) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* MIG instances that CUDA does not show this process, in NVML's order. */
+static uint32_t list_hidden(uint32_t count, struct cu_mig *out)
+{
+	const uint32_t n = cu_mig_list(out, CU_MIG_MOST);
+	uint32_t i, hidden = 0;
+
+	for (i = 0; i < n; i++)
+		if (!is_shown(&out[i], count))
+			out[hidden++] = out[i];
+	return hidden;
+}
+
+static void describe_hidden(const struct cu_mig *m, struct hal_device_info *info)
+{
+	info->kind = HAL_KIND_GPU;
+	snprintf(info->backend, sizeof(info->backend), "cuda");
+	snprintf(info->name, sizeof(info->name), "unusable: %s %.10s", m->uuid,
+		 m->profile);
+	info->memory_bytes = m->memory_bytes;
+	info->unit_rows = info->unit_cols = info->partitions_max = 1;
+	info->compute_isolation = HAL_ISOLATION_ENFORCED;
+}
+
+/* Those that CUDA does not show come behind those that it does. */
+static int list_more(int count, struct hal_device_info *out, uint32_t max)
+{
+	struct cu_mig *hidden = calloc(CU_MIG_MOST, sizeof(*hidden));
+	const uint32_t n = hidden ? list_hidden((uint32_t)count, hidden) : 0;
+	uint32_t i;
+
+	for (i = 0; i < n && (uint32_t)count + i < max; i++)
+		describe_hidden(&hidden[i], &out[(uint32_t)count + i]);
+	free(hidden);
+	return count + (int)n;
+}
+
+/* Fail with what to do where index is a MIG instance that CUDA does not show. */
+static int refuse_index(uint32_t index, int count)
+{
+	struct cu_mig *hidden = calloc(CU_MIG_MOST, sizeof(*hidden));
+	const uint32_t n = hidden ? list_hidden((uint32_t)count, hidden) : 0;
+	const uint32_t i = index - (uint32_t)count;
+	int err;
+
+	if (i < n)
+		err = cu_host->fail(
+			ENOTSUP,
+			"cuda:%u: CUDA does not show this process MIG instance %s (%s of "
+			"GPU %u): set CUDA_VISIBLE_DEVICES=%s before the process starts, "
+			"and open cuda:0",
+			index, hidden[i].uuid, hidden[i].profile, hidden[i].gpu,
+			hidden[i].uuid);
+	else
+		err = cu_host->fail(ENODEV,
+				    "cuda:%u: no such device: the driver reports %d",
+				    index, count);
+	free(hidden);
+	return err;
+}
+
 /* One that cannot be read keeps its number, so that others keep theirs. */
 static int cu_probe(const struct hal_bk_config *cfg, struct hal_device_info *out,
 		    uint32_t max)
@@ -256,13 +348,15 @@ static int cu_probe(const struct hal_bk_config *cfg, struct hal_device_info *out
 		way = o.way;
 		if (!err)
 			err = look_up(s.device, &way, &units);
+		if (!err && units > o.remainder)
+			units -= o.remainder;
 		if (err)
 			snprintf(out[i].name, sizeof(out[i].name), "unusable: %s",
 				 strerrorname_np(-err));
 		else
 			describe(&o, &s, way, units, &out[i]);
 	}
-	return count;
+	return count > 0 ? list_more(count, out, max) : count;
 }
 
 static int cu_get_info(void *device, struct hal_device_info *info)
@@ -345,6 +439,7 @@ static bool put_away(struct cu_device *dev)
 		atomic_store(&dev->base.lost, CUR_LAUNCH_TIMEOUT);
 		return false;
 	}
+	cu_remainder_close(dev);
 	cu_lane_drop(dev);
 	cu_colors_drop(dev);
 	cu_give_back(dev, CU_KIND_STREAM, dev->flags, &err);
@@ -369,6 +464,7 @@ static void cu_close(void *device)
 	cu_colors_drop(dev);
 	if (!stream_later_stop(&dev->later, dev->base.hanging != NULL))
 		return; /* its thread may need the device until the process ends */
+	cu_remainder_close(dev); /* what of it is not the driver's */
 	while ((q = dev->base.hanging)) {
 		dev->base.hanging = q->older;
 		free(((struct cu_queue *)q)->stops);
@@ -384,6 +480,7 @@ static void cu_close(void *device)
 	stream_later_fini(&dev->later);
 	pthread_mutex_destroy(&dev->programs_lock);
 	stream_lane_fini(&dev->lane.base);
+	cu_remainder_fini(dev);
 	pthread_mutex_destroy(&dev->range_lock);
 	pthread_mutex_destroy(&dev->base.queues_lock);
 	cu_green_close(dev);
@@ -448,6 +545,8 @@ static int start(struct cu_device *dev)
 		err = cu_range_open(dev);
 	if (!err)
 		err = open_way(dev);
+	if (!err)
+		err = cu_remainder_open(dev);
 	if (!err && dev->opt.graphs)
 		err = cu_graphs_check(dev);
 	cu_pop(mode);
@@ -467,9 +566,7 @@ static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	if (count < 0)
 		return count;
 	if (index >= (uint32_t)count)
-		return cu_host->fail(ENODEV,
-				     "cuda:%u: no such device: the driver reports %d",
-				     index, count);
+		return refuse_index(index, count);
 	err = read_shape(index, &s);
 	if (err)
 		return err;
@@ -490,6 +587,7 @@ static int cu_open(const struct hal_bk_config *cfg, uint32_t index, void **out)
 	(void)pthread_mutex_init(&dev->range_lock, NULL);
 	(void)pthread_mutex_init(&dev->base.queues_lock, NULL);
 	cu_lane_init(dev);
+	cu_remainder_init(dev);
 	err = start(dev);
 	if (err)
 		cu_close(dev);

@@ -41,6 +41,8 @@ static int ext_info(void *native, struct hal_cuda_info *info)
 static const struct hal_cuda_extension extension = {
 	.size = sizeof(extension),
 	.info = ext_info,
+	.remainder_stream = cu_remainder_stream,
+	.remainder_end = cu_remainder_end,
 };
 
 /* ---- "gpu" ------------------------------------------------------------------------- */
@@ -73,6 +75,21 @@ static void say_channels(char *text, size_t bytes)
 			       n, n, CU_CHANNELS_MOST);
 }
 
+static void say_instance(const struct cu_device *dev, char *text, size_t bytes)
+{
+	const size_t at = strlen(text);
+
+	if (dev->shape.mig[0])
+		(void)snprintf(text + at, bytes - at,
+			       "; the device is %s, which the hardware keeps apart from "
+			       "other MIG instances%s",
+			       dev->shape.mig,
+			       dev->shape.mig_alone
+				       ? ""
+				       : ", but its memory may be shared with other "
+					 "compute instances of its GPU instance");
+}
+
 static int gpu_info(void *native, struct hal_gpu_info *info)
 {
 	const struct cu_device *dev = native;
@@ -86,6 +103,8 @@ static int gpu_info(void *native, struct hal_gpu_info *info)
 	info->size = sizeof(*info);
 	snprintf(info->way, sizeof(info->way), "%s", cu_way_names[cu_way_of(dev)]);
 	snprintf(info->why, sizeof(info->why), "%.740s%s", dev->said, memory_of(dev));
+	say_instance(dev, info->why, sizeof(info->why));
+	cu_remainder_say(dev, info->why, sizeof(info->why));
 	say_channels(info->why, sizeof(info->why));
 	n = snprintf(info->faults, sizeof(info->faults),
 		     "a fault ends all CUDA work of the process; a launch that does not "

@@ -6,6 +6,9 @@
  * millisecond, so the one that a partition leaves is kept for the next partition that
  * lies there; of those, the ones that were left last, so that there is a limit.
  *
+ * What is over and makes no group, and as many groups as the option remainder says, are
+ * one context for work that is in no partition.
+ *
  * What the driver says is not believed: at open a kernel runs in each unit and writes
  * down on which multiprocessors it was.
  */
@@ -13,6 +16,7 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +31,11 @@ struct cu_green_context {
 };
 
 struct cu_green {
-	struct cu_resource *groups; /* constant once it is open, as .units and .per */
-	uint32_t units, per;        /* groups, multiprocessors of each */
+	struct cu_resource *groups; /* of .all, then what is over; constant once it is
+				     * open, as what follows */
+	uint32_t all, units, per;   /* groups, those for partitions, multiprocessors */
+	uint32_t over;              /* multiprocessors in no group */
+	void *remainder;            /* a context in .pool; NULL: none */
 	/* Held while a context is made or destroyed, which may wait for the device: by
 	 * who makes a queue, never by the engine's thread with a real clock. */
 	pthread_mutex_t making;
@@ -38,9 +45,10 @@ struct cu_green {
 
 /* ---- the split --------------------------------------------------------------------------- */
 
+/* The groups, and behind them what is over; .count of that may be 0. */
 static int split(int device, struct cu_resource **groups, uint32_t *count, uint32_t *per)
 {
-	struct cu_resource whole, *parts;
+	struct cu_resource whole, rest, *parts;
 	uint32_t n = 0, i;
 	int err;
 
@@ -51,6 +59,7 @@ static int split(int device, struct cu_resource **groups, uint32_t *count, uint3
 			ENOTSUP, "cuda: partitions=green: the driver has no green "
 				 "contexts with streams; CUDA 12.5 or later is needed");
 	memset(&whole, 0, sizeof(whole));
+	memset(&rest, 0, sizeof(rest));
 	err = CU(NULL, cuDeviceGetDevResource, device, &whole, CU_RESOURCE_SM);
 	if (!err)
 		err = CU(NULL, cuDevSmResourceSplitByCount, NULL, &n, &whole, NULL, 0,
@@ -62,10 +71,10 @@ static int split(int device, struct cu_resource **groups, uint32_t *count, uint3
 				     "cuda: partitions=green: cannot use %u groups of %u "
 				     "multiprocessors",
 				     n, whole.least);
-	parts = calloc(n, sizeof(*parts));
+	parts = calloc(n + 1, sizeof(*parts));
 	if (!parts)
 		return cu_host->fail(ENOMEM, "cuda: no memory for %u groups", n);
-	err = CU(NULL, cuDevSmResourceSplitByCount, parts, &n, &whole, NULL, 0,
+	err = CU(NULL, cuDevSmResourceSplitByCount, parts, &n, &whole, &rest, 0,
 		 whole.least);
 	for (i = 1; !err && i < n; i++)
 		if (parts[i].count != parts[0].count)
@@ -77,6 +86,7 @@ static int split(int device, struct cu_resource **groups, uint32_t *count, uint3
 		free(parts);
 		return err;
 	}
+	parts[n] = rest;
 	*groups = parts;
 	*count = n;
 	*per = parts[0].count;
@@ -85,7 +95,7 @@ static int split(int device, struct cu_resource **groups, uint32_t *count, uint3
 
 int cu_green_count(int device, uint32_t *units)
 {
-	struct cu_resource *groups;
+	struct cu_resource *groups = NULL;
 	uint32_t per;
 	int err = split(device, &groups, units, &per);
 
@@ -102,6 +112,11 @@ uint32_t cu_green_units(const struct cu_device *dev)
 uint32_t cu_green_per(const struct cu_device *dev)
 {
 	return dev->green->per;
+}
+
+void *cu_green_remainder(const struct cu_device *dev)
+{
+	return dev->green->remainder;
 }
 
 /* ---- contexts ---------------------------------------------------------------------------- */
@@ -229,6 +244,31 @@ void cu_green_leave(struct cu_device *dev, void *green)
 	pthread_mutex_unlock(&g->lock);
 }
 
+/* Return whether the driver makes no context of what is over, as too few
+ * multiprocessors. */
+static bool refused(void)
+{
+	return cu_refused.result == CUR_INVALID_VALUE ||
+	       cu_refused.result == CUR_INVALID_RESOURCE_TYPE ||
+	       cu_refused.result == CUR_INVALID_RESOURCE_CONFIGURATION;
+}
+
+/* Make the context of all that is behind the partitions' groups, if there is any. */
+static int make_remainder(struct cu_device *dev)
+{
+	struct cu_green *g = dev->green;
+	struct cu_green_context *c = NULL;
+	uint32_t count = g->all - g->units + (g->over != 0);
+	int err = count ? make_context(dev, g->units, count, &c) : 0;
+
+	if (err && g->over && refused()) {
+		g->over = 0;
+		err = --count ? make_context(dev, g->units, count, &c) : 0;
+	}
+	g->remainder = c ? c->handle : NULL;
+	return err;
+}
+
 /* After a loss they are the process's end's. */
 void cu_green_close(struct cu_device *dev)
 {
@@ -253,7 +293,8 @@ void cu_green_close(struct cu_device *dev)
 /* ---- where kernels really run ------------------------------------------------------------ */
 
 /* As many multiprocessors as it has, and none of another one's. */
-static int judge(struct cu_device *dev, uint32_t unit, const bool *ran, bool *taken)
+static int judge(struct cu_device *dev, const char *what, uint32_t want, const bool *ran,
+		 bool *taken)
 {
 	uint32_t i, own = 0, strange = 0;
 
@@ -262,59 +303,95 @@ static int judge(struct cu_device *dev, uint32_t unit, const bool *ran, bool *ta
 		strange += ran[i] && taken[i];
 		taken[i] |= ran[i];
 	}
-	if (own == dev->green->per && !strange)
+	if (own == want && !strange)
 		return 0;
 	return cu_host->fail(
 		ENOTSUP,
-		"cuda:%u: partitions=green: in the trial, unit %u ran on %u "
+		"cuda:%u: partitions=green: in the trial, %s ran on %u "
 		"multiprocessors of its own instead of %u, and on %u of other units",
-		dev->index, unit, own, dev->green->per, strange);
+		dev->index, what, own, want, strange);
+}
+
+static int run_on(struct cu_device *dev, struct cu_trial *t, void *green,
+		  const char *what, uint32_t multiprocessors, bool *taken)
+{
+	bool ran[CU_SM_MOST];
+	void *stream = NULL;
+	int again = 0, err;
+
+	err = CU(dev, cuGreenCtxStreamCreate, &stream, green, CU_STREAM_NON_BLOCKING,
+		 dev->greatest_priority);
+	if (err)
+		return err;
+	err = cu_trial_run(dev, t, stream, multiprocessors, ran);
+	if (!err)
+		err = judge(dev, what, multiprocessors, ran, taken);
+	cu_give_back(dev, CU_KIND_STREAM, stream, &again);
+	return err ? err : again;
 }
 
 static int run_in(struct cu_device *dev, struct cu_trial *t, uint32_t unit, bool *taken)
 {
-	bool ran[CU_SM_MOST];
-	void *green = NULL, *stream = NULL;
-	int again = 0, err = cu_green_take(dev, unit, 1, &green);
+	char what[24];
+	void *green = NULL;
+	int err = cu_green_take(dev, unit, 1, &green);
 
 	if (err)
 		return err;
-	err = CU(dev, cuGreenCtxStreamCreate, &stream, green, CU_STREAM_NON_BLOCKING,
-		 dev->greatest_priority);
-	if (err) {
-		cu_green_leave(dev, green);
-		return err;
-	}
-	err = cu_trial_run(dev, t, stream, dev->green->per, ran);
-	if (!err)
-		err = judge(dev, unit, ran, taken);
-	cu_give_back(dev, CU_KIND_STREAM, stream, &again);
+	snprintf(what, sizeof(what), "unit %u", unit);
+	err = run_on(dev, t, green, what, dev->green->per, taken);
 	cu_green_leave(dev, green);
-	return err ? err : again;
+	return err;
+}
+
+/* Multiprocessors of the context that no partition has. */
+static uint32_t left_over(const struct cu_green *g)
+{
+	return (g->all - g->units) * g->per + g->over;
 }
 
 static int try_out(struct cu_device *dev)
 {
 	struct cu_trial *t = NULL;
 	bool taken[CU_SM_MOST] = {false};
-	int again = 0, err = cu_trial_open(dev, dev->green->per, &t);
+	const struct cu_green *g = dev->green;
+	const uint32_t rest = left_over(g), most = rest > g->per ? rest : g->per;
+	int again = 0, err = cu_trial_open(dev, most, &t);
 	uint32_t i;
 
-	for (i = 0; !err && i < dev->green->units; i++)
+	for (i = 0; !err && i < g->units; i++)
 		err = run_in(dev, t, i, taken);
+	if (!err && g->remainder)
+		err = run_on(dev, t, g->remainder, "what no partition has", rest, taken);
 	cu_trial_close(dev, t, &again);
 	return err ? err : again;
 }
 
 static int compare(const struct cu_device *dev, const struct cu_tried *tried)
 {
-	if (dev->green->units == tried->units && dev->green->per == tried->per)
+	if (dev->green->all == tried->units && dev->green->per == tried->per)
 		return 0;
 	return cu_host->fail(ENOTSUP,
 			     "cuda:%u: partitions=green: the device has %u units of %u "
 			     "multiprocessors, but the stored trial found %u of %u",
-			     dev->index, dev->green->units, dev->green->per, tried->units,
+			     dev->index, dev->green->all, dev->green->per, tried->units,
 			     tried->per);
+}
+
+/* Split the device, and set some of it apart. */
+static int divide(struct cu_device *dev)
+{
+	struct cu_green *g = dev->green;
+	int err = split(dev->shape.device, &g->groups, &g->all, &g->per);
+
+	if (err)
+		return err;
+	err = cu_check_remainder(dev, g->all);
+	if (err)
+		return err;
+	g->units = g->all - dev->opt.remainder;
+	g->over = g->groups[g->all].count;
+	return make_remainder(dev);
 }
 
 int cu_green_open(struct cu_device *dev, const struct cu_tried *tried)
@@ -326,8 +403,7 @@ int cu_green_open(struct cu_device *dev, const struct cu_tried *tried)
 		return cu_host->fail(ENOMEM, "cuda: no memory for green contexts");
 	(void)pthread_mutex_init(&dev->green->lock, NULL);
 	(void)pthread_mutex_init(&dev->green->making, NULL);
-	err = split(dev->shape.device, &dev->green->groups, &dev->green->units,
-		    &dev->green->per);
+	err = divide(dev);
 	if (!err)
 		err = tried ? compare(dev, tried) : try_out(dev);
 	cu_catch_up(dev);

@@ -43,7 +43,7 @@ extern const struct hal_host *cu_host;
 #define CU_INFLIGHT_MAX 64u
 #define CU_STOPS_MAX    8u     /* with preempt=block: each has lists of its own */
 #define CU_STOP_BLOCKS  65536u /* of a launch that can be stopped, unless it is cut */
-#define CU_SLICES       2u     /* of a queue that the device has */
+#define CU_SLICES       2u     /* of a queue, in flight */
 #define CU_GRAPHS_MAX   8u     /* of a queue */
 
 struct cu_symbols {
@@ -83,8 +83,19 @@ struct cu_options {
 	uint32_t inflight; /* commands of a queue that the device has */
 	uint32_t every;    /* launches for which one mark is written */
 	uint64_t hang_ns;  /* of a launch; 0: it may take for ever */
+	uint32_t remainder; /* units that no partition gets */
 	const char *helper;
 	uint32_t trial_ms;
+};
+
+#define CU_MIG_UUID 48u
+#define CU_MIG_MOST 64u
+/* A MIG instance, as NVML knows it. */
+struct cu_mig {
+	char uuid[CU_MIG_UUID], profile[16];
+	uint32_t gpu, instance; /* NVML's number of the GPU, GPU instance there */
+	uint32_t multiprocessors;
+	uint64_t memory_bytes;
 };
 
 /* What a device is, before and after it is open. */
@@ -97,6 +108,8 @@ struct cu_shape {
 	int max_threads, max_block[3], max_grid[3], max_shared, max_shared_optin;
 	int vmm, export_fd; /* memory has addresses of one's own; it can be exported */
 	bool stand_in;
+	char mig[CU_MIG_UUID]; /* the MIG instance that it is; "": none */
+	bool mig_alone; /* nothing else is in its GPU instance, as far as NVML says */
 };
 
 #define CU_UNITS_MOST 128u
@@ -174,6 +187,9 @@ struct cu_partition {
 	uint32_t mask[4];       /* what its launches are kept off */
 	struct cu_range *range; /* with memory=vmm */
 	struct cu_color *color; /* NULL: its memory is on all channels */
+	/* Units that it has left, while launches of it may run there. */
+	uint32_t left_first, left_count;
+	struct cu_partition *left_next;
 };
 
 struct cu_mem {
@@ -264,9 +280,9 @@ struct cu_graphs {
 struct cu_slot {
 	struct stream_slot base; /* .number: of the queue's word, or its graph's */
 	struct cu_graph *graph;  /* NULL: by itself */
-	/* Of a launch that stops: given in slices; blocks on one multiprocessor; what is
-	 * to be given of the list of its former run, then of the grid; of the blocks that
-	 * were stopped, how many are in the list. */
+	/* Of a launch that stops: submitted in slices; blocks on one multiprocessor; what
+	 * is left to submit of the list of its former run, then of the grid; of the
+	 * blocks that were stopped, how many are in the list. */
 	bool cut;
 	uint32_t resident, list_next, list_end, grid_next, grid_end, listed;
 };
@@ -320,6 +336,19 @@ static inline struct stream_slot *vendor_slot(struct stream_queue *q, uint32_t a
 	return &((struct cu_queue *)q)->slots[at].base;
 }
 
+/* The units that no partition has, and what runs there: see remainder.c. */
+struct cu_outside;
+struct cu_remainder {
+	pthread_mutex_t lock;
+	uint16_t owners[CU_UNITS_MOST]; /* of each unit, with masks: its partitions */
+	uint32_t mask[4];               /* what else is kept off, with masks */
+	bool empty;
+	bool opened, keeps;  /* keeps: the program's launches are kept off by masks */
+	void *green, *fills; /* a context, its stream for fills; NULL: none */
+	struct cu_outside *streams; /* the program's */
+	struct cu_device *next_kept;
+};
+
 /* The way of host copies: a stream of its own through pinned memory. */
 struct cu_lane {
 	struct stream_lane base;
@@ -341,6 +370,8 @@ struct cu_device {
 	struct cu_program *programs;
 	struct cu_green *green; /* these two NULL: the device is one unit */
 	struct cu_mask *mask;
+	struct cu_remainder remainder;
+	struct cu_partition *left;  /* that have moved, by the engine */
 	char said[HAL_CUDA_SAID];   /* how it came to these */
 	bool unmasked;              /* a launch was not kept off what it should be */
 	struct stream_bytes memory; /* of what was free at open */
@@ -441,6 +472,8 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 int cu_partition_destroy(void *device, void *partition);
 int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc *desc,
 	      uint64_t cookie);
+/* The units that partitions have left are nobody's when their moves are over. */
+void cu_partitions_settle(struct cu_device *dev);
 
 /* green.c */
 /* How many units the device's multiprocessors are split into. */
@@ -450,6 +483,8 @@ int cu_green_count(int device, uint32_t *units);
 int cu_green_open(struct cu_device *dev, const struct cu_tried *tried);
 void cu_green_close(struct cu_device *dev);
 uint32_t cu_green_units(const struct cu_device *dev);
+/* The context of what no partition gets; NULL: there is nothing of that kind. */
+void *cu_green_remainder(const struct cu_device *dev);
 uint32_t cu_green_per(const struct cu_device *dev);
 /* Find or make the context of those units, unless *green is one already; it stays until
  * cu_green_leave.  Any thread.  Making one takes about a millisecond, and may wait for
@@ -468,6 +503,9 @@ bool cu_mask_hooked(void);
 uint32_t cu_mask_units(const struct cu_device *dev);
 void cu_mask_of(const struct cu_device *dev, uint32_t first, uint32_t count,
 		uint32_t mask[4]);
+/* From now on launches that no thread has begun with cu_mask_begin are kept off that;
+ * NULL: off nothing. */
+void cu_mask_outside(const struct cu_device *dev, const uint32_t *mask);
 /* Around a launch by this thread; whether the mask was taken. */
 void cu_mask_begin(const struct cu_device *dev, const uint32_t *mask);
 bool cu_mask_end(void);
@@ -480,6 +518,35 @@ int cu_stream_mask_set(const struct cu_device *dev, void *stream, const uint32_t
 		       bool is_new);
 /* Before it is destroyed. */
 void cu_stream_mask_clear(const struct cu_device *dev, void *stream);
+
+/* remainder.c */
+/* Fail unless partitions can have some of a device's units. */
+int cu_check_remainder(const struct cu_device *dev, uint32_t units);
+void cu_remainder_init(struct cu_device *dev);
+void cu_remainder_fini(struct cu_device *dev);
+/* When the device's way is open, and before it is closed. */
+int cu_remainder_open(struct cu_device *dev);
+void cu_remainder_close(struct cu_device *dev);
+/* A partition has those units, or has them no more. */
+void cu_remainder_take(struct cu_device *dev, uint32_t first, uint32_t count);
+void cu_remainder_leave(struct cu_device *dev, uint32_t first, uint32_t count);
+/* Write zeros, in the stream that cu_remainder_fills names.  -EAGAIN: no units are left.
+ */
+int cu_remainder_fill(struct cu_device *dev, uint64_t address, uint64_t words);
+void *cu_remainder_fills(const struct cu_device *dev);
+/* See hal/cuda.h. */
+int cu_remainder_stream(void *native, int32_t priority, void **stream);
+int cu_remainder_end(void *native, void *stream);
+/* Append to text what is kept off partitions. */
+void cu_remainder_say(const struct cu_device *dev, char *text, size_t bytes);
+
+/* mig.c */
+/* MIG instances of all GPUs; 0: there are none, or no NVML. */
+uint32_t cu_mig_list(struct cu_mig *out, uint32_t max);
+/* The UUID of the instance that a device of that name is; "": it is none. */
+void cu_mig_of(int device, const char *name, char uuid[CU_MIG_UUID]);
+/* Return whether NVML knows the instance and none that shares its memory. */
+bool cu_mig_alone(const char *uuid);
 
 /* verdict.c */
 /* Of the device, by the driver in use. */
@@ -683,22 +750,22 @@ bool cu_stops_idle(const struct cu_queue *q);
 void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q);
 
 /* slice.c */
-/* Return whether a launch of so many blocks, of which so many fit on a multiprocessor, is
- * to be cut. */
+/* Return whether a launch of that many blocks is to be cut; resident: how many fit on a
+ * multiprocessor. */
 bool cu_slices_cut(const struct cu_device *dev, const struct cu_queue *q,
 		   const struct hal_bk_cmd *cmd, uint64_t blocks, uint32_t resident);
 /* Find out how many blocks of the launch fit on a multiprocessor. */
 int cu_slices_fit(struct cu_device *dev, const struct hal_bk_cmd *cmd,
 		  uint32_t *resident);
-/* Take the launch in s, of which the device has nothing, as the queue's next.  If it is
- * its turn its first part is given; on failure nothing of it is. */
+/* Accept the launch in s as the queue's next.  If it is its turn, submit its first part;
+ * on failure nothing of it is submitted. */
 int cu_slices_begin(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 		    uint32_t resident);
-/* Give the device what it may have more of. */
-void cu_slices_go(struct cu_device *dev, struct cu_queue *q);
-/* At each poll: note which slices have ended, and go on. */
+/* Submit as much of the waiting launches as may be in flight. */
+void cu_slices_submit(struct cu_device *dev, struct cu_queue *q);
+/* At each poll: note which slices have completed, and submit more. */
 void cu_slices_look(struct cu_device *dev, struct cu_queue *q);
-/* Return how many blocks of s have not been given to the device. */
+/* Return how many blocks of s have not been submitted. */
 static inline uint32_t cu_slices_left(const struct cu_slot *s)
 {
 	return s->list_end - s->list_next + (s->grid_end - s->grid_next);
@@ -761,7 +828,7 @@ void cu_number(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
 void cu_number_apart(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
 /* Return whether the next launch, or slice, of k is to be measured. */
 bool cu_samples(struct cu_kernel *k);
-/* Break q: s, and what follows it, is not given. */
+/* Break q: s, and what follows it, is not submitted. */
 void cu_withhold(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s);
 /* How long took what q's two events are around; 0: that is unknown. */
 uint64_t cu_measured(struct cu_device *dev, const struct cu_queue *q);
@@ -776,6 +843,8 @@ void cu_break_queue(struct cu_device *dev, struct cu_queue *q, const char *call,
 /* At close: free the queues that were destroyed late, or hung and do no more.  The
  * context is current; waits for what has not ended and does not hang. */
 void cu_free_hanging(struct cu_device *dev);
+/* The driver's priority of a queue's. */
+int cu_level(const struct cu_device *dev, int32_t priority);
 /* Make a word of pinned memory, 0. */
 int cu_make_word(struct cu_device *dev, struct cu_word *w);
 /* Have q's stream copy device memory. */

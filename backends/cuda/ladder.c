@@ -338,6 +338,7 @@ static int choose(struct cu_device *dev, struct cu_verdict *v, struct cu_tried *
 	char why[HAL_CUDA_SAID];
 	bool news = false;
 	uint32_t i;
+	int err;
 
 	cu_verdict_of(dev->shape.device, v);
 	cu_kept_read(v, why);
@@ -351,6 +352,10 @@ static int choose(struct cu_device *dev, struct cu_verdict *v, struct cu_tried *
 			say(dev, "%s: %s; ", cu_way_names[cu_way_order[i]], t->why);
 			continue;
 		}
+		err = cu_check_remainder(dev, t->way == CU_WAY_GREEN ? t->units
+								     : t->mask.count);
+		if (err)
+			return err;
 		/* What holds elsewhere may fail here; then the next one may do. */
 		if (take(dev, t) == 0)
 			say(dev, "%s: %s", cu_way_names[cu_way_order[i]],

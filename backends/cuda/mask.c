@@ -39,19 +39,51 @@ struct pending {
 };
 static _Thread_local struct pending pending;
 
+/* What launches of the program's own are kept off, of all devices: a launch does not say
+ * which one it is for. */
+static struct {
+	atomic_bool on;
+	pthread_mutex_t lock; /* of what follows */
+	uint32_t mask[CU_QMD_WORDS];
+	int major, minor;
+} outside = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void cu_mask_outside(const struct cu_device *dev, const uint32_t *mask)
+{
+	pthread_mutex_lock(&outside.lock);
+	if (mask) {
+		memcpy(outside.mask, mask, sizeof(outside.mask));
+		outside.major = dev->shape.major;
+		outside.minor = dev->shape.minor;
+	}
+	atomic_store(&outside.on, mask != NULL);
+	pthread_mutex_unlock(&outside.lock);
+}
+
+static void keep_outside(void *qmd)
+{
+	pthread_mutex_lock(&outside.lock);
+	if (atomic_load(&outside.on))
+		(void)cu_qmd_disable(qmd, outside.major, outside.minor, outside.mask);
+	pthread_mutex_unlock(&outside.lock);
+}
+
 static void before_upload(void *user, int domain, int id, const void *params)
 {
 	uint32_t bytes;
 	void *qmd;
 
 	(void)user;
-	if (!pending.mask || domain != DOMAIN || id != BEFORE_UPLOAD)
+	if (domain != DOMAIN || id != BEFORE_UPLOAD ||
+	    (!pending.mask && !atomic_load(&outside.on)))
 		return;
 	memcpy(&bytes, params, sizeof(bytes));
 	if (bytes < (QMD_PARAM + 1) * sizeof(void *))
 		return;
 	memcpy(&qmd, (const char *)params + QMD_PARAM * sizeof(void *), sizeof(qmd));
-	if (qmd)
+	if (qmd && !pending.mask)
+		keep_outside(qmd);
+	else if (qmd)
 		pending.done =
 			cu_qmd_disable(qmd, pending.major, pending.minor, pending.mask);
 }
@@ -99,6 +131,7 @@ static pthread_mutex_t hook_lock = PTHREAD_MUTEX_INITIALIZER;
 static void in_child(void)
 {
 	(void)pthread_mutex_init(&hook_lock, NULL);
+	(void)pthread_mutex_init(&outside.lock, NULL);
 }
 
 __attribute__((constructor)) static void watch_forks(void)
@@ -186,9 +219,10 @@ static int add_unit(struct cu_device *dev, uint32_t bit, uint32_t first, uint32_
 
 static int try_bits(struct cu_device *dev, struct cu_trial *t, void *stream)
 {
+	static const uint32_t none[CU_QMD_WORDS];
 	bool all[CU_SM_MOST], ran[CU_SM_MOST], owned[CU_SM_MOST] = {false};
 	uint32_t bit, i, first, lost, left = 0;
-	int err = cu_trial_run(dev, t, stream, (uint32_t)dev->shape.multiprocessors, all);
+	int err = run_without(dev, t, stream, none, all);
 
 	for (bit = 0; !err && bit < 32 * CU_QMD_WORDS; bit++) {
 		uint32_t mask[CU_QMD_WORDS] = {0};
@@ -293,6 +327,8 @@ int cu_mask_open(struct cu_device *dev, enum cu_way way, const struct cu_mask *f
 		*dev->mask = *found;
 	else
 		err = try_out(dev);
+	if (!err)
+		err = cu_check_remainder(dev, dev->mask->count);
 	if (err) {
 		free(dev->mask);
 		dev->mask = NULL;
@@ -302,7 +338,7 @@ int cu_mask_open(struct cu_device *dev, enum cu_way way, const struct cu_mask *f
 
 uint32_t cu_mask_units(const struct cu_device *dev)
 {
-	return dev->mask->count;
+	return dev->mask->count - dev->opt.remainder;
 }
 
 void cu_mask_of(const struct cu_device *dev, uint32_t first, uint32_t count,

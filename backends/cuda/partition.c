@@ -93,6 +93,7 @@ int cu_partition_create(void *device, const struct hal_bk_partition_desc *desc,
 	part->masked = dev->mask && !dev->mask->stream_at;
 	if (dev->mask)
 		cu_mask_of(dev, desc->col, desc->units, part->mask);
+	cu_remainder_take(dev, desc->col, desc->units);
 	*out = part;
 	return 0;
 }
@@ -128,8 +129,38 @@ int cu_partition_destroy(void *device, void *partition)
 		cu_give_back(dev, CU_KIND_RANGE, part->range, &err);
 	if (part->green && !hangs(dev, part))
 		cu_green_leave(dev, part->green);
+	cu_partitions_settle(dev);
+	cu_remainder_leave(dev, part->base.desc.col, part->base.desc.units);
 	free(part);
 	return err;
+}
+
+void cu_partitions_settle(struct cu_device *dev)
+{
+	struct cu_partition **at = &dev->left, *part;
+
+	while ((part = *at)) {
+		if (part->base.moving) {
+			at = &part->left_next;
+			continue;
+		}
+		*at = part->left_next;
+		cu_remainder_leave(dev, part->left_first, part->left_count);
+	}
+}
+
+/* The partition has its new units at once, and its old ones until the move is over. */
+static void change_units(struct cu_device *dev, struct cu_partition *part,
+			 const struct hal_bk_partition_desc *desc)
+{
+	cu_partitions_settle(dev);
+	cu_remainder_take(dev, desc->col, desc->units);
+	part->left_first = part->base.desc.col;
+	part->left_count = part->base.desc.units;
+	part->left_next = dev->left;
+	dev->left = part;
+	part->base.desc = *desc;
+	cu_mask_of(dev, desc->col, desc->units, part->mask);
 }
 
 /* Later launches go by the new mask.  Those that are with the device keep the one they
@@ -156,8 +187,7 @@ int cu_resize(void *device, void *partition, const struct hal_bk_partition_desc 
 		return err;
 	entered = !stream_lost(&dev->base) && !cu_enter(dev);
 	pthread_mutex_lock(&dev->base.queues_lock);
-	part->base.desc = *desc;
-	cu_mask_of(dev, desc->col, desc->units, part->mask);
+	change_units(dev, part, desc);
 	for (q = dev->base.queues; q; q = q->older) {
 		if (q->part != &part->base)
 			continue;

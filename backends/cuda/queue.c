@@ -38,12 +38,16 @@ static int make_event(struct cu_device *dev, void **event)
 	return err;
 }
 
+int cu_level(const struct cu_device *dev, int32_t priority)
+{
+	if (priority)
+		return priority > 0 ? dev->greatest_priority : dev->least_priority;
+	return (dev->greatest_priority + dev->least_priority) / 2;
+}
+
 static int make_queue(struct cu_device *dev, struct cu_queue *q, int32_t priority)
 {
-	const int level = priority > 0 ? dev->greatest_priority
-			  : priority < 0
-				  ? dev->least_priority
-				  : (dev->greatest_priority + dev->least_priority) / 2;
+	const int level = cu_level(dev, priority);
 	struct cu_partition *part = cu_part(q);
 	int err = cu_make_word(dev, &q->word);
 
@@ -739,7 +743,7 @@ int cu_submit(void *device, void *queue, const struct hal_bk_cmd *cmd)
 	q->base.fenced = cmd->op == HAL_OP_TIMESTAMP;
 	stream_push(&dev->base, &q->base, stream_now(&dev->base));
 	if (__builtin_expect(q->stops != NULL, 0))
-		cu_slices_go(dev, q);
+		cu_slices_submit(dev, q);
 	return 0;
 }
 
@@ -940,6 +944,8 @@ static inline uint32_t vendor_round(struct stream_device *device, struct hal_bk_
 	if (device->hanging && !cu_enter(dev))
 		stream_free_hanging(device, false);
 	cu_give_back_later(dev, device->inflight);
+	if (__builtin_expect(dev->left != NULL, 0))
+		cu_partitions_settle(dev);
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slices: with preempt=block a launch of best effort is given in pieces of at most
- * `slice_us`, of which the device has two at a time.  What others submit meanwhile then
- * waits for these, not for the launch, also where it has no better priority.
+ * Slices: with preempt=block a launch of best effort is submitted in pieces of at most
+ * `slice_us`, of which two are in flight at a time.  Work of other queues then waits for
+ * these, not for the launch, even at the same stream priority.
  *
  * A slice is a launch of some of the grid's blocks in a row, or of the list of those that
  * FOLD has stopped (ptx/, PTX_LAUNCH_RUN).  It has as many blocks as run in that time: so
@@ -20,11 +20,10 @@
 
 #include <string.h>
 
-/* Blocks of all slices that the device has: what FOLD stops of them has room in a list.
- */
+/* The most blocks of a slice: those of all slices in flight have room in one list. */
 #define BLOCKS_MOST (CU_STOP_BLOCKS / CU_SLICES)
 
-/* Return how many blocks run at once, of which so many fit on a multiprocessor. */
+/* Return how many blocks run at once, if `resident` fit on a multiprocessor. */
 static uint32_t wave_of(const struct cu_device *dev, const struct cu_queue *q,
 			uint32_t resident)
 {
@@ -79,7 +78,7 @@ int cu_slices_fit(struct cu_device *dev, const struct hal_bk_cmd *cmd, uint32_t 
 	return err;
 }
 
-/* ---- given ------------------------------------------------------------------------- */
+/* ---- submission ------------------------------------------------------------------------- */
 
 /* Set what the next part of s is: at most that many blocks.  Return how many. */
 static uint32_t choose(const struct cu_queue *q, struct cu_slot *s, uint32_t most,
@@ -104,9 +103,9 @@ static uint32_t choose(const struct cu_queue *q, struct cu_slot *s, uint32_t mos
 	return n;
 }
 
-/* Give the device n blocks of s.  measured: between the queue's events. */
-static int give_part(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
-		     const struct ptx_launch *part, uint32_t n, bool measured)
+/* Submit n blocks of s.  measured: between the queue's events. */
+static int submit_part(struct cu_device *dev, struct cu_queue *q, const struct cu_slot *s,
+		       const struct ptx_launch *part, uint32_t n, bool measured)
 {
 	const uint32_t run[3] = {n, 1, 1};
 	int err = measured ? CU(dev, cuEventRecord, q->begin, q->stream) : 0;
@@ -129,7 +128,7 @@ static void count(struct cu_pace *p, bool first, uint32_t calls)
 	atomic_fetch_add_explicit(&p->calls, calls, memory_order_relaxed);
 }
 
-/* A slice of s has gone to the device: mark its end. */
+/* Mark the end of a slice of s, which has just been submitted. */
 static void enter_slice(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 			uint32_t waves)
 {
@@ -145,8 +144,8 @@ static void enter_slice(struct cu_device *dev, struct cu_queue *q, struct cu_slo
 	dev->base.progress_ns = cu_now(dev);
 }
 
-/* Give the device the next part of s, all if it is not cut. */
-static int give(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
+/* Submit the next part of s, all if it is not cut. */
+static int submit(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
 	struct cu_kernel *k = s->base.cmd.launch.kernel;
 	const bool first = !s->grid_next && !s->list_end;
@@ -155,7 +154,7 @@ static int give(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 	struct ptx_launch part;
 	const uint32_t n = choose(
 		q, s, s->cut ? size_of(dev, q, k, s->resident) : UINT32_MAX, &part);
-	int err = give_part(dev, q, s, &part, n, measured);
+	int err = submit_part(dev, q, s, &part, n, measured);
 
 	if (err)
 		return err;
@@ -174,7 +173,7 @@ static int give(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 	return 0;
 }
 
-/* Return whether the device may have more of s. */
+/* Return whether more of s may be submitted. */
 static bool has_room(const struct cu_queue *q, const struct cu_slot *s)
 {
 	return !s->cut || q->stops->slices < CU_SLICES;
@@ -192,24 +191,24 @@ int cu_slices_begin(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s
 	s->resident = resident;
 	s->grid_next = s->base.blocks = 0;
 	s->base.waits = true;
-	/* What follows is given later, so nothing shares its mark. */
+	/* What follows is submitted later, so nothing shares its mark. */
 	s->base.marked = s->cut;
 	if (has_room(q, s) && !q->stops->waiting)
-		err = give(dev, q, s);
+		err = submit(dev, q, s);
 	if (!err && s->base.waits)
 		q->stops->waiting++;
 	return err;
 }
 
-/* Return whether a slice of s, the first that waits, was kept from memory: s has failed
- * then, once the device has no more of it. */
+/* Return whether a slice of s, the first launch that waits, was kept from memory.  Then
+ * fail s once none of its slices is in flight. */
 static bool is_astray(struct cu_queue *q, const struct cu_slot *s)
 {
 	return q->astray && cu_fence_is_astray(q, s) &&
 	       (q->stops->slices || cu_fence_astray(q, s));
 }
 
-void cu_slices_go(struct cu_device *dev, struct cu_queue *q)
+void cu_slices_submit(struct cu_device *dev, struct cu_queue *q)
 {
 	struct cu_stops *t = q->stops;
 
@@ -220,7 +219,7 @@ void cu_slices_go(struct cu_device *dev, struct cu_queue *q)
 		if (!has_room(q, s) || is_astray(q, s))
 			return;
 		cu_refused = (struct cu_refused){"cuLaunchKernel", CUR_UNKNOWN};
-		if (cu_enter(dev) || give(dev, q, s)) {
+		if (cu_enter(dev) || submit(dev, q, s)) {
 			cu_withhold(dev, q, s);
 			return;
 		}
@@ -254,7 +253,7 @@ void cu_slices_learn(const struct cu_device *dev, const struct cu_queue *q,
 	learn(k, ns / ((s->base.blocks - 1) / wave + 1));
 }
 
-/* The oldest slice of q has ended. */
+/* Remove the oldest slice of q, which has completed. */
 static void end_slice(struct cu_device *dev, struct cu_queue *q)
 {
 	struct cu_stops *t = q->stops;
@@ -278,5 +277,5 @@ void cu_slices_look(struct cu_device *dev, struct cu_queue *q)
 {
 	while (q->stops->slices && cu_reached(q, q->stops->slice[0].number))
 		end_slice(dev, q);
-	cu_slices_go(dev, q);
+	cu_slices_submit(dev, q);
 }

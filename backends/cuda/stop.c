@@ -5,8 +5,8 @@
  * blocks that run end, the others write their numbers to a list and end, and resume
  * launches the list.  With preempt=restart (pass RESTART) blocks also look in loops.
  *
- * A launch that is cut (slice.c) has a rest that the device has not been given.  If all
- * that the device has of a queue are slices, FOLD raises no flag: it gives no more.
+ * A launch that is cut (slice.c) has a rest that has not been submitted.  If all that is
+ * in flight of a queue are slices, FOLD raises no flag: it submits no more of them.
  *
  * A stream of the device's own raises flags while kernels run, and lowers them when the
  * queue has come to its end, before QUIET is reported; the queue's own stream clears how
@@ -199,7 +199,7 @@ void cu_stops_drop(struct cu_device *dev, struct cu_queue *q, int *err)
 
 /* ---- launches ---------------------------------------------------------------------- */
 
-/* One that can be cut has lists for what is in flight of it alone. */
+/* Lists of a launch that can be cut only hold blocks in flight. */
 uint32_t cu_stops_blocks(const struct cu_device *dev, const struct hal_bk_cmd *cmd)
 {
 	const struct cu_kernel *k = cmd->launch.kernel;
@@ -246,8 +246,8 @@ int cu_stops_stage(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s,
 
 /* ---- stopping ---------------------------------------------------------------------- */
 
-/* Return whether the device has been given blocks of s that look at its flag. */
-static bool is_given(const struct cu_slot *s)
+/* Return whether blocks of s have been submitted that read its flag. */
+static bool is_submitted(const struct cu_slot *s)
 {
 	return s->base.stops && s->base.blocks;
 }
@@ -259,7 +259,7 @@ static uint32_t raise_flags(struct cu_device *dev, struct cu_queue *q)
 	uint32_t i, r = 0;
 
 	for (i = q->base.count; !r && i--;)
-		if (is_given(cu_slot(q, i)))
+		if (is_submitted(cu_slot(q, i)))
 			r = cu.cuStreamWriteValue32_v2(
 				dev->flags, cu_stops_control(q, cu_slot(q, i)), 1, 0);
 	t->raised_given++;
@@ -304,7 +304,7 @@ void cu_stops_raise(struct cu_device *dev, struct cu_queue *q)
 		stop_all(dev, q);
 }
 
-/* Return whether all that the device has of q are slices, which end soon. */
+/* Return whether all that is in flight of q are slices, which complete soon. */
 static bool has_slices_alone(const struct cu_device *dev, struct cu_queue *q)
 {
 	uint32_t i;
@@ -345,7 +345,7 @@ static bool count_stopped(struct cu_queue *q)
 
 	for (i = 0; i < q->base.count; i++) {
 		struct cu_slot *s = cu_slot(q, i);
-		const bool raised = is_given(s) && !q->stops->holding;
+		const bool raised = is_submitted(s) && !q->stops->holding;
 		const uint32_t n = raised ? q->stops->seen[number_of(q, s)].stopped : 0;
 
 		if (!s->base.stops)
@@ -371,7 +371,7 @@ static void lower_flags(struct cu_device *dev, struct cu_queue *q)
 	t->lowering = true;
 	dev->base.progress_ns = cu_now(dev); /* it takes no time */
 	for (i = 0; !r && i < q->base.count; i++)
-		if (is_given(cu_slot(q, i)))
+		if (is_submitted(cu_slot(q, i)))
 			r = cu.cuStreamWriteValue32_v2(
 				dev->flags, cu_stops_control(q, cu_slot(q, i)), 0, 0);
 	if (!r)
@@ -413,8 +413,8 @@ void cu_stops_look(struct cu_device *dev, struct cu_queue *q)
 	cu_slices_look(dev, q);
 }
 
-/* Have s run what was stopped of it, then what it has not been given: what of the former
- * list is left comes behind the new one. */
+/* Have s run its stopped blocks, then the rest that was not submitted.  What is left of
+ * the former list is appended to the new one. */
 static int again(struct cu_device *dev, struct cu_queue *q, struct cu_slot *s)
 {
 	const uint32_t more = s->list_end - s->list_next;
@@ -471,5 +471,5 @@ void cu_stops_go_on(struct cu_device *dev, struct cu_queue *q)
 {
 	q->stops->due = false;
 	stream_stops_resume(&dev->base, &q->base, cu_now(dev));
-	cu_slices_go(dev, q);
+	cu_slices_submit(dev, q);
 }

@@ -72,6 +72,15 @@ void rocm_pop(struct rocm_device *dev, struct rocm_caller was)
 		(void)hip.hipSetDevice(was.device);
 }
 
+static int end_stream(struct rocm_device *dev, void *stream)
+{
+	int err = HIP(dev, hipStreamDestroy, stream);
+
+	if (!err && dev->green)
+		rocm_green_leave(dev, stream);
+	return err;
+}
+
 static int end(void *device, const void *item)
 {
 	const struct rocm_later *l = item;
@@ -80,7 +89,7 @@ static int end(void *device, const void *item)
 	switch (l->kind) {
 	case ROCM_KIND_STREAM:
 	case ROCM_KIND_BUSY:
-		return HIP(dev, hipStreamDestroy, l->handle);
+		return end_stream(dev, l->handle);
 	case ROCM_KIND_EVENT:
 		return HIP(dev, hipEventDestroy, l->handle);
 	case ROCM_KIND_MODULE:

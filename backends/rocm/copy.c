@@ -24,8 +24,7 @@ static int clear(void *device, uint64_t address, uint64_t bytes)
 {
 	struct rocm_device *dev = device;
 
-	return HIP(dev, hipMemsetD32Async, pointer(address), 0, bytes / 4,
-		   dev->lane.stream);
+	return rocm_remainder_fill(dev, pointer(address), bytes / 4);
 }
 
 static int record(void *device, uint32_t event)
@@ -91,6 +90,7 @@ void rocm_lane_drop(struct rocm_device *dev)
 	int err = 0; /* close tries again */
 	uint32_t i;
 
+	rocm_remainder_drop(dev, &err);
 	rocm_give_back(dev, ROCM_KIND_STREAM, dev->lane.stream, &err);
 	for (i = 0; i < STREAM_LANE_EVENTS; i++) {
 		rocm_give_back(dev, ROCM_KIND_EVENT, dev->lane.events[i], &err);

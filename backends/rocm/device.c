@@ -367,9 +367,11 @@ static void rocm_close(void *device)
 		free(q->stops);
 		free(q);
 	}
+	rocm_green_close(dev);
 	if (dev->opt.virtual_clock)
 		hip.drive(0);
 	stream_lane_fini(&dev->lane.base);
+	rocm_remainder_fini(dev);
 	pthread_mutex_destroy(&dev->programs_lock);
 	pthread_mutex_destroy(&dev->base.queues_lock);
 	stream_offers_fini(&dev->offers);
@@ -391,6 +393,8 @@ static int split(struct rocm_device *dev)
 	if (atomic_load(&dev->base.lost))
 		return rocm_gone(dev);
 	err = rocm_try_masks(dev);
+	if (!err)
+		err = rocm_green_open(dev);
 	return err ? err : rocm_try_out(dev);
 }
 
@@ -455,6 +459,7 @@ static int rocm_open(const struct hal_bk_config *cfg, uint32_t index, void **out
 	dev->index = index;
 	dev->id = 1 + atomic_fetch_add(&opens, 1);
 	rocm_lane_init(dev);
+	rocm_remainder_init(dev);
 	rocm_later_init(dev);
 	(void)pthread_mutex_init(&dev->programs_lock, NULL);
 	(void)pthread_mutex_init(&dev->share.lock, NULL);

@@ -37,7 +37,10 @@ static void say_why(const struct rocm_device *dev, char *to, size_t room)
 		n = snprintf(to, room,
 			     "as requested; queues of %s; units of %u bits of the CU "
 			     "mask, each mask read back, %s: %s",
-			     dev->hsa.on ? "HSA's" : "HIP's streams", u->stride,
+			     dev->hsa.on  ? "HSA's"
+			     : dev->green ? "HIP's streams in contexts of their own"
+					  : "HIP's streams",
+			     u->stride,
 			     dev->verified ? "tried out"
 					   : "it is unknown where kernels run",
 			     dev->tried);
@@ -49,10 +52,15 @@ static void say_why(const struct rocm_device *dev, char *to, size_t room)
 			n += other_way(dev, way, to + n, room - (size_t)n);
 		}
 	if (u->count && (size_t)n < room)
-		(void)snprintf(to + n, room - (size_t)n, "; %s",
-			       dev->hsa.on       ? "masks change while a kernel runs"
-			       : dev->hsa.why[0] ? dev->hsa.why
-						 : "queues=stream was requested");
+		n += snprintf(to + n, room - (size_t)n, "; %s",
+			      dev->hsa.on       ? "masks change while a kernel runs"
+			      : dev->hsa.why[0] ? dev->hsa.why
+						: "queues=stream was requested");
+	if (u->count && !dev->hsa.on && (size_t)n < room)
+		(void)snprintf(to + n, room - (size_t)n,
+			       dev->green ? "; streams have priorities"
+					  : "; streams have no priorities: %s",
+			       dev->not_green);
 }
 
 /* Say how many hardware queues the device's queues share, where streams have no mask: a

@@ -112,4 +112,15 @@ struct hip_properties {
 	unsigned char more[3444];
 };
 
+/* What contexts of some CUs are made of, from 7.14 on (HIP's execution contexts). */
+#define HIP_RESOURCE_CUS 1u
+struct hip_resource {
+	uint32_t type;
+	unsigned char own[92]; /* the runtime's */
+	uint32_t count;        /* CUs */
+	uint32_t least, together, flags;
+	unsigned char more[24];
+	struct hip_resource *next;
+};
+
 #endif

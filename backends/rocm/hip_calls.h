@@ -100,7 +100,26 @@ X(hipMemUnmap, (void *address, size_t bytes), (address, bytes)) \
 X(hipMemSetAccess, (void *address, size_t bytes, const struct hip_access *desc, \
 	size_t count), (address, bytes, desc, count))
 /* clang-format on */
-#define HIP_ALL_CALLS(X) HIP_CALLS(X) HIP_MORE_CALLS(X) HIP_SHARE_CALLS(X)
+
+/* Contexts of some CUs, whose streams have priorities. */
+/* clang-format off */
+#define HIP_GREEN_CALLS(X) \
+X(hipDeviceGetDevResource, (int device, struct hip_resource *resource, \
+	uint32_t type), \
+	(device, resource, type)) \
+X(hipDevSmResourceSplitByCount, (struct hip_resource *parts, uint32_t *count, \
+	const struct hip_resource *whole, struct hip_resource *rest, uint32_t flags, \
+	uint32_t least), (parts, count, whole, rest, flags, least)) \
+X(hipDevResourceGenerateDesc, (void **desc, struct hip_resource *parts, \
+	uint32_t count), (desc, parts, count)) \
+X(hipGreenCtxCreate, (void **context, void *desc, int device, uint32_t flags), \
+	(context, desc, device, flags)) \
+X(hipExecutionCtxDestroy, (void *context), (context)) \
+X(hipExecutionCtxStreamCreate, (void **stream, void *context, uint32_t flags, \
+	int priority), (stream, context, flags, priority))
+/* clang-format on */
+#define HIP_ALL_CALLS(X)                                                                 \
+	HIP_CALLS(X) HIP_MORE_CALLS(X) HIP_SHARE_CALLS(X) HIP_GREEN_CALLS(X)
 
 enum hip_call {
 #define HIP_NUMBER(name, params, args) HIP_CALL_##name,
@@ -110,6 +129,7 @@ enum hip_call {
 	HIP_CALL_LAST = HIP_CALL_COUNT - 1,
 	HIP_MORE_CALLS(HIP_NUMBER)
 	HIP_SHARE_CALLS(HIP_NUMBER)
+	HIP_GREEN_CALLS(HIP_NUMBER)
 	HIP_ALL_CALL_COUNT
 /* clang-format on */
 #undef HIP_NUMBER

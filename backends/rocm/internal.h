@@ -295,6 +295,16 @@ struct rocm_device {
 		struct stream_lane base;
 		void *stream, *events[STREAM_LANE_EVENTS], *stages;
 	} lane; /* of host copies */
+	struct rocm_green
+		*green;      /* masks are those of contexts; NULL: of streams alone */
+	char not_green[120]; /* why they are not */
+	struct {
+		pthread_mutex_t lock;                  /* of .owners */
+		uint16_t owners[ROCM_MASK_WORDS * 32]; /* of each unit: its partitions */
+		pthread_mutex_t filling;               /* of the rest, while it is used */
+		uint32_t mask[ROCM_MASK_WORDS];
+		void *stream; /* of that mask */
+	} remainder;          /* units that no partition has */
 	struct stream_later later;
 	pthread_mutex_t programs_lock;
 	struct rocm_program *programs;
@@ -469,8 +479,30 @@ int rocm_resize(void *device, void *partition, const struct hal_bk_partition_des
 /* Give back the streams from before a move that are empty. */
 void rocm_drop_left(struct rocm_device *dev);
 /* A stream whose kernels run on the mask alone; read back, or refused. */
-int rocm_masked_stream(struct rocm_device *dev, const uint32_t *mask, void **stream);
+int rocm_masked_stream(struct rocm_device *dev, const uint32_t *mask, int32_t priority,
+		       void **stream);
 int rocm_try_masks(struct rocm_device *dev);
+
+/* remainder.c */
+void rocm_remainder_init(struct rocm_device *dev);
+void rocm_remainder_fini(struct rocm_device *dev);
+void rocm_remainder_drop(struct rocm_device *dev, int *err);
+/* A partition has those units, or has them no more. */
+void rocm_remainder_take(struct rocm_device *dev, uint32_t first, uint32_t count);
+void rocm_remainder_leave(struct rocm_device *dev, uint32_t first, uint32_t count);
+/* Write zeros.  -EAGAIN: no partition leaves units for that. */
+int rocm_remainder_fill(struct rocm_device *dev, void *address, uint64_t words);
+
+/* green.c */
+/* Have masked streams made in contexts of their CUs, if HIP has such contexts and they
+ * make up each unit.  Fail only if the device is lost, or memory is short. */
+int rocm_green_open(struct rocm_device *dev);
+void rocm_green_close(struct rocm_device *dev);
+/* Create a stream of those CUs; the caller reads its mask back.  Any thread. */
+int rocm_green_stream(struct rocm_device *dev, const uint32_t *mask, int32_t priority,
+		      void **stream);
+/* The stream has been destroyed. */
+void rocm_green_leave(struct rocm_device *dev, const void *stream);
 
 /* trial.c: where kernels run in each unit, by one that says so */
 #define ROCM_WHERE_OPTIONS 4u /* of the compiler, for where.h */
@@ -568,6 +600,8 @@ void rocm_stops_look(struct rocm_device *dev, struct rocm_queue *q);
 void rocm_stops_go_on(struct rocm_device *dev, struct rocm_queue *q);
 
 /* queue.c */
+/* HIP's priority of a queue's. */
+int rocm_level(const struct rocm_device *dev, int32_t priority);
 /* All queues of the device, newest first. */
 static inline struct rocm_queue *rocm_newest(const struct rocm_device *dev)
 {

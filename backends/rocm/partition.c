@@ -26,13 +26,16 @@ static int differs(struct rocm_device *dev, const uint32_t *asked, const uint32_
 			       dev->index, 32 * i, 32 * i + 31, asked[i], got[i]);
 }
 
-int rocm_masked_stream(struct rocm_device *dev, const uint32_t *mask, void **stream)
+int rocm_masked_stream(struct rocm_device *dev, const uint32_t *mask, int32_t priority,
+		       void **stream)
 {
 	const uint32_t cus = (uint32_t)dev->shape.multiprocessors;
 	const uint32_t words = (cus + 31) / 32;
 	uint32_t got[ROCM_MASK_WORDS] = {0};
 	int ignored = 0;
-	int err = HIP(dev, hipExtStreamCreateWithCUMask, stream, words, mask);
+	int err = dev->green
+			  ? rocm_green_stream(dev, mask, priority, stream)
+			  : HIP(dev, hipExtStreamCreateWithCUMask, stream, words, mask);
 
 	if (err) {
 		*stream = NULL;
@@ -56,7 +59,7 @@ int rocm_try_masks(struct rocm_device *dev)
 	int err;
 
 	rocm_topology_mask(&dev->units, 0, dev->units.count, mask);
-	err = rocm_masked_stream(dev, mask, &stream);
+	err = rocm_masked_stream(dev, mask, 0, &stream);
 	rocm_give_back(dev, ROCM_KIND_STREAM, stream, &err);
 	return err;
 }
@@ -94,6 +97,7 @@ int rocm_partition_create(void *device, const struct hal_bk_partition_desc *desc
 	if (!part)
 		return rocm_host->fail(ENOMEM, "rocm: no memory for a partition");
 	place(device, part, desc);
+	rocm_remainder_take(device, desc->col, desc->units);
 	*out = part;
 	return 0;
 }
@@ -102,12 +106,12 @@ int rocm_partition_destroy(void *device, void *partition)
 {
 	struct rocm_partition *part = partition;
 
-	(void)device;
 	if (part->base.queues || part->base.buffers || part->base.moving)
 		return rocm_host->fail(
 			EBUSY, "rocm: partition %u still has %u queues and %u buffers%s",
 			part->base.desc.index, part->base.queues, part->base.buffers,
 			part->base.moving ? " and a resize in progress" : "");
+	rocm_remainder_leave(device, part->base.desc.col, part->base.desc.units);
 	free(part);
 	return 0;
 }
@@ -123,7 +127,7 @@ static int make_streams(struct rocm_device *dev, const struct rocm_partition *pa
 	for (q = rocm_newest(dev); q && !err; q = rocm_older(q)) {
 		if (q->base.part != &part->base)
 			continue;
-		err = rocm_masked_stream(dev, mask, &streams[n]);
+		err = rocm_masked_stream(dev, mask, q->priority, &streams[n]);
 		if (!err)
 			err = rocm_queue_follow(dev, q, streams[n++]);
 	}
@@ -223,8 +227,11 @@ int rocm_resize(void *device, void *partition, const struct hal_bk_partition_des
 	pthread_mutex_lock(&dev->base.queues_lock);
 	err = dev->hsa.on ? change_masks(dev, part, mask)
 			  : change_streams(dev, part, mask);
-	if (!err)
+	if (!err) {
+		rocm_remainder_take(dev, desc->col, desc->units);
+		rocm_remainder_leave(dev, part->base.desc.col, part->base.desc.units);
 		place(dev, part, desc);
+	}
 	pthread_mutex_unlock(&dev->base.queues_lock);
 	if (err)
 		return err;

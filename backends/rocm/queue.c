@@ -29,22 +29,27 @@ static int timed_event(struct rocm_device *dev, void **event)
 	return err;
 }
 
-/* A stream with a mask has no priority. */
+int rocm_level(const struct rocm_device *dev, int32_t priority)
+{
+	if (priority)
+		return priority < 0 ? dev->least_priority : dev->greatest_priority;
+	return (dev->least_priority + dev->greatest_priority) / 2;
+}
+
+/* A stream with a mask has a priority only where it is of a context: see green.c. */
 static int make_stream(struct rocm_device *dev, struct rocm_queue *q, int32_t priority,
 		       const uint32_t *mask)
 {
-	int level = (dev->least_priority + dev->greatest_priority) / 2, err;
+	int err;
 
 	q->stream = stream_offered_stream(&dev->offers);
 	q->base.foreign = q->stream != NULL;
 	if (q->base.foreign)
 		return 0;
 	if (dev->units.count)
-		return rocm_masked_stream(dev, mask, &q->stream);
-	if (priority)
-		level = priority < 0 ? dev->least_priority : dev->greatest_priority;
+		return rocm_masked_stream(dev, mask, priority, &q->stream);
 	err = HIP(dev, hipStreamCreateWithPriority, &q->stream, HIP_STREAM_NON_BLOCKING,
-		  level);
+		  rocm_level(dev, priority));
 	if (err)
 		q->stream = NULL;
 	return err;

@@ -45,9 +45,10 @@ static const char *look_up(void *library, struct hip_symbols *s)
 #undef SYMBOL
 #define SYMBOL(name, params, args) {#name, offsetof(struct hip_symbols, name), false},
 			HIP_MORE_CALLS(SYMBOL) HIP_SHARE_CALLS(SYMBOL)
+				HIP_GREEN_CALLS(SYMBOL)
 #undef SYMBOL
-				{"halStandInHipDrive",
-				 offsetof(struct hip_symbols, drive), false},
+					{"halStandInHipDrive",
+					 offsetof(struct hip_symbols, drive), false},
 		{"halStandInHipAdvance", offsetof(struct hip_symbols, advance), false},
 		{"halStandInHipBusy", offsetof(struct hip_symbols, busy), false},
 	};

@@ -211,7 +211,7 @@ static int try_unit(struct rocm_device *dev, struct trial *t, uint32_t unit,
 	rocm_topology_mask(&dev->units, unit, 1, mask);
 	bits = bits_of(mask);
 	err = t->aql ? rocm_aql_mask(dev, t->aql, mask)
-		     : rocm_masked_stream(dev, mask, &stream);
+		     : rocm_masked_stream(dev, mask, 0, &stream);
 	if (!err)
 		err = run(dev, t, stream, BLOCKS_A_CU * bits);
 	if (!err)

@@ -2,6 +2,7 @@
 /* lane.c - copy between host memory and a device on a stream of its own. */
 #include "lane.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define NO_STAGE   STREAM_LANE_STAGES
@@ -237,5 +238,7 @@ int stream_lane_clear(struct stream_lane *l, uint64_t address, uint64_t bytes)
 	const uint64_t words = bytes > STREAM_LANE_PIECE ? bytes / 4 * 4 : 0;
 	int err = fill(l, address, words);
 
+	if (err == -EAGAIN)
+		return write_all(l, address, NULL, bytes);
 	return err ? err : write_all(l, address + words, NULL, bytes - words);
 }

@@ -22,7 +22,8 @@
 /* Calls of the driver on the lane's stream: 0, or -errno with the error text set. */
 struct stream_lane_ops {
 	int (*copy)(void *device, uint64_t to, uint64_t from, uint64_t bytes);
-	/* Write zeros; address and bytes are multiples of 4. */
+	/* Write zeros; address and bytes are multiples of 4.  -EAGAIN: the device has no
+	 * units for that, and zeros are copied. */
 	int (*clear)(void *device, uint64_t address, uint64_t bytes);
 	int (*record)(void *device, uint32_t event);
 	/* Wait until the device has passed the last record of the event. */
@@ -58,7 +59,8 @@ int stream_lane_write(struct stream_lane *l, uint64_t address, const void *data,
 		      uint64_t bytes);
 int stream_lane_read(struct stream_lane *l, uint64_t address, void *data, uint64_t bytes);
 /* Write zeros; address is a multiple of 4.  What fits into a stage is copied, as the
- * device may have no multiprocessor free for a fill; the rest is filled by the device. */
+ * device may have no multiprocessor free for a fill; the rest is filled by the device,
+ * where it can. */
 int stream_lane_clear(struct stream_lane *l, uint64_t address, uint64_t bytes);
 
 #endif

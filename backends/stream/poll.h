@@ -75,7 +75,7 @@ static inline void vendor_advance(struct stream_device *dev, uint64_t until_ns,
 /* NOLINTEND(readability-redundant-declaration) */
 
 /* Return whether the command in s has ended.  Of launches that FOLD stops that is known
- * for all together; of one that is given in pieces, once the last has been given. */
+ * for all together; of one that is submitted in pieces, after the last of these. */
 STREAM_INLINE bool stream_ended(struct stream_device *dev, struct stream_queue *q,
 				struct stream_slot *s)
 {

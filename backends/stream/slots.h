@@ -82,7 +82,7 @@ struct stream_slot {
 	 * the device; a mark follows it. */
 	bool timed, idle, marked;
 	bool late;  /* COPY: see stream_is_late */
-	bool waits; /* a launch that stops: the device has not been given all of it */
+	bool waits; /* a launch that stops: not all of it has been submitted */
 	/* A launch that stops: blocks launched; how many of them did not run, once that
 	 * is known; which of the slot's two lists has their numbers. */
 	uint32_t blocks, stopped, list;

@@ -369,6 +369,109 @@ static void is_cut(void **state)
 	assert_true(took > 10000000);
 }
 
+/* A partition, a queue of it, and a buffer. */
+struct side {
+	struct hal_partition *part;
+	struct hal_queue *q;
+	struct hal_buffer *buf;
+};
+
+static struct side side_of(struct hal_device *dev, uint32_t floor, uint16_t service_class)
+{
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+	struct side s;
+
+	pd.units_floor = floor;
+	pd.units_ceiling = 23;
+	OK(hal_partition_create(dev, &pd, &s.part));
+	s.q = queue_of(s.part, service_class);
+	bd.bytes = 4096;
+	OK(hal_buffer_create(s.part, &bd, &s.buf));
+	return s;
+}
+
+static uint32_t units_of(const struct side *s)
+{
+	struct hal_partition_info info = HAL_INIT(hal_partition_info);
+
+	OK(hal_partition_get_info(s->part, &info));
+	return info.units;
+}
+
+/* Run wide launches of side, a few at a time, and return the fewest units that the other
+ * one had meanwhile; *most is the most multiprocessors that a launch ran on. */
+static uint32_t left_to(const struct side *other, const struct side *busy,
+			struct hal_kernel *work, const struct gpu_stand_in *driver,
+			uint32_t *most)
+{
+	struct gpu_stand_in_job jobs[64];
+	uint32_t least = UINT32_MAX, n, i, k, round, units;
+	struct hal_point done;
+
+	*most = 0;
+	while (driver->jobs(jobs, 64) != 0)
+		;
+	for (round = 0; round < 30; round++) {
+		done = launch(busy->q, work, busy->buf, 400, 20000);
+		OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+		units = units_of(other);
+		least = units < least ? units : least;
+		n = driver->jobs(jobs, 64);
+		for (i = 0; i < n; i++) {
+			for (units = k = 0; k < 5; k++)
+				units += (uint32_t)__builtin_popcountll(jobs[i].units[k]);
+			*most = units > *most ? units : *most;
+		}
+	}
+	return least;
+}
+
+/* Policy tidal lends a partition's units, but never its floor: with masks, on which the
+ * partition's own launch finds it free at any time. */
+static void lends_no_floor(const char *target)
+{
+	static const char *const options[] = {"policy.name=tidal", NULL};
+	static const char *const kernels[] = {"work:m8"};
+	const struct gpu_stand_in *driver;
+	struct hal_program *prog;
+	struct hal_kernel *work;
+	struct side low, high;
+	struct hal_device *dev;
+	uint32_t most;
+	size_t size;
+	void *image = make_cuda_image(kernels, 1, 1, &size);
+
+	OK(hal_open(target, options, &dev));
+	driver = dlsym(dlopen("libcuda.so.1", RTLD_NOW), GPU_STAND_IN_SYMBOL);
+	assert_non_null(driver);
+	OK(hal_program_load(dev, image, size, &prog));
+	OK(hal_kernel_find(prog, "work", &work));
+	low = side_of(dev, 3, HAL_CLASS_BEST_EFFORT);
+	high = side_of(dev, 5, HAL_CLASS_LATENCY);
+	/* Units of two multiprocessors; there are 23. */
+	assert_int_equal(left_to(&high, &low, work, driver, &most), 5);
+	assert_int_equal(most, 2 * (23 - 5));
+	assert_int_equal(left_to(&low, &high, work, driver, &most), 3);
+	assert_int_equal(most, 2 * (23 - 3));
+	OK(hal_queue_destroy(low.q));
+	OK(hal_queue_destroy(high.q));
+	OK(hal_program_unload(prog));
+	OK(hal_buffer_destroy(low.buf));
+	OK(hal_buffer_destroy(high.buf));
+	OK(hal_partition_destroy(low.part));
+	OK(hal_partition_destroy(high.part));
+	OK(hal_close(dev));
+	free(image);
+}
+
+static void keeps_its_floor(void **state)
+{
+	(void)state;
+	lends_no_floor("cuda:1?clock=virtual&partitions=stream");
+	lends_no_floor("cuda:1?clock=virtual&partitions=mask");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,6 +480,7 @@ int main(void)
 		cmocka_unit_test(streams),
 		cmocka_unit_test(limits_follow_the_backend),
 		cmocka_unit_test(stops_between_blocks),
+		cmocka_unit_test(keeps_its_floor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,11 +153,15 @@ static void masks_first(void **state)
 {
 	const struct hal_bk_config nobody = {
 		.clock = 1, .partitions = CU_WAY_AUTO, .helper = "/nonexistent/helper"};
+	struct hal_bk_config some = nobody, all = nobody;
 	struct hal_device_info probed[2];
 	struct hal_cuda_info info;
 	struct stat st;
+	void *dev;
 
 	(void)state;
+	some.remainder = 4;
+	all.remainder = 66;
 	memset(probed, 0, sizeof(probed));
 	assert_int_equal(b->cold.probe(&automatic, probed, 2), 2);
 	assert_int_equal(probed[0].unit_cols, 1); /* nothing is known yet */
@@ -177,6 +181,13 @@ static void masks_first(void **state)
 	assert_int_equal(probed[0].unit_cols, 66);
 	assert_true(probed[0].caps & HAL_CAP_RESIZE_LIVE);
 	assert_int_equal(probed[1].unit_cols, 1);
+	/* Some of these are kept for what is in no partition, but not all. */
+	assert_int_equal(b->cold.probe(&some, probed, 2), 2);
+	assert_int_equal(probed[0].unit_cols, 62);
+	assert_int_equal(probed[1].unit_cols, 1);
+	assert_int_equal(b->cold.open(&all, 0, &dev), -EINVAL);
+	assert_non_null(strstr(host_text, "remainder=66: the device has 66 units"));
+	clean();
 }
 
 /* Masks in streams are next. */

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,12 +125,11 @@ static void waits_for_slices(void **state)
 		worst = took > worst ? took : worst;
 	}
 	assert_in_range(worst, 20000, 20000 + 2 * SLICE_NS);
-	print_message("beside 20 ms of best effort: %llu ns, the launch %llu ns\n",
-		      (unsigned long long)worst, (unsigned long long)all);
+	printf("figure cuda.slice.wait_us %.1f\n", (double)worst / 1e3);
 	took = short_launch(RIG_WHOLE, 500000, &plain);
 	assert_true(took > 15000000);
-	print_message("the same without slices: %llu ns, the launch %llu ns\n",
-		      (unsigned long long)took, (unsigned long long)plain);
+	printf("figure cuda.slice.wait_us.whole %.1f\n", (double)took / 1e3);
+	printf("figure cuda.slice.more_share %.3f\n", (double)all / (double)plain - 1);
 	/* What the slices take more: the time of a launch between two of them. */
 	assert_in_range(all, plain, plain + plain / 4);
 }
@@ -165,7 +165,9 @@ static void counted(void **state)
 	assert_int_equal(calls("cuLaunchKernel") - launches, WAVES / PER);
 	assert_int_equal(calls("cuStreamWriteValue32_v2") - writes, WAVES / PER);
 	assert_int_equal(calls("cuEventRecord") - events, 0);
-	assert_int_equal(calls(NULL) - calls("cuStreamQuery") - all, 2 * WAVES / PER);
+	all = calls(NULL) - calls("cuStreamQuery") - all;
+	assert_int_equal(all, 2 * WAVES / PER);
+	printf("figure cuda.slice.driver_calls %.2f\n", (double)all * PER / WAVES);
 	assert_int_equal(rig_word(&r, 0), BLOCKS);
 	ext = b->cold.extension(r.dev, "gpu");
 	assert_int_equal(ext->slices(r.dev, "work", &s), 0);

@@ -41,6 +41,7 @@ static int64_t option_int(const struct hal_bk_config *cfg, const char *key)
 		{"queues", cfg->queues},
 		{"range", cfg->range},
 		{"bounds", cfg->bounds},
+		{"remainder", cfg->remainder},
 		{"trial_ms", cfg->trial_ms ? cfg->trial_ms : 20000},
 	};
 	size_t i;

@@ -12,7 +12,7 @@
 struct hal_bk_config {
 	const char *library, *helper, *topology;
 	int64_t clock, inflight, memory, partitions, trial_ms, preempt, hang_ms;
-	int64_t graphs, queues, range, bounds, mark_every, slice_us;
+	int64_t graphs, queues, range, bounds, mark_every, slice_us, remainder;
 };
 
 struct host_face {

@@ -55,7 +55,9 @@ static const char *const silent[] = {
 	"hipMemRelease",
 	/* Where kernels run is not known then. */
 	"hiprtcCreateProgram", "hiprtcCompileProgram", "hiprtcGetCodeSize",
-	"hiprtcGetCode", "hiprtcDestroyProgram", NULL};
+	"hiprtcGetCode", "hiprtcDestroyProgram",
+	/* Streams have masks alone then. */
+	"hipDeviceGetDevResource", NULL};
 
 static const char *const retried[] = {
 	"hipStreamDestroy", "hipEventDestroy", "hipFree",
@@ -72,9 +74,17 @@ static const char *const strange[] = {"hipMemImportFromShareableHandle", NULL};
 /* See test_loader.c. */
 static const char *const once[] = {"hipInit", NULL};
 
-/* When a copy's event fails; those of offers: test_import.c. */
-static const char *const elsewhere[] = {"hipStreamSynchronize", "hipMemGetAddressRange",
-					"hipStreamGetFlags", "hipStreamIsCapturing",
+/* When a copy's event fails; those of offers: test_import.c, of contexts: test_green.c.
+ */
+static const char *const elsewhere[] = {"hipStreamSynchronize",
+					"hipMemGetAddressRange",
+					"hipStreamGetFlags",
+					"hipStreamIsCapturing",
+					"hipDevSmResourceSplitByCount",
+					"hipDevResourceGenerateDesc",
+					"hipGreenCtxCreate",
+					"hipExecutionCtxDestroy",
+					"hipExecutionCtxStreamCreate",
 					NULL};
 
 static const struct hal_bk_config plain = {.clock = 1};

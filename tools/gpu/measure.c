@@ -19,16 +19,24 @@
  *           blocks: queues that share a hardware channel wait for one another
  * entry     what preempt=block costs long blocks and short ones; TARGET is without it
  * slices    what slices of 50 us cost long blocks and short ones, and how many calls of
- * the driver; TARGET is with preempt=block policies  a launch beside such a tenant that
- * is less urgent, under every policy graphs    with graphs=yes and inflight=16: eight
- * recorded launches beside eight single ones local     beside a launch of 50 ms: how long
- * loading a kernel with much local memory takes, and its first launch; CUDA alone places
- * on how many multiprocessors a partition of each size runs, and whether two partitions
- * share one vmm       with memory=vmm: how long buffers of 64 KiB, 2 and 64 MiB take to
- * be made and given back, and whether kernels' sums in many of them are right bounds what
- * bounds=yes costs long blocks and short ones; TARGET is with memory=vmm, without bounds
+ *           the driver; TARGET is with preempt=block
+ * policies  a launch beside such a tenant that is less urgent, under every policy
+ * graphs    with graphs=yes and inflight=16: eight recorded launches beside eight single
+ *           ones
+ * local     beside a launch of 50 ms: how long loading a kernel with much local memory
+ *           takes, and its first launch; CUDA alone
+ * places    on how many multiprocessors a partition of each size runs, and whether two
+ *           partitions share one
+ * vmm       with memory=vmm: how long buffers of 64 KiB, 2 and 64 MiB take to be made and
+ *           given back, and whether kernels' sums in many of them are right
+ * bounds    what bounds=yes costs long blocks and short ones; TARGET is with memory=vmm,
+ *           without bounds
  * stray     with memory=vmm and bounds=yes: whether a sum that reaches behind its
  *           partition's range is told, and changes nothing of a neighbour's
+ * storm     launches of the program's own, in no partition: how many of their blocks run
+ *           on a partition's multiprocessors; TARGET with remainder=1 or more; CUDA alone
+ * witness   the throughput of two partitions of half of the units each, of that of one;
+ *           two queues of one partition are the control
  * setup     a launch while another thread creates and destroys buffers
  * copies    queued copies of host memory, each way, and how long a round of upload,
  * kernel and download takes, of the longest of them: in turn, and by three queues
@@ -363,8 +371,7 @@ static void measure_given_up(void)
 	end(&t);
 }
 
-/* Marks the multiprocessors that a launch ran on; how many. */
-static uint32_t where(const struct tenant *t, bool *on)
+uint32_t where(const struct tenant *t, bool *on)
 {
 	static uint32_t ids[WIDE];
 	struct hal_arg args[] = {{.buffer = t->mem}};
@@ -423,7 +430,8 @@ int main(int argc, char **argv)
 		   {"places", measure_places},     {"vmm", measure_vmm},
 		   {"bounds", measure_bounds},     {"stray", measure_stray},
 		   {"setup", measure_setup},       {"copies", measure_copies},
-		   {"slices", measure_slices}};
+		   {"slices", measure_slices},     {"storm", measure_storm},
+		   {"witness", measure_witness}};
 	const char *fewer = getenv("HAL_GPU_TIMES");
 	size_t i, count = sizeof(all) / sizeof(all[0]);
 
@@ -436,7 +444,7 @@ int main(int argc, char **argv)
 			      "launch|stop|endless|given_up|beside|channels|"
 			      "entry|slices|"
 			      "policies|graphs|local|places|vmm|bounds|stray|setup|"
-			      "copies\n");
+			      "copies|storm|witness\n");
 		return 2;
 	}
 	if (fewer && strtoul(fewer, NULL, 10) - 1 < TIMES_MOST)

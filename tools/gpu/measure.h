@@ -44,6 +44,9 @@ struct hal_point product(const struct tenant *t); /* 256 blocks, a while */
 /* Blocks of one thread. */
 struct hal_point spin(const struct tenant *t, uint64_t rounds, uint32_t blocks);
 
+/* Marks the multiprocessors that a launch ran on, of 4,096; how many.  CUDA alone. */
+uint32_t where(const struct tenant *t, bool *on);
+
 /* Sorts them and says p50 and p99, as figures too: NAME_p50_us, NAME_p99_us.  p50. */
 uint64_t say(const char *text, const char *name, uint64_t *ns, uint32_t count);
 void figure(const char *name, const char *unit, double value);
@@ -73,5 +76,7 @@ void measure_policies(void);
 void measure_vmm(void);
 void measure_bounds(void);
 void measure_stray(void);
+void measure_storm(void);
+void measure_witness(void);
 
 #endif

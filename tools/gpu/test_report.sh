@@ -35,6 +35,9 @@ need '^FOLD of a launch of 65536 blocks of 2\.0 ms, then dropped \| p50 [0-9.]+ 
 need '^a launch of 3 s, to its being given up \| p50 ([2-9][0-9]{5}|[0-9]{7,})\.[0-9]+ us'
 need '^multiprocessors of a unit, in partitions of 1 to 23 \| 2\.00 to 2\.00$'
 need '^multiprocessors that two partitions shared, all sizes \| 0$'
+need "^a storm in a stream of the program's own: blocks on the partition's multiprocessors \\| [0-9]+ of 204800\$"
+need "^a storm in a stream of the remainder: blocks on the partition's multiprocessors \\| 0 of 204800\$"
+need '^two partitions, of the throughput of one \| [0-9.]+$'
 need '^launch beside a busy tenant, another partition \| p50'
 need '^launch while another thread creates and destroys buffers of 1 MiB \| p50'
 need '^[0-9]+ KiB to the device, by a queue \| [0-9.]+ us, [0-9.]+ GB/s$'
@@ -61,7 +64,8 @@ for name in launch.submit_p50_us beside.other_partition_p99_us whole.same_priori
 	fold.2000us_p99_us entry.product_cost_share slices.product_cost_share \
 	policy.wfq_p99_us given_up_p50_us \
 	graphs.recorded_of_single_share vmm.2m.made_p50_us bounds.product_cost_share \
-	stray.told_of_1 copies.overlapped_of_stage_share; do
+	stray.told_of_1 copies.overlapped_of_stage_share storm.green.remainder_blocks \
+	witness.stream.apart_of_one_share; do
 	need "^figure gpu\.[a-z0-9]+\.${name//./\\.} -?[0-9.]+(e[-+][0-9]+)?$"
 done
 [ -z "$(grep '^figure' "$scratch/report.md" | cut -d' ' -f2 | sort | uniq -d)" ] ||

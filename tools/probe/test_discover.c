@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "channels.h"
+#include "pages.h"
 #include "prober.h"
 #include "tier.h"
 
@@ -293,6 +294,83 @@ static void verification(void **state)
 	channels_destroy(c);
 }
 
+/* Two parities and a number modulo 3 within a page of 128 granules; what of them the
+ * pages behind it change. */
+enum { PAGE = 128, PAGES = 12 };
+
+struct paged {
+	uint32_t tests, fails_at; /* 0: never */
+	bool alike;
+};
+
+static uint32_t paged_channel(uint32_t granule)
+{
+	const uint32_t page = granule / PAGE, g = granule % PAGE;
+	const uint32_t low = (uint32_t)__builtin_parity(g & 0x15) |
+			     (uint32_t)__builtin_parity(g & 0x2a) << 1;
+
+	return ((g >> 2) + page) % 3 << 2 | (low ^ (page & 3));
+}
+
+static int paged_time(void *user, const uint64_t *at, uint32_t count, uint32_t lines,
+		      uint64_t *cycles)
+{
+	struct paged *p = user;
+
+	(void)count;
+	(void)lines;
+	*cycles = 100;
+	if (!p->alike && paged_channel((uint32_t)(at[0] >> 10)) ==
+				 paged_channel((uint32_t)(at[1] >> 10)))
+		*cycles = 200;
+	return ++p->tests == p->fails_at ? -EIO : 0;
+}
+
+static void pages(void **state)
+{
+	struct paged p = {0};
+	struct discover_device d = {.measure = paged_time,
+				    .user = &p,
+				    .granule_log2 = 10,
+				    .granules = (PAGES + 1) * PAGE,
+				    .memory = (PAGES + 1) * PAGE << 10,
+				    .together = 2};
+	const struct color_map map = {.kind = COLOR_MAP_XORMOD,
+				      .memory = PAGE << 10,
+				      .granule = 1 << 10,
+				      .channels = 12,
+				      .mask_count = 2,
+				      .mask = {0x15, 0x2a},
+				      .q = 3,
+				      .shift = 2,
+				      .digits = 4,
+				      .weight = {1}};
+	struct discover_page out[PAGES];
+	struct color_map other = map;
+	uint32_t i, g;
+
+	(void)state;
+	assert_int_equal(discover_pages(&d, &map, PAGES, 3, out), 0);
+	for (i = 0; i < PAGES; i++) {
+		assert_true(out[i].sure > 0.999);
+		for (g = 0; g < PAGE; g++)
+			assert_int_equal(discover_page_channel(&map, &out[i], g),
+					 paged_channel((i + 1) * PAGE + g));
+	}
+	assert_int_equal(discover_pages(&d, &map, PAGES + 1, 3, out), -EINVAL);
+	other.kind = COLOR_MAP_TABLE;
+	assert_int_equal(discover_pages(&d, &other, PAGES, 3, out), -EINVAL);
+	other = map;
+	other.granule = 1 << 11;
+	assert_int_equal(discover_pages(&d, &other, PAGES / 2, 3, out), -EINVAL);
+	p = (struct paged){.fails_at = 30};
+	assert_int_equal(discover_pages(&d, &map, PAGES, 3, out), -EIO);
+	p = (struct paged){.fails_at = 2 * DISCOVER_KNOWN + 10};
+	assert_int_equal(discover_pages(&d, &map, PAGES, 3, out), -EIO);
+	p = (struct paged){.alike = true};
+	assert_int_equal(discover_pages(&d, &map, PAGES, 3, out), -EBUSY);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,7 +379,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exceptions),     cmocka_unit_test(whole_granules),
 		cmocka_unit_test(busy),           cmocka_unit_test(device_fails),
 		cmocka_unit_test(wrong_numbers),  cmocka_unit_test(verification),
-		cmocka_unit_test(one_or_several),
+		cmocka_unit_test(one_or_several), cmocka_unit_test(pages),
 	};
 
 	tier_choose(argc, argv);

@@ -2,6 +2,7 @@
 /* What each entry point of the stand-in does. */
 #define _GNU_SOURCE
 #include "internal.h"
+#include "mig.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -21,11 +22,35 @@ int version(void)
 	return text ? atoi(text) : DRIVER_VERSION;
 }
 
+/* Which MIG instances the process sees: of those that CUDA_VISIBLE_DEVICES names, or all,
+ * the first of each GPU instance. */
+static uint32_t shown(struct mig_instance all[MIG_MOST], uint32_t which[DEVICES])
+{
+	const uint32_t count = mig_read(all), most = setting("MIG_OLD") ? 1 : DEVICES;
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	uint32_t i, k, n = 0;
+	char uuid[48];
+
+	for (i = 0; i < count && n < most; i++) {
+		mig_uuid_text(i, uuid);
+		for (k = 0; k < n; k++)
+			if (all[which[k]].gpu_instance == all[i].gpu_instance)
+				break;
+		if (k == n && (!visible || strstr(visible, uuid)))
+			which[n++] = i;
+	}
+	return n;
+}
+
 static int device_count(void)
 {
 	const char *text = setting("DEVICES");
+	struct mig_instance all[MIG_MOST];
+	uint32_t which[DEVICES];
 	int n = text ? atoi(text) : DEVICES;
 
+	if (mig_read(all))
+		return (int)shown(all, which);
 	return n < DEVICES ? n : DEVICES;
 }
 
@@ -58,6 +83,8 @@ static void set_up_device(uint32_t index)
 {
 	static char names[DEVICES][64];
 	struct device *d = &world.devices[index];
+	struct mig_instance all[MIG_MOST];
+	uint32_t which[DEVICES];
 	const struct tpc_gpu *g;
 
 	d->index = index;
@@ -71,6 +98,14 @@ static void set_up_device(uint32_t index)
 	snprintf(names[index], sizeof(names[index]),
 		 "HAL stand-in GPU, %s%s%u multiprocessors", g->name,
 		 g->name[0] ? ", " : "", d->units);
+	if (index < shown(all, which)) {
+		const struct mig_instance *m = &all[which[index]];
+
+		d->units = m->multiprocessors;
+		d->memory = (uint64_t)m->mib << 20;
+		snprintf(names[index], sizeof(names[index]), "HAL stand-in GPU MIG %s",
+			 m->profile);
+	}
 }
 
 uint32_t set_up(void)
@@ -82,6 +117,7 @@ uint32_t set_up(void)
 		set_up_device(i);
 	world.pace_mono = mono();
 	world.frees_wait = (wait && strcmp(wait, "wait") == 0) || setting("DELAYS");
+	world.leaky = world.mask_leaky = world.pretends = setting("PRETENDS") != NULL;
 	world.ready = true;
 	return CUR_SUCCESS;
 }
@@ -149,11 +185,16 @@ uint32_t do_cuDeviceGetPCIBusId(char *id, int bytes, int device)
 
 uint32_t do_cuDeviceGetUuid_v2(unsigned char *uuid, int device)
 {
+	struct mig_instance all[MIG_MOST];
+	uint32_t which[DEVICES];
+
 	memset(uuid, 0x6a, 16);
 	if (!device_at(device))
 		return CUR_INVALID_DEVICE;
 	memcpy(uuid, "HAL stand-in   ", 16);
 	uuid[15] = (unsigned char)device;
+	if ((uint32_t)device < shown(all, which))
+		mig_uuid(which[device], uuid);
 	return CUR_SUCCESS;
 }
 

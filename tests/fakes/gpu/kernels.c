@@ -163,13 +163,26 @@ static uint64_t slow_ns(const struct call *c)
 	return 1000000;
 }
 
+/* The number of the unit that a block is on, as its registers have it.  Of a device that
+ * pretends: one that its launch may use, on whichever it is. */
+static uint32_t unit_number(void)
+{
+	const struct job *j = world.job_now;
+	uint32_t allowed[UNITS_MAX], i, n = 0;
+
+	for (i = 0; world.pretends && i < world.device_now->units; i++)
+		if (!j->off[i] && (!j->stream->only || j->stream->only[i]))
+			allowed[n++] = i;
+	return n ? allowed[world.unit_now % n] : world.unit_now;
+}
+
 /* hal_sm(D): the unit of each block, and 1.  Units are numbered as on a device. */
 static bool sm_block(const struct call *c, uint32_t index)
 {
 	uint32_t *d = memory_at(c->args[0] + UINT64_C(4) * index, 4);
 
 	if (d)
-		*d = world.unit_now + 1;
+		*d = unit_number() + 1;
 	return d != NULL;
 }
 
@@ -272,7 +285,7 @@ static bool where_block(const struct call *c, uint32_t index)
 	uint32_t *d = memory_at(c->args[0] + UINT64_C(4) * index, 4);
 
 	if (d)
-		*d = world.unit_now;
+		*d = unit_number();
 	return d != NULL;
 }
 

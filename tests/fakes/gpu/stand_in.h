@@ -11,6 +11,8 @@
  * RESULT; STRICT=1: a process that misused it or left something there exits with 70;
  * DELAYS=1: unless time is driven, calls that allocate memory or make a stream take as
  * long as real ones (1 ms, 0.3 ms), and frees wait for the device;
+ * PRETENDS=1 (CUDA): blocks run on any multiprocessor, whatever their green context or
+ * mask says, and %smid says that they do not;
  * HOST=apart: the device finds pinned memory at another address than the host.
  */
 #ifndef TESTS_FAKES_GPU_STAND_IN_H

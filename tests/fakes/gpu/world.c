@@ -810,6 +810,7 @@ static bool end_blocks(struct device *dev)
 		}
 		world.unit_now = i;
 		world.device_now = dev;
+		world.job_now = u.job;
 		if (!act(&u)) {
 			device_fault(dev);
 			return true;

@@ -179,6 +179,7 @@ struct stream {
 	struct object object;
 	unsigned char own[0x600]; /* the driver's; .object.inner */
 	const bool *only;         /* units that it may use; NULL: all */
+	const void *green;        /* HIP's context that it is in */
 	uint32_t flags;           /* as it was made */
 	uint32_t capture; /* as cuStreamIsCapturing answers: 1: what comes is recorded and
 			   * does not run, 2: no more, it was spoilt */
@@ -270,10 +271,12 @@ struct world {
 	uint64_t memory_left;
 	struct gpu_stand_in_limits limits;
 	uint32_t unit_now; /* whose block acts */
+	const struct job *job_now;
 	const struct device *device_now;
 	bool hooked;            /* somebody has subscribed: no green contexts any more */
 	bool leaky, mask_leaky; /* green contexts and streams, masks are not kept to */
 	bool silent;            /* nobody is called back */
+	bool pretends;          /* blocks say that they are where masks allow it */
 	bool moves_run;         /* copies in device memory and fills are kernels */
 	uint64_t blocked;       /* calls that waited for an entry of a channel */
 	uint32_t fail_next; /* what this call gives the device fails when it has run */
