@@ -45,6 +45,9 @@ set(HAL_DISB "$ENV{HAL_DISB}" CACHE PATH
 # MLPerf Tiny's int8 networks, likewise.
 set(HAL_MLPERF_TINY "$ENV{HAL_MLPERF_TINY}" CACHE PATH
     "Folder of the MLPerf Tiny networks (kws_dscnn_int8.tflite ...); empty: their tests are skipped")
+# Networks of public architectures that tests/tflite/oracle/architectures.py makes.
+set(HAL_ARCHITECTURES "$ENV{HAL_ARCHITECTURES}" CACHE PATH
+    "Folder of networks that architectures.py has made; empty: their figures are left out")
 set(HAL_SANITIZE "" CACHE STRING "Value of -fsanitize= for everything but the NPU's models")
 option(HAL_COVERAGE "Instrument for gcov" OFF)
 
