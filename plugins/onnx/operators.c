@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALID 1 /* padding, in the schema */
+/* Paddings of the schema. */
+#define SAME  0
+#define VALID 1
 
 /* ---- windows ----------------------------------------------------------------------- */
 
@@ -360,6 +362,23 @@ int build_mul(struct build *b)
 	return build_pair(b, CODE_MUL);
 }
 
+/* Return whether the padding is that of SAME in the schema, which an average does not
+ * count. */
+static bool is_same(const struct build *b, const struct window *w)
+{
+	const struct value *x = value_of(b, &b->u->in[0]), *y = value_of(b, &b->u->out);
+
+	for (uint32_t i = 0; i < 2; i++) {
+		int64_t in = x->dims[2 + i], out = y->dims[2 + i];
+		int64_t all = (out - 1) * w->stride[i] + w->k[i] - in;
+
+		all = all < 0 ? 0 : all;
+		if (out != (in + w->stride[i] - 1) / w->stride[i] || w->pad[i] != all / 2)
+			return false;
+	}
+	return true;
+}
+
 static int build_pool(struct build *b, bool max)
 {
 	const struct unit *u = b->u;
@@ -367,6 +386,7 @@ static int build_pool(struct build *b, bool max)
 	struct quant q = any_quant(b, &u->in[0]);
 	struct window w = {0};
 	int64_t all = 0, last = 0;
+	bool border, same = false;
 	uint32_t in;
 	struct result r;
 	int rc;
@@ -379,17 +399,20 @@ static int build_pool(struct build *b, bool max)
 	rc = read_window(b, &w);
 	if (!rc && (w.dilation[0] != 1 || w.dilation[1] != 1))
 		rc = model_refuse(b, "windows with holes (dilations)");
-	if (!rc && !max && !all && (w.pad[0] || w.pad[1] || w.pad[2] || w.pad[3]))
-		rc = model_refuse(b, "an average that does not count the padding");
+	border = max || all;
+	if (!rc && !border && is_same(b, &w))
+		same = true;
+	else if (!rc && !border && (w.pad[0] || w.pad[1] || w.pad[2] || w.pad[3]))
+		rc = model_refuse(b, "an average that does not count this padding");
 	if (!rc)
 		rc = model_use(b, &u->in[0], true, q, &in);
-	if (!rc)
+	if (!rc && border)
 		rc = add_border(b, &w, q, (int8_t)(max ? -128 : q.zero), &in);
 	if (!rc)
 		rc = model_begin(b, true, q, &r);
 	if (!rc) {
 		const struct npuc_attr attrs[] = {
-			int_attr("padding", VALID),
+			int_attr("padding", same ? SAME : VALID),
 			int_attr("stride_h", w.stride[0]),
 			int_attr("stride_w", w.stride[1]),
 			int_attr("filter_height", w.k[0]),

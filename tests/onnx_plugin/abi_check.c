@@ -20,18 +20,17 @@ S(ort_ep, OrtEp, Compile)
 S(ort_ep, OrtEp, ReleaseNodeComputeInfos)
 S(ort_ep, OrtEp, SetDynamicOptions)
 S(ort_ep, OrtEp, OnRunEnd)
-S(ort_ep, OrtEp, GetCompiledModelCompatibilityInfo) S(ort_factory_, OrtEpFactory,
-						      GetSupportedDevices) S(ort_factory_,
-									     OrtEpFactory,
-									     CreateEp)
-	S(ort_factory_, OrtEpFactory,
-	  GetVersion) S(ort_factory_, OrtEpFactory,
-			CreateSyncStreamForDevice) S(ort_compute_info, OrtNodeComputeInfo,
-						     Compute)
-		S(ort_fusion, OrtNodeFusionOptions, drop_constant_initializers) _Static_assert(
-			sizeof(struct ort_ep) ==
-				offsetof(struct OrtEp, GetKernelRegistry),
-			"OrtEp of version 23");
+S(ort_ep, OrtEp, GetCompiledModelCompatibilityInfo)
+S(ort_factory_, OrtEpFactory, GetSupportedDevices) S(
+	ort_factory_, OrtEpFactory,
+	CreateEp) S(ort_factory_, OrtEpFactory,
+		    GetVersion) S(ort_factory_, OrtEpFactory,
+				  CreateSyncStreamForDevice) S(ort_compute_info,
+							       OrtNodeComputeInfo,
+							       Compute)
+	S(ort_fusion, OrtNodeFusionOptions, drop_constant_initializers) _Static_assert(
+		sizeof(struct ort_ep) == offsetof(struct OrtEp, GetKernelRegistry),
+		"OrtEp of version 23");
 _Static_assert(sizeof(struct ort_factory_) ==
 		       offsetof(struct OrtEpFactory,
 				GetHardwareDeviceIncompatibilityDetails),
