@@ -386,9 +386,9 @@ static void share_place(struct lowered *l, struct use *uses, uint32_t moved,
 
 int npuc_fuse_states(struct lowered *l)
 {
-	struct use *uses = l->variable_count
-				   ? lower_own(l, (uint64_t)l->value_count * sizeof(*uses))
-				   : NULL;
+	struct use *uses =
+		l->variable_count ? lower_own(l, (uint64_t)l->value_count * sizeof(*uses))
+				  : NULL;
 	uint32_t used = 0;
 
 	if (!l->variable_count)

@@ -49,9 +49,8 @@ static int busy_ns(const struct pipeline *p, uint64_t *ns)
 /* The first launches warm up, with the first image. */
 static uint64_t image_of(const struct pipeline *p, uint64_t launch)
 {
-	return launch < p->desc->warm_up
-		       ? 0
-		       : (launch - p->desc->warm_up) / p->desc->repeat;
+	return launch < p->desc->warm_up ? 0
+					 : (launch - p->desc->warm_up) / p->desc->repeat;
 }
 
 static bool last_of_image(const struct pipeline *p, uint64_t launch)

@@ -80,10 +80,10 @@ size_t tiny_write(const struct tiny *m, uint8_t *file, size_t max);
 #define TINY_GRAPH_OPS 24
 #define TINY_RESHAPE   22 /* an operator's code */
 
-/* A random graph over vectors of one length: ADD, MUL, SUB, RELU and RESHAPE, tensor i + 1 made by
- * operator i, operands drawn from what is there.  root: the tensor whose bytes it has.
- * pools: MAX_POOL_2D of single pixels for RELU, and no ADD of a tensor to itself, so that
- * no operator is a function of one byte. */
+/* A random graph over vectors of one length: ADD, MUL, SUB, RELU and RESHAPE, tensor i +
+ * 1 made by operator i, operands drawn from what is there.  root: the tensor whose bytes
+ * it has. pools: MAX_POOL_2D of single pixels for RELU, and no ADD of a tensor to itself,
+ * so that no operator is a function of one byte. */
 struct tiny_graph {
 	struct tiny m;
 	uint32_t root[TINY_TENSORS];

@@ -12,25 +12,23 @@ ORT_FUNCTIONS(X)
 #define X(name, number, r, a)                                                            \
 	_Static_assert(offsetof(OrtEpApi, name) == 8 * (number), #name);
 ORT_EP_FUNCTIONS(X)
-#define S(ours, theirs, f)                                                               \
-	_Static_assert(offsetof(struct ours, f) == offsetof(struct theirs, f), #f);
-S(ort_ep, OrtEp, GetName)
-S(ort_ep, OrtEp, GetCapability)
-S(ort_ep, OrtEp, Compile)
-S(ort_ep, OrtEp, ReleaseNodeComputeInfos)
-S(ort_ep, OrtEp, SetDynamicOptions)
-S(ort_ep, OrtEp, OnRunEnd)
-S(ort_ep, OrtEp, GetCompiledModelCompatibilityInfo)
-S(ort_factory_, OrtEpFactory, GetSupportedDevices) S(
-	ort_factory_, OrtEpFactory,
-	CreateEp) S(ort_factory_, OrtEpFactory,
-		    GetVersion) S(ort_factory_, OrtEpFactory,
-				  CreateSyncStreamForDevice) S(ort_compute_info,
-							       OrtNodeComputeInfo,
-							       Compute)
-	S(ort_fusion, OrtNodeFusionOptions, drop_constant_initializers) _Static_assert(
-		sizeof(struct ort_ep) == offsetof(struct OrtEp, GetKernelRegistry),
-		"OrtEp of version 23");
+#define SAME(ours, theirs, f)                                                            \
+	_Static_assert(offsetof(struct ours, f) == offsetof(struct theirs, f), #f)
+SAME(ort_ep, OrtEp, GetName);
+SAME(ort_ep, OrtEp, GetCapability);
+SAME(ort_ep, OrtEp, Compile);
+SAME(ort_ep, OrtEp, ReleaseNodeComputeInfos);
+SAME(ort_ep, OrtEp, SetDynamicOptions);
+SAME(ort_ep, OrtEp, OnRunEnd);
+SAME(ort_ep, OrtEp, GetCompiledModelCompatibilityInfo);
+SAME(ort_factory_, OrtEpFactory, GetSupportedDevices);
+SAME(ort_factory_, OrtEpFactory, CreateEp);
+SAME(ort_factory_, OrtEpFactory, GetVersion);
+SAME(ort_factory_, OrtEpFactory, CreateSyncStreamForDevice);
+SAME(ort_compute_info, OrtNodeComputeInfo, Compute);
+SAME(ort_fusion, OrtNodeFusionOptions, drop_constant_initializers);
+_Static_assert(sizeof(struct ort_ep) == offsetof(struct OrtEp, GetKernelRegistry),
+	       "OrtEp of version 23");
 _Static_assert(sizeof(struct ort_factory_) ==
 		       offsetof(struct OrtEpFactory,
 				GetHardwareDeviceIncompatibilityDetails),
