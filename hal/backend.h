@@ -20,8 +20,9 @@
  * hal_open also calls get_info, colors_set and now before the engine runs.
  *
  * The engine of a device makes one call at a time, so these operations need no lock.
- * Under the real clock the engine is one thread.  Under the virtual clock different
- * threads act as the engine, one after the other.  A backend that sets .beside must guard
+ * Under the real clock the engine is one thread, unless the backend sets
+ * HAL_BK_ANY_THREAD.  Under the virtual clock different threads act as the engine, one
+ * after the other.  A backend that sets .beside must guard
  * what those operations share with each other and with the engine's.  Different devices
  * are called concurrently.
  *
@@ -520,6 +521,10 @@ struct hal_bk_hot {
 	 * batch of submits to any queues; the batch may be empty.  NULL: submit starts
 	 * the command. */
 	void (*doorbell)(void *dev);
+	/* HAL_BK_ANY_THREAD under the real clock: the calling thread, a caller of
+	 * hal_submit or hal_wait, has been the engine and is not any more.  Take back
+	 * what the operations have set of that thread.  NULL: nothing. */
+	void (*leave)(void *dev);
 };
 
 /* ---- operations of few devices: an optional third table ------------------------------ */
@@ -574,6 +579,12 @@ struct hal_bk_extra {
  * those of higher priority first.  So the core submits a latency-critical command also
  * where the partition has as many in flight as it may. */
 #define HAL_BK_SIDE_BY_SIDE (UINT32_C(1) << 1)
+/* Under the real clock, too, different threads may act as the engine, one after the
+ * other: the engine's operations depend on no state of the calling thread but what leave
+ * takes back.  Submitted commands run to their ends without calls of poll.  So while the
+ * engine sleeps, the core calls these operations on the threads in hal_submit and
+ * hal_wait. */
+#define HAL_BK_ANY_THREAD (UINT32_C(1) << 2)
 
 struct hal_backend {
 	uint32_t size;    /* sizeof(struct hal_backend) */
@@ -588,7 +599,8 @@ struct hal_backend {
 	uint32_t cold_size;  /* sizeof(struct hal_bk_cold), as compiled */
 	uint32_t hot_size;   /* sizeof(struct hal_bk_hot), as compiled */
 	uint32_t extra_size; /* sizeof(struct hal_bk_extra), as compiled; 0: none */
-	uint32_t flags;      /* HAL_BK_IMAGES_FOREIGN, HAL_BK_SIDE_BY_SIDE */
+	uint32_t flags; /* HAL_BK_IMAGES_FOREIGN, HAL_BK_SIDE_BY_SIDE, HAL_BK_ANY_THREAD
+			 */
 	struct hal_bk_cold cold;
 	struct hal_bk_hot hot;
 	struct hal_bk_extra extra;

@@ -11,19 +11,36 @@
 
 /* The device whose context this thread has current because cu_enter made it so. */
 _Thread_local uint64_t cu_entered;
+/* The capture mode that this thread had before. */
+static _Thread_local uint32_t mode_before;
 
-/* The engine's thread is ours: the context stays. */
+/* The engine's thread is ours: the context stays.  A caller that is the engine in its
+ * place gets its own back by cu_leave. */
 int cu_enter_first(struct cu_device *dev)
 {
-	uint32_t mode = CU_CAPTURE_RELAXED;
 	int err;
 
-	err = CU(dev, cuCtxSetCurrent, dev->context);
-	if (!err)
-		err = CU(dev, cuThreadExchangeStreamCaptureMode, &mode);
+	if (dev->opt.virtual_clock) {
+		mode_before = CU_CAPTURE_RELAXED;
+		err = CU(dev, cuCtxSetCurrent, dev->context);
+		if (!err)
+			err = CU(dev, cuThreadExchangeStreamCaptureMode, &mode_before);
+	} else {
+		err = cu_push(dev, &mode_before);
+	}
 	if (!err)
 		cu_entered = dev->id;
 	return err;
+}
+
+void cu_leave(void *device)
+{
+	const struct cu_device *dev = device;
+
+	if (cu_entered != dev->id)
+		return;
+	cu_pop(mode_before);
+	cu_entered = 0;
 }
 
 /* Before the context goes. */

@@ -609,7 +609,7 @@ static const struct hal_backend backend = {
 	.beside = HAL_BK_BESIDE_PROGRAM | HAL_BK_BESIDE_COPY | HAL_BK_BESIDE_MEMORY |
 		  HAL_BK_BESIDE_QUEUE,
 	.hot_size = sizeof(struct hal_bk_hot),
-	.flags = HAL_BK_IMAGES_FOREIGN | HAL_BK_SIDE_BY_SIDE,
+	.flags = HAL_BK_IMAGES_FOREIGN | HAL_BK_SIDE_BY_SIDE | HAL_BK_ANY_THREAD,
 	.cold_size = sizeof(struct hal_bk_cold),
 	.extra_size = sizeof(struct hal_bk_extra),
 	.hot = {.submit = cu_submit,
@@ -618,7 +618,8 @@ static const struct hal_backend backend = {
 		.suspend = cu_suspend,
 		.resume = cu_resume,
 		.resize = cu_resize,
-		.next = cu_next},
+		.next = cu_next,
+		.leave = cu_leave},
 	.cold = {.probe = cu_probe,
 		 .open = cu_open,
 		 .close = cu_close,

@@ -440,6 +440,7 @@ static inline int cu_enter(struct cu_device *dev)
 	return __builtin_expect(cu_entered == dev->id, 1) ? 0 : cu_enter_first(dev);
 }
 
+void cu_leave(void *device);
 void cu_forget(const struct cu_device *dev);
 int cu_push(struct cu_device *dev, uint32_t *mode);
 void cu_pop(uint32_t mode);

@@ -1012,7 +1012,7 @@ static const struct hal_backend backend = {
 	.cold_size = sizeof(struct hal_bk_cold),
 	.hot_size = sizeof(struct hal_bk_hot),
 	.extra_size = sizeof(struct hal_bk_extra),
-	.flags = HAL_BK_IMAGES_FOREIGN,
+	.flags = HAL_BK_IMAGES_FOREIGN | HAL_BK_ANY_THREAD,
 	.cold =
 		{
 			.probe = lz_probe,

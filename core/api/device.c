@@ -9,6 +9,7 @@
 #include "api/tracing.h"
 #include "command/callback.h"
 #include "command/flow.h"
+#include "command/lend.h"
 #include "config/policy_section.h"
 #include "far/far.h"
 #include "loop/engine.h"
@@ -88,6 +89,7 @@ int hal_device_get_stats(struct hal_device *dev, struct hal_stats *stats)
 	if (!OBJECT_OK(dev, OBJECT_DEVICE))
 		return FAR_OR_BAD(dev, OBJECT_DEVICE, far_device_get_stats(dev, stats));
 	memset(&sum, 0, sizeof(sum));
+	lend_look(dev);
 	pthread_rwlock_rdlock(&dev->shape);
 	account_add(&sum, &dev->observe.past);
 	hal_list_for_each (p, &dev->space.partitions)
@@ -105,6 +107,7 @@ int hal_partition_get_stats(struct hal_partition *part, struct hal_stats *stats)
 		return FAR_OR_BAD(part, OBJECT_PARTITION,
 				  far_partition_get_stats(part, stats));
 	memset(&sum, 0, sizeof(sum));
+	lend_look(part->dev);
 	pthread_rwlock_rdlock(&part->dev->shape);
 	stats_add_partition(&sum, part);
 	pthread_rwlock_unlock(&part->dev->shape);
@@ -118,6 +121,7 @@ int hal_queue_get_stats(struct hal_queue *q, struct hal_stats *stats)
 	if (!OBJECT_OK(q, OBJECT_QUEUE))
 		return FAR_OR_BAD(q, OBJECT_QUEUE, far_queue_get_stats(q, stats));
 	memset(&sum, 0, sizeof(sum));
+	lend_look(q->dev);
 	pthread_rwlock_rdlock(&q->dev->shape);
 	stats_add_queue(&sum, q);
 	pthread_rwlock_unlock(&q->dev->shape);
@@ -166,6 +170,7 @@ int hal_device_poll(struct hal_device *dev, uint64_t ns)
 		atomic_store_explicit(&dev->polled, true, memory_order_relaxed);
 		return poll_virtual(dev, ns);
 	}
+	lend_look(dev);
 	/* The engine's thread makes progress by itself: return the number of commands
 	 * that have completed since the last call.  Concurrent calls never count one
 	 * twice. */

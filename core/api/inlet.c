@@ -456,6 +456,7 @@ static int open_inlet(struct hal_device *dev, void *arg)
 void inlet_serve(struct hal_device *dev)
 {
 	dev->for_processes = true;
+	dev->lends = false;
 }
 
 bool inlet_run(struct hal_device *dev, bool (*over)(void *arg), void *arg,

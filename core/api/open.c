@@ -241,11 +241,16 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 	format_text(dev->name, sizeof(dev->name), "%s:%u", o->backend->table.name, index);
 	dev->virtual_clock = clock != NULL && strcmp(clock, "virtual") == 0;
 	dev->side_by_side = (o->backend->table.flags & HAL_BK_SIDE_BY_SIDE) != 0;
+	dev->lends = (o->backend->table.flags & HAL_BK_ANY_THREAD) != 0 &&
+		     option_int(o->core_cfg, "caller_turns") != 0;
 	err = layers_open(dev, &o->cfg, o->backend, o->bk_cfg, index, &o->layers);
 	if (err != 0) {
 		dev->bk = NULL;
 		return err;
 	}
+	/* Layers pass on no end of a caller's turns. */
+	if (o->layers != NULL)
+		dev->lends = false;
 	dev->hot = dev->table->hot;
 	dev->hot_bk = dev->bk;
 	dev->limit = dev->table->extra.limit;
@@ -342,6 +347,8 @@ static int journal_start(struct hal_device *dev)
 		return err;
 	policy_text(dev->sched.policy, dev->sched.policy_cfg, &dev->sched.limits, policy);
 	journal_begin(dev, j, policy);
+	/* A journal is written by one thread. */
+	dev->lends = false;
 	return 0;
 }
 

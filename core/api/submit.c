@@ -21,10 +21,19 @@
 #include "api/handle.h"
 #include "api/submit.h"
 #include "command/completions.h"
+#include "command/lend.h"
 #include "far/far.h"
 #include "loop/engine.h"
 
 /* ---- publishing -------------------------------------------------------------------- */
+
+/* Do as queue_announce, with clock=real. */
+static NOINLINE int announce_real(struct hal_queue *q)
+{
+	if (!lend_post(q->dev, &q->message))
+		engine_post(q->dev, &q->message);
+	return 0;
+}
 
 NOINLINE int queue_announce(struct hal_queue *q)
 {
@@ -33,15 +42,15 @@ NOINLINE int queue_announce(struct hal_queue *q)
 	if (dev->virtual_clock) {
 		/* The next thread that becomes the engine, for example in hal_wait, reads
 		 * the message.  No device time passes before that. */
-		(void)inbox_put(&dev->inbox, &q->message);
+		(void)inbox_add(&dev->inbox, &q->message);
 		return 0;
 	}
-	engine_post(dev, &q->message);
-	return 0;
+	return announce_real(q);
 }
 
 NOINLINE int queue_full(const struct hal_queue *q, uint32_t slots)
 {
+	lend_look(q->dev);
 	return ring_full(q->obj.id, q->name, slots, q->slot_count);
 }
 

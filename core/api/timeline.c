@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "api/handle.h"
+#include "command/lend.h"
 #include "far/far.h"
 #include "loop/engine.h"
 #include "replay/journal.h"
@@ -90,6 +91,7 @@ uint64_t hal_timeline_get_value(const struct hal_timeline *timeline, int *err)
 			*err = stuck;
 		return 0;
 	}
+	lend_look(timeline->dev);
 	/* Read the error first, so that a value reported with an error is not older than
 	 * the error. */
 	stuck = timeline_error(timeline);

@@ -25,6 +25,7 @@
 #include "command/courier.h"
 #include "command/flow.h"
 #include "command/foreign.h"
+#include "command/lend.h"
 #include "far/far.h"
 #include "loop/engine.h"
 #include "util/futex.h"
@@ -760,6 +761,21 @@ static int sleep_for_points(struct wait *w, int *out)
  * (hal.spin_us), so it is this thread that spins longer. */
 static _Thread_local struct spin spin = {2 * WAKE_UP_FIRST_NS};
 
+/* If the engine of a point of w that is not reached sleeps, be that engine until the wait
+ * is over or until host time until_ns. */
+static void take_turns(const struct wait *w, uint64_t until_ns)
+{
+	struct hal_device *dev = first_open(w)->timeline->dev;
+	int out;
+
+	if (!engine_borrow(dev))
+		return;
+	do
+		(void)engine_turn(dev, 0, false);
+	while (test_points(w, &out) == PENDING && monotonic_ns() < until_ns);
+	lend_end(dev);
+}
+
 /* Spin until the wait is over: return true with the result in *out.  Return false if the
  * time to spin is over. */
 static bool spin_for_points(const struct wait *w, uint64_t from_ns, int *out)
@@ -767,6 +783,7 @@ static bool spin_for_points(const struct wait *w, uint64_t from_ns, int *out)
 	uint64_t now = from_ns;
 
 	while (now < from_ns + spin.ns) {
+		take_turns(w, from_ns + spin.ns);
 		for (int i = 0; i < 16; i++) {
 			if (test_points(w, out) != PENDING) {
 				spin_learn(&spin, monotonic_ns() - from_ns,
@@ -802,7 +819,8 @@ static void wait_real(struct wait *w, int *out)
 		return;
 	}
 	from = monotonic_ns();
-	if (spin_for_points(w, from, out))
+	lend_wasted = !spin_for_points(w, from, out);
+	if (!lend_wasted)
 		return;
 	start_waiting(w);
 	pthread_cleanup_push(stop_waiting, w);

@@ -383,6 +383,7 @@ static const struct hal_bk_hot no_hot = {
 	.event_fd = no_event_fd,
 	.next = NULL, /* the engine tests for NULL */
 	.doorbell = NULL,
+	.leave = NULL,
 };
 
 static const struct hal_bk_extra no_extra = {

@@ -255,6 +255,7 @@ struct hal_device {
 	bool virtual_clock;
 	bool side_by_side;  /* HAL_BK_SIDE_BY_SIDE */
 	bool for_processes; /* other processes poll its descriptors */
+	bool lends; /* a caller may be the engine while the engine's thread sleeps */
 	atomic_bool polled; /* hal_device_poll moves the virtual clock */
 	char name[32];
 	unsigned int number; /* counts the devices that this process has opened, from 0 */
@@ -272,7 +273,8 @@ struct hal_device {
 	char lost_why[160]; /* written before .lost */
 	atomic_uint timelines, programs, rings; /* objects alive */
 	atomic_uint engine_lock; /* clock=virtual: 1 while a thread is the engine */
-	int cancel_state; /* cancel state of the lock's holder, restored at unlock */
+	int cancel_state; /* cancel state of the lock's holder, restored at unlock; with
+			     clock=real: of the caller that is the engine */
 	atomic_uint lock_waiters; /* threads that sleep on .lock_futex */
 	atomic_uint lock_futex;   /* incremented when these threads should try again */
 	_Atomic uint64_t ended_reported; /* .command.ended at the last hal_device_poll */
@@ -306,6 +308,14 @@ struct hal_device {
 	pthread_t thread;
 	bool has_thread;
 	atomic_bool stop;
+	/* Turns of callers (lend.h). */
+	struct {
+		atomic_uint count; /* times that a caller became the engine; may wrap */
+		/* The thread's sleep ends within NAP_NS. */
+		atomic_bool naps;
+		uint64_t timer_ns;   /* .timer_ns when the thread fell asleep */
+		bool watch_possible; /* .watch.possible, which is false in these turns */
+	} lent;
 	int wake_fd;  /* wakes the thread if .event_fd is in use; else -1 */
 	int event_fd; /* readable if the device has events; -1: it has no such fd */
 

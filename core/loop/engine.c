@@ -12,6 +12,7 @@
 
 #include <ck_pr.h>
 
+#include "command/record.h"
 #include "loop/watch.h"
 #include "util/caller.h"
 #include "util/compiler.h"
@@ -82,8 +83,18 @@ void engine_post_quietly(struct hal_device *dev, struct message *msg)
 {
 	/* The engine's thread reads the inbox at the start of each turn and checks it
 	 * before it sleeps. */
-	if (inbox_add(&dev->inbox, msg) && dev->virtual_clock)
-		read_soon(dev);
+	bool first = inbox_add(&dev->inbox, msg);
+
+	if (dev->virtual_clock) {
+		if (first)
+			read_soon(dev);
+		return;
+	}
+	/* A caller that leaves a command to the engine has found that nobody waits for
+	 * it.  It checks the inbox after that. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (UNLIKELY(engine_owes(dev)) && inbox_rouse(&dev->inbox))
+		wake_engine(dev, monotonic_ns());
 }
 
 /* ---- calls ------------------------------------------------------------------------- */
@@ -232,6 +243,68 @@ void engine_leave(struct hal_device *dev)
 	} while (!inbox_empty(&dev->inbox) && engine_lock_try(dev));
 	if (UNLIKELY(atomic_load(&dev->lock_waiters) != 0))
 		engine_lock_notify(dev);
+	cancel_release(cancel);
+}
+
+/* ---- the engine in the hands of a caller --------------------------------------------- */
+
+bool engine_borrow(struct hal_device *dev)
+{
+	int cancel;
+
+	if (!dev->lends || !inbox_asleep(&dev->inbox))
+		return false;
+	cancel = cancel_hold();
+	if (!inbox_borrow(&dev->inbox)) {
+		cancel_release(cancel);
+		return false;
+	}
+	dev->cancel_state = cancel;
+	/* A watch must end before the engine sleeps, which costs more than messages. */
+	dev->lent.watch_possible = dev->watch.possible;
+	dev->watch.possible = false;
+	atomic_fetch_add_explicit(&dev->lent.count, 1, memory_order_relaxed);
+	return true;
+}
+
+/* Prepare the end of a caller's turns. */
+static void end_turns(struct hal_device *dev)
+{
+	if (dev->hot.leave != NULL)
+		dev->hot.leave(dev->bk);
+	dev->watch.possible = dev->lent.watch_possible;
+	dev->now_fresh = false;
+	dev->intake |= INTAKE_SLEPT;
+}
+
+bool engine_return(struct hal_device *dev, bool owes)
+{
+	const int cancel = dev->cancel_state;
+	unsigned int how;
+
+	end_turns(dev);
+	atomic_store_explicit(&dev->now_cached, SUBMIT_ASLEEP, memory_order_relaxed);
+	how = inbox_return(&dev->inbox, owes ? ENGINE_OWED : ENGINE_ASLEEP);
+	if (UNLIKELY(how == RETURNED_NOT)) {
+		dev->cancel_state = cancel;
+		dev->watch.possible = false;
+		return false;
+	}
+	if (how == RETURNED_WAKES ||
+	    (owes && !atomic_load_explicit(&dev->lent.naps, memory_order_relaxed)))
+		futex_wake(&dev->inbox.sleeping, 1);
+	cancel_release(cancel);
+	return true;
+}
+
+void engine_hand_over(struct hal_device *dev)
+{
+	const int cancel = dev->cancel_state;
+
+	end_turns(dev);
+	atomic_store_explicit(&dev->woken_ns, monotonic_ns(), memory_order_relaxed);
+	inbox_hand_over(&dev->inbox);
+	futex_wake(&dev->inbox.sleeping, 1);
 	cancel_release(cancel);
 }
 

@@ -16,8 +16,9 @@ void engine_post(struct hal_device *dev, struct message *msg);
  * from that the engine learns for how long to spin.  With clock=virtual the next thread
  * that becomes the engine reads msg. */
 void engine_post_for(struct hal_device *dev, struct message *msg, uint64_t since_ns);
-/* Send msg, but let a sleeping engine sleep.  For messages that matter only once another
- * event wakes the engine: it reads msg before it handles that event. */
+/* Send msg, but let a sleeping engine sleep, unless the device has a command.  For
+ * messages that matter only once another event wakes the engine: it reads msg before it
+ * handles that event. */
 void engine_post_quietly(struct hal_device *dev, struct message *msg);
 /* Have the engine call fn(dev, arg), wait, and return its result.  An error's text
  * becomes this thread's hal_last_error().  The engine itself must not call this. */
@@ -68,6 +69,23 @@ void engine_message_sleep(struct hal_device *dev, unsigned int seen);
 void engine_message_over(struct hal_device *dev);
 /* Wake the threads that sleep in the functions above.  Engine only. */
 void engine_lock_notify(struct hal_device *dev);
+
+/* ---- the engine in the hands of a caller (clock=real) -------------------------------- */
+
+/* Become the engine, if its thread sleeps and dev->lends.  Return whether that succeeded.
+ * The caller must then read the inbox, and end with engine_return or engine_hand_over. */
+bool engine_borrow(struct hal_device *dev);
+/* Stop being the engine, whose thread then sleeps on.  owes: the device has a command
+ * that nobody waits for; have the thread look after it within a nap's time.  Return false
+ * if the caller is still the engine, because the inbox has messages. */
+bool engine_return(struct hal_device *dev, bool owes);
+/* Stop being the engine, and wake its thread. */
+void engine_hand_over(struct hal_device *dev);
+/* Return whether the device has a command that nobody looks after for now. */
+static inline bool engine_owes(struct hal_device *dev)
+{
+	return dev->lends && WAKE_LOAD(&dev->inbox.sleeping) == ENGINE_OWED;
+}
 
 /* ---- engine only ------------------------------------------------------------------- */
 

@@ -60,12 +60,60 @@ static uint64_t idle_until(struct hal_device *dev, uint64_t host_ns)
 	return at <= dev->now ? 0 : hal_bk_after(host_ns, at - dev->now);
 }
 
-/* Sleep until a sender clears inbox.sleeping (W7 in wake.h), or until host_ns. */
-static void sleep_on_futex(struct hal_device *dev, uint64_t host_ns)
-{
-	const struct timespec t = timespec_of(host_ns);
+/* Longest sleep while callers take turns.  So long may a command that none of them waits
+ * for have ended before the engine notices. */
+#define NAP_NS UINT64_C(1000000)
+/* The thread naps for so many times after the last turn of a caller. */
+#define NAPS 16u
 
-	futex_wait(&dev->inbox.sleeping, 1, host_ns == UINT64_MAX ? NULL : &t);
+/* What the engine's thread knows of turns of callers. */
+struct naps {
+	unsigned int seen; /* .lent.count, as last read */
+	unsigned int left; /* naps until the thread sleeps for longer again */
+};
+
+/* Return whether callers have taken turns since this was last asked. */
+static bool callers_came(const struct hal_device *dev, struct naps *naps)
+{
+	unsigned int count = atomic_load_explicit(&dev->lent.count, memory_order_relaxed);
+
+	if (count == naps->seen)
+		return false;
+	naps->seen = count;
+	naps->left = NAPS;
+	return true;
+}
+
+/* Return the host time at which a sleep of the thread that was to last until host_ns
+ * ends, after callers have taken turns, or before they may do so. */
+static uint64_t nap_until(struct hal_device *dev, uint64_t host_ns)
+{
+	const uint64_t nap_end = monotonic_ns() + NAP_NS;
+
+	atomic_store_explicit(&dev->lent.naps, true, memory_order_release);
+	return host_ns < nap_end ? host_ns : nap_end;
+}
+
+/* Sleep until a sender sets inbox.sleeping to ENGINE_AWAKE (W7 in wake.h), or until
+ * host_ns.  Meanwhile callers may be the engine. */
+static void sleep_on_futex(struct hal_device *dev, struct naps *naps, uint64_t host_ns)
+{
+	bool timed = host_ns != UINT64_MAX;
+	unsigned int state;
+
+	while ((state = WAKE_LOAD(&dev->inbox.sleeping)) != ENGINE_AWAKE) {
+		struct timespec t;
+
+		if (!atomic_load_explicit(&dev->lent.naps, memory_order_relaxed) &&
+		    callers_came(dev, naps)) {
+			host_ns = nap_until(dev, host_ns);
+			timed = true;
+		}
+		t = timespec_of(host_ns);
+		futex_wait(&dev->inbox.sleeping, state, timed ? &t : NULL);
+		if (timed && monotonic_ns() >= host_ns)
+			return;
+	}
 }
 
 /* Sleep until the device's event fd or the wake-up fd is readable, or until host_ns. */
@@ -86,7 +134,8 @@ static void sleep_on_fds(struct hal_device *dev, uint64_t host_ns)
 /* Sleep until a message, a device event or host_ns.  Return the host time at which a
  * sender woke the engine, or the current time if a message made the sleep unnecessary.
  * If no sender woke the engine, return a time before the call. */
-static uint64_t sleep_until_woken(struct hal_device *dev, uint64_t host_ns)
+static uint64_t sleep_until_woken(struct hal_device *dev, struct naps *naps,
+				  uint64_t host_ns)
 {
 	uint64_t from = monotonic_ns(), woken = from;
 
@@ -94,17 +143,26 @@ static uint64_t sleep_until_woken(struct hal_device *dev, uint64_t host_ns)
 		return woken;
 	dev->watch.turn += WATCH_BUSY_TURNS;
 	dev->intake |= INTAKE_SLEPT;
+	dev->lent.timer_ns = dev->timer_ns;
+	(void)callers_came(dev, naps);
+	if (naps->left > 0) {
+		naps->left--;
+		host_ns = nap_until(dev, host_ns);
+	} else {
+		atomic_store_explicit(&dev->lent.naps, false, memory_order_relaxed);
+	}
 	atomic_store_explicit(&dev->now_cached, SUBMIT_ASLEEP, memory_order_relaxed);
 	if (inbox_may_sleep(&dev->inbox) && !atomic_load(&dev->stop)) {
 		if (dev->event_fd < 0)
-			sleep_on_futex(dev, host_ns);
+			sleep_on_futex(dev, naps, host_ns);
 		else
 			sleep_on_fds(dev, host_ns);
 		woken = atomic_load_explicit(&dev->woken_ns, memory_order_relaxed);
 		if (woken > from)
 			wake_up_took(monotonic_ns() - woken);
 	}
-	inbox_awake(&dev->inbox);
+	while (!inbox_awake(&dev->inbox))
+		futex_wait(&dev->inbox.sleeping, ENGINE_RECALLED, NULL);
 	return woken;
 }
 
@@ -126,7 +184,7 @@ static bool spin_until(struct hal_device *dev, uint64_t from_ns, uint64_t until_
 
 /* Spin, then sleep, until the engine has work.  Messages come at other intervals while
  * the device works than while it is idle, so each case has its own adaptive spin. */
-static void rest(struct hal_device *dev, struct spin *spins)
+static void rest(struct hal_device *dev, struct spin *spins, struct naps *naps)
 {
 	struct spin *p = &spins[dev->command.pending > 0];
 	uint64_t now = monotonic_ns();
@@ -146,7 +204,7 @@ static void rest(struct hal_device *dev, struct spin *spins)
 		return;
 	}
 	came = spin_until(dev, now, spin_end) ? monotonic_ns()
-					      : sleep_until_woken(dev, until);
+					      : sleep_until_woken(dev, naps, until);
 	spin_learn(p, came >= now ? came - now : SPIN_UNKNOWN, dev->spin_ns);
 }
 
@@ -154,12 +212,13 @@ static void *engine_main(void *arg)
 {
 	struct hal_device *dev = arg;
 	struct spin spins[2] = {{dev->spin_ns}, {dev->spin_ns}};
+	struct naps naps = {0};
 
 	/* Let timed sleeps end 1 us late at most, not 50 us as is the default. */
 	(void)prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
 	while (!atomic_load(&dev->stop))
 		if (!dev->turn(dev, 0, false)) {
-			rest(dev, spins);
+			rest(dev, spins, &naps);
 			dev->now_fresh = false;
 		}
 	(void)watch_end(dev);
@@ -190,6 +249,10 @@ int engine_start(struct hal_device *dev,
 	if (dev->event_fd >= 0 && dev->wake_fd < 0)
 		return fail(errno, "%s: cannot create an eventfd: %s", dev->name,
 			    hal_strerror(errno));
+	/* An event of the device would wake the thread although a caller is the engine.
+	 */
+	if (dev->event_fd >= 0)
+		dev->lends = false;
 	device_now(dev);
 	watch_init(dev);
 	dev->turn = turn;

@@ -31,6 +31,21 @@
  *   V2  ---- full barrier in all threads
  *   V3  read tail, take the records
  *
+ * While the engine's thread sleeps, a caller may be the engine in its place (lend.h):
+ *
+ *   caller                                engine's thread, at the end of its sleep
+ *   C1  sleeping: 1 or owed -> lent       R1  sleeping: 1 or owed -> 0, or
+ *   C2  turns                                 lent -> recalled, then sleep until 0
+ *   C3  sleeping: lent -> 1 or owed, or
+ *       recalled -> 0, wake, and return
+ *   C4  ---- full barrier
+ *   C5  if the inbox is not empty, go on at C1
+ *   C6  owed, and the thread does not nap? then wake
+ *
+ * C3 to C5 are E1 to E3.  Senders that find "lent" or "recalled" at W7 need not wake
+ * anyone.  The caller leaves "owed" if the device still has a command of it that nobody
+ * else needs; the engine's thread then looks after the device within a nap's time.
+ *
  * tests/wakeup runs these functions in all interleavings of two senders and an engine,
  * with store buffers.  For that purpose every access to shared words goes through a
  * WAKE_ macro.
@@ -101,7 +116,16 @@ struct message {
 
 struct inbox {
 	WAKE_POINTER(struct message) last; /* newest; .next leads to older ones */
-	WAKE_WORD sleeping;                /* 1 while the engine sleeps or is about to */
+	WAKE_WORD sleeping;                /* ENGINE_*: who the engine is */
+};
+
+/* Values of "sleeping". */
+enum {
+	ENGINE_AWAKE,
+	ENGINE_ASLEEP,   /* the engine's thread sleeps or is about to */
+	ENGINE_OWED,     /* so it does, and the device has a command of a caller */
+	ENGINE_LENT,     /* so it does, and a caller is the engine */
+	ENGINE_RECALLED, /* the engine's thread waits until that caller leaves */
 };
 
 /* Add msg to the inbox (W5).  Return true if the inbox was empty. */
@@ -115,6 +139,24 @@ static inline bool inbox_add(struct inbox *box, struct message *msg)
 	return last == NULL;
 }
 
+/* Return whether the engine's thread sleeps and no caller is the engine. */
+static inline bool inbox_asleep(struct inbox *box)
+{
+	return WAKE_LOAD(&box->sleeping) - ENGINE_ASLEEP <= ENGINE_OWED - ENGINE_ASLEEP;
+}
+
+/* End the sleep of the engine's thread (W7).  Return true if the caller must wake it. */
+static inline bool inbox_rouse(struct inbox *box)
+{
+	unsigned int state;
+
+	while ((state = WAKE_LOAD(&box->sleeping)) == ENGINE_ASLEEP ||
+	       state == ENGINE_OWED)
+		if (WAKE_CHANGE(&box->sleeping, state, ENGINE_AWAKE))
+			return true;
+	return false;
+}
+
 /* Add msg to the inbox (W5 to W7).  Return true if the sender must wake the engine. */
 static inline bool inbox_put(struct inbox *box, struct message *msg)
 {
@@ -122,7 +164,7 @@ static inline bool inbox_put(struct inbox *box, struct message *msg)
 #if !defined(__x86_64__) || defined(WAKE_EXPLORED)
 	WAKE_FENCE();
 #endif
-	return WAKE_LOAD(&box->sleeping) != 0 && WAKE_EXCHANGE(&box->sleeping, 0) != 0;
+	return inbox_rouse(box);
 }
 
 /* Find out whether a queue's or timeline's message must be sent (W3, W4).  Call after the
@@ -146,15 +188,63 @@ static inline bool inbox_empty(struct inbox *box)
  * woken.  In either case the engine must call inbox_awake() afterwards. */
 static inline bool inbox_may_sleep(struct inbox *box)
 {
-	WAKE_STORE(&box->sleeping, 1);
+	WAKE_STORE(&box->sleeping, ENGINE_ASLEEP);
 	WAKE_FENCE();
 	return inbox_empty(box);
 }
 
-/* End the engine's sleep (E4). */
-static inline void inbox_awake(struct inbox *box)
+/* End the engine's sleep (E4, R1).  Return false if a caller is the engine: the thread
+ * must then sleep while .sleeping is ENGINE_RECALLED, and call this again. */
+static inline bool inbox_awake(struct inbox *box)
 {
-	WAKE_STORE(&box->sleeping, 0);
+	for (;;) {
+		unsigned int state = WAKE_LOAD(&box->sleeping);
+
+		if (state == ENGINE_AWAKE || state == ENGINE_RECALLED)
+			return state == ENGINE_AWAKE;
+		if (WAKE_CHANGE(&box->sleeping, state,
+				state == ENGINE_LENT ? ENGINE_RECALLED : ENGINE_AWAKE))
+			return state != ENGINE_LENT;
+	}
+}
+
+/* Become the engine while its thread sleeps (C1).  Return whether that succeeded. */
+static inline bool inbox_borrow(struct inbox *box)
+{
+	unsigned int state;
+
+	while ((state = WAKE_LOAD(&box->sleeping)) == ENGINE_ASLEEP ||
+	       state == ENGINE_OWED)
+		if (WAKE_CHANGE(&box->sleeping, state, ENGINE_LENT))
+			return true;
+	return false;
+}
+
+/* Results of inbox_return. */
+enum {
+	RETURNED,       /* the caller is no longer the engine */
+	RETURNED_WAKES, /* so it is, and must wake the engine's thread */
+	RETURNED_NOT,   /* it is still the engine: the inbox has messages */
+};
+
+/* End inbox_borrow, leaving the engine ENGINE_ASLEEP or ENGINE_OWED (C3 to C5).  Return
+ * RETURNED*. */
+static inline unsigned int inbox_return(struct inbox *box, unsigned int state)
+{
+	if (!WAKE_CHANGE(&box->sleeping, ENGINE_LENT, state)) {
+		WAKE_STORE(&box->sleeping, ENGINE_AWAKE);
+		return RETURNED_WAKES;
+	}
+	WAKE_FENCE();
+	if (inbox_empty(box) || !WAKE_CHANGE(&box->sleeping, state, ENGINE_LENT))
+		return RETURNED;
+	return RETURNED_NOT;
+}
+
+/* End inbox_borrow and hand the engine to its thread, which the caller must then wake. */
+static inline void inbox_hand_over(struct inbox *box)
+{
+	WAKE_STORE(&box->sleeping, ENGINE_AWAKE);
 }
 
 /* Take all messages out of the inbox (E5).  Return them as a list, oldest first; NULL if

@@ -427,6 +427,7 @@ static void backend_h(void)
 	FIELD(hal_bk_hot, event_fd);
 	FIELD(hal_bk_hot, next);
 	FIELD(hal_bk_hot, doorbell);
+	FIELD(hal_bk_hot, leave);
 	STRUCT(hal_bk_extra);
 	FIELD(hal_bk_extra, mem_swap);
 	FIELD(hal_bk_extra, mem_out);

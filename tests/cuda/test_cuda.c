@@ -359,6 +359,40 @@ static void waits_alone(void **state)
 	close_rig(&r);
 }
 
+static void *submit_elsewhere(void *user)
+{
+	struct rig *r = user;
+	uint32_t (*pop)(void **context) = NULL;
+	void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *context = NULL;
+	struct hal_bk_event ev;
+	int got;
+
+	*(void **)&pop = dlsym(handle, "cuCtxPopCurrent_v2");
+	submit_work(r, 0, 1, 1000);
+	do
+		got = b->hot.poll(r->dev, UINT64_MAX, &ev, 1);
+	while (got == 0);
+	b->hot.leave(r->dev);
+	return got == 1 && pop(&context) == CUR_INVALID_CONTEXT ? r : NULL;
+}
+
+/* A caller that has been the engine for a while (HAL_BK_ANY_THREAD) has nothing current
+ * afterwards, as before. */
+static void caller_gets_back(void **state)
+{
+	const struct hal_bk_config cfg = {.clock = 0};
+	pthread_t thread;
+	void *ok = NULL;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r, &cfg);
+	assert_int_equal(pthread_create(&thread, NULL, submit_elsewhere, &r), 0);
+	pthread_join(thread, &ok);
+	assert_non_null(ok);
+	close_rig(&r);
+}
+
 /* A thread that was the engine's has nothing current after close. */
 static void nothing_current(void **state)
 {
@@ -506,6 +540,7 @@ int main(void)
 		cmocka_unit_test(foreign_thread),
 		cmocka_unit_test(waits_alone),
 		cmocka_unit_test(nothing_current),
+		cmocka_unit_test(caller_gets_back),
 		cmocka_unit_test(out_of_turn),
 		cmocka_unit_test(says_how),
 		cmocka_unit_test(results),

@@ -368,11 +368,12 @@ static void readers_keep_nobody_out(void **state)
 /* Who wakes an engine says when. */
 static void woken_at_a_time(void **state)
 {
+	static const char *const options[] = {"hal.caller_turns=no", NULL};
 	uint64_t before;
 	struct ref r;
 
 	(void)state;
-	ref_open(&r);
+	ref_open_with(&r, "ref?clock=real", options);
 	for (int i = 0; i < 10; i++) {
 		while (atomic_load(&r.dev->inbox.sleeping) == 0)
 			sched_yield();

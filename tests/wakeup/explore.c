@@ -15,6 +15,11 @@
  *                 watches each queue whose message it has taken, until it is about to
  *                 sleep (watch.c)
  *
+ * In scenarios with lends the senders are callers of hal_submit and at last of hal_wait,
+ * who may be the engine while its thread sleeps (engine.c, command/lend.c, api/wait.c).
+ * They send a plain message for a record, which is a command for the device: it has ended
+ * when whoever is the engine next polls it, or polls it once more.
+ *
  * A state is memory, each thread's store buffer, and what each thread has read since it
  * began its present round.  That decides what it does next: the round is run again from
  * its beginning with the values it read, up to the first operation that has not happened
@@ -32,7 +37,8 @@
  *
  * Wrong is: the engine sleeps for ever though a record or message has not been taken; one
  * is taken twice; a message is in the box twice; a record is read before it was written;
- * who waits is not told.
+ * who waits is not told; two threads are the engine; a command has ended and nobody will
+ * ever notice.
  *
  *   wakeup          all scenarios, then planted errors in the small ones
  *   wakeup figure   all scenarios
@@ -49,6 +55,7 @@
 #include <string.h>
 
 static uintptr_t on_load(const void *p);
+static uintptr_t on_get(const void *p);
 static void on_store(const void *p, uintptr_t v, bool release);
 static uintptr_t on_exchange(const void *p, uintptr_t v);
 static bool on_cas(const void *p, void *expected, uintptr_t v);
@@ -60,7 +67,7 @@ static bool on_change(const void *p, uintptr_t e, uintptr_t v);
 #define WAKE_POINTER(type)   type *
 #define WAKE_LOAD(p)         ((__typeof__(*(p)))on_load(p))
 #define WAKE_STORE(p, v)     on_store((p), (uintptr_t)(v), true)
-#define WAKE_GET(p)          ((__typeof__(*(p)))on_load(p))
+#define WAKE_GET(p)          ((__typeof__(*(p)))on_get(p))
 #define WAKE_SET(p, v)       on_store((p), (uintptr_t)(v), false)
 #define WAKE_EXCHANGE(p, v)  ((__typeof__(*(p)))on_exchange((p), (uintptr_t)(v)))
 #define WAKE_CAS(p, e, v)    on_cas((p), (e), (uintptr_t)(v))
@@ -94,7 +101,9 @@ static struct shared {
 	unsigned int value; /* raised by the engine with the first record */
 	/* Of sender 0, if it is another process. */
 	unsigned int watched, again, taken;
-	struct message message[SENDERS];
+	/* Of lent engines: commands of each sender that have ended; .lent of a device. */
+	unsigned int done[SENDERS], count, naps;
+	struct message message[2 * SENDERS]; /* of queues, then of waiters */
 } shared;
 
 enum {
@@ -104,19 +113,23 @@ enum {
 	AT_TAIL = AT_ANNOUNCED + SENDERS,
 	AT_RECORD = AT_TAIL + SENDERS,
 	AT_NEXT = AT_RECORD + SENDERS * RECORDS,
-	AT_VALUE = AT_NEXT + SENDERS,
+	AT_VALUE = AT_NEXT + 2 * SENDERS,
 	AT_WATCHED,
 	AT_AGAIN,
 	AT_TAKEN,
+	AT_DONE,
+	AT_COUNT = AT_DONE + SENDERS,
+	AT_NAPS,
 	WORDS,
 };
 
 static const void *word(unsigned int at)
 {
 	if (at >= AT_VALUE)
-		return (const unsigned int *[]){&shared.value, &shared.watched,
-						&shared.again,
-						&shared.taken}[at - AT_VALUE];
+		return (const unsigned int
+				*[]){&shared.value, &shared.watched, &shared.again,
+				     &shared.taken, &shared.done[0], &shared.done[1],
+				     &shared.count, &shared.naps}[at - AT_VALUE];
 	if (at >= AT_NEXT)
 		return &shared.message[at - AT_NEXT].next;
 	if (at >= AT_RECORD)
@@ -156,7 +169,7 @@ static uintptr_t decode(unsigned int at, uint8_t v)
 
 /* ---- a state ----------------------------------------------------------------------- */
 
-enum { BUFFER = 12, HISTORY = 40 };
+enum { BUFFER = 12, HISTORY = 80 };
 
 struct store {
 	uint8_t at, value;
@@ -165,6 +178,7 @@ struct store {
 
 struct thread {
 	uint8_t round; /* a sender's: records so far */
+	uint8_t phase; /* of lent engines: what it does in this round */
 	uint8_t read[HISTORY];
 	uint8_t reads;
 	uint8_t made; /* stores of this round, buffered or in memory */
@@ -180,7 +194,7 @@ struct state {
 	/* Not for the threads' eyes. */
 	uint8_t taken[SENDERS]; /* records, or plain messages */
 	uint8_t began[SENDERS]; /* the same when the engine's round began */
-	uint8_t in_box[SENDERS];
+	uint8_t in_box[2 * SENDERS];
 	bool watched[SENDERS];  /* by the engine */
 	bool watching[SENDERS]; /* the same when the engine's round began */
 	bool token;             /* the eventfd is readable */
@@ -188,6 +202,14 @@ struct state {
 	uint8_t rung;           /* the program's own */
 	uint8_t timers;
 	bool waiting, raised, told; /* the waiter, by the engine */
+	/* Of a lent engine. */
+	uint8_t engine;         /* 1 + the thread that is the engine; 0: none */
+	uint8_t ended[SENDERS]; /* commands that the engine knows to have ended */
+	bool waits[SENDERS], knows[SENDERS]; /* waiters registered, and told */
+	uint8_t counted;                     /* .count, as the thread last saw it */
+	bool naps;                           /* the thread's sleep has an end */
+	bool parked;                         /* it sleeps on its futex */
+	uint8_t slow;                        /* times that the device takes longer */
 };
 
 enum plant {
@@ -217,6 +239,15 @@ enum plant {
 	NO_E3,           /* the engine does not raise it */
 	AGAIN_FIRST,     /* it raises it before the message may be sent again */
 	AGAIN_LATE,      /* it raises it after the look at the tail */
+	/* Of lent engines. */
+	NO_C4,     /* no fence after the engine is given back */
+	NO_C5,     /* and no look into the box */
+	NO_C6,     /* a command is owed to a thread that does not nap, and stays asleep */
+	NO_RECALL, /* the engine is given back though its thread waits for it */
+	NO_R1,     /* the thread ends its sleep though a caller is the engine */
+	NO_LENT,   /* a sender takes the engine from a caller */
+	NO_OWED,   /* a waiter does not look whether a command is owed */
+	OWES_WAITED, /* a command is owed that is waited for */
 };
 
 enum memory { TSO, ARM };
@@ -230,6 +261,10 @@ struct scenario {
 	bool event;     /* the engine also looks at tail 0 by itself */
 	bool watches;   /* the engine watches queues */
 	bool far;       /* sender 0 is another process */
+	bool lends;     /* senders may be the engine, and wait for their last record */
+	bool leaves;    /* sender 0 does not wait */
+	bool onlooker;  /* sender 1 sends nothing, and waits for the record of sender 0 */
+	uint8_t slow;   /* times that a poll finds nothing, though there is a command */
 	uint8_t timers; /* times it wakes by itself */
 };
 
@@ -249,6 +284,10 @@ enum kind {
 	TOLD,
 	RING,
 	RUNG,
+	PARK,
+	GET,
+	FETCH,
+	CHOICE,
 	NOTE
 };
 enum { BY_TOKEN = 1, BY_TIMER }; /* what SLEEP answers */
@@ -287,6 +326,15 @@ static uintptr_t on_load(const void *p)
 	return decode(at, happened(LOAD, at, 0, 0));
 }
 
+/* Where engines are lent there are many states.  Accesses to what one thread at a time
+ * owns are then not steps of their own; the other scenarios have them. */
+static uintptr_t on_get(const void *p)
+{
+	uint8_t at = index_of(p);
+
+	return decode(at, happened(scenario->lends ? GET : LOAD, at, 0, 0));
+}
+
 static uintptr_t on_exchange(const void *p, uintptr_t v)
 {
 	uint8_t at = index_of(p);
@@ -319,9 +367,14 @@ static void on_store(const void *p, uintptr_t v, bool release)
 
 	if (stores_seen++ < self->made)
 		return;
+	self->made++;
+	/* As on_get: what one thread at a time owns. */
+	if (scenario->lends && !release) {
+		now->memory[at] = encode(at, v);
+		return;
+	}
 	if (self->stores == BUFFER)
 		abort();
-	self->made++;
 	if (plant == TAIL_PLAIN && at >= AT_TAIL && at < AT_RECORD)
 		release = false;
 	self->buffer[self->stores++] = (struct store){at, encode(at, v), release, false};
@@ -341,7 +394,9 @@ static bool left_out(const char *where)
 		return plant == NO_R3;
 	if (strcmp(where, "bell_answered") == 0)
 		return plant == NO_B2;
-	if (strcmp(where, "waits") == 0)
+	if (strcmp(where, "inbox_return") == 0)
+		return plant == NO_C4;
+	if (strcmp(where, "waits") == 0 || strcmp(where, "waits_quietly") == 0)
 		return memory == TSO || plant == NO_WAITER_FENCE;
 	abort(); /* a fence of which this test knows nothing */
 }
@@ -363,6 +418,12 @@ enum note {
 	WATCHES,
 	UNWATCHES,
 	RINGS,
+	ENTERS,
+	LEAVES,
+	ENDS,
+	REGISTERS,
+	COUNTS,
+	NAPS,
 };
 
 static void note(enum note what, unsigned int sender, uint8_t value)
@@ -589,6 +650,272 @@ static void engine(void)
 		(void)happened(DRAIN, 0, 0, 0);
 }
 
+/* ---- lent engines ------------------------------------------------------------------- */
+
+/* What only the engine knows. */
+enum fetch { TAKEN, ENDED, IN_FLIGHT, WAITED_FOR, COUNTED, NAPPING };
+
+static uint8_t fetch(enum fetch what, unsigned int sender)
+{
+	return happened(FETCH, (uint8_t)what, (uint8_t)sender, 0);
+}
+
+static unsigned int in_flight(void)
+{
+	return fetch(IN_FLIGHT, 0);
+}
+
+static void reads_letter(const struct message *l)
+{
+	unsigned int i = (unsigned int)(l - shared.message);
+
+	note(LETTER_OUT, i, 0);
+	if (i >= SENDERS) {
+		note(REGISTERS, i - SENDERS, 0);
+		return;
+	}
+	if (scenario->plain && i == 1)
+		(void)happened(FENCE, 0, 0, 0);
+	note(TAKES_LETTER, i, 0);
+}
+
+/* A turn, of whoever is the engine.  Return whether it did anything. */
+static bool turns(void)
+{
+	struct message *l;
+	bool did = false;
+
+	for (unsigned int i = 0; i < SENDERS; i++) {
+		unsigned int taken;
+
+		if (scenario->plain && i == 1)
+			continue;
+		taken = fetch(TAKEN, i);
+		if (taken == fetch(ENDED, i) || happened(CHOICE, 0, 0, 0) != 0)
+			continue;
+		WAKE_STORE(&shared.done[i], taken);
+		note(ENDS, i, 0);
+		did = true;
+	}
+	for (l = inbox_take(&shared.box); l != NULL;) {
+		struct message *behind = WAKE_GET(&l->next);
+
+		reads_letter(l);
+		l = behind;
+		did = true;
+	}
+	return did;
+}
+
+/* As engine_borrow. */
+static bool borrows(void)
+{
+	if (!inbox_borrow(&shared.box))
+		return false;
+	note(ENTERS, 0, 0);
+	WAKE_SET(&shared.count, WAKE_GET(&shared.count) + 1);
+	return true;
+}
+
+static unsigned int returns(unsigned int to)
+{
+	if (plant == NO_C5) {
+		if (WAKE_CHANGE(&shared.box.sleeping, ENGINE_LENT, to))
+			return RETURNED;
+		inbox_hand_over(&shared.box);
+		return RETURNED_WAKES;
+	}
+	if (plant == NO_RECALL) {
+		WAKE_STORE(&shared.box.sleeping, to);
+		return RETURNED;
+	}
+	return inbox_return(&shared.box, to);
+}
+
+/* As what_is_left in command/lend.c: more than one command, or one that is waited for. */
+static bool leaves_work(void)
+{
+	if (in_flight() > 1)
+		return true;
+	return plant != OWES_WAITED && fetch(WAITED_FOR, 0) != 0;
+}
+
+/* As lend_end, engine_return and engine_hand_over.  Return false if it is still the
+ * engine. */
+static bool gives_back(void)
+{
+	unsigned int owed = in_flight(), how;
+	bool work = leaves_work();
+
+	note(LEAVES, 0, 0);
+	if (work) {
+		inbox_hand_over(&shared.box);
+		(void)happened(WAKE, 0, 0, 0);
+		return true;
+	}
+	how = returns(owed != 0 ? ENGINE_OWED : ENGINE_ASLEEP);
+	if (how == RETURNED_NOT)
+		note(ENTERS, 0, 0);
+	else if (how == RETURNED_WAKES ||
+		 (owed != 0 && plant != NO_C6 && WAKE_LOAD(&shared.naps) == 0))
+		(void)happened(WAKE, 0, 0, 0);
+	return how != RETURNED_NOT;
+}
+
+static bool rouses(struct message *l)
+{
+	if (plant != NO_LENT)
+		return inbox_put(&shared.box, l);
+	(void)inbox_add(&shared.box, l);
+	(void)happened(FENCE, 0, 0, 0);
+	return WAKE_LOAD(&shared.box.sleeping) != ENGINE_AWAKE &&
+	       WAKE_EXCHANGE(&shared.box.sleeping, ENGINE_AWAKE) != ENGINE_AWAKE;
+}
+
+/* What a thread does next.  To be forgotten with each phase keeps states few. */
+enum phase {
+	TURN,  /* the engine's thread: a turn; a sender: submit or wait, from the start */
+	HOLDS, /* a sender is the engine, and takes a turn */
+	GIVES, /* and stops */
+	QUIET, /* a waiter registers, and sleeps */
+	FALLS_ASLEEP,
+	SLEEPING,
+	WAKES_UP,
+	RECALLED,
+};
+
+/* Whose record sender i waits for. */
+static unsigned int waits_for(unsigned int i)
+{
+	return scenario->onlooker ? 0 : i;
+}
+
+/* The end of wait_real in api/wait.c: engine_post_quietly, sleep_for_points. */
+static void waits_quietly(unsigned int i, unsigned int of, unsigned int count)
+{
+	(void)inbox_add(&shared.box, &shared.message[SENDERS + i]);
+	WAKE_FENCE();
+	if (plant != NO_OWED && WAKE_LOAD(&shared.box.sleeping) == ENGINE_OWED &&
+	    inbox_rouse(&shared.box))
+		(void)happened(WAKE, 0, 0, 0);
+	if (WAKE_LOAD(&shared.done[of]) != count)
+		(void)happened(TOLD, (uint8_t)i, 0, 0);
+}
+
+/* As hal_submit. */
+static enum phase submits(unsigned int i, unsigned int round)
+{
+	struct message *l = &shared.message[i];
+
+	if (round > 0)
+		(void)happened(ANSWER, 0, (uint8_t)round, 0);
+	if (!(scenario->plain && i == 1) && borrows()) {
+		(void)inbox_add(&shared.box, l);
+		return HOLDS;
+	}
+	if (rouses(l))
+		(void)happened(WAKE, 0, 0, 0);
+	return TURN;
+}
+
+/* Submit records, then wait for the last, or for that of another sender.  Return the next
+ * phase; TURN after a record or the wait. */
+static enum phase caller(unsigned int i, unsigned int round, enum phase phase)
+{
+	const unsigned int of = waits_for(i), count = scenario->records[of];
+	const bool waits = round == scenario->records[i];
+
+	switch (phase) {
+	case TURN:
+		if (!waits)
+			return submits(i, round);
+		if (WAKE_LOAD(&shared.done[of]) == count)
+			return TURN;
+		return borrows() ? HOLDS : QUIET;
+	case HOLDS:
+		(void)turns();
+		return GIVES;
+	case GIVES:
+		if (!gives_back())
+			return HOLDS;
+		return waits ? QUIET : TURN;
+	default:
+		waits_quietly(i, of, count);
+		return TURN;
+	}
+}
+
+/* The rounds of sender i: one for each record, and one for a wait. */
+static unsigned int rounds_of(unsigned int i)
+{
+	const bool plain = scenario->plain && i == 1, leaves = scenario->leaves && i == 0;
+
+	const bool none = scenario->records[i] == 0 && !(scenario->onlooker && i == 1);
+
+	return scenario->records[i] +
+	       (scenario->lends && !plain && !leaves && !none ? 1u : 0u);
+}
+
+/* As callers_came and nap_until in loop/thread.c. */
+static void begins_nap(void)
+{
+	unsigned int count = WAKE_LOAD(&shared.count);
+
+	if (count == fetch(COUNTED, 0))
+		return;
+	note(COUNTS, 0, (uint8_t)count);
+	WAKE_STORE(&shared.naps, 1);
+	note(NAPS, 0, 1);
+}
+
+static enum phase falls_asleep(void)
+{
+	WAKE_STORE(&shared.naps, 0);
+	note(NAPS, 0, 0);
+	begins_nap();
+	note(LEAVES, 0, 0);
+	return inbox_may_sleep(&shared.box) ? SLEEPING : WAKES_UP;
+}
+
+static enum phase sleeps_lent(void)
+{
+	unsigned int state = WAKE_LOAD(&shared.box.sleeping);
+
+	if (state == ENGINE_AWAKE)
+		return WAKES_UP;
+	if (fetch(NAPPING, 0) == 0)
+		begins_nap();
+	if (happened(PARK, AT_SLEEPING, (uint8_t)state, 0) != 0 &&
+	    happened(SLEEP, 0, 0, 0) == BY_TIMER)
+		return WAKES_UP;
+	return SLEEPING;
+}
+
+/* A turn of the engine's thread, or a step of its sleep (loop/thread.c).  Return the next
+ * phase. */
+static enum phase engine_lends(enum phase phase)
+{
+	switch (phase) {
+	case TURN:
+		return turns() || in_flight() != 0 ? TURN : FALLS_ASLEEP;
+	case FALLS_ASLEEP:
+		return falls_asleep();
+	case SLEEPING:
+		return sleeps_lent();
+	case RECALLED:
+		if (happened(PARK, AT_SLEEPING, ENGINE_RECALLED, 0) != 0)
+			(void)happened(SLEEP, 0, 0, 1);
+		return WAKES_UP;
+	default:
+		if (plant == NO_R1)
+			WAKE_STORE(&shared.box.sleeping, ENGINE_AWAKE);
+		if (!inbox_awake(&shared.box))
+			return RECALLED;
+		note(ENTERS, 0, 0);
+		return TURN;
+	}
+}
+
 /* ---- one step ---------------------------------------------------------------------- */
 
 static void is_wrong(const char *what)
@@ -602,6 +929,12 @@ static void heard(struct thread *t, uint8_t value)
 	if (t->reads == HISTORY)
 		abort();
 	t->read[t->reads++] = value;
+}
+
+/* Return whether the record that is waited for of sender i has ended. */
+static bool is_reached(const struct state *s, unsigned int i)
+{
+	return s->ended[i] == scenario->records[i];
 }
 
 static void take_note(struct state *s, const struct op *op)
@@ -629,6 +962,30 @@ static void take_note(struct state *s, const struct op *op)
 	case RINGS:
 		s->rung = op->value;
 		break;
+	case ENTERS:
+		if (s->engine != 0)
+			is_wrong("two threads are the engine");
+		s->engine = (uint8_t)(1 + (self - s->thread));
+		break;
+	case LEAVES:
+		s->engine = 0;
+		break;
+	case ENDS:
+		s->ended[i] = s->taken[i];
+		for (unsigned int w = 0; w < SENDERS; w++)
+			s->knows[w] |= s->waits[w] && is_reached(s, waits_for(w));
+		break;
+	case REGISTERS:
+		s->waits[i] = true;
+		s->knows[i] |= is_reached(s, waits_for(i));
+		break;
+	case COUNTS:
+		s->counted = op->value;
+		break;
+	case NAPS:
+		s->naps = op->value != 0;
+		break;
+
 	case WATCHES:
 	case UNWATCHES:
 		s->watched[i] = op->at == WATCHES;
@@ -650,7 +1007,11 @@ static bool run(struct state *s, unsigned int t)
 	memcpy(seen, s->began, sizeof(seen));
 	if (setjmp(stop) != 0)
 		return false;
-	if (t == ENGINE)
+	if (scenario->lends)
+		self->phase =
+			(uint8_t)(t == ENGINE ? engine_lends(self->phase)
+					      : caller(t, self->round, self->phase));
+	else if (t == ENGINE)
 		engine();
 	else if (t == BELLS)
 		bells();
@@ -665,6 +1026,41 @@ static void engine_round_ends(struct state *s)
 	memcpy(s->watching, s->watched, sizeof(s->watching));
 }
 
+static uint8_t fetched(const struct state *s, enum fetch what, unsigned int i)
+{
+	unsigned int n = 0;
+
+	switch (what) {
+	case TAKEN:
+		return s->taken[i];
+	case ENDED:
+		return s->ended[i];
+	case IN_FLIGHT:
+		for (i = 0; i < SENDERS; i++)
+			if (!(scenario->plain && i == 1))
+				n += (unsigned int)(s->taken[i] - s->ended[i]);
+		return (uint8_t)n;
+	case WAITED_FOR:
+		for (i = 0; i < SENDERS; i++)
+			if (s->waits[i] && !is_reached(s, waits_for(i)) &&
+			    s->taken[waits_for(i)] != s->ended[waits_for(i)])
+				n++;
+		return n != 0;
+	case COUNTED:
+		return s->counted;
+	default:
+		return s->naps;
+	}
+}
+
+static uint8_t loaded(const struct state *s, const struct thread *t, uint8_t at)
+{
+	for (unsigned int i = t->stores; i-- > 0;)
+		if (t->buffer[i].at == at)
+			return t->buffer[i].value;
+	return s->memory[at];
+}
+
 /* Up to where the others matter; false: the thread has ended. */
 static bool pending(struct state *s, unsigned int i, struct op *op)
 {
@@ -675,15 +1071,25 @@ static bool pending(struct state *s, unsigned int i, struct op *op)
 			t->reads = 0;
 			t->made = 0;
 			memset(t->read, 0, sizeof(t->read));
-			if (i == ENGINE)
+			if (i == ENGINE && !scenario->lends)
 				engine_round_ends(s);
-			else if (i != BELLS)
-				t->done = ++t->round == scenario->records[i];
+			else if (i < SENDERS && t->phase == 0)
+				t->done = ++t->round == rounds_of(i);
 			continue;
 		}
 		*op = next;
+		if (op->kind == FETCH) {
+			heard(t, fetched(s, (enum fetch)op->at, op->expected));
+			continue;
+		}
+		if (op->kind == GET) {
+			heard(t, loaded(s, t, op->at));
+			continue;
+		}
 		if (op->kind == NOTE)
 			take_note(s, op);
+		else if (op->kind == CHOICE && s->slow == 0)
+			; /* there is none */
 		else if (op->kind != FENCE || t->stores > 0)
 			return true;
 		heard(t, 0);
@@ -715,24 +1121,20 @@ static bool may(const struct state *s, unsigned int i, const struct op *op)
 	case FENCE_OF:
 		return s->thread[op->expected].stores == 0;
 	case SLEEP:
-		return s->token;
+		return scenario->lends ? !s->parked : s->token;
 	case ANSWER:
 		return s->taken[i] == op->expected;
 	case TOLD:
-		return s->told;
+		return scenario->lends ? s->knows[op->at] : s->told;
+	case PARK:
+		return t->stores == 0; /* the kernel passes a barrier */
+	case WAKE:
+		return !scenario->lends || t->stores == 0; /* so it does */
 	case RUNG:
 		return s->bell;
 	default:
 		return true;
 	}
-}
-
-static uint8_t loaded(const struct state *s, const struct thread *t, uint8_t at)
-{
-	for (unsigned int i = t->stores; i-- > 0;)
-		if (t->buffer[i].at == at)
-			return t->buffer[i].value;
-	return s->memory[at];
 }
 
 static void step_rmw(struct state *s, unsigned int i, const struct op *op)
@@ -770,8 +1172,14 @@ static void step(struct state *s, unsigned int i, const struct op *op)
 		break;
 	case WAKE:
 		s->token = true;
+		s->parked = false;
 		heard(t, 0);
 		break;
+	case PARK:
+		s->parked = s->memory[op->at] == op->expected;
+		heard(t, s->parked);
+		break;
+
 	case SLEEP:
 		heard(t, BY_TOKEN);
 		break;
@@ -826,8 +1234,12 @@ static uint64_t digest(const struct state *s)
 	const unsigned char *p = (const unsigned char *)s;
 	uint64_t h = 0x9e3779b97f4a7c15u;
 
-	for (size_t i = 0; i < sizeof(*s); i++) {
-		h = (h ^ p[i]) * 0xff51afd7ed558ccdu;
+	for (size_t i = 0; i < sizeof(*s); i += sizeof(uint64_t)) {
+		size_t left = sizeof(*s) - i;
+		uint64_t word = 0;
+
+		memcpy(&word, p + i, left < sizeof(word) ? left : sizeof(word));
+		h = (h ^ word) * 0xff51afd7ed558ccdu;
 		h ^= h >> 29;
 	}
 	return h | 1;
@@ -883,6 +1295,12 @@ static void judge(const struct state *s, const bool *alive, const struct op *ops
 		is_wrong("nobody can go on, and the engine does not sleep");
 		return;
 	}
+	for (unsigned int i = 0; i < SENDERS && scenario->lends; i++) {
+		if (!s->thread[i].done)
+			is_wrong("who waits is not told");
+		if (!(scenario->plain && i == 1) && s->ended[i] != s->taken[i])
+			is_wrong("nobody looks after a command");
+	}
 	for (unsigned int i = 0; i < SENDERS; i++) {
 		if (scenario->waits && i == 1) {
 			/* Its message may lie there when it has seen for itself. */
@@ -904,9 +1322,18 @@ static void explore(const struct state *from);
 static void explore_steps(const struct state *from, const bool *alive,
 			  const struct op *ops)
 {
+	const bool naps = alive[ENGINE] && ops[ENGINE].kind == SLEEP &&
+			  ops[ENGINE].value == 0 && scenario->lends;
 	bool stands = true;
 
 	for (unsigned int i = 0; i < THREADS; i++) {
+		if (alive[i] && ops[i].kind == CHOICE && from->slow > 0) {
+			struct state s = *from;
+
+			s.slow--;
+			heard(&s.thread[i], 1);
+			explore(&s);
+		}
 		if (alive[i] && may(from, i, &ops[i])) {
 			struct state s = *from;
 
@@ -925,12 +1352,17 @@ static void explore_steps(const struct state *from, const bool *alive,
 			explore(&s);
 		}
 	}
-	if (stands)
+	/* A nap ends by itself. */
+	if (stands && !(naps && from->naps))
 		judge(from, alive, ops);
-	if (alive[ENGINE] && ops[ENGINE].kind == SLEEP && from->timers > 0) {
+	if ((from->timers > 0 && alive[ENGINE] && ops[ENGINE].kind == SLEEP &&
+	     ops[ENGINE].value == 0) ||
+	    (naps && from->naps)) {
 		struct state s = *from;
 
-		s.timers--;
+		if (!s.naps)
+			s.timers--;
+		s.parked = false;
 		heard(&s.thread[ENGINE], BY_TIMER);
 		explore(&s);
 	}
@@ -963,8 +1395,10 @@ static void explore_all(const struct scenario *sc, enum memory m, enum plant p)
 	memory = m;
 	plant = p;
 	s.timers = sc->timers;
+	s.slow = sc->slow;
+	s.engine = sc->lends ? 1 + ENGINE : 0;
 	for (unsigned int i = 0; i < SENDERS; i++)
-		s.thread[i].done = sc->records[i] == 0;
+		s.thread[i].done = rounds_of(i) == 0;
 	s.thread[BELLS].done = !sc->far;
 	s.rung = UINT8_MAX;
 	free(table);
@@ -1030,6 +1464,23 @@ static const struct scenario scenarios[] = {
 	 .far = true,
 	 .watches = true,
 	 .large = true},
+	{.name = "a caller, two records", .records = {2, 0}, .lends = true, .timers = 1},
+	{.name = "a caller who leaves, one record",
+	 .records = {1, 0},
+	 .lends = true,
+	 .leaves = true,
+	 .slow = 1},
+	{.name = "a caller who leaves, and who waits for him",
+	 .records = {1, 0},
+	 .lends = true,
+	 .leaves = true,
+	 .onlooker = true,
+	 .large = true},
+	{.name = "a caller who leaves, and a plain message",
+	 .records = {1, 1},
+	 .plain = true,
+	 .lends = true,
+	 .leaves = true},
 };
 
 static const char *const memories[] = {"tso", "arm"};
@@ -1095,6 +1546,20 @@ static const struct planted {
 	 {false, false},
 	 NULL},
 	{AGAIN_LATE, "again raised after the look", {false, false}, NULL},
+	{NO_C4,
+	 "no fence in C4",
+	 {true, false},
+	 "a read-modify-write is the barrier on x86"},
+	{NO_C5, "no look after the engine is given back", {false, false}, NULL},
+	{NO_C6, "a command is owed to a thread that sleeps on", {false, false}, NULL},
+	{NO_RECALL, "the engine is given back though recalled", {false, false}, NULL},
+	{NO_R1, "a sleep ends though the engine is lent", {false, false}, NULL},
+	{NO_LENT, "a sender takes a lent engine", {false, false}, NULL},
+	{NO_OWED, "a waiter does not look for what is owed", {false, false}, NULL},
+	{OWES_WAITED,
+	 "a command that is waited for is owed",
+	 {true, true},
+	 "the engine's thread finds it at the end of its nap; it only comes later"},
 };
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
@@ -1105,7 +1570,8 @@ static size_t everywhere(enum memory m, enum plant p, size_t *sum, bool tell, bo
 	size_t found = 0;
 
 	for (size_t i = 0; i < LENGTH(scenarios); i++) {
-		if (!large && scenarios[i].large)
+		if ((!large && scenarios[i].large) ||
+		    (p != NOTHING && (p >= NO_C4) != scenarios[i].lends))
 			continue;
 		explore_all(&scenarios[i], m, p);
 		*sum += states;
@@ -1130,7 +1596,7 @@ static int explore_planted(void)
 			bool harmless = planted[i].harmless[m];
 			size_t sum = 0;
 			size_t found = everywhere((enum memory)m, planted[i].plant, &sum,
-						  false, false);
+						  false, planted[i].plant >= NO_C4);
 
 			printf("planted, %s: %s: %s\n", memories[m], planted[i].name,
 			       found > 0  ? first_wrong

@@ -25,10 +25,14 @@
  *                  100 ms each, over p99 alone.  Needs `ref` with the option load_ms,
  *                  whose time should pass asleep; exit status 77 without it
  *   asleep         p50 of hal_submit alone, in ns, to an engine that has had nothing to
- * do for 1 ms and sleeps; beside it to an engine that is awake suspend        beside two
- * threads that submit windows of 32 to queues of their own, a queue with 257 launches is
- * suspended (DRAIN) when the first has ended: p99 over all rounds of the call, and of the
- * call until the queue is quiet, in us
+ *                  do for 1 ms and sleeps; beside it to an engine that is awake
+ *   pauses         p50 of hal_submit + hal_wait, in ns, of launches that take 10 us, each
+ *                  after a pause of 1 ms.  Beside it how often threads slept for each
+ *                  launch, the pause not counted
+ *   suspend        beside two threads that submit windows of 32 to queues of their own, a
+ *                  queue with 257 launches is suspended (DRAIN) when the first has ended:
+ *                  p99 over all rounds of the call, and of the call until the queue is
+ *                  quiet, in us
  *
  * Each is measured ROUNDS (5) times, for MS (250) milliseconds a side; the figure is the
  * median of the rounds' ratios, and each round's numbers are printed before it.  Launches
@@ -663,6 +667,48 @@ static int run_asleep(struct real *r)
 	return bench_close(&r->b);
 }
 
+/* ---- pauses ----------------------------------------------------------------------- */
+
+/* Voluntary context switches of all threads. */
+static double switches(void)
+{
+	struct rusage u;
+
+	return getrusage(RUSAGE_SELF, &u) == 0 ? (double)u.ru_nvcsw : 0;
+}
+
+static int run_pauses(struct real *r)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	const unsigned int count = (unsigned int)(r->ns / 1000000) + 1;
+	double ns[ROUNDS_MAX], slept[ROUNDS_MAX];
+
+	if (open_real(r, "ref?clock=real", 10000, 1) != 0)
+		return TOOL_FAILED;
+	pin_all();
+	for (unsigned int i = 0; i < r->rounds; i++) {
+		double before = switches();
+
+		bench_within(20);
+		for (unsigned int k = 0; k < count; k++) {
+			uint64_t start;
+
+			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+			start = bench_now();
+			if (once_launch(r) != 0)
+				return TOOL_FAILED;
+			r->samples[k] = bench_now() - start;
+		}
+		slept[i] = (switches() - before) / count - 1;
+		ns[i] = percentile(r->samples, count, 0.5);
+		printf("p50 of a launch of 10 us after a pause: %.0f ns, %.2f sleeps\n",
+		       ns[i], slept[i]);
+	}
+	printf("figure hal.real.pauses_ns %.0f\n", median(ns, r->rounds));
+	printf("figure hal.real.pauses_ns.sleeps %.2f\n", median(slept, r->rounds));
+	return bench_close(&r->b);
+}
+
 /* ---- suspend ---------------------------------------------------------------------- */
 
 static int produce(struct crowd *c, unsigned int index)
@@ -747,7 +793,7 @@ static const struct mode {
 	{"latency", run_latency},     {"syscalls", run_syscalls},
 	{"cpu_share", run_cpu_share}, {"stats_readers", run_stats_readers},
 	{"cold", run_cold},           {"asleep", run_asleep},
-	{"suspend", run_suspend},
+	{"pauses", run_pauses},       {"suspend", run_suspend},
 };
 
 int main(int argc, char **argv)
@@ -765,7 +811,8 @@ int main(int argc, char **argv)
 		}
 	fprintf(stderr,
 		"usage: bench_real vs_ring|vs_bare_ring|latency|syscalls|cpu_share|"
-		"stats_readers|cold|asleep|suspend [ROUNDS (1..%d) [MS (..5000)]]\n",
+		"stats_readers|cold|asleep|pauses|suspend [ROUNDS (1..%d) [MS "
+		"(..5000)]]\n",
 		ROUNDS_MAX);
 	return 2;
 }
