@@ -14,20 +14,28 @@ _Thread_local uint64_t cu_entered;
 /* The capture mode that this thread had before. */
 static _Thread_local uint32_t mode_before;
 
-/* The engine's thread is ours: the context stays.  A caller that is the engine in its
- * place gets its own back by cu_leave. */
+/* This thread is ours: the context stays. */
+static int enter_own(struct cu_device *dev)
+{
+	int err = CU(dev, cuCtxSetCurrent, dev->context);
+
+	mode_before = CU_CAPTURE_RELAXED;
+	if (!err)
+		err = CU(dev, cuThreadExchangeStreamCaptureMode, &mode_before);
+	if (!err)
+		cu_entered = dev->id;
+	return err;
+}
+
+/* Under the real clock a caller may be the engine: it gets its own context back by
+ * cu_leave. */
 int cu_enter_first(struct cu_device *dev)
 {
 	int err;
 
-	if (dev->opt.virtual_clock) {
-		mode_before = CU_CAPTURE_RELAXED;
-		err = CU(dev, cuCtxSetCurrent, dev->context);
-		if (!err)
-			err = CU(dev, cuThreadExchangeStreamCaptureMode, &mode_before);
-	} else {
-		err = cu_push(dev, &mode_before);
-	}
+	if (dev->opt.virtual_clock)
+		return enter_own(dev);
+	err = cu_push(dev, &mode_before);
 	if (!err)
 		cu_entered = dev->id;
 	return err;
@@ -113,7 +121,9 @@ static int destroy(void *device, const void *item)
 
 static int enter(void *device)
 {
-	return cu_enter(device);
+	struct cu_device *dev = device;
+
+	return cu_entered == dev->id ? 0 : enter_own(dev);
 }
 
 static void leave(void *device)

@@ -59,10 +59,9 @@ const struct hal_option_def core_options[] = {
 	{"spin_us", HAL_OPTION_INT, 0, 1000000, NULL, "8",
 	 "clock=real: longest time, in us, that an idle engine polls before it "
 	 "sleeps"},
-	{"caller_turns", HAL_OPTION_BOOL, 0, 0, NULL, "yes",
+	{"caller_turns", HAL_OPTION_BOOL, 0, 0, NULL, "no",
 	 "clock=real: while the engine sleeps, hal_submit and hal_wait do its work on "
-	 "the "
-	 "calling thread, if the backend permits it"},
+	 "the calling thread, if the backend permits it"},
 };
 const uint32_t core_option_count = ARRAY_LENGTH(core_options);
 
