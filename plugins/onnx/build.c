@@ -324,6 +324,7 @@ static const struct {
 	{"Max", build_max},
 	{"Min", build_min},
 	{"Slice", build_slice},
+	{"Split", build_split},
 	{"Pad", build_pad},
 	{"Resize", build_resize},
 	{"DepthToSpace", build_depth_to_space},

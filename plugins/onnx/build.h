@@ -166,6 +166,7 @@ int build_concat(struct build *b);
 int build_max(struct build *b);
 int build_min(struct build *b);
 int build_slice(struct build *b);
+int build_split(struct build *b);
 int build_pad(struct build *b);
 int build_resize(struct build *b);
 int build_depth_to_space(struct build *b);

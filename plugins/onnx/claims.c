@@ -148,11 +148,14 @@ static int compile(struct graph *g, const struct settings *s,
 		   const struct unit *const *units, uint32_t count, uint64_t *macs,
 		   char *why)
 {
-	uint32_t *outs = indices(g, count), out_count;
+	uint32_t *outs, out_count, room = count;
 	struct npuc_program p;
 	struct built b;
 	int rc;
 
+	for (uint32_t i = 0; i < count; i++)
+		room += units[i]->more_count;
+	outs = indices(g, room);
 	if (!outs)
 		return -ENOMEM;
 	out_count = claims_outputs(g, units, count, outs);
@@ -174,25 +177,36 @@ static int compile(struct graph *g, const struct settings *s,
 	return 0;
 }
 
+/* Return whether the graph, or a node of none of the later units, needs a value. */
+static bool is_needed(const struct graph *g, uint32_t v, const struct unit *const *later,
+		      uint32_t count)
+{
+	uint32_t inside = 0;
+
+	for (uint32_t k = 0; k < count; k++)
+		for (uint32_t n = 0; n < later[k]->node_count; n++) {
+			const struct node *node = &g->nodes[later[k]->nodes[n]];
+
+			for (uint32_t e = 0; e < node->in_count; e++)
+				inside += node->in[e] == v;
+		}
+	return g->values[v].output || inside < g->values[v].consumers;
+}
+
 uint32_t claims_outputs(const struct graph *g, const struct unit *const *units,
 			uint32_t count, uint32_t *outs)
 {
 	uint32_t found = 0;
 
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t v = units[i]->out.value, inside = 0;
+	/* Units in their order: readers come later. */
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t k = 0; k <= units[i]->more_count; k++) {
+			uint32_t v =
+				k ? units[i]->more[k - 1].value : units[i]->out.value;
 
-		/* Units in their order: readers come later. */
-		for (uint32_t k = i + 1; k < count; k++)
-			for (uint32_t n = 0; n < units[k]->node_count; n++) {
-				const struct node *node = &g->nodes[units[k]->nodes[n]];
-
-				for (uint32_t e = 0; e < node->in_count; e++)
-					inside += node->in[e] == v;
-			}
-		if (g->values[v].output || inside < g->values[v].consumers)
-			outs[found++] = v;
-	}
+			if (is_needed(g, v, units + i + 1, count - i - 1))
+				outs[found++] = v;
+		}
 	return found;
 }
 

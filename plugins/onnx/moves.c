@@ -184,6 +184,60 @@ int build_slice(struct build *b)
 	return rc ? rc : model_end(b, &r);
 }
 
+/* One part of a Split, at offset along the axis, is the result of the unit in work. */
+static int build_part(struct build *b, uint32_t in, bool nhwc, uint32_t axis,
+		      int32_t offset)
+{
+	const struct value *y = value_of(b, &b->u->out);
+	int32_t begin[PLUGIN_RANK] = {0}, end[PLUGIN_RANK], step[PLUGIN_RANK];
+	struct result r;
+	int rc;
+
+	model_dims(y, nhwc, end);
+	for (uint32_t i = 0; i < y->rank; i++)
+		step[i] = 1;
+	begin[axis] = offset;
+	end[axis] += offset;
+	rc = model_begin(b, nhwc, quant_of(b, &b->u->in[0]), &r);
+	if (!rc)
+		rc = model_slice(b, in, begin, end, step, y->rank, r.tensor);
+	return rc ? rc : model_end(b, &r);
+}
+
+/* A slice for each part that something needs. */
+int build_split(struct build *b)
+{
+	const struct unit *u = b->u;
+	const struct value *x = value_of(b, &u->in[0]);
+	bool nhwc = model_prefers_nhwc(b, &u->in[0]);
+	struct unit one = *u;
+	int32_t offset = 0;
+	int64_t axis = 0;
+	uint32_t in;
+	int rc;
+
+	(void)graph_int(b->g, op_of(b), "axis", &axis);
+	axis += axis < 0 ? x->rank : 0;
+	if (axis < 0 || axis >= x->rank)
+		return model_refuse(b, "the axis does not exist");
+	rc = model_use(b, &u->in[0], nhwc, quant_of(b, &u->in[0]), &in);
+	b->u = &one;
+	for (uint32_t i = 0; !rc && i <= u->more_count; i++) {
+		const struct value *y;
+
+		one.out = i ? u->more[i - 1] : u->out;
+		y = value_of(b, &one.out);
+		if (y->rank != x->rank || y->dims[axis] > x->dims[axis] - offset)
+			rc = model_refuse(b, "the parts are larger than the whole");
+		else if (y->output || y->consumers)
+			rc = build_part(b, in, nhwc, model_axis((uint32_t)axis, nhwc),
+					offset);
+		offset += y->dims[axis];
+	}
+	b->u = u;
+	return rc;
+}
+
 /* The number that Pad writes, in the operand's quantization. */
 static int pad_number(struct build *b, struct quant q, int8_t *number)
 {

@@ -83,8 +83,9 @@ struct ort_status *plugin_fail(const struct ort_api *api, const char *format, ..
 
 /* ---- units.c ---------------------------------------------------------------------- */
 
-#define UNIT_INPUTS 34u
-#define UNIT_NODES  (2 * UNIT_INPUTS + 3)
+#define UNIT_INPUTS  34u
+#define UNIT_OUTPUTS 34u
+#define UNIT_NODES   (2 * UNIT_INPUTS + 3)
 
 struct operand {
 	uint32_t value;     /* of the graph: integers, or a constant of any type */
@@ -102,6 +103,8 @@ struct unit {
 	uint32_t op; /* node; of a mere change of quantization QuantizeLinear */
 	uint32_t in_count;
 	struct operand in[UNIT_INPUTS], out;
+	uint32_t more_count;
+	struct operand *more; /* results of Split after the first; the graph's memory */
 	enum act act;
 	uint64_t macs;
 	bool taken;
@@ -150,7 +153,8 @@ bool claims_is_first(const struct graph *g);
 /* Write what is taken and what is not, and why. */
 void claims_describe(const struct graph *g, const struct claims *c, char *text,
 		     size_t size);
-/* List values that units of the partition make and others need. */
+/* List values that units of the partition make and others need.  outs has room for every
+ * result of the units. */
 uint32_t claims_outputs(const struct graph *g, const struct unit *const *units,
 			uint32_t count, uint32_t *outs);
 

@@ -262,8 +262,9 @@ static bool find_group(struct graph *g, uint32_t last, struct unit *u)
 	const struct node *end = &g->nodes[last], *op;
 	uint32_t from = only_maker(g, input_of(end, 0));
 
-	if (from == PLUGIN_NONE)
-		return false; /* an input of the graph, or needed in float */
+	if (from == PLUGIN_NONE || is(&g->nodes[from], "Split"))
+		return false; /* an input of the graph, needed in float, or find_split's
+			       */
 	u->op = from;
 	if (!take_quantizer(g, u, last, end->out[0], &u->out))
 		return false;
@@ -341,10 +342,61 @@ static bool find_move(struct graph *g, uint32_t node, struct unit *u)
 	return add_node(g, u, node);
 }
 
+/* A result of a Split of integers, or of one whose results are each quantized. */
+static bool split_result(struct graph *g, struct unit *u, uint32_t value, bool bytes,
+			 struct operand *o)
+{
+	uint32_t by;
+
+	if (!has_shape(g, u->op, value))
+		return false;
+	*o = (struct operand){.value = value};
+	if (bytes)
+		return true;
+	by = g->values[value].consumer;
+	if (g->values[value].consumers != 1 || g->values[value].output ||
+	    !is(&g->nodes[by], "QuantizeLinear") || input_of(&g->nodes[by], 0) != value)
+		return refuse(g, u->op, "'%.80s' is needed in float32",
+			      g->values[value].name);
+	return take_quantizer(g, u, by, g->nodes[by].out[0], o);
+}
+
+static bool find_split(struct graph *g, uint32_t node, struct unit *u)
+{
+	const struct node *n = &g->nodes[node];
+	uint32_t x = input_of(n, 0), i;
+	bool bytes;
+
+	u->op = node;
+	if (!has_shape(g, node, x))
+		return false;
+	if (g->values[x].data)
+		return refuse(g, node, "'%.80s' is constant", g->values[x].name);
+	if (n->out_count < 1 || n->out_count > UNIT_OUTPUTS)
+		return refuse(g, node, "%u results; 1 to %u are supported", n->out_count,
+			      UNIT_OUTPUTS);
+	bytes = is_bytes(&g->values[x]);
+	if (bytes)
+		u->in[u->in_count++] = (struct operand){.value = x};
+	else if (!float_input(g, u, x))
+		return false;
+	u->more_count = n->out_count - 1;
+	u->more = pool_alloc(&g->pool, u->more_count, sizeof(*u->more));
+	if (!u->more || !add_node(g, u, node) ||
+	    !split_result(g, u, n->out[0], bytes, &u->out))
+		return false;
+	for (i = 0; i < u->more_count; i++)
+		if (!split_result(g, u, n->out[i + 1], bytes, &u->more[i]))
+			return false;
+	return true;
+}
+
 static bool find_unit(struct graph *g, uint32_t node, struct unit *u)
 {
 	const struct node *n = &g->nodes[node];
 
+	if (is(n, "Split"))
+		return find_split(g, node, u);
 	if (is(n, "QuantizeLinear"))
 		return find_group(g, node, u);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)

@@ -349,8 +349,9 @@ struct host_node *host_node(struct host_graph *g, const char *type, uint32_t in_
 static bool makes(const struct host_part *p, const struct host_value *v)
 {
 	for (uint32_t i = 0; i < p->count; i++)
-		if (p->nodes[i]->out[0] == v)
-			return true;
+		for (uint32_t k = 0; k < p->nodes[i]->out_count; k++)
+			if (p->nodes[i]->out[k] == v)
+				return true;
 	return false;
 }
 
@@ -395,12 +396,14 @@ void host_fuse(const struct host_graph *g, const struct host_part *part,
 			if (!known)
 				fused->in[fused->in_count++] = n->in[k];
 		}
-		n->out[0] = &sub->values[from->out[0] - g->values];
-		if (is_read_outside(g, part, from->out[0])) {
-			n->out[0]->output = true;
+		for (uint32_t k = 0; k < n->out_count; k++) {
+			n->out[k] = &sub->values[from->out[k] - g->values];
+			if (!is_read_outside(g, part, from->out[k]))
+				continue;
+			n->out[k]->output = true;
 			if (fused->out_count == 2)
 				abort();
-			fused->out[fused->out_count++] = n->out[0];
+			fused->out[fused->out_count++] = n->out[k];
 		}
 	}
 }

@@ -73,7 +73,10 @@ class Graph:
             x = self.node("QuantizeLinear",
                           [x] + self.params(scale, self.zero() if zero is None else zero))
         output = helper.make_tensor_value_info(x, self.kind, None)
-        graph = helper.make_graph(self.nodes, "g", self.inputs, [output], self.constants)
+        return self.model([output])
+
+    def model(self, outputs):
+        graph = helper.make_graph(self.nodes, "g", self.inputs, outputs, self.constants)
         model = helper.make_model(graph, ir_version=10, opset_imports=[
             helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)])
         return onnx.shape_inference.infer_shapes(model)
@@ -226,6 +229,34 @@ def single(kind):
                 zero if same else None)
 
 
+def splits(kind):
+    """Several results: quantized as the operand, each in its own way, or integers."""
+    for shape, axis, sizes in (([1, 8, 6, 6], 1, [4, 4]), ([1, 7, 6, 6], 1, [1, 4, 2]),
+                               ([2, 4, 6, 9], -1, [2, 3, 4]), ([2, 4, 7, 5], 2, [6, 1]),
+                               ([4, 10], 0, [1, 3]), ([3, 5, 6], 1, [2, 3])):
+        for how in ("as is", "requantized", "of integers"):
+            g = Graph(kind)
+            zero, x = g.zero(), g.input(shape)
+            names = [f"part{i}" for i in range(len(sizes))]
+            parts = np.array(sizes, np.int64)
+            g.nodes.append(helper.make_node(
+                "Split", [x if how == "of integers" else g.real(x, 0.05, zero),
+                          g.constant(parts)], names, axis=axis))
+            if how != "of integers":
+                names = [g.node("QuantizeLinear", [n] + (
+                    g.params(0.05, zero) if how == "as is" else
+                    g.params(0.04 + 0.01 * i, g.zero()))) for i, n in enumerate(names)]
+            yield f"Split {shape}, {sizes} along {axis}, {how}", g.model(
+                [helper.make_tensor_value_info(n, kind, None) for n in names])
+    g = Graph(kind)  # the parts meet again
+    zero = g.zero()
+    g.nodes.append(helper.make_node("Split", [g.real(g.input([1, 8, 6, 6]), 0.05, zero)],
+                                    ["a", "b"], axis=1, num_outputs=2))
+    a, b = (g.real(g.node("QuantizeLinear", [n] + g.params(0.05, zero)), 0.05, zero)
+            for n in ("a", "b"))
+    yield "Split, Mul of the parts", g.finish(g.node("Mul", [a, b]), 0.1)
+
+
 def tables(kind):
     """Functions of one number."""
     for name, scale, to, attributes in (
@@ -271,7 +302,7 @@ def orders(kind):
 def all_single():
     """Each model of one operator: text, model, how many layers round."""
     for kind, name in ((INT8, "int8"), (UINT8, "uint8")):
-        for some in (convolutions, linear, pairs, single, tables, orders):
+        for some in (convolutions, linear, pairs, single, splits, tables, orders):
             for text, model in some(kind):
                 yield f"{name} {text}", model, 2 if some is orders else 1
 

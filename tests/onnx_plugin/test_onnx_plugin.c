@@ -412,6 +412,98 @@ static void test_conv(void **state)
 	ok(release(f));
 }
 
+/* uint8 "x" -> Split of one and two channels -> uint8 "y0", "y1"; integers, or float. */
+static void split(struct host_graph *g, bool integers)
+{
+	static const int64_t dims[2][4] = {{1, 1, H, H}, {1, 2, H, H}};
+	static const int64_t sizes[] = {1, 2};
+	static const char *const names[2][2] = {{"f0", "f1"}, {"y0", "y1"}};
+	struct host_value *xs = constant(g, "xs", ORT_TYPE_FLOAT, 1, &x_scale);
+	struct host_value *xz = constant(g, "xz", ORT_TYPE_UINT8, 1, &x_zero);
+	struct host_value *s = constant(g, "sizes", ORT_TYPE_INT64, 2, sizes);
+	struct host_value *x = host_value(g, "x", ORT_TYPE_UINT8, 4, image, NULL), *v[2];
+	struct host_node *n;
+
+	if (!integers)
+		x = dequantize(g, "xf", x, xs, xz, false);
+	for (int i = 0; i < 2; i++)
+		v[i] = host_value(g, names[integers][i],
+				  integers ? ORT_TYPE_UINT8 : ORT_TYPE_FLOAT, 4, dims[i],
+				  NULL);
+	n = host_node(g, "Split", 2, (struct host_value *[]){x, s}, v[0]);
+	n->out[n->out_count++] = v[1];
+	n->attrs[0] = (struct host_attr){
+		.name = "axis", .type = ORT_ATTR_INT, .ints = {1}, .count = 1};
+	for (int i = 0; i < 2; i++) {
+		struct host_value *f = v[i];
+
+		if (!integers) {
+			v[i] = host_value(g, names[1][i], ORT_TYPE_UINT8, 4, dims[i],
+					  NULL);
+			host_node(g, "QuantizeLinear", 3,
+				  (struct host_value *[]){f, xs, xz}, v[i]);
+		}
+		v[i]->output = true;
+	}
+}
+
+/* Two results of one operator are two of the partition. */
+static void test_split(void **state)
+{
+	struct ort_factory *f = factory_make();
+	static struct host_graph g;
+	uint8_t x[C * H * H];
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(x); i++)
+		x[i] = (uint8_t)(i * 151 % 256);
+	for (int integers = 0; integers < 2; integers++) {
+		struct host_context c = {.in = {{.data = x}}, .in_count = 1};
+		struct session s;
+
+		g = (struct host_graph){0};
+		split(&g, integers);
+		session_open(&s, f, &g);
+		assert_int_equal(s.support.count, 1);
+		assert_int_equal(s.support.parts[0].count, integers ? 1 : 4);
+		if (!strstr(host_log(), "accelhal: 1 of 1 operators"))
+			fail_msg("the summary");
+		ok(s.infos[0]->Compute(s.infos[0], s.states[0], (void *)&c));
+		for (uint32_t i = 0; i < 2; i++) {
+			bool first = s.fused[0].out[i]->dims[1] == 1;
+
+			assert_int_equal(c.out[i].bytes, (first ? 1 : 2) * H * H);
+			assert_memory_equal(c.out[i].data, first ? x : x + H * H,
+					    c.out[i].bytes);
+			free(c.out[i].data);
+		}
+		assert_int_not_equal(c.out[0].bytes, c.out[1].bytes);
+		session_close(&s);
+	}
+	ok(release(f));
+}
+
+/* A part that is needed in float leaves the Split to the CPU. */
+static void test_split_left(void **state)
+{
+	struct ort_factory *f = factory_make();
+	static struct host_graph g;
+	struct session s;
+
+	(void)state;
+	g = (struct host_graph){0};
+	split(&g, false);
+	for (uint32_t i = 0; i < g.value_count; i++)
+		g.values[i].output |= strcmp(g.values[i].name, "f1") == 0;
+	ok(session_make(&s, f, NULL, NULL));
+	ok(claim(&s, &g));
+	assert_int_equal(s.support.count, 0);
+	if (!strstr(host_log(), "1 Split ('f1' is needed in float32)"))
+		fail_msg("the summary");
+	f->ReleaseEp(f, s.ep);
+	ok(release(f));
+}
+
 /* What nobody compiles in between: the parts must not wait for each other. */
 static void test_convex(void **state)
 {
@@ -668,6 +760,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_factory, tear_down),
 		cmocka_unit_test_teardown(test_options, tear_down),
 		cmocka_unit_test_teardown(test_conv, tear_down),
+		cmocka_unit_test_teardown(test_split, tear_down),
+		cmocka_unit_test_teardown(test_split_left, tear_down),
 		cmocka_unit_test_teardown(test_convex, tear_down),
 		cmocka_unit_test_teardown(test_nothing, tear_down),
 		cmocka_unit_test_teardown(test_failures, tear_down),
