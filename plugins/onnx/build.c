@@ -67,15 +67,18 @@ int model_op(struct build *b, uint32_t code, const uint32_t *in, uint32_t in_cou
 	return npuc_builder_op(b->b, &d, NULL, b->why);
 }
 
-/* Dimensions of a value as the model has them: N, C, H, W or N, H, W, C. */
+uint32_t model_axis(uint32_t axis, uint32_t rank, bool nhwc)
+{
+	if (!nhwc || !axis)
+		return axis;
+	return axis == 1 ? rank - 1 : axis - 1;
+}
+
 void model_dims(const struct value *v, bool nhwc, int32_t *dims)
 {
 	memcpy(dims, v->dims, sizeof(v->dims));
-	if (!nhwc)
-		return;
-	dims[1] = v->dims[2];
-	dims[2] = v->dims[3];
-	dims[3] = v->dims[1];
+	for (uint32_t i = 0; nhwc && i < v->rank; i++)
+		dims[model_axis(i, v->rank, true)] = v->dims[i];
 }
 
 static int remember(struct build *b, const struct made *m)
@@ -148,18 +151,24 @@ int model_transpose(struct build *b, uint32_t from, uint32_t to, const int32_t *
 static int turn_image(struct build *b, const struct made *from, bool nhwc,
 		      uint32_t *tensor)
 {
-	static const int32_t to_nhwc[] = {0, 2, 3, 1}, to_nchw[] = {0, 3, 1, 2};
 	const struct value *v = &b->g->values[from->value];
 	const struct made m = *from; /* the list may move */
-	int32_t dims[PLUGIN_RANK];
+	int32_t dims[PLUGIN_RANK], order[PLUGIN_RANK], pixels = 1;
 	int rc = model_made(b, m.value, nhwc, m.q, tensor);
 
 	if (rc)
 		return rc;
 	model_dims(v, nhwc, dims);
-	if (v->dims[1] == 1 || v->dims[2] * v->dims[3] == 1)
-		return model_reshape(b, m.tensor, *tensor, 4, dims);
-	return model_transpose(b, m.tensor, *tensor, nhwc ? to_nhwc : to_nchw, 4);
+	for (uint32_t i = 2; i < v->rank; i++)
+		pixels *= v->dims[i];
+	if (v->dims[1] == 1 || pixels == 1)
+		return model_reshape(b, m.tensor, *tensor, v->rank, dims);
+	for (uint32_t i = 0; i < v->rank; i++) {
+		uint32_t to = model_axis(i, v->rank, true);
+
+		order[nhwc ? to : i] = (int32_t)(nhwc ? i : to);
+	}
+	return model_transpose(b, m.tensor, *tensor, order, v->rank);
 }
 
 /* Write a constant of bytes as int8, with its dimensions moved to those of the order. */
@@ -193,18 +202,19 @@ int8_t *model_permuted(const struct value *v, const int32_t *dims, uint32_t rank
 int model_constant(struct build *b, const struct operand *o, uint32_t rank, bool nhwc,
 		   uint32_t *tensor)
 {
-	static const uint32_t plain[] = {0, 1, 2, 3, 4, 5}, turned[] = {0, 2, 3, 1};
-	const uint32_t *order = nhwc ? turned : plain;
 	const struct value *v = value_of(b, o);
 	int32_t dims[PLUGIN_RANK] = {0}, to[PLUGIN_RANK];
+	uint32_t order[PLUGIN_RANK] = {0};
 	int8_t *data;
 	int rc;
 
 	if (!o->scale || o->scales != 1)
 		return model_refuse(b, "constant '%.80s' is not quantized per tensor",
 				    v->name);
-	for (uint32_t i = 0; i < rank; i++)
+	for (uint32_t i = 0; i < rank; i++) {
 		dims[i] = i + v->rank < rank ? 1 : v->dims[i + v->rank - rank];
+		order[model_axis(i, rank, nhwc)] = i;
+	}
 	for (uint32_t i = 0; i < rank; i++)
 		to[i] = dims[order[i]];
 	data = model_permuted(v, dims, rank, order);
@@ -285,12 +295,11 @@ int model_end(struct build *b, const struct result *r)
 	return model_op(b, CODE_QUANTIZE, &r->tensor, 1, r->final, NULL, 0);
 }
 
-/* Is an image better as N, H, W, C?  As it is, else so. */
 bool model_prefers_nhwc(const struct build *b, const struct operand *o)
 {
 	const struct made *m = find_made(b, o->value, true, (struct quant){0});
 
-	return value_of(b, o)->rank == 4 && (!m || m->nhwc);
+	return m ? m->nhwc : value_of(b, o)->rank == 4;
 }
 
 /* ---- the model --------------------------------------------------------------------- */

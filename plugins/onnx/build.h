@@ -3,7 +3,8 @@
  * it.
  *
  * All tensors are int8: uint8 less 128.  Images are N, H, W, C where an operator needs
- * them so, and the host turns them at the edges of the partition.  Functions return 0, or
+ * them so, and signals N, L, C; the host turns them at the edges of the partition.
+ * Functions return 0, or
  * -errno with a text in .why. */
 #ifndef ACCELHAL_ONNX_BUILD_H
 #define ACCELHAL_ONNX_BUILD_H
@@ -121,7 +122,9 @@ int model_ints(struct build *b, const int32_t *numbers, uint32_t count, uint32_t
 	       uint32_t *tensor);
 int model_op(struct build *b, uint32_t code, const uint32_t *in, uint32_t in_count,
 	     uint32_t out, const struct npuc_attr *attrs, uint32_t attr_count);
-/* Dimensions of a value as the model has them: N, C, H, W or N, H, W, C. */
+/* Where an axis of the graph is in the model; nhwc: the channels are last. */
+uint32_t model_axis(uint32_t axis, uint32_t rank, bool nhwc);
+/* Dimensions of a value as the model has them: the graph's, or with the channels last. */
 void model_dims(const struct value *v, bool nhwc, int32_t *dims);
 /* A tensor for a value, that an operator added next computes. */
 int model_made(struct build *b, uint32_t value, bool nhwc, struct quant q,
@@ -139,7 +142,7 @@ int model_constant(struct build *b, const struct operand *o, uint32_t rank, bool
 /* The tensor of an operand in the order and quantization that the operator needs. */
 int model_use(struct build *b, const struct operand *o, bool nhwc, struct quant q,
 	      uint32_t *tensor);
-/* Is an image better as N, H, W, C?  As it is, else so. */
+/* Is a value better with its channels last?  As it is, else an image is. */
 bool model_prefers_nhwc(const struct build *b, const struct operand *o);
 /* Begin with the result of an operator that computes with q, and end it after the
  * operator: another quantization is a QUANTIZE more. */

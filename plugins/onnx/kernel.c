@@ -31,12 +31,12 @@ struct kernel {
 
 /* ---- running ----------------------------------------------------------------------- */
 
-/* Copy between N, C, H, W and N, H, W, C, and between uint8 and int8. */
+/* Copy between channels that are second and last, and between uint8 and int8. */
 static void turn(const struct edge *e, bool to_model, const uint8_t *from, uint8_t *to)
 {
 	uint64_t c = e->port.nhwc ? (uint64_t)e->dims[1] : 1;
-	uint64_t pixels = e->port.nhwc ? (uint64_t)(e->dims[2] * e->dims[3]) : e->bytes;
 	uint64_t images = e->port.nhwc ? (uint64_t)e->dims[0] : 1;
+	uint64_t pixels = e->bytes / (c * images);
 	uint8_t flip = e->port.flip ? 0x80 : 0;
 
 	for (uint64_t n = 0; n < images; n++, from += c * pixels, to += c * pixels)

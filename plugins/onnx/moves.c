@@ -27,7 +27,6 @@ static int use_part(struct build *b, const struct operand *o, bool nhwc, struct 
 
 int build_concat(struct build *b)
 {
-	static const int64_t turned[] = {0, 3, 1, 2};
 	const struct unit *u = b->u;
 	struct quant q = quant_of(b, &u->out);
 	uint32_t rank = value_of(b, &u->out)->rank, in[UNIT_INPUTS];
@@ -44,7 +43,7 @@ int build_concat(struct build *b)
 		return model_refuse(b, "the axis does not exist");
 	for (uint32_t i = 0; i < u->in_count; i++)
 		nhwc |= !value_of(b, &u->in[i])->data && model_prefers_nhwc(b, &u->in[i]);
-	attr = int_attr("axis", nhwc ? turned[axis] : axis);
+	attr = int_attr("axis", model_axis((uint32_t)axis, rank, nhwc));
 	for (uint32_t i = 0; !rc && i < u->in_count; i++)
 		rc = use_part(b, &u->in[i], nhwc, q, &in[i]);
 	if (!rc)
@@ -60,14 +59,14 @@ static int build_extreme(struct build *b, uint32_t code)
 	const struct unit *u = b->u;
 	struct quant q = quant_of(b, &u->out);
 	uint32_t rank = value_of(b, &u->out)->rank, in[2];
-	bool nhwc = rank == 4;
+	bool nhwc = true;
 	struct result r;
 	int rc = 0;
 
 	if (u->in_count != 2)
 		return model_refuse(b, "%u operands; only 2 are supported", u->in_count);
 	for (uint32_t i = 0; i < 2; i++)
-		nhwc &= value_of(b, &u->in[i])->rank == 4 &&
+		nhwc &= value_of(b, &u->in[i])->rank == rank &&
 			(value_of(b, &u->in[i])->data ||
 			 model_prefers_nhwc(b, &u->in[i]));
 	for (uint32_t i = 0; !rc && i < 2; i++)
@@ -105,14 +104,6 @@ static uint32_t read_list(struct build *b, uint32_t number, int64_t *list)
 	return (uint32_t)v->count;
 }
 
-/* Where an axis of the graph is in the model. */
-static uint32_t model_axis(uint32_t axis, bool nhwc)
-{
-	static const uint32_t turned[] = {0, 3, 1, 2};
-
-	return nhwc ? turned[axis] : axis;
-}
-
 /* Read bounds of Slice as the model has its dimensions. */
 static int read_slice(struct build *b, bool nhwc, int32_t *begin, int32_t *end,
 		      int32_t *step)
@@ -140,11 +131,12 @@ static int read_slice(struct build *b, bool nhwc, int32_t *begin, int32_t *end,
 		size = x->dims[axis];
 		at += at < 0 ? size : 0;
 		at = at < 0 ? 0 : at > size ? size : at;
-		begin[model_axis((uint32_t)axis, nhwc)] = (int32_t)at;
-		step[model_axis((uint32_t)axis, nhwc)] = stepped ? (int32_t)steps[i] : 1;
+		begin[model_axis((uint32_t)axis, x->rank, nhwc)] = (int32_t)at;
+		step[model_axis((uint32_t)axis, x->rank, nhwc)] =
+			stepped ? (int32_t)steps[i] : 1;
 	}
 	for (uint32_t i = 0; i < x->rank; i++) {
-		uint32_t to = model_axis(i, nhwc);
+		uint32_t to = model_axis(i, x->rank, nhwc);
 
 		end[to] = begin[to] + (y->dims[i] - 1) * step[to] + 1;
 	}
@@ -230,7 +222,8 @@ int build_split(struct build *b)
 		if (y->rank != x->rank || y->dims[axis] > x->dims[axis] - offset)
 			rc = model_refuse(b, "the parts are larger than the whole");
 		else if (y->output || y->consumers)
-			rc = build_part(b, in, nhwc, model_axis((uint32_t)axis, nhwc),
+			rc = build_part(b, in, nhwc,
+					model_axis((uint32_t)axis, x->rank, nhwc),
 					offset);
 		offset += y->dims[axis];
 	}
@@ -277,7 +270,7 @@ int build_pad(struct build *b)
 	if (read_list(b, 1, list) != 2 * x->rank || op_of(b)->in_count > 3)
 		return model_refuse(b, "its paddings are not constant");
 	for (uint32_t i = 0; i < x->rank; i++) {
-		int32_t *pair = pairs + (size_t)2 * model_axis(i, nhwc);
+		int32_t *pair = pairs + (size_t)2 * model_axis(i, x->rank, nhwc);
 
 		if (list[i] < 0 || list[i + x->rank] < 0 || list[i] > 65535 ||
 		    list[i + x->rank] > 65535)

@@ -10,6 +10,89 @@
 #define SAME  0
 #define VALID 1
 
+/* ---- signals ----------------------------------------------------------------------- */
+
+/* A value as N, C, H, W: a signal, N, C, L, is an image of one row. */
+static struct value as_image(const struct value *v)
+{
+	struct value image = *v;
+
+	if (v->rank == 3) {
+		image.rank = 4;
+		image.dims[2] = 1;
+		image.dims[3] = v->dims[2];
+	}
+	return image;
+}
+
+static bool are_images(const struct value *x, const struct value *w)
+{
+	return x->rank == w->rank && (x->rank == 3 || x->rank == 4);
+}
+
+/* An attribute of count numbers for images: of rows, columns, and so on. */
+static void read_sides(struct build *b, const char *name, int64_t *to, uint32_t count)
+{
+	bool signal = value_of(b, &b->u->in[0])->rank == 3;
+	int64_t list[4];
+	uint32_t got = graph_ints(b->g, op_of(b), name, list, signal ? count / 2 : count);
+
+	for (uint32_t i = 0; i < got; i++)
+		to[signal ? 2 * i + 1 : i] = list[i];
+}
+
+static int image_tensor(struct build *b, const struct operand *o, struct quant q,
+			uint32_t *tensor)
+{
+	const struct value image = as_image(value_of(b, o));
+	int32_t dims[PLUGIN_RANK];
+
+	model_dims(&image, true, dims);
+	return model_tensor(b, NPUC_INT8, 4, dims, q, NULL, 0, tensor);
+}
+
+/* The first operand as N, H, W, C. */
+static int use_image(struct build *b, struct quant q, uint32_t *tensor)
+{
+	const struct operand *o = &b->u->in[0];
+	const struct value image = as_image(value_of(b, o));
+	int32_t dims[PLUGIN_RANK];
+	uint32_t from;
+	int rc = model_use(b, o, true, q, tensor);
+
+	if (rc || value_of(b, o)->rank == 4)
+		return rc;
+	from = *tensor;
+	model_dims(&image, true, dims);
+	rc = image_tensor(b, o, q, tensor);
+	return rc ? rc : model_reshape(b, from, *tensor, 4, dims);
+}
+
+/* Begin with the result of an operator that computes N, H, W, C with q into tensor, and
+ * end it. */
+static int begin_image(struct build *b, struct quant q, struct result *r,
+		       uint32_t *tensor)
+{
+	int rc = model_begin(b, true, q, r);
+
+	*tensor = r->tensor;
+	if (rc || value_of(b, &b->u->out)->rank == 4)
+		return rc;
+	return image_tensor(b, &b->u->out, q, tensor);
+}
+
+static int end_image(struct build *b, const struct result *r, uint32_t tensor)
+{
+	const struct value *y = value_of(b, &b->u->out);
+	int32_t dims[PLUGIN_RANK];
+	int rc = 0;
+
+	model_dims(y, true, dims);
+	if (tensor != r->tensor)
+		rc = model_reshape(b, tensor, r->tensor, y->rank, dims);
+	return rc ? rc : model_end(b, r);
+}
+
 /* ---- windows ----------------------------------------------------------------------- */
 
 struct window {
@@ -26,16 +109,17 @@ static int64_t missing(const struct window *w, uint32_t axis, int64_t in, int64_
 static int read_window(struct build *b, struct window *w)
 {
 	const struct node *n = op_of(b);
-	const struct value *x = value_of(b, &b->u->in[0]), *y = value_of(b, &b->u->out);
+	const struct value x = as_image(value_of(b, &b->u->in[0]));
+	const struct value y = as_image(value_of(b, &b->u->out));
 	char automatic[16] = "";
 
 	w->stride[0] = w->stride[1] = w->dilation[0] = w->dilation[1] = 1;
-	(void)graph_ints(b->g, n, "strides", w->stride, 2);
-	(void)graph_ints(b->g, n, "dilations", w->dilation, 2);
-	(void)graph_ints(b->g, n, "pads", w->pad, 4);
+	read_sides(b, "strides", w->stride, 2);
+	read_sides(b, "dilations", w->dilation, 2);
+	read_sides(b, "pads", w->pad, 4);
 	(void)graph_string(b->g, n, "auto_pad", automatic, sizeof(automatic));
 	for (uint32_t i = 0; i < 2; i++) {
-		int64_t in = x->dims[2 + i], out = y->dims[2 + i], all;
+		int64_t in = x.dims[2 + i], out = y.dims[2 + i], all;
 
 		if (w->stride[i] < 1 || w->dilation[i] < 1 || w->k[i] < 1 ||
 		    w->stride[i] > 65535 || w->dilation[i] > 65535 || w->k[i] > 65535)
@@ -63,7 +147,7 @@ static int read_window(struct build *b, struct window *w)
 static int add_border(struct build *b, const struct window *w, struct quant q,
 		      int8_t number, uint32_t *tensor)
 {
-	const struct value *x = value_of(b, &b->u->in[0]);
+	const struct value x = as_image(value_of(b, &b->u->in[0]));
 	const int32_t pairs[] = {0,
 				 0,
 				 (int32_t)w->pad[0],
@@ -79,7 +163,7 @@ static int add_border(struct build *b, const struct window *w, struct quant q,
 
 	if (!w->pad[0] && !w->pad[1] && !w->pad[2] && !w->pad[3])
 		return 0;
-	model_dims(x, true, dims);
+	model_dims(&x, true, dims);
 	dims[1] += pairs[2] + pairs[3];
 	dims[2] += pairs[4] + pairs[5];
 	rc = model_tensor(b, NPUC_INT8, 4, dims, q, NULL, 0, tensor);
@@ -97,7 +181,7 @@ static int add_weights(struct build *b, const struct operand *o, const uint32_t 
 		       const int32_t *dims, uint32_t rank, uint32_t channel,
 		       uint32_t *tensor)
 {
-	const struct value *v = value_of(b, o);
+	const struct value image = as_image(value_of(b, o)), *v = &image;
 	struct npuc_tensor_desc d = {.type = NPUC_INT8,
 				     .rank = rank,
 				     .dims = dims,
@@ -184,42 +268,44 @@ int build_conv(struct build *b)
 {
 	static const uint32_t order[] = {0, 2, 3, 1}, deep[] = {1, 2, 3, 0};
 	const struct unit *u = b->u;
-	const struct value *x = value_of(b, &u->in[0]), *w = value_of(b, &u->in[1]);
+	const struct value x = as_image(value_of(b, &u->in[0]));
+	const struct value w = as_image(value_of(b, &u->in[1]));
 	struct quant q = quant_of(b, &u->in[0]);
 	struct window win = {0};
-	uint32_t in[3] = {0};
+	uint32_t in[3] = {0}, out;
 	int64_t group = 1;
 	struct result r;
 	bool depthwise;
 	int32_t dims[4];
 	int rc;
 
-	if (x->rank != 4 || w->rank != 4)
-		return model_refuse(b, "%u dimensions; only 4 are supported", x->rank);
-	if (!w->data)
-		return model_refuse(b, "weights '%.80s' are not constant", w->name);
+	if (!are_images(value_of(b, &u->in[0]), value_of(b, &u->in[1])))
+		return model_refuse(b, "%u dimensions; only 3 and 4 are supported",
+				    x.rank);
+	if (!w.data)
+		return model_refuse(b, "weights '%.80s' are not constant", w.name);
 	if (u->in[1].axis != PLUGIN_NONE && u->in[1].scales > 1 && u->in[1].axis != 0)
 		return model_refuse(
 			b, "weights '%.80s' have scales along another axis than 0",
-			w->name);
+			w.name);
 	(void)graph_int(b->g, op_of(b), "group", &group);
-	win.k[0] = w->dims[2];
-	win.k[1] = w->dims[3];
+	win.k[0] = w.dims[2];
+	win.k[1] = w.dims[3];
 	rc = read_window(b, &win);
-	depthwise = group > 1 && group == x->dims[1] && w->dims[1] == 1;
+	depthwise = group > 1 && group == x.dims[1] && w.dims[1] == 1;
 	for (uint32_t i = 0; i < 4; i++)
-		dims[i] = w->dims[depthwise ? deep[i] : order[i]];
+		dims[i] = w.dims[depthwise ? deep[i] : order[i]];
 	if (!rc)
-		rc = model_use(b, &u->in[0], true, q, &in[0]);
+		rc = use_image(b, q, &in[0]);
 	if (!rc)
 		rc = add_border(b, &win, q, (int8_t)q.zero, &in[0]);
 	if (!rc)
 		rc = add_weights(b, &u->in[1], depthwise ? deep : order, dims, 4,
 				 depthwise ? 3 : 0, &in[1]);
 	if (!rc)
-		rc = add_bias(b, w->dims[0], &in[2]);
+		rc = add_bias(b, w.dims[0], &in[2]);
 	if (!rc)
-		rc = model_begin(b, true, quant_of(b, &u->out), &r);
+		rc = begin_image(b, quant_of(b, &u->out), &r, &out);
 	if (!rc) {
 		const struct npuc_attr attrs[] = {
 			int_attr("padding", VALID),
@@ -228,13 +314,13 @@ int build_conv(struct build *b)
 			int_attr("dilation_h_factor", win.dilation[0]),
 			int_attr("dilation_w_factor", win.dilation[1]),
 			int_attr("fused_activation_function", u->act),
-			int_attr("depth_multiplier", w->dims[0] / x->dims[1]),
+			int_attr("depth_multiplier", w.dims[0] / x.dims[1]),
 		};
 
 		rc = model_op(b, depthwise ? CODE_DEPTHWISE_CONV_2D : CODE_CONV_2D, in, 3,
-			      r.tensor, attrs, depthwise ? 7 : 6);
+			      out, attrs, depthwise ? 7 : 6);
 	}
-	return rc ? rc : model_end(b, &r);
+	return rc ? rc : end_image(b, &r, out);
 }
 
 /* Gemm and MatMul with constant weights. */
@@ -320,7 +406,7 @@ static int build_pair(struct build *b, uint32_t code)
 {
 	const struct unit *u = b->u;
 	uint32_t rank = value_of(b, &u->out)->rank, in[2];
-	bool nhwc = rank == 4, any = false;
+	bool nhwc = true, any = false;
 	struct result r;
 	int rc = 0;
 
@@ -328,7 +414,7 @@ static int build_pair(struct build *b, uint32_t code)
 		const struct value *v = value_of(b, &u->in[i]);
 
 		any |= !v->data && model_prefers_nhwc(b, &u->in[i]);
-		nhwc &= v->data || v->rank == 4;
+		nhwc &= v->data || v->rank == rank;
 	}
 	nhwc &= any;
 	for (uint32_t i = 0; !rc && i < 2; i++)
@@ -366,10 +452,11 @@ int build_mul(struct build *b)
  * count. */
 static bool is_same(const struct build *b, const struct window *w)
 {
-	const struct value *x = value_of(b, &b->u->in[0]), *y = value_of(b, &b->u->out);
+	const struct value x = as_image(value_of(b, &b->u->in[0]));
+	const struct value y = as_image(value_of(b, &b->u->out));
 
 	for (uint32_t i = 0; i < 2; i++) {
-		int64_t in = x->dims[2 + i], out = y->dims[2 + i];
+		int64_t in = x.dims[2 + i], out = y.dims[2 + i];
 		int64_t all = (out - 1) * w->stride[i] + w->k[i] - in;
 
 		all = all < 0 ? 0 : all;
@@ -384,18 +471,18 @@ static int build_pool(struct build *b, bool max)
 	const struct unit *u = b->u;
 	const struct value *x = value_of(b, &u->in[0]);
 	struct quant q = any_quant(b, &u->in[0]);
-	struct window w = {0};
+	struct window w = {.k = {x->rank == 3, 0}};
 	int64_t all = 0, last = 0;
 	bool border, same = false;
-	uint32_t in;
+	uint32_t in, out;
 	struct result r;
 	int rc;
 
 	(void)graph_int(b->g, op_of(b), "count_include_pad", &all);
 	(void)graph_int(b->g, op_of(b), "channels_last", &last);
-	if (x->rank != 4 || last ||
-	    graph_ints(b->g, op_of(b), "kernel_shape", w.k, 2) != 2)
-		return model_refuse(b, "only images in N, C, H, W are supported");
+	if (!are_images(x, value_of(b, &u->out)) || last)
+		return model_refuse(b, "only N, C, H, W and N, C, L are supported");
+	read_sides(b, "kernel_shape", w.k, 2);
 	rc = read_window(b, &w);
 	if (!rc && (w.dilation[0] != 1 || w.dilation[1] != 1))
 		rc = model_refuse(b, "windows with holes (dilations)");
@@ -405,11 +492,11 @@ static int build_pool(struct build *b, bool max)
 	else if (!rc && !border && (w.pad[0] || w.pad[1] || w.pad[2] || w.pad[3]))
 		rc = model_refuse(b, "an average that does not count this padding");
 	if (!rc)
-		rc = model_use(b, &u->in[0], true, q, &in);
+		rc = use_image(b, q, &in);
 	if (!rc && border)
 		rc = add_border(b, &w, q, (int8_t)(max ? -128 : q.zero), &in);
 	if (!rc)
-		rc = model_begin(b, true, q, &r);
+		rc = begin_image(b, q, &r, &out);
 	if (!rc) {
 		const struct npuc_attr attrs[] = {
 			int_attr("padding", same ? SAME : VALID),
@@ -421,9 +508,9 @@ static int build_pool(struct build *b, bool max)
 		};
 
 		rc = model_op(b, max ? CODE_MAX_POOL_2D : CODE_AVERAGE_POOL_2D, &in, 1,
-			      r.tensor, attrs, 6);
+			      out, attrs, 6);
 	}
-	return rc ? rc : model_end(b, &r);
+	return rc ? rc : end_image(b, &r, out);
 }
 
 int build_max_pool(struct build *b)
@@ -529,25 +616,29 @@ int build_softmax(struct build *b)
 static int cut_border(struct build *b, const struct window *w, uint32_t from,
 		      const int32_t *full)
 {
-	const struct value *y = value_of(b, &b->u->out);
+	const struct value y = as_image(value_of(b, &b->u->out));
 	const int32_t begin[] = {0, (int32_t)w->pad[0], (int32_t)w->pad[1], 0};
-	const int32_t end[] = {y->dims[0], begin[1] + y->dims[2], begin[2] + y->dims[3],
-			       y->dims[1]};
+	const int32_t end[] = {y.dims[0], begin[1] + y.dims[2], begin[2] + y.dims[3],
+			       y.dims[1]};
 	const int32_t step[] = {1, 1, 1, 1};
 	struct result r;
+	uint32_t to;
 	int rc;
 
 	if (end[1] > full[1] || end[2] > full[2])
 		return model_refuse(b, "output_padding beyond the padding");
-	rc = model_begin(b, true, quant_of(b, &b->u->out), &r);
-	return rc ? rc : model_slice(b, from, begin, end, step, 4, r.final);
+	rc = begin_image(b, quant_of(b, &b->u->out), &r, &to);
+	if (!rc)
+		rc = model_slice(b, from, begin, end, step, 4, to);
+	return rc ? rc : end_image(b, &r, to);
 }
 
 int build_conv_transpose(struct build *b)
 {
 	static const uint32_t order[] = {1, 2, 3, 0};
 	const struct unit *u = b->u;
-	const struct value *x = value_of(b, &u->in[0]), *w = value_of(b, &u->in[1]);
+	const struct value x = as_image(value_of(b, &u->in[0]));
+	const struct value w = as_image(value_of(b, &u->in[1]));
 	struct window win = {.stride = {1, 1}, .dilation = {1, 1}};
 	char automatic[16] = "";
 	uint32_t in[4], full;
@@ -555,12 +646,12 @@ int build_conv_transpose(struct build *b)
 	int32_t dims[4], size[4];
 	int rc;
 
-	if (x->rank != 4 || w->rank != 4 || !w->data)
+	if (!are_images(value_of(b, &u->in[0]), value_of(b, &u->in[1])) || !w.data)
 		return model_refuse(b, "only images with constant weights are supported");
 	(void)graph_int(b->g, op_of(b), "group", &group);
-	(void)graph_ints(b->g, op_of(b), "strides", win.stride, 2);
-	(void)graph_ints(b->g, op_of(b), "dilations", win.dilation, 2);
-	(void)graph_ints(b->g, op_of(b), "pads", win.pad, 4);
+	read_sides(b, "strides", win.stride, 2);
+	read_sides(b, "dilations", win.dilation, 2);
+	read_sides(b, "pads", win.pad, 4);
 	(void)graph_string(b->g, op_of(b), "auto_pad", automatic, sizeof(automatic));
 	if (group != 1 || win.dilation[0] != 1 || win.dilation[1] != 1 ||
 	    (automatic[0] && strcmp(automatic, "NOTSET") != 0))
@@ -568,24 +659,24 @@ int build_conv_transpose(struct build *b)
 	if (u->in[1].scales > 1 && u->in[1].axis != 1)
 		return model_refuse(
 			b, "weights '%.80s' have scales along another axis than 1",
-			w->name);
+			w.name);
 	for (uint32_t i = 0; i < 2; i++)
 		if (win.stride[i] < 1 || win.stride[i] > 255 || win.pad[i] < 0 ||
 		    win.pad[i] > 65535)
 			return model_refuse(b, "strides or paddings are invalid");
 	for (uint32_t i = 0; i < 4; i++)
-		dims[i] = w->dims[order[i]];
-	size[0] = x->dims[0];
-	size[1] = (x->dims[2] - 1) * (int32_t)win.stride[0] + w->dims[2];
-	size[2] = (x->dims[3] - 1) * (int32_t)win.stride[1] + w->dims[3];
-	size[3] = w->dims[1];
+		dims[i] = w.dims[order[i]];
+	size[0] = x.dims[0];
+	size[1] = (x.dims[2] - 1) * (int32_t)win.stride[0] + w.dims[2];
+	size[2] = (x.dims[3] - 1) * (int32_t)win.stride[1] + w.dims[3];
+	size[3] = w.dims[1];
 	rc = model_ints(b, size, 4, 0, &in[0]);
 	if (!rc)
 		rc = add_weights(b, &u->in[1], order, dims, 4, 0, &in[1]);
 	if (!rc)
-		rc = model_use(b, &u->in[0], true, quant_of(b, &u->in[0]), &in[2]);
+		rc = use_image(b, quant_of(b, &u->in[0]), &in[2]);
 	if (!rc)
-		rc = add_bias(b, w->dims[1], &in[3]);
+		rc = add_bias(b, w.dims[1], &in[3]);
 	if (!rc)
 		rc = model_tensor(b, NPUC_INT8, 4, size, quant_of(b, &u->out), NULL, 0,
 				  &full);

@@ -118,7 +118,7 @@ struct unit *units_find(struct graph *g, uint32_t *count);
 /* An input or output of a partition. */
 struct port {
 	uint32_t value; /* of the graph */
-	bool nhwc;      /* the model has N, H, W, C, the graph N, C, H, W */
+	bool nhwc;      /* the model has the channels last, the graph second */
 	bool flip;      /* the model has int8 for uint8 */
 };
 

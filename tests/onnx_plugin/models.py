@@ -115,6 +115,36 @@ def convolutions(kind):
                    pads=[pad] * 4, output_padding=[more] * 2), 0.05)
 
 
+def signals(kind):
+    """Convolutions and pools of one dimension."""
+    for inputs, outputs, size, stride, pad, group, dilation in (
+            (4, 8, 3, 1, [1, 1], 1, 1), (6, 6, 5, 2, [2, 1], 6, 1), (8, 4, 3, 1, [2, 2], 2, 2),
+            (3, 5, 1, 1, [0, 0], 1, 1)):
+        g = Graph(kind)
+        w, scales = g.weights((outputs, inputs // group, size), 0)
+        x = g.node("Conv", [g.data([2, inputs, 20]), w, g.bias(outputs, scales)], pads=pad,
+                   strides=[stride], dilations=[dilation], group=group)
+        yield (f"Conv of signals, {inputs} to {outputs}, {size}, stride {stride}, pads {pad}, "
+               f"group {group}"), g.finish(g.node("Relu", [x]), 0.06)
+    g = Graph(kind)
+    scales = g.constant(g.rng.uniform(0.002, 0.02, 8).astype(np.float32))
+    w = g.constant(g.rng.integers(-127, 128, (8, 4, 3)).astype(np.int8))
+    yield "QLinearConv of signals", g.finish(g.node(
+        "QLinearConv", [g.input([1, 4, 16])] + g.params(0.05, g.zero()) +
+        [w, scales, g.constant(np.zeros(8, np.int8))] + g.params(0.3, g.zero()),
+        auto_pad="SAME_UPPER", strides=[2]))
+    g = Graph(kind)
+    yield "ConvTranspose of signals", g.finish(
+        g.node("ConvTranspose", [g.data([1, 4, 8]), g.weights((4, 6, 3), 1)[0]], strides=[2],
+               pads=[1, 0]), 0.05)
+    for name, attributes in (("MaxPool", {"strides": [2], "pads": [1, 0]}),
+                             ("AveragePool", {"strides": [3]}),
+                             ("AveragePool", {"pads": [1, 1], "count_include_pad": 1})):
+        g = Graph(kind)
+        yield f"{name} of signals {attributes}", g.finish(
+            g.node(name, [g.data([2, 4, 15])], kernel_shape=[3], **attributes), 0.05)
+
+
 def linear(kind):
     """Operators of integers, and matrix products."""
     def q(scale):
@@ -286,6 +316,30 @@ def tables(kind):
 
 def orders(kind):
     """Between N, C, H, W of the graph and N, H, W, C of the machine."""
+    for after in ("Slice", "Concat", "Split", "Add", "Abs"):  # of signals
+        g = Graph(kind)
+        zero = g.zero()
+        x = g.node("Conv", [g.data([2, 4, 9]), g.weights((6, 4, 3))[0]], pads=[1, 1])
+        x = g.real(g.node("QuantizeLinear", [x] + g.params(0.2, zero)), 0.2, zero)
+        if after == "Slice":
+            x = g.node(after, [x] + [g.constant(np.array(n, np.int64))
+                                     for n in ([1, 2], [5, 8], [1, 2])])
+        elif after == "Concat":
+            x = g.node(after, [x, g.data([2, 2, 9], 0.2)], axis=1)
+        elif after == "Split":
+            g.nodes.append(helper.make_node(
+                after, [x, g.constant(np.array([2, 4], np.int64))], ["a", "b"], axis=1))
+            ends = [g.node("QuantizeLinear", [n] + g.params(0.2, zero)) for n in ("a", "b")]
+            yield "Conv, Split of signals", g.model(
+                [helper.make_tensor_value_info(n, kind, None) for n in ends])
+            continue
+        elif after == "Add":
+            number = g.rng.integers(1, 100, (6, 1)).astype(np.uint8)
+            number = number.view(np.int8) if kind == INT8 else number
+            x = g.node(after, [x, g.real(g.constant(number), 0.1, zero)])
+        else:
+            x = g.node(after, [x])
+        yield f"Conv, {after} of signals", g.finish(x, 0.2, zero)
     for after in ("Transpose", "Flatten"):
         g = Graph(kind)
         zero = g.zero()
@@ -302,7 +356,7 @@ def orders(kind):
 def all_single():
     """Each model of one operator: text, model, how many layers round."""
     for kind, name in ((INT8, "int8"), (UINT8, "uint8")):
-        for some in (convolutions, linear, pairs, single, splits, tables, orders):
+        for some in (convolutions, signals, linear, pairs, single, splits, tables, orders):
             for text, model in some(kind):
                 yield f"{name} {text}", model, 2 if some is orders else 1
 
