@@ -7,8 +7,10 @@
 #include <string.h>
 
 /* Paddings of the schema. */
-#define SAME  0
-#define VALID 1
+#define SAME       0
+#define VALID      1
+
+#define JOINED_MAX (UINT64_C(16) << 20) /* bytes of weights whose groups are joined */
 
 /* ---- signals ----------------------------------------------------------------------- */
 
@@ -176,12 +178,12 @@ static int add_border(struct build *b, const struct window *w, struct quant q,
 
 /* ---- weights ----------------------------------------------------------------------- */
 
-/* Weights of int8 without a zero point, in another order of dimensions. */
-static int add_weights(struct build *b, const struct operand *o, const uint32_t *order,
-		       const int32_t *dims, uint32_t rank, uint32_t channel,
-		       uint32_t *tensor)
+/* Weights v of int8 without a zero point, quantized as the operand, in another order of
+ * dimensions. */
+static int add_weights(struct build *b, const struct operand *o, const struct value *v,
+		       const uint32_t *order, const int32_t *dims, uint32_t rank,
+		       uint32_t channel, uint32_t *tensor)
 {
-	const struct value image = as_image(value_of(b, o)), *v = &image;
 	struct npuc_tensor_desc d = {.type = NPUC_INT8,
 				     .rank = rank,
 				     .dims = dims,
@@ -300,7 +302,7 @@ int build_conv(struct build *b)
 	if (!rc)
 		rc = add_border(b, &win, q, (int8_t)q.zero, &in[0]);
 	if (!rc)
-		rc = add_weights(b, &u->in[1], depthwise ? deep : order, dims, 4,
+		rc = add_weights(b, &u->in[1], &w, depthwise ? deep : order, dims, 4,
 				 depthwise ? 3 : 0, &in[1]);
 	if (!rc)
 		rc = add_bias(b, w.dims[0], &in[2]);
@@ -355,7 +357,7 @@ static int build_connected(struct build *b, bool gemm)
 	dims[1] = w->dims[trans_b ? 1 : 0];
 	rc = model_use(b, &u->in[0], false, quant_of(b, &u->in[0]), &in[0]);
 	if (!rc)
-		rc = add_weights(b, &u->in[1], trans_b ? plain : turned, dims, 2, 0,
+		rc = add_weights(b, &u->in[1], w, trans_b ? plain : turned, dims, 2, 0,
 				 &in[1]);
 	if (!rc)
 		rc = add_bias(b, dims[0], &in[2]);
@@ -633,12 +635,47 @@ static int cut_border(struct build *b, const struct window *w, uint32_t from,
 	return rc ? rc : end_image(b, &r, to);
 }
 
+/* Weights in groups become those of one: 0 from the inputs of a group to the results of
+ * others.  The schema has no groups here.  The memory is the graph's. */
+static int join_groups(struct build *b, int64_t group, struct value *w)
+{
+	uint64_t in = (uint64_t)w->dims[0];
+	uint64_t some = w->count / in, count;
+	uint8_t *data;
+
+	if (group == 1)
+		return 0;
+	if (group < 1 || in % (uint64_t)group)
+		return model_refuse(b, "%lld groups of %d channels", (long long)group,
+				    w->dims[0]);
+	if (b->u->in[1].scales > 1)
+		return model_refuse(b, "weights in groups have a scale per channel");
+	count = w->count * (uint64_t)group;
+	if (count > JOINED_MAX)
+		return model_refuse(b, "weights of %lld groups are too large",
+				    (long long)group);
+	data = pool_alloc(&b->g->pool, count, 1);
+	if (!data)
+		return model_no_memory(b);
+	memset(data, w->type == ORT_TYPE_UINT8 ? 128 : 0, count);
+	for (uint64_t i = 0; i < in; i++) {
+		uint64_t at = i / (in / (uint64_t)group);
+
+		memcpy(data + (i * (uint64_t)group + at) * some,
+		       (const uint8_t *)w->data + i * some, some);
+	}
+	w->dims[1] *= (int32_t)group;
+	w->count = count;
+	w->data = data;
+	return 0;
+}
+
 int build_conv_transpose(struct build *b)
 {
 	static const uint32_t order[] = {1, 2, 3, 0};
 	const struct unit *u = b->u;
 	const struct value x = as_image(value_of(b, &u->in[0]));
-	const struct value w = as_image(value_of(b, &u->in[1]));
+	struct value w = as_image(value_of(b, &u->in[1]));
 	struct window win = {.stride = {1, 1}, .dilation = {1, 1}};
 	char automatic[16] = "";
 	uint32_t in[4], full;
@@ -653,9 +690,9 @@ int build_conv_transpose(struct build *b)
 	read_sides(b, "dilations", win.dilation, 2);
 	read_sides(b, "pads", win.pad, 4);
 	(void)graph_string(b->g, op_of(b), "auto_pad", automatic, sizeof(automatic));
-	if (group != 1 || win.dilation[0] != 1 || win.dilation[1] != 1 ||
+	if (win.dilation[0] != 1 || win.dilation[1] != 1 ||
 	    (automatic[0] && strcmp(automatic, "NOTSET") != 0))
-		return model_refuse(b, "group, dilations or auto_pad");
+		return model_refuse(b, "dilations or auto_pad");
 	if (u->in[1].scales > 1 && u->in[1].axis != 1)
 		return model_refuse(
 			b, "weights '%.80s' have scales along another axis than 1",
@@ -664,6 +701,9 @@ int build_conv_transpose(struct build *b)
 		if (win.stride[i] < 1 || win.stride[i] > 255 || win.pad[i] < 0 ||
 		    win.pad[i] > 65535)
 			return model_refuse(b, "strides or paddings are invalid");
+	rc = join_groups(b, group, &w);
+	if (rc)
+		return rc;
 	for (uint32_t i = 0; i < 4; i++)
 		dims[i] = w.dims[order[i]];
 	size[0] = x.dims[0];
@@ -672,7 +712,7 @@ int build_conv_transpose(struct build *b)
 	size[3] = w.dims[1];
 	rc = model_ints(b, size, 4, 0, &in[0]);
 	if (!rc)
-		rc = add_weights(b, &u->in[1], order, dims, 4, 0, &in[1]);
+		rc = add_weights(b, &u->in[1], &w, order, dims, 4, 0, &in[1]);
 	if (!rc)
 		rc = use_image(b, quant_of(b, &u->in[0]), &in[2]);
 	if (!rc)

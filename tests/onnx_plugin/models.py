@@ -113,6 +113,12 @@ def convolutions(kind):
         yield f"ConvTranspose, stride {stride}, pads {pad}, {more}", g.finish(
             g.node("ConvTranspose", [g.data([1, 4, 8, 8]), w], strides=[stride] * 2,
                    pads=[pad] * 4, output_padding=[more] * 2), 0.05)
+    for group, weights in ((2, np.int8), (4, np.int8), (2, np.uint8)):
+        g = Graph(kind)
+        w, scales = g.weights((4, 3, 3, 3), None, weights)
+        yield f"ConvTranspose, group {group}, {np.dtype(weights)}", g.finish(
+            g.node("ConvTranspose", [g.data([1, 4, 6, 6]), w, g.bias(3 * group, scales)],
+                   group=group, strides=[2, 2], pads=[1] * 4), 0.05)
 
 
 def signals(kind):
