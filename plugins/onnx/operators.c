@@ -525,20 +525,28 @@ int build_average_pool(struct build *b)
 	return build_pool(b, false);
 }
 
-/* The mean over rows and columns, kept as 1 or not. */
-static int build_mean_of(struct build *b, bool keep)
+/* The mean over axes of a mask, which stay as 1 or go. */
+static int build_mean_of(struct build *b, uint32_t mask, bool keep)
 {
-	static const int32_t axes[] = {1, 2};
 	const struct unit *u = b->u;
 	const struct npuc_attr attr = int_attr("keep_dims", keep);
-	uint32_t in[2];
+	uint32_t rank = value_of(b, &u->in[0])->rank, count = 0, in[2];
+	uint32_t after = ((1u << rank) - 1) & ~3u; /* the axes after the channels */
+	bool nhwc = model_prefers_nhwc(b, &u->in[0]);
+	int32_t axes[PLUGIN_RANK];
 	struct result r;
-	int rc = model_use(b, &u->in[0], true, quant_of(b, &u->in[0]), &in[0]);
+	int rc;
 
+	/* What is left when axes go must be in the graph's order. */
+	nhwc &= keep || mask & 2 || (mask & after) == after;
+	for (uint32_t i = 0; i < rank; i++)
+		if (mask >> i & 1)
+			axes[count++] = (int32_t)model_axis(i, rank, nhwc);
+	rc = model_use(b, &u->in[0], nhwc, quant_of(b, &u->in[0]), &in[0]);
 	if (!rc)
-		rc = model_ints(b, axes, 2, 0, &in[1]);
+		rc = model_ints(b, axes, count, 0, &in[1]);
 	if (!rc)
-		rc = model_begin(b, keep, quant_of(b, &u->out), &r);
+		rc = model_begin(b, keep && nhwc, quant_of(b, &u->out), &r);
 	if (!rc)
 		rc = model_op(b, CODE_MEAN, in, 2, r.tensor, &attr, 1);
 	return rc ? rc : model_end(b, &r);
@@ -546,45 +554,53 @@ static int build_mean_of(struct build *b, bool keep)
 
 int build_global_pool(struct build *b)
 {
+	uint32_t rank = value_of(b, &b->u->in[0])->rank;
 	int64_t last = 0;
 
 	(void)graph_int(b->g, op_of(b), "channels_last", &last);
-	if (value_of(b, &b->u->in[0])->rank != 4 || last)
-		return model_refuse(b, "only images in N, C, H, W are supported");
-	return build_mean_of(b, true);
+	if (rank < 3 || last)
+		return model_refuse(b, "only N, C, H, W and N, C, L are supported");
+	return build_mean_of(b, ((1u << rank) - 1) & ~3u, true);
 }
 
-/* Axes: an attribute, since opset 18 an input. */
-static uint32_t read_axes(struct build *b, int64_t *axes, uint32_t rank)
+/* Read axes as a mask: an attribute, since opset 18 an input; without them it is all. */
+static int read_axes(struct build *b, uint32_t rank, uint32_t *mask)
 {
 	const struct node *n = op_of(b);
-	uint32_t count = graph_ints(b->g, n, "axes", axes, PLUGIN_RANK), v;
+	int64_t axes[PLUGIN_RANK], none = 0;
+	uint32_t count = graph_ints(b->g, n, "axes", axes, PLUGIN_RANK);
 
 	if (!count && n->in_count > 1 && n->in[1] != PLUGIN_NONE) {
-		v = n->in[1];
-		if (!b->g->values[v].data || b->g->values[v].type != ORT_TYPE_INT64 ||
-		    b->g->values[v].count > PLUGIN_RANK)
-			return 0;
-		count = (uint32_t)b->g->values[v].count;
-		memcpy(axes, b->g->values[v].data, count * sizeof(*axes));
+		const struct value *v = &b->g->values[n->in[1]];
+
+		if (!v->data || v->type != ORT_TYPE_INT64 || v->count > PLUGIN_RANK)
+			return model_refuse(b, "its axes are not constant");
+		count = (uint32_t)v->count;
+		memcpy(axes, v->data, count * sizeof(*axes));
 	}
-	for (uint32_t i = 0; i < count; i++)
-		if (axes[i] < 0)
-			axes[i] += rank;
-	return count;
+	(void)graph_int(b->g, n, "noop_with_empty_axes", &none);
+	if (!count && none)
+		return model_refuse(b, "a mean over no axes");
+	*mask = count ? 0 : (1u << rank) - 1;
+	for (uint32_t i = 0; i < count; i++) {
+		axes[i] += axes[i] < 0 ? rank : 0;
+		if (axes[i] < 0 || axes[i] >= rank)
+			return model_refuse(b, "an axis does not exist");
+		*mask |= 1u << axes[i];
+	}
+	return 0;
 }
 
 int build_mean(struct build *b)
 {
-	const struct value *x = value_of(b, &b->u->in[0]);
-	int64_t axes[PLUGIN_RANK], keep = 1;
+	uint32_t rank = value_of(b, &b->u->in[0])->rank, mask = 0;
+	int64_t keep = 1;
+	int rc = read_axes(b, rank, &mask);
 
 	(void)graph_int(b->g, op_of(b), "keepdims", &keep);
-	if (read_axes(b, axes, x->rank) != 2 || x->rank != 4 || axes[0] + axes[1] != 5 ||
-	    axes[0] * axes[1] != 6)
-		return model_refuse(b,
-				    "only the mean over rows and columns is supported");
-	return build_mean_of(b, keep != 0);
+	if (!rc && !rank)
+		return model_refuse(b, "a mean of one number");
+	return rc ? rc : build_mean_of(b, mask, keep != 0);
 }
 
 int build_softmax(struct build *b)

@@ -242,6 +242,19 @@ def single(kind):
                                         "auto_pad": "SAME_UPPER"}),
             ("GlobalAveragePool", image, [], {}),
             ("ReduceMean", image, [ints(2, 3)], {"keepdims": 0}),
+            ("GlobalAveragePool", [2, 4, 9], [], {}),
+            ("ReduceMean", image, [ints(1)], {"keepdims": 1}),
+            ("ReduceMean", image, [ints(3)], {"keepdims": 0}),
+            ("ReduceMean", image, [ints(-1)], {"keepdims": 1}),
+            ("ReduceMean", image, [ints(1, 2)], {"keepdims": 0}),
+            ("ReduceMean", image, [ints(1, 3)], {"keepdims": 0}),
+            ("ReduceMean", [3, 4, 8, 8], [ints(1, 2, 3)], {"keepdims": 0}),
+            ("ReduceMean", image, [ints(0, 2)], {"keepdims": 1}),
+            ("ReduceMean", image, [], {"keepdims": 1}),
+            ("ReduceMean", [2, 9, 6], [ints(1)], {"keepdims": 0}),
+            ("ReduceMean", [2, 9, 6], [ints(2)], {"keepdims": 1}),
+            ("ReduceMean", [5, 12], [ints(1)], {"keepdims": 0}),
+            ("ReduceMean", [5, 12], [ints(0)], {"keepdims": 1}),
             ("Slice", image, [ints(1, 2), ints(7, 8), ints(2, 3)], {}),
             ("Slice", image, [ints(0, -3), ints(100, -1), ints(1, 2), ints(2, 1)], {}),
             ("Slice", [2, 12], [ints(3), ints(9), ints(1)], {}),
@@ -260,7 +273,7 @@ def single(kind):
             zero = g.zero()
             inputs = [g.real(g.input(shape), 0.05, zero)]
             inputs += ["" if m is None else g.constant(m) for m in more]
-            yield f"{name} {attributes} {'as is' if same else 'requantized'}", g.finish(
+            yield f"{name} {shape} {more} {attributes} {'as is' if same else 'requantized'}", g.finish(
                 g.node(name, inputs, **attributes), 0.05 if same else 0.045,
                 zero if same else None)
 
