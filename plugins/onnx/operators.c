@@ -178,34 +178,49 @@ static int add_border(struct build *b, const struct window *w, struct quant q,
 
 /* ---- weights ----------------------------------------------------------------------- */
 
-/* Weights v of int8 without a zero point, quantized as the operand, in another order of
- * dimensions. */
-static int add_weights(struct build *b, const struct operand *o, const struct value *v,
-		       const uint32_t *order, const int32_t *dims, uint32_t rank,
-		       uint32_t channel, uint32_t *tensor)
+/* Weights v in another order of dimensions. */
+struct weights {
+	const struct value *v;
+	const uint32_t *order;
+	const int32_t *dims; /* the model's */
+	uint32_t rank, channel;
+	bool byte; /* uint8 in the model, too */
+};
+
+/* Add weights that are quantized as the operand. */
+static int add_weights(struct build *b, const struct operand *o, const struct weights *w,
+		       uint32_t *tensor)
 {
-	struct npuc_tensor_desc d = {.type = NPUC_INT8,
-				     .rank = rank,
-				     .dims = dims,
+	const struct value *v = w->v;
+	const int32_t zero = quant_of(b, o).zero + (w->byte ? 128 : 0);
+	struct npuc_tensor_desc d = {.type = w->byte ? NPUC_UINT8 : NPUC_INT8,
+				     .rank = w->rank,
+				     .dims = w->dims,
 				     .scales = o->scales,
 				     .scale = o->scale,
-				     .channel_dim = o->scales > 1 ? channel : 0,
+				     .zero_points = zero != 0,
+				     .zero_point = &zero,
+				     .channel_dim = o->scales > 1 ? w->channel : 0,
 				     .bytes = v->count};
 	int8_t *data;
 	int rc;
 
 	if (!o->scale)
 		return model_refuse(b, "weights '%.80s' are not quantized", v->name);
-	if (quant_of(b, o).zero)
-		return model_refuse(
-			b, "weights '%.80s' have zero point %d; it must be %d", v->name,
-			o->zero, v->type == ORT_TYPE_UINT8 ? 128 : 0);
-	if (o->scales > 1 && (int32_t)o->scales != dims[channel])
+	if (o->scales > 1 && zero)
+		return model_refuse(b,
+				    "weights '%.80s' have zero point %d and a scale per "
+				    "channel; the zero point must be %d",
+				    v->name, o->zero,
+				    v->type == ORT_TYPE_UINT8 ? 128 : 0);
+	if (o->scales > 1 && (int32_t)o->scales != w->dims[w->channel])
 		return model_refuse(b, "weights '%.80s' have %u scales for %d channels",
-				    v->name, o->scales, dims[channel]);
-	data = model_permuted(v, v->dims, v->rank, order);
+				    v->name, o->scales, w->dims[w->channel]);
+	data = model_permuted(v, v->dims, v->rank, w->order);
 	if (!data)
 		return model_no_memory(b);
+	for (uint64_t n = 0; w->byte && n < v->count; n++)
+		data[n] = (int8_t)(data[n] ^ -128);
 	d.data = data;
 	rc = npuc_builder_tensor(b->b, &d, tensor, b->why);
 	free(data);
@@ -266,6 +281,35 @@ static int add_bias(struct build *b, int32_t n, uint32_t *tensor)
 
 /* ---- operators --------------------------------------------------------------------- */
 
+/* An image with its border as uint8: its numbers and zero point are 128 more. */
+static int use_bytes(struct build *b, const struct window *w, struct quant q,
+		     uint32_t *tensor)
+{
+	const struct value x = as_image(value_of(b, &b->u->in[0]));
+	uint32_t from = *tensor;
+	int32_t dims[PLUGIN_RANK];
+	int rc;
+
+	model_dims(&x, true, dims);
+	dims[1] += (int32_t)(w->pad[0] + w->pad[2]);
+	dims[2] += (int32_t)(w->pad[1] + w->pad[3]);
+	q.zero += 128;
+	rc = model_tensor(b, NPUC_UINT8, 4, dims, q, NULL, 0, tensor);
+	return rc ? rc : model_op(b, CODE_QUANTIZE, &from, 1, *tensor, NULL, 0);
+}
+
+/* A tensor for the result as uint8. */
+static int begin_bytes(struct build *b, uint32_t *tensor)
+{
+	const struct value y = as_image(value_of(b, &b->u->out));
+	struct quant q = quant_of(b, &b->u->out);
+	int32_t dims[PLUGIN_RANK];
+
+	model_dims(&y, true, dims);
+	q.zero += 128;
+	return model_tensor(b, NPUC_UINT8, 4, dims, q, NULL, 0, tensor);
+}
+
 int build_conv(struct build *b)
 {
 	static const uint32_t order[] = {0, 2, 3, 1}, deep[] = {1, 2, 3, 0};
@@ -274,10 +318,11 @@ int build_conv(struct build *b)
 	const struct value w = as_image(value_of(b, &u->in[1]));
 	struct quant q = quant_of(b, &u->in[0]);
 	struct window win = {0};
-	uint32_t in[3] = {0}, out;
+	/* The schema has zero points of weights for uint8 alone. */
+	bool depthwise, byte = quant_of(b, &u->in[1]).zero != 0;
+	uint32_t in[3] = {0}, out, to;
 	int64_t group = 1;
 	struct result r;
-	bool depthwise;
 	int32_t dims[4];
 	int rc;
 
@@ -302,12 +347,19 @@ int build_conv(struct build *b)
 	if (!rc)
 		rc = add_border(b, &win, q, (int8_t)q.zero, &in[0]);
 	if (!rc)
-		rc = add_weights(b, &u->in[1], &w, depthwise ? deep : order, dims, 4,
-				 depthwise ? 3 : 0, &in[1]);
+		rc = add_weights(b, &u->in[1],
+				 &(struct weights){&w, depthwise ? deep : order, dims, 4,
+						   depthwise ? 3 : 0, byte},
+				 &in[1]);
 	if (!rc)
 		rc = add_bias(b, w.dims[0], &in[2]);
 	if (!rc)
 		rc = begin_image(b, quant_of(b, &u->out), &r, &out);
+	if (!rc && byte)
+		rc = use_bytes(b, &win, q, &in[0]);
+	to = out;
+	if (!rc && byte)
+		rc = begin_bytes(b, &to);
 	if (!rc) {
 		const struct npuc_attr attrs[] = {
 			int_attr("padding", VALID),
@@ -320,8 +372,10 @@ int build_conv(struct build *b)
 		};
 
 		rc = model_op(b, depthwise ? CODE_DEPTHWISE_CONV_2D : CODE_CONV_2D, in, 3,
-			      out, attrs, depthwise ? 7 : 6);
+			      to, attrs, depthwise ? 7 : 6);
 	}
+	if (!rc && byte)
+		rc = model_op(b, CODE_QUANTIZE, &to, 1, out, NULL, 0);
 	return rc ? rc : end_image(b, &r, out);
 }
 
@@ -357,7 +411,11 @@ static int build_connected(struct build *b, bool gemm)
 	dims[1] = w->dims[trans_b ? 1 : 0];
 	rc = model_use(b, &u->in[0], false, quant_of(b, &u->in[0]), &in[0]);
 	if (!rc)
-		rc = add_weights(b, &u->in[1], w, trans_b ? plain : turned, dims, 2, 0,
+		rc = add_weights(b, &u->in[1],
+				 &(struct weights){.v = w,
+						   .order = trans_b ? plain : turned,
+						   .dims = dims,
+						   .rank = 2},
 				 &in[1]);
 	if (!rc)
 		rc = add_bias(b, dims[0], &in[2]);
@@ -717,6 +775,10 @@ int build_conv_transpose(struct build *b)
 		if (win.stride[i] < 1 || win.stride[i] > 255 || win.pad[i] < 0 ||
 		    win.pad[i] > 65535)
 			return model_refuse(b, "strides or paddings are invalid");
+	if (quant_of(b, &u->in[1]).zero)
+		return model_refuse(
+			b, "weights '%.80s' have zero point %d; it must be %d", w.name,
+			u->in[1].zero, w.type == ORT_TYPE_UINT8 ? 128 : 0);
 	rc = join_groups(b, group, &w);
 	if (rc)
 		return rc;
@@ -728,7 +790,11 @@ int build_conv_transpose(struct build *b)
 	size[3] = w.dims[1];
 	rc = model_ints(b, size, 4, 0, &in[0]);
 	if (!rc)
-		rc = add_weights(b, &u->in[1], &w, order, dims, 4, 0, &in[1]);
+		rc = add_weights(
+			b, &u->in[1],
+			&(struct weights){
+				.v = &w, .order = order, .dims = dims, .rank = 4},
+			&in[1]);
 	if (!rc)
 		rc = use_image(b, quant_of(b, &u->in[0]), &in[2]);
 	if (!rc)

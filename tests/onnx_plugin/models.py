@@ -121,6 +121,26 @@ def convolutions(kind):
                    group=group, strides=[2, 2], pads=[1] * 4), 0.05)
 
 
+def offsets(kind):
+    """Weights with a zero point."""
+    for zero in (np.int8(-37), np.uint8(99)):
+        def real(shape):
+            values = g.rng.integers(0, 256, shape).astype(np.uint8).view(zero.dtype)
+            return g.real(g.constant(values), 0.01, zero)
+
+        for shape, group, attributes in (
+                ((8, 4, 3, 3), 1, {"pads": [1, 0, 2, 1], "strides": [2, 1]}),
+                ((4, 1, 3, 3), 4, {"pads": [1] * 4}), ((6, 2, 3), 2, {"pads": [1, 1]})):
+            g = Graph(kind)
+            x = g.node("Conv", [g.data([1, 4, 9, 9][:len(shape)]), real(shape),
+                                g.bias(shape[0], np.float32(0.01))], group=group, **attributes)
+            yield f"Conv {shape}, weights have zero point {zero}", g.finish(
+                g.node("Relu", [x]), 0.06)
+        g = Graph(kind)
+        yield f"MatMul, weights have zero point {zero}", g.finish(
+            g.node("MatMul", [g.data([2, 5, 12]), real((12, 7))]), 0.05)
+
+
 def signals(kind):
     """Convolutions and pools of one dimension."""
     for inputs, outputs, size, stride, pad, group, dilation in (
@@ -375,7 +395,8 @@ def orders(kind):
 def all_single():
     """Each model of one operator: text, model, how many layers round."""
     for kind, name in ((INT8, "int8"), (UINT8, "uint8")):
-        for some in (convolutions, signals, linear, pairs, single, splits, tables, orders):
+        for some in (convolutions, offsets, signals, linear, pairs, single, splits, tables,
+                     orders):
             for text, model in some(kind):
                 yield f"{name} {text}", model, 2 if some is orders else 1
 
