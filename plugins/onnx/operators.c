@@ -434,20 +434,23 @@ static int build_connected(struct build *b, bool gemm)
 int build_matmul(struct build *b)
 {
 	const struct unit *u = b->u;
+	const struct value *w = value_of(b, &u->in[1]);
 	uint32_t in[2];
 	struct result r;
-	int rc;
+	int rc = 0;
 
-	if (value_of(b, &u->in[1])->data)
+	if (w->data && w->rank == 2 && !value_of(b, &u->in[0])->data)
 		return build_connected(b, false);
-	if (value_of(b, &u->in[0])->data)
-		return model_refuse(b, "the first operand is constant");
 	if (u->act)
 		return model_refuse(b,
 				    "an activation after a product of two activations");
-	rc = model_use(b, &u->in[0], false, quant_of(b, &u->in[0]), &in[0]);
-	if (!rc)
-		rc = model_use(b, &u->in[1], false, quant_of(b, &u->in[1]), &in[1]);
+	for (uint32_t i = 0; !rc && i < 2; i++) {
+		const struct operand *o = &u->in[i];
+
+		rc = value_of(b, o)->data
+			     ? model_constant(b, o, value_of(b, o)->rank, false, &in[i])
+			     : model_use(b, o, false, quant_of(b, o), &in[i]);
+	}
 	if (!rc)
 		rc = model_begin(b, false, quant_of(b, &u->out), &r);
 	if (!rc)

@@ -205,6 +205,18 @@ def linear(kind):
     g = Graph(kind)
     yield "MatMul of activations", g.finish(
         g.node("MatMul", [g.data([2, 5, 12]), g.data([2, 12, 6], 0.03)]), 0.1)
+    for first, second in (([2, 5, 12], (2, 12, 6)), ((5, 12), [12, 6]), ((2, 5, 12), [2, 12, 6])):
+        g = Graph(kind)
+
+        def operand(shape, scale):
+            if isinstance(shape, list):
+                return g.data(shape, scale)
+            values = g.rng.integers(0, 256, shape).astype(np.uint8)
+            values = values.view(np.int8) if kind == INT8 else values
+            return g.real(g.constant(values), scale, g.zero())
+
+        yield f"MatMul of {first} and {second}, one constant", g.finish(
+            g.node("MatMul", [operand(first, 0.05), operand(second, 0.03)]), 0.1)
     for name in ("QLinearAdd", "QLinearMul"):
         g = Graph(kind)
         yield name, g.finish(g.node(
