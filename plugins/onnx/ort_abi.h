@@ -72,7 +72,8 @@ enum ort_element {
 	ORT_TYPE_UINT8 = 2,
 	ORT_TYPE_INT8 = 3,
 	ORT_TYPE_INT32 = 6,
-	ORT_TYPE_INT64 = 7
+	ORT_TYPE_INT64 = 7,
+	ORT_TYPE_FLOAT16 = 10
 };
 enum ort_hardware_type { ORT_HARDWARE_CPU, ORT_HARDWARE_GPU, ORT_HARDWARE_NPU };
 enum ort_attr_type {

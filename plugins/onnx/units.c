@@ -80,11 +80,36 @@ static bool has_shape(struct graph *g, uint32_t op, uint32_t value)
 	return true;
 }
 
+static float from_half(uint16_t h)
+{
+	uint32_t exponent = h >> 10 & 31, fraction = h & 1023;
+	float x = exponent ? ldexpf((float)(fraction | 1024), (int)exponent - 25)
+			   : ldexpf((float)fraction, -24);
+
+	if (exponent == 31)
+		x = fraction ? NAN : INFINITY;
+	return h & 0x8000 ? -x : x;
+}
+
+/* Return scales as float32; NULL: out of memory. */
+static const float *scales_of(struct graph *g, const struct value *s)
+{
+	float *scales;
+
+	if (s->type == ORT_TYPE_FLOAT)
+		return s->data;
+	scales = pool_alloc(&g->pool, s->count, sizeof(*scales));
+	for (uint64_t i = 0; scales && i < s->count; i++)
+		scales[i] = from_half(((const uint16_t *)s->data)[i]);
+	return scales;
+}
+
 /* Read scale and zero point of a value of integers. */
 static bool quantization(struct graph *g, uint32_t op, uint32_t value, uint32_t scale,
 			 uint32_t zero, struct operand *o)
 {
 	const struct value *s, *z;
+	const float *scales;
 
 	if (!has_shape(g, op, value))
 		return false;
@@ -94,24 +119,28 @@ static bool quantization(struct graph *g, uint32_t op, uint32_t value, uint32_t 
 	if (!is_bytes(&g->values[value]) && g->values[value].type != ORT_TYPE_INT32)
 		return refuse(g, op, "'%.80s' has another type than int8 and uint8",
 			      g->values[value].name);
-	if (!s || !s->data || s->type != ORT_TYPE_FLOAT || !s->count || s->rank > 1)
-		return refuse(g, op, "the scale of '%.80s' is no constant float32",
+	if (!s || !s->data || !s->count || s->rank > 1 ||
+	    (s->type != ORT_TYPE_FLOAT && s->type != ORT_TYPE_FLOAT16))
+		return refuse(g, op,
+			      "the scale of '%.80s' is no constant float32 or float16",
 			      g->values[value].name);
 	if (z && (!z->data || z->type != g->values[value].type ||
 		  (z->count != 1 && z->count != s->count)))
 		return refuse(g, op,
 			      "the zero point of '%.80s' is no constant of its type",
 			      g->values[value].name);
+	scales = scales_of(g, s);
+	if (!scales)
+		return false;
 	for (uint64_t i = 0; i < s->count; i++)
-		if (!(((const float *)s->data)[i] > 0) ||
-		    !isfinite(((const float *)s->data)[i]))
+		if (!(scales[i] > 0) || !isfinite(scales[i]))
 			return refuse(g, op, "a scale of '%.80s' is not positive",
 				      g->values[value].name);
 	for (uint64_t i = 1; z && i < z->count; i++)
 		if (zero_at(z, i) != zero_at(z, 0))
 			return refuse(g, op, "'%.80s' has different zero points",
 				      g->values[value].name);
-	o->scale = s->data;
+	o->scale = scales;
 	o->scales = (uint32_t)s->count;
 	o->zero = z ? zero_at(z, 0) : 0;
 	return true;
@@ -138,7 +167,12 @@ static bool take_quantizer(struct graph *g, struct unit *u, uint32_t node, uint3
 {
 	const struct node *n = &g->nodes[node];
 	int64_t axis = 1, block = 0;
+	uint32_t scale = input_of(n, 1);
 
+	/* The operator between would round to float16. */
+	if (scale != PLUGIN_NONE && g->values[scale].type == ORT_TYPE_FLOAT16)
+		return refuse(g, u->op, "the scale of '%.80s' is float16",
+			      g->values[value].name);
 	if (!quantization(g, u->op, value, input_of(n, 1), input_of(n, 2), o) ||
 	    !add_node(g, u, node))
 		return false;

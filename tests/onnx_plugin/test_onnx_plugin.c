@@ -576,6 +576,15 @@ static void test_nothing(void **state)
 	assert_int_equal(s.support.count, 0);
 	if (!strstr(host_log(), "'xf' is needed in float32, too"))
 		fail_msg("the summary");
+	for (uint32_t i = 0; i < g.value_count; i++) {
+		g.values[i].output = false;
+		if (strcmp(g.values[i].name, "xs") == 0)
+			g.values[i].type = ORT_TYPE_FLOAT16; /* so is the operator */
+	}
+	ok(claim(&s, &g));
+	assert_int_equal(s.support.count, 0);
+	if (!strstr(host_log(), "the scale of 'x' is float16"))
+		fail_msg("the summary");
 	f->ReleaseEp(f, s.ep);
 	ok(release(f));
 }
