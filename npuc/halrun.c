@@ -335,20 +335,25 @@ static bool is_standard(const char *file)
 /* --explain prints a table and no results. */
 static int check_explain(const struct args *a)
 {
-	const char *option = a->json                  ? "--json"
-			     : a->repeat              ? "--repeat"
-			     : a->top_given           ? "--top"
-			     : a->labels              ? "--labels"
-			     : a->feed.output_count   ? "--output"
-			     : a->feed.expected_count ? "--expected"
-			     : a->warm_up             ? "--warm-up"
-			     : a->in_flight           ? "--in-flight"
-						      : NULL;
+	const struct {
+		bool given;
+		const char *option;
+	} results[] = {
+		{a->json, "--json"},
+		{a->repeat != 0, "--repeat"},
+		{a->top_given, "--top"},
+		{a->labels != NULL, "--labels"},
+		{a->feed.output_count != 0, "--output"},
+		{a->feed.expected_count != 0, "--expected"},
+		{a->warm_up != 0, "--warm-up"},
+		{a->in_flight != 0, "--in-flight"},
+	};
 
-	if (a->explain && option)
-		return tool_usage("--explain prints a table of cycles and no results; "
-				  "leave out %s, or --explain",
-				  option);
+	for (size_t i = 0; a->explain && i < sizeof(results) / sizeof(results[0]); i++)
+		if (results[i].given)
+			return tool_usage("--explain prints a table of cycles and no "
+					  "results; leave out %s, or --explain",
+					  results[i].option);
 	return 0;
 }
 
