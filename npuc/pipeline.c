@@ -84,7 +84,7 @@ static void count(struct pipeline *p, const struct slot *s, uint64_t busy)
 /* Wait until the slot's run has ended, and take what it gave. */
 static int finish(struct pipeline *p, struct slot *s)
 {
-	uint64_t busy;
+	uint64_t busy = p->busy_ns;
 
 	if (!s->busy)
 		return 0;
