@@ -14,6 +14,7 @@
 #include "sched/suspend.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "command/flow.h"
 #include "memory/bimodal.h"
@@ -165,6 +166,11 @@ static void rewind_killed(struct hal_queue *q)
 	for (struct inflight *k = f; kept < q->inflight_count;
 	     k = k->next, q->inflight_count--)
 		k->killed = false;
+	/* A command behind them that has failed, for example because the backend has
+	 * refused it, is submitted again, too. */
+	q->halted = false;
+	free(q->fault);
+	q->fault = NULL;
 	/* q may be waiting for a later point, even one that a killed command will reach.
 	 */
 	queue_unpark(q);

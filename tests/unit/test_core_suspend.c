@@ -251,6 +251,49 @@ static void fault_while_suspending(void **state)
 	world_close(&w);
 }
 
+/* The device refuses a command behind one that is then killed: both run again. */
+static void refused_behind_the_killed(void **state)
+{
+	struct hal_point p[3], quiet;
+	struct hal_stats s;
+	struct world w;
+	struct hal_queue *q;
+
+	(void)state;
+	world_open(&w, "mock");
+	world_fill(&w);
+	q = add_queue(w.part, 0);
+	OK(submit_cmd(q, numbered(&w, 0), &p[0]));
+	poll_now(&w);
+	w.mock->refuse(w.native, 1, EIO);
+	OK(submit_cmd(q, numbered(&w, 1), &p[1]));
+	OK(submit_cmd(q, numbered(&w, 2), &p[2]));
+	poll_now(&w);
+	assert_int_equal(inflight(&w), 1);
+	OK(hal_queue_suspend(q, HAL_SUSPEND_KILL, &quiet));
+	w.mock->quiet(w.native, 2);
+	poll_now(&w);
+	assert_true(reached(quiet));
+	OK(hal_queue_resume(q));
+	for (int i = 0; i < 3; i++) {
+		poll_now(&w);
+		w.mock->complete(w.native, 1, 10);
+	}
+	poll_now(&w);
+	assert_true(reached(p[2]));
+	s = queue_stats(q);
+	assert_int_equal(s.completed, 3);
+	assert_int_equal(s.failed + s.dropped, 0);
+	/* A later failure has its own text. */
+	OK(submit_cmd(q, numbered(&w, 0), &p[0]));
+	poll_now(&w);
+	w.mock->fault(w.native, -EIO, "granule 9");
+	poll_now(&w);
+	FAILS(hal_wait(p, 1, 0, HAL_FOREVER), -EIO, "granule 9");
+	OK(hal_queue_destroy(q));
+	world_close(&w);
+}
+
 /* What ended before the kill took hold is not run again. */
 static void done_before_the_kill(void **state)
 {
@@ -407,6 +450,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kill_and_replay),
 		cmocka_unit_test(kill_refused),
+		cmocka_unit_test(refused_behind_the_killed),
 		cmocka_unit_test(drain_of_the_core),
 		cmocka_unit_test(idle_is_quiet_at_once),
 		cmocka_unit_test(resume_early),
