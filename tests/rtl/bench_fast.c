@@ -399,7 +399,7 @@ int main(int argc, char **argv)
 	       (unsigned long long)inside[0], (unsigned long long)inside[1],
 	       (unsigned long long)moved);
 	CHECK(count < 40 || moved > 0, "no borders have moved");
-	CHECK(!does.stop || inside[1] > count / 2, "%llu stops inside VEC",
+	CHECK(!does.stop || inside[1] >= count / 2, "%llu stops inside VEC",
 	      (unsigned long long)inside[1]);
 	if (does.figures)
 		printf("figure npu.fast.cycle_error_max %.5f\nfigure npu.fast.cases "
