@@ -63,7 +63,7 @@ struct value {
 	bool state;        /* a variable's: it stays where it is between launches */
 	uint32_t variable; /* of a handle: its index and 1 */
 	bool ready;        /* a constant, an input, or some step or alias has made it */
-	bool read;         /* npuc_fuse_pads: by some step */
+	bool read;         /* by some step, as of lower_mark_reads */
 	struct bordered pad;
 };
 
@@ -146,6 +146,8 @@ uint32_t npuc_root(const struct lowered *l, uint32_t v);
 
 /* ---- between the files of the lowering --------------------------------------------- */
 
+/* Find out which roots steps read (struct value, .read). */
+void lower_mark_reads(struct lowered *l);
 /* Fails with file, layer, operator and its output tensor in front. */
 int lower_fail(struct lowered *l, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -193,16 +193,7 @@ static void drop_unread(struct lowered *l)
 {
 	uint32_t used = 0;
 
-	for (uint32_t v = 0; v < l->value_count; v++)
-		l->values[v].read = false;
-	for (uint32_t i = 0; i < l->step_count; i++) {
-		const struct step *s = &l->steps[i];
-
-		l->values[npuc_root(l, s->a != NPUC_NONE ? s->a : s->d)].read |=
-			s->a != NPUC_NONE;
-		if (s->b != NPUC_NONE)
-			l->values[npuc_root(l, s->b)].read = true;
-	}
+	lower_mark_reads(l);
 	for (uint32_t i = 0; i < l->step_count; i++) {
 		const struct step *s = &l->steps[i];
 		const struct value *d = &l->values[npuc_root(l, s->d)];

@@ -516,6 +516,16 @@ static void mark_read(struct lowered *l, uint32_t v)
 		l->values[npuc_root(l, v)].read = true;
 }
 
+void lower_mark_reads(struct lowered *l)
+{
+	for (uint32_t v = 0; v < l->value_count; v++)
+		l->values[v].read = false;
+	for (uint32_t i = 0; i < l->step_count; i++) {
+		mark_read(l, l->steps[i].a);
+		mark_read(l, l->steps[i].b);
+	}
+}
+
 void npuc_fuse_pads(struct lowered *l, bool keep)
 {
 	uint32_t fused = 0, used = 0;
@@ -536,10 +546,7 @@ void npuc_fuse_pads(struct lowered *l, bool keep)
 	}
 	if (!fused || keep)
 		return;
-	for (uint32_t i = 0; i < l->step_count; i++) {
-		mark_read(l, l->steps[i].a);
-		mark_read(l, l->steps[i].b);
-	}
+	lower_mark_reads(l);
 	for (uint32_t i = 0; i < l->step_count; i++) {
 		const struct value *d = &l->values[l->steps[i].d];
 
