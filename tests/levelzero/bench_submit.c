@@ -56,8 +56,8 @@ static uint64_t calls(void)
 }
 
 static const struct hal_bk_config cfg = {.clock = 1};
-/* As many in flight as the backend's option says by default. */
-static const struct hal_bk_config deep = {.clock = 1, .inflight = 2};
+/* As many in flight as the option says by default. */
+static const struct hal_bk_config deep = {.clock = 1, .inflight = 32};
 
 static const struct bench_mode modes[] = {{"", &cfg, bench_launch},
 					  {"bare", &cfg, run_bare},
