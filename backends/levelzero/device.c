@@ -596,7 +596,7 @@ uint64_t lz_id(struct lz_device *dev)
 
 uint64_t lz_era(struct lz_device *dev)
 {
-	return atomic_fetch_add(&dev->eras, 1) + 1;
+	return atomic_fetch_add(&dev->eras, 1) + 1 + LZ_ERA_SCALAR;
 }
 
 /* With several drivers, or with layers, the loader hands out objects of its own, in a

@@ -174,11 +174,15 @@ struct lz_mem {
 	struct lz_range range;
 };
 
+/* Of an argument that is not known, and of one that is no memory; memory has others. */
+#define LZ_ERA_NONE   UINT64_C(0)
+#define LZ_ERA_SCALAR UINT64_C(1)
+
 /* What a tile's kernel object has been given, and launches with until it is given another
- * one.  Of memory the driver keeps more than the address: .era says which memory it was;
- * 0: a scalar. */
+ * one.  Of memory the driver keeps more than the address: .era says which memory it was.
+ */
 struct lz_given {
-	uint32_t known; /* arguments, a mask */
+	bool shaped; /* .group_size is not the kernel's own */
 	uint32_t group_size[3];
 	struct {
 		uint64_t value, era;

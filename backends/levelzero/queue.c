@@ -330,73 +330,82 @@ static __attribute__((cold)) int argument_failed(const struct lz_kernel *k, uint
 			     lz_result_name(r), r, k->info.name, i, bytes);
 }
 
-/* Give the tile's kernel object an argument, unless it has it. */
-static int set_argument(struct lz_kernel *k, uint32_t tile, uint32_t i,
-			const struct hal_bk_arg *a)
+/* Give the tile's kernel object an argument. */
+static __attribute__((noinline)) int
+set_argument(struct lz_kernel *k, uint32_t tile, uint32_t i, uint64_t value, uint64_t era)
 {
 	struct lz_given *g = &k->given[tile];
-	const struct lz_mem *mem = a->mem;
 	const size_t bytes = k->params.scalar_bytes[i] ? k->params.scalar_bytes[i] : 8;
-	const uint64_t value = a->value + (mem ? (uintptr_t)mem->p : 0);
-	const uint64_t era = mem ? mem->era : 0;
 	uint32_t r;
 
-	if ((g->known >> i & 1) && g->args[i].value == value && g->args[i].era == era)
-		return 0;
-	g->known &= ~(1u << i);
+	g->args[i].era = LZ_ERA_NONE;
 	r = lz.zeKernelSetArgumentValue(k->handles[tile], i, bytes, &value);
 	if (__builtin_expect(r != LZ_SUCCESS, 0))
 		return argument_failed(k, i, bytes, r);
-	/* What lies at an address that is no buffer here may come and go. */
-	if (mem || k->params.scalar_bytes[i])
-		g->known |= 1u << i;
 	g->args[i].value = value;
-	g->args[i].era = era;
+	/* What lies at an address that is no buffer here may come and go. */
+	if (era != LZ_ERA_SCALAR || k->params.scalar_bytes[i])
+		g->args[i].era = era;
 	return 0;
 }
 
-static int set_arguments(struct lz_kernel *k, uint32_t tile, const struct hal_bk_cmd *cmd)
+/* Give the tile's kernel object the arguments that it does not have. */
+static inline __attribute__((always_inline)) int
+set_arguments(struct lz_kernel *k, uint32_t tile, const struct hal_bk_cmd *cmd)
 {
+	const struct lz_given *g = &k->given[tile];
 	uint32_t i;
-	int err = 0;
+	int err;
 
-	for (i = 0; !err && i < cmd->launch.arg_count; i++) {
+	for (i = 0; i < cmd->launch.arg_count; i++) {
 		const struct hal_bk_arg *a = &cmd->launch.args[i];
+		const struct lz_mem *mem = a->mem;
+		uint64_t value = a->value, era = LZ_ERA_SCALAR;
 
-		if ((a->mem && k->params.scalar_bytes[i]) ||
-		    a->value > k->params.value_max[i]) {
+		if (__builtin_expect((mem && k->params.scalar_bytes[i]) ||
+					     value > k->params.value_max[i],
+				     0)) {
 			stream_refuse_arg(k->info.name, &k->params, i, a);
 			return -EINVAL;
 		}
-		err = set_argument(k, tile, i, a);
+		if (mem) {
+			value += (uintptr_t)mem->p;
+			era = mem->era;
+		}
+		if (g->args[i].value == value && g->args[i].era == era)
+			continue;
+		err = set_argument(k, tile, i, value, era);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 /* Give the tile's kernel object the size of groups, unless it has it.  The driver reads
  * it when a launch is appended. */
-static int set_group_size(struct lz_kernel *k, uint32_t tile, const uint32_t size[3])
+static __attribute__((cold, noinline)) int
+set_group_size(struct lz_kernel *k, uint32_t tile, const uint32_t size[3])
 {
 	struct lz_given *g = &k->given[tile];
 	uint32_t r;
 
-	if (__builtin_expect(memcmp(g->group_size, size, sizeof(g->group_size)) == 0, 1))
+	if (memcmp(g->group_size, size, sizeof(g->group_size)) == 0)
 		return 0;
 	r = lz.zeKernelSetGroupSize(k->handles[tile], size[0], size[1], size[2]);
-	if (!r) {
-		memcpy(g->group_size, size, sizeof(g->group_size));
-		return 0;
-	}
-	return lz_host->fail(lz_errno(r),
-			     "levelzero: zeKernelSetGroupSize: %s (0x%x): kernel %s, "
-			     "groups of %u x %u x %u",
-			     lz_result_name(r), r, k->info.name, size[0], size[1],
-			     size[2]);
+	if (r)
+		return lz_host->fail(lz_errno(r),
+				     "levelzero: zeKernelSetGroupSize: %s (0x%x): kernel "
+				     "%s, groups of %u x %u x %u",
+				     lz_result_name(r), r, k->info.name, size[0], size[1],
+				     size[2]);
+	memcpy(g->group_size, size, sizeof(g->group_size));
+	g->shaped = memcmp(size, k->group_size, sizeof(k->group_size)) != 0;
+	return 0;
 }
 
 /* A launch of groups that are not the kernel's own. */
-static __attribute__((cold, noinline)) int set_shape(struct lz_kernel *k, uint32_t tile,
-						     const struct hal_bk_cmd *cmd)
+static __attribute__((cold)) int set_shape(struct lz_kernel *k, uint32_t tile,
+					   const struct hal_bk_cmd *cmd)
 {
 	const uint32_t *size = hal_bk_shape(cmd)->group_size;
 	uint32_t i;
@@ -424,11 +433,13 @@ static int append_launch(const struct lz_queue *q, void *list,
 
 	if (!err)
 		err = set_arguments(k, tile, cmd);
-	if (!err)
-		err = __builtin_expect((cmd->flags & HAL_BK_CMD_SHAPED) != 0, 0)
-			      ? set_shape(k, tile, cmd)
-			      : set_group_size(k, tile, k->group_size);
-	if (err)
+	if (__builtin_expect(err, 0))
+		return err;
+	if (__builtin_expect((cmd->flags & HAL_BK_CMD_SHAPED) != 0, 0))
+		err = set_shape(k, tile, cmd);
+	else if (__builtin_expect(k->given[tile].shaped, 0))
+		err = set_group_size(k, tile, k->group_size);
+	if (__builtin_expect(err, 0))
 		return err;
 	return LZ(zeCommandListAppendLaunchKernel, list, k->handles[tile], &groups,
 		  signal, count, waits);
