@@ -262,7 +262,7 @@ static void die_of(struct lz_device *dev, struct lz_queue *q, const char *call,
 }
 
 /* Make the event that s->sign is ready to be signalled. */
-static uint32_t prepare_sign(const struct lz_queue *q, struct lz_slot *s)
+static inline uint32_t prepare_sign(const struct lz_queue *q, struct lz_slot *s)
 {
 	bool *used = s->sign == s->timer ? &s->timer_used : &s->used;
 	uint32_t r = LZ_SUCCESS;
@@ -468,14 +468,14 @@ static int append_aside(struct lz_queue *q, const struct hal_bk_cmd *cmd, void *
 		  before != NULL, &before);
 }
 
-static int append(struct lz_queue *q, void *list, const struct hal_bk_cmd *cmd,
-		  void *signal, uint32_t count, void **waits)
+static __attribute__((noinline)) int append_other(struct lz_queue *q, void *list,
+						  const struct hal_bk_cmd *cmd,
+						  void *signal, uint32_t count,
+						  void **waits)
 {
 	const struct lz_mem *dst, *src;
 
 	switch (cmd->op) {
-	case HAL_OP_LAUNCH:
-		return append_launch(q, list, cmd, signal, count, waits);
 	case HAL_OP_COPY:
 		if (!cmd->copy.bytes)
 			break;
@@ -499,6 +499,16 @@ static int append(struct lz_queue *q, void *list, const struct hal_bk_cmd *cmd,
 		break;
 	}
 	return LZ(zeCommandListAppendBarrier, list, signal, count, waits);
+}
+
+static inline __attribute__((always_inline)) int append(struct lz_queue *q, void *list,
+							const struct hal_bk_cmd *cmd,
+							void *signal, uint32_t count,
+							void **waits)
+{
+	return __builtin_expect(cmd->op == HAL_OP_LAUNCH, 1)
+		       ? append_launch(q, list, cmd, signal, count, waits)
+		       : append_other(q, list, cmd, signal, count, waits);
 }
 
 static uint32_t reset_list(struct lz_slot *s, const char **call)
@@ -579,7 +589,8 @@ static void choose_sign(const struct lz_queue *q, struct lz_slot *s,
 }
 
 /* Give the device the command in s.  The list keeps the order. */
-static int give_marked(struct lz_device *dev, struct lz_queue *q, struct lz_slot *s)
+static inline __attribute__((always_inline)) int
+give_marked(struct lz_device *dev, struct lz_queue *q, struct lz_slot *s)
 {
 	struct stream_kernel *k = vendor_kernel(&s->base);
 	const bool sample = k && stream_samples(k);
@@ -595,9 +606,9 @@ static int give_marked(struct lz_device *dev, struct lz_queue *q, struct lz_slot
 	choose_sign(q, s, k, sample, apart);
 	r = s->sign ? prepare_sign(q, s) : LZ_SUCCESS;
 	err = lz_check(r, "zeEventHostReset");
-	if (!err)
-		err = append(q, q->list, &s->base.cmd, s->sign, q->before != NULL,
-			     &q->before);
+	if (err)
+		return err;
+	err = append(q, q->list, &s->base.cmd, s->sign, q->before != NULL, &q->before);
 	if (err)
 		return err;
 	q->before = goes_aside(q, &s->base.cmd) ? s->sign : NULL;
