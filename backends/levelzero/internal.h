@@ -239,6 +239,7 @@ struct lz_queue {
 	void *timers;      /* the pool of .timer, and of .end */
 	void *end;         /* signalled behind what a broken queue has */
 	void *before;      /* of a copy in .copies that .list's next command waits for */
+	bool waits;        /* the launch of the empty queue may wait for another's */
 	uint32_t reached;  /* the number that the device is known to have come to */
 	uint64_t asked_ns; /* virtual clock: when a mark was not reached yet; 0: never */
 	struct lz_slot slots[];

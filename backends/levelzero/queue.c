@@ -576,13 +576,29 @@ static int give_chained(struct lz_queue *q, struct lz_slot *s)
 	return err;
 }
 
+/* Return whether another queue has commands on q's engine, which then take turns. */
+static bool shares_engine(const struct lz_device *dev, const struct lz_queue *q)
+{
+	const struct stream_queue *other;
+
+	for (other = dev->base.busy; other; other = other->busy_next)
+		if (other != &q->base && other->count &&
+		    ((const struct lz_queue *)other)->engine == q->engine)
+			return true;
+	return false;
+}
+
 /* Choose what tells the end of the command in s: the event with times if it is measured,
  * the other one if it is marked.  A launch of an empty queue is marked, as this costs no
- * call where it remains alone.  k: the kernel of a launch.  apart: it shares no mark. */
-static void choose_sign(const struct lz_queue *q, struct lz_slot *s,
-			const struct stream_kernel *k, bool sample, bool apart)
+ * call where it remains alone, and measured if it may have to wait for another queue.  k:
+ * the kernel of a launch.  apart: it shares no mark. */
+static inline void choose_sign(const struct lz_device *dev, struct lz_queue *q,
+			       struct lz_slot *s, const struct stream_kernel *k,
+			       bool sample, bool apart)
 {
-	s->base.timed = (sample || q->base.lengthy || !k) && !goes_aside(q, &s->base.cmd);
+	if (!q->base.count)
+		q->waits = shares_engine(dev, q);
+	s->base.timed = sample || q->base.lengthy || !k || (!q->base.count && q->waits);
 	s->base.marked = s->base.timed || apart || !q->base.count ||
 			 q->base.given + 1 - q->base.marked >= q->base.every;
 	s->sign = !s->base.marked ? NULL : s->base.timed ? s->timer : s->event;
@@ -603,7 +619,7 @@ give_marked(struct lz_device *dev, struct lz_queue *q, struct lz_slot *s)
 		if (q->base.broken)
 			return -EAGAIN;
 	}
-	choose_sign(q, s, k, sample, apart);
+	choose_sign(dev, q, s, k, sample, apart);
 	r = s->sign ? prepare_sign(q, s) : LZ_SUCCESS;
 	err = lz_check(r, "zeEventHostReset");
 	if (err)
@@ -916,6 +932,28 @@ static void set_own_times(struct lz_queue *q, const struct lz_slot *s, uint64_t 
 	q->base.last_end_ns = e->end_ns;
 }
 
+/* Learn the times of all commands that have ended.  Where queues take turns, the time
+ * from mark to mark is also the others': a launch then ran no longer than its kernel did
+ * when it was measured. */
+static void see_marked(struct lz_device *dev, struct lz_queue *q)
+{
+	const bool shared = shares_engine(dev, q);
+	const uint64_t lag = q->base.lag_ns;
+	uint32_t i;
+
+	stream_see_marked(&dev->base, &q->base);
+	if (q->waits)
+		q->base.lag_ns = lag; /* what the first one waited is no delay of ours */
+	q->waits = false;
+	for (i = 0; shared && i < q->base.seen; i++) {
+		struct stream_slot *s = stream_slot(&q->base, i);
+		const struct stream_kernel *k = vendor_kernel(s);
+
+		if (k && k->took_ns && s->took_ns > k->took_ns)
+			s->took_ns = k->took_ns;
+	}
+}
+
 static inline void vendor_measure(struct stream_device *device,
 				  struct stream_queue *queue, struct hal_bk_event *e)
 {
@@ -930,7 +968,7 @@ static inline void vendor_measure(struct stream_device *device,
 		return;
 	}
 	if (!queue->seen)
-		stream_see_marked(device, queue);
+		see_marked(dev, q);
 	stream_set_times(queue, e);
 	if (s->timed)
 		set_own_times(q, s, before, e);

@@ -28,9 +28,9 @@ struct rig {
 	uint32_t live;
 };
 
-/* Open device 0; address_bytes: as of a partition whose buffers can be evicted. */
-static void open_with(struct rig *r, const struct hal_bk_config *cfg, uint64_t bytes,
-		      uint64_t address_bytes)
+/* address_bytes: as of a partition whose buffers can be evicted. */
+static void open_with(struct rig *r, const struct hal_bk_config *cfg, uint32_t device,
+		      uint64_t bytes, uint64_t address_bytes)
 {
 	static const char *const names[KERNELS] = {"work:m8", "wild:m", "never:m",
 						   "iota:m4"};
@@ -47,7 +47,7 @@ static void open_with(struct rig *r, const struct hal_bk_config *cfg, uint64_t b
 	memset(r, 0, sizeof(*r));
 	stand_in()->reset();
 	r->live = stand_in()->live();
-	if (b->cold.open(cfg, 0, &r->dev))
+	if (b->cold.open(cfg, device, &r->dev))
 		fail_msg("%s", host_text);
 	assert_int_equal(b->cold.partition_create(r->dev, &desc, &r->part), 0);
 	if (b->cold.program_load(r->dev, image, size, &r->prog))
@@ -65,7 +65,7 @@ static void open_with(struct rig *r, const struct hal_bk_config *cfg, uint64_t b
 
 static void open_rig(struct rig *r, const struct hal_bk_config *cfg)
 {
-	open_with(r, cfg, 0, 0);
+	open_with(r, cfg, 0, 0, 0);
 }
 
 static void close_rig(struct rig *r)
@@ -406,6 +406,50 @@ static void times_of_marks(void **state)
 	close_rig(&r);
 }
 
+/* Queues of one engine take turns.  What a launch waits for another queue's is not its
+ * time: one that is alone in its queue is measured then, and others count for what their
+ * kernel took. */
+static void queues_take_turns(void **state)
+{
+	enum { EACH_QUEUE = 200, NS = 10000, ONE_ENGINE = 3 };
+	uint64_t sum[2] = {0}, before;
+	uint32_t given[2] = {0}, ended[2] = {0}, i, k, n;
+	struct hal_bk_event ev[DEEP];
+	struct rig r;
+
+	(void)state;
+	open_with(&r, &deep, ONE_ENGINE, 0, 0);
+	work(&r, 0, 1, NS);
+	ends(&r, 0, 1, ev);
+	before = calls_of("zeEventQueryKernelTimestamp");
+	/* The driver serves that queue first which has waited longer. */
+	launch(&r, 1, WORK, 0, NS);
+	launch(&r, 0, WORK, 1, NS);
+	ends(&r, 0, 2, ev);
+	assert_in_range(ev[1].end_ns - ev[1].start_ns, NS, NS + 10);
+	assert_int_equal(calls_of("zeEventQueryKernelTimestamp") - before, 1);
+	/* The wait was no delay of the host's. */
+	launch(&r, 0, WORK, 2, NS);
+	ends(&r, 2, 1, ev);
+	assert_in_range(ev[0].end_ns - ev[0].start_ns, NS - 100, NS + 100);
+	while (ended[0] + ended[1] < 2 * EACH_QUEUE) {
+		for (i = 0; i < 2; i++)
+			for (; given[i] < EACH_QUEUE && given[i] - ended[i] < DEEP;
+			     given[i]++)
+				launch(&r, i, WORK, i << 16 | given[i], NS);
+		n = poll(&r, ev, DEEP);
+		for (k = 0; k < n; k++) {
+			i = (uint32_t)ev[k].cookie >> 16;
+			assert_int_equal(ev[k].cookie & 0xffff, ended[i]++);
+			sum[i] += ev[k].end_ns - ev[k].start_ns;
+		}
+	}
+	for (i = 0; i < 2; i++)
+		assert_in_range(sum[i], EACH_QUEUE * NS * 95 / 100,
+				EACH_QUEUE * NS * 105 / 100);
+	close_rig(&r);
+}
+
 /* Behind a long command each is measured, as poll sees the end of long ones late. */
 static void long_ones_measured(void **state)
 {
@@ -693,7 +737,7 @@ static void arguments_that_came_back(void **state)
 	uint32_t i;
 
 	(void)state;
-	open_with(&r, &deep, 128 << 10, 256 << 10);
+	open_with(&r, &deep, 0, 128 << 10, 256 << 10);
 	for (i = 0; i < 3; i++) {
 		work(&r, i, 1, 1000);
 		ends(&r, i, 1, &ev);
@@ -834,6 +878,7 @@ int main(void)
 		cmocka_unit_test(suspend_marks),
 		cmocka_unit_test(one_in_64_measured),
 		cmocka_unit_test(times_of_marks),
+		cmocka_unit_test(queues_take_turns),
 		cmocka_unit_test(long_ones_measured),
 		cmocka_unit_test(marks_each),
 		cmocka_unit_test(numbers_wrap),
