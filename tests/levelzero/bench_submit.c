@@ -59,6 +59,7 @@ static uint64_t calls(void)
 static const struct hal_bk_config cfg = {.clock = 1};
 /* As many in flight as the option says by default. */
 static const struct hal_bk_config deep = {.clock = 1, .inflight = 32};
+static const struct hal_bk_config deeper = {.clock = 1, .inflight = 64};
 
 /* The same as bench_calls where each launch has other arguments than the one before it:
  * both of work's, as the second one of two buffers takes turns with the first. */
@@ -89,6 +90,7 @@ static void run_calls(struct bench_rig *r, long n)
 static const struct bench_mode modes[] = {{"", &cfg, bench_launch},
 					  {"bare", &cfg, run_bare},
 					  {"calls", &deep, run_calls},
+					  {"calls64", &deeper, bench_calls},
 					  {0}};
 
 const struct bench_vendor bench_vendor = {.backend = hal_backend_levelzero,
