@@ -28,7 +28,8 @@ const struct hal_host *lz_host;
 /* Defaults of the table below, for a probe without a configuration. */
 static const struct lz_options defaults = {
 	.loader = "libze_loader.so.1",
-	.inflight = 2,
+	.inflight = 32,
+	.every = 8,
 };
 
 static const struct hal_option_def options[] = {
@@ -41,9 +42,12 @@ static const struct hal_option_def options[] = {
 	 "what a unit is; auto: tile if the device has several, else engine"},
 	{"lists", HAL_OPTION_ENUM, 0, 0, "immediate|regular", "immediate",
 	 "kind of command lists that queues use"},
-	{"inflight", HAL_OPTION_INT, 1, LZ_SLOTS_MAX - 2, NULL, "2",
+	{"inflight", HAL_OPTION_INT, 1, LZ_INFLIGHT_MAX, NULL, "32",
 	 "commands of one queue that the device may have at a time; hal.inflight and "
 	 "hal.partition_inflight may lower it"},
+	{"mark_every", HAL_OPTION_INT, 0, LZ_INFLIGHT_MAX, NULL, "0",
+	 "launches of a queue that are reported together, by one event, where the driver "
+	 "keeps the order of lists; 1: each by itself; 0: a quarter of inflight"},
 	{"memory", HAL_OPTION_ENUM, 0, 0, "device|shared|host", "device",
 	 "where buffers that need not be mappable are placed"},
 	{"timeout_ms", HAL_OPTION_INT, 0, 86400000, NULL, "0",
@@ -63,6 +67,9 @@ static void read_options(const struct hal_bk_config *cfg, struct lz_options *o)
 	o->units = (uint32_t)lz_host->option_int(cfg, "units");
 	o->regular = lz_host->option_int(cfg, "lists") == 1;
 	o->inflight = (uint32_t)lz_host->option_int(cfg, "inflight");
+	o->every = (uint32_t)lz_host->option_int(cfg, "mark_every");
+	if (!o->every)
+		o->every = (o->inflight + 3) / 4;
 	o->placement = (uint32_t)lz_host->option_int(cfg, "memory");
 	o->timeout_ns = (uint64_t)lz_host->option_int(cfg, "timeout_ms") * 1000000;
 	o->scheduler = (uint32_t)lz_host->option_int(cfg, "scheduler");
@@ -96,6 +103,8 @@ static int read_extensions(struct lz_shape *s)
 			s->pci = lz.zeDevicePciGetPropertiesExt != NULL;
 		if (strcmp(p[i].name, "ZE_experimental_relaxed_allocation_limits") == 0)
 			s->relaxed = true;
+		if (strcmp(p[i].name, "ZE_experimental_event_pool_counter_based") == 0)
+			s->counted = true;
 		if (strcmp(p[i].name, STAND_IN_EXTENSION) == 0)
 			s->can_drive = lz.zeDriverGetExtensionFunctionAddress != NULL;
 	}
@@ -583,6 +592,11 @@ static const struct {
 uint64_t lz_id(struct lz_device *dev)
 {
 	return atomic_fetch_add(&dev->ids, 1) + 1;
+}
+
+uint64_t lz_era(struct lz_device *dev)
+{
+	return atomic_fetch_add(&dev->eras, 1) + 1 + LZ_ERA_SCALAR;
 }
 
 /* With several drivers, or with layers, the loader hands out objects of its own, in a

@@ -39,9 +39,9 @@ extern const struct hal_host *lz_host;
 #include "backends/stream/region.h"
 #include "backends/stream/slots.h"
 
-#define LZ_TILES_MAX   8u
-#define LZ_ENGINES_MAX 64u
-#define LZ_SLOTS_MAX   66u /* inflight, and two that still may be waited for */
+#define LZ_TILES_MAX    8u
+#define LZ_ENGINES_MAX  64u
+#define LZ_INFLIGHT_MAX 64u
 
 enum lz_units { LZ_UNITS_AUTO, LZ_UNITS_TILE, LZ_UNITS_GROUP, LZ_UNITS_ENGINE };
 enum lz_placement { LZ_MEM_DEVICE, LZ_MEM_SHARED, LZ_MEM_HOST };
@@ -60,6 +60,7 @@ struct lz_options {
 	bool regular;        /* regular command lists, not immediate ones */
 	uint32_t units;      /* enum lz_units */
 	uint32_t inflight;   /* commands of a queue that the device has */
+	uint32_t every;      /* launches of one mark */
 	uint32_t placement;  /* enum lz_placement */
 	uint32_t scheduler;  /* 0: unchanged, else 1 + enum lz_sched_mode */
 	uint64_t timeout_ns; /* 0: a command may run for ever */
@@ -92,6 +93,7 @@ struct lz_shape {
 	bool stand_in, can_drive, cache, pci, ipc, shared;
 	bool relaxed;  /* allocations above props.max_mem_alloc_size can be asked for */
 	bool in_order; /* immediate lists can be */
+	bool counted;  /* events of such lists can be counter-based: no reset */
 	/* LZ_EXTERNAL_*: kind of descriptor by which buffers are shared; 0: cannot. */
 	uint32_t export_as, import_as;
 	/* Extension functions by which a driver registers the application's memory, with
@@ -167,17 +169,35 @@ struct lz_mem {
 	int fd;        /* exported: the driver's descriptor (share.c); else -1 */
 	bool copied;   /* host memory that only copies use */
 	struct stream_region *region; /* of registered memory; else NULL */
-	bool evicted;                 /* it may be: its memory is .range's */
+	uint64_t era; /* other memory of the device's has another, also at .p */
+	bool evicted; /* it may be: its memory is .range's */
 	struct lz_range range;
+};
+
+/* Of an argument that is not known, and of one that is no memory; memory has others. */
+#define LZ_ERA_NONE   UINT64_C(0)
+#define LZ_ERA_SCALAR UINT64_C(1)
+
+/* What a tile's kernel object has been given, and launches with until it is given another
+ * one.  Of memory the driver keeps more than the address: .era says which memory it was.
+ */
+struct lz_given {
+	bool shaped; /* .group_size is not the kernel's own */
+	uint32_t group_size[3];
+	struct {
+		uint64_t value, era;
+	} args[HAL_ARGS_MAX];
 };
 
 struct lz_kernel {
 	struct lz_program *prog;
+	struct stream_kernel seen;
 	struct hal_bk_kernel_info info;
 	struct stream_params params; /* .scalar_bytes 0: memory, or an address */
 	bool takes_address;          /* a scalar may be one */
 	uint32_t group_size[3], group_most[3];
 	void *handles[LZ_TILES_MAX];
+	struct lz_given given[LZ_TILES_MAX];
 };
 
 struct lz_program {
@@ -190,13 +210,15 @@ struct lz_program {
 	struct lz_kernel *kernels;
 };
 
-/* A command that the device has, or had: its event, and in regular mode its list and the
+/* A command that the device has, or had: its events, and in regular mode its list and the
  * fence that tells when that has ended, which is after its event. */
 struct lz_slot {
 	struct stream_slot base;
 	void *event, *list, *fence;
-	bool used;  /* they are to be reset */
-	bool timed; /* it has ended, and these are its times */
+	void *timer; /* the same as .event, with times; only where there are marks */
+	void *sign;  /* the one of both that tells its end; NULL: a later command's */
+	bool used, timer_used; /* they are to be reset */
+	bool timed;            /* it has ended, and these are its times */
 	uint64_t stamp_ns;
 	uint64_t start_ns, end_ns;
 };
@@ -210,7 +232,16 @@ struct lz_queue {
 	/* List on the tile's copy engine, for copies of host memory; NULL: there is none,
 	 * or lists are regular. */
 	void *copies;
-	bool chained; /* a command waits for the event of the one before it */
+	/* .list keeps the order of its commands, and one event tells the end of several
+	 * launches.  Else each command waits for the event of the one before it. */
+	bool marks;
+	bool counted;      /* .event of its slots is never reset */
+	void *timers;      /* the pool of .timer, and of .end */
+	void *end;         /* signalled behind what a broken queue has */
+	void *before;      /* of a copy in .copies that .list's next command waits for */
+	bool waits;        /* the launch of the empty queue may wait for another's */
+	uint32_t reached;  /* the number that the device is known to have come to */
+	uint64_t asked_ns; /* virtual clock: when a mark was not reached yet; 0: never */
 	struct lz_slot slots[];
 };
 
@@ -244,6 +275,7 @@ struct lz_device {
 	pthread_mutex_t memory_lock; /* of .memory and .mem_ids */
 	struct lz_mem *memory;
 	uint64_t mem_ids;
+	atomic_ullong eras;       /* of memory, given */
 	struct stream_bytes used; /* device and shared memory */
 	struct stream_regions regions;
 	bool evicts;         /* buffers can go to the host: range.c */
@@ -289,6 +321,8 @@ uint64_t lz_mono(void);
 int lz_calibrate(struct lz_device *dev);
 uint64_t lz_ticks_to_ns(const struct lz_device *dev, uint64_t ticks);
 uint64_t lz_id(struct lz_device *dev);
+/* Return a number that no memory of the device has had. */
+uint64_t lz_era(struct lz_device *dev);
 /* Around each call that makes something of a kind; lz_made returns err. */
 void lz_making(enum lz_kind kind);
 int lz_made(struct lz_device *dev, enum lz_kind kind, int err);

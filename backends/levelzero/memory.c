@@ -95,6 +95,7 @@ static int place(struct lz_device *dev, struct lz_mem *mem, const void *more)
 static void enter(struct lz_device *dev, struct lz_mem *mem)
 {
 	atomic_fetch_add(&mem->part->base.buffers, 1);
+	mem->era = lz_era(dev);
 	pthread_mutex_lock(&dev->memory_lock);
 	mem->id = ++dev->mem_ids;
 	mem->next = dev->memory;

@@ -170,6 +170,7 @@ static int create_kernel(struct lz_device *dev, struct lz_program *prog,
 			"groups of %u x %u x %u",
 			lz_result_name(r), r, k->info.name, k->group_size[0],
 			k->group_size[1], k->group_size[2]);
+	memcpy(k->given[tile].group_size, k->group_size, sizeof(k->group_size));
 	return 0;
 }
 

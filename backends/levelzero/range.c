@@ -163,5 +163,7 @@ int lz_mem_in(void *device, void *memory, const struct hal_bk_colors *colors)
 	err = fill(dev, mem->part->home, r);
 	if (err)
 		stream_bytes_give(&dev->used, r->bytes);
+	else
+		mem->era = lz_era(dev);
 	return err;
 }

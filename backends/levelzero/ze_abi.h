@@ -123,13 +123,16 @@ enum lz_device_type {
 #define LZ_POOL_HOST_VISIBLE         (1u << 0)
 #define LZ_POOL_KERNEL_TIMESTAMP     (1u << 2)
 #define LZ_QUEUE_IN_ORDER            (1u << 1) /* immediate lists, from 1.9 on */
-#define LZ_RELAXED_MAX_SIZE          (1u << 0)
-#define LZ_INDIRECT_HOST             (1u << 0)
-#define LZ_INDIRECT_DEVICE           (1u << 1)
-#define LZ_INDIRECT_SHARED           (1u << 2)
-#define LZ_SCOPE_DEVICE              (1u << 1)
-#define LZ_SCOPE_HOST                (1u << 2)
-#define LZS_ENGINE_COMPUTE           (1u << 1)
+/* Structure types of later specifications than the headers that are compared. */
+#define LZ_STYPE_COUNTED_POOL_DESC 0x20014u /* ze_event_pool_counter_based_exp_desc_t */
+#define LZ_COUNTED_IMMEDIATE       (1u << 0)
+#define LZ_RELAXED_MAX_SIZE        (1u << 0)
+#define LZ_INDIRECT_HOST           (1u << 0)
+#define LZ_INDIRECT_DEVICE         (1u << 1)
+#define LZ_INDIRECT_SHARED         (1u << 2)
+#define LZ_SCOPE_DEVICE            (1u << 1)
+#define LZ_SCOPE_HOST              (1u << 2)
+#define LZS_ENGINE_COMPUTE         (1u << 1)
 
 enum lz_page_access { LZ_PAGES_NONE, LZ_PAGES_READWRITE, LZ_PAGES_READONLY };
 enum lz_queue_mode { LZ_MODE_DEFAULT, LZ_MODE_SYNCHRONOUS, LZ_MODE_ASYNCHRONOUS };
@@ -270,6 +273,13 @@ struct ze_event_pool_desc {
 	const void *next;
 	uint32_t flags;
 	uint32_t count;
+};
+
+/* ze_event_pool_counter_based_exp_desc_t */
+struct ze_counted_pool_desc {
+	uint32_t stype;
+	const void *next;
+	uint32_t flags;
 };
 
 struct ze_event_desc {

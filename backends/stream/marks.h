@@ -20,6 +20,14 @@
  * one mark by what their kernels took when they were measured.
  *
  * Code to include, once in a backend, which defines the functions below.
+ *
+ * A driver may signal an object of its own, such as an event, in place of a number: the
+ * backend keeps what number that stands for.  If a command can do so itself, the backend
+ * gives it its number without stream_number, and vendor_mark is for the rest.
+ *
+ * STREAM_TAIL_AT_ONCE: defined where the driver does not tell whether a stream has come
+ * to its end.  A tail is marked at once, then, and vendor_enter, vendor_is_empty and
+ * vendor_catch_up are not needed.
  */
 #ifndef BACKENDS_STREAM_MARKS_H
 #define BACKENDS_STREAM_MARKS_H
@@ -39,17 +47,19 @@ static inline uint64_t vendor_now(struct stream_device *dev);
 STREAM_INLINE bool stream_ended(struct stream_device *dev, struct stream_queue *q,
 				struct stream_slot *s);
 
+#ifndef STREAM_TAIL_AT_ONCE
 /* Prepare this thread for calls of the driver.  Return 0 if it is. */
 static inline int vendor_enter(struct stream_device *dev);
+/* Return whether q's stream has come to its end, by asking the driver. */
+static inline bool vendor_is_empty(struct stream_device *dev, struct stream_queue *q);
+/* Write q->given to q's word, as the device would.  Its stream has come to its end. */
+static inline void vendor_catch_up(struct stream_queue *q);
+#endif
 /* Have the device write q->given to q's word after all that it was given; on failure
  * break q.  The thread has entered. */
 static inline void vendor_mark(struct stream_device *dev, struct stream_queue *q);
 /* Return whether the device has written number to q's word, or a later one. */
 static inline bool vendor_reached(struct stream_queue *q, uint32_t number);
-/* Return whether q's stream has come to its end, by asking the driver. */
-static inline bool vendor_is_empty(struct stream_device *dev, struct stream_queue *q);
-/* Write q->given to q's word, as the device would.  Its stream has come to its end. */
-static inline void vendor_catch_up(struct stream_queue *q);
 /* Return how long the command in s took, of which .timed is set; 0 if unknown. */
 static inline uint64_t vendor_timed(struct stream_device *dev, struct stream_queue *q,
 				    struct stream_slot *s);
@@ -98,6 +108,9 @@ STREAM_INLINE void stream_number(struct stream_device *dev, struct stream_queue 
 STREAM_FN __attribute__((noinline)) void stream_look_at_tail(struct stream_device *dev,
 							     struct stream_queue *q)
 {
+#ifdef STREAM_TAIL_AT_ONCE
+	stream_mark(dev, q);
+#else
 	const bool old = vendor_now(dev) - q->head_ns >= STREAM_TAIL_NS;
 
 	if (vendor_enter(dev))
@@ -110,6 +123,7 @@ STREAM_FN __attribute__((noinline)) void stream_look_at_tail(struct stream_devic
 	/* Virtual time passes no faster than it can be seen: the end must be marked. */
 	if ((old || dev->virtual_clock) && !stream_lost(dev))
 		stream_mark(dev, q);
+#endif
 }
 
 /* See to it that the end of q's last command will be known.  In a broken queue that is

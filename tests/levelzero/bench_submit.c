@@ -30,7 +30,8 @@ static void run_bare(struct bench_rig *r, long n)
 	const struct lz_queue *q = r->queue;
 	const struct lz_kernel *k = r->kernel;
 	const struct lz_mem *mem = r->mem;
-	void *event = q->slots[0].event;
+	/* The one that has times. */
+	void *event = q->marks ? q->slots[0].timer : q->slots[0].event;
 	struct ze_kernel_timestamp t;
 	uint64_t now;
 	uint32_t idle;
@@ -56,12 +57,40 @@ static uint64_t calls(void)
 }
 
 static const struct hal_bk_config cfg = {.clock = 1};
-/* As many in flight as the backend's option says by default. */
-static const struct hal_bk_config deep = {.clock = 1, .inflight = 2};
+/* As many in flight as the option says by default. */
+static const struct hal_bk_config deep = {.clock = 1, .inflight = 32};
+static const struct hal_bk_config deeper = {.clock = 1, .inflight = 64};
+
+/* The same as bench_calls where each launch has other arguments than the one before it:
+ * both of work's, as the second one of two buffers takes turns with the first. */
+static void run_calls(struct bench_rig *r, long n)
+{
+	const struct hal_bk_hot *hot = &r->b->hot;
+	struct hal_bk_event ev[64];
+	void *buffers[2] = {r->mem};
+	long given = 0, done = 0;
+	uint64_t before;
+
+	bench_calls(r, n);
+	bench_check(r->b->cold.mem_alloc(r->dev, r->part, 4, NULL, 0, &buffers[1]));
+	before = calls();
+	while (done < n) {
+		for (; given < n && given - done < deep.inflight; given++) {
+			r->args[0].mem = buffers[given & 1];
+			r->args[1].value = 100 + (uint64_t)(given & 1);
+			bench_check(hot->submit(r->dev, r->queue, &r->launch));
+		}
+		done += bench_check(hot->poll(r->dev, UINT64_MAX, ev, 64));
+	}
+	printf("figure levelzero.launch.new_arguments.driver_calls %.3f\n",
+	       (double)(calls() - before) / (double)n);
+	bench_check(r->b->cold.mem_free(r->dev, buffers[1]));
+}
 
 static const struct bench_mode modes[] = {{"", &cfg, bench_launch},
 					  {"bare", &cfg, run_bare},
-					  {"calls", &deep, bench_calls},
+					  {"calls", &deep, run_calls},
+					  {"calls64", &deeper, bench_calls},
 					  {0}};
 
 const struct bench_vendor bench_vendor = {.backend = hal_backend_levelzero,

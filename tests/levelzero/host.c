@@ -30,6 +30,7 @@ static int64_t option_int(const struct hal_bk_config *cfg, const char *key)
 		{"units", cfg->units},
 		{"lists", cfg->lists},
 		{"inflight", cfg->inflight ? cfg->inflight : 2},
+		{"mark_every", cfg->mark_every},
 		{"memory", cfg->memory},
 		{"timeout_ms", cfg->timeout_ms},
 		{"scheduler", cfg->scheduler},

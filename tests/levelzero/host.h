@@ -13,7 +13,7 @@
 /* The options that the backend asks for; what is not named has its default. */
 struct hal_bk_config {
 	const char *loader;
-	int64_t clock, units, lists, inflight, memory, timeout_ms, scheduler;
+	int64_t clock, units, lists, inflight, mark_every, memory, timeout_ms, scheduler;
 };
 
 extern const struct hal_host host;

@@ -468,6 +468,89 @@ static void lists_overtake(void)
 	CHECK(seen[0] == 4);
 }
 
+/* A driver of 1.9, which knows lists in order. */
+static void *ordered_list(void)
+{
+	struct ze_command_queue_desc d = queue_desc(0, 0, LZ_PRIORITY_NORMAL);
+	void *list;
+
+	CHECK(setenv("HAL_STAND_IN_ZE_VERSION", "1.9", 1) == 0);
+	d.flags = LZ_QUEUE_IN_ORDER;
+	OK(lz.zeCommandListCreateImmediate(ctx, roots[3], &d, &list));
+	return list;
+}
+
+/* The same fills as above, in the order in which they were given. */
+static void ordered_lists_do_not(void)
+{
+	void *list = ordered_list(), *e = event();
+	uint8_t *p = memory(roots[3], 64), *seen = host_memory(64);
+
+	OK(lz.zeCommandListAppendMemoryFill(list, p, "\1", 1, 64, NULL, 0, NULL));
+	OK(lz.zeCommandListAppendMemoryFill(list, p, "\2", 1, 64, NULL, 0, NULL));
+	OK(lz.zeCommandListAppendMemoryCopy(list, seen, p, 64, NULL, 0, NULL));
+	OK(lz.zeCommandListAppendBarrier(list, e, 0, NULL));
+	run_to_event();
+	OK(lz.zeEventQueryStatus(e));
+	CHECK(seen[0] == 2);
+	CHECK(stand_in()->misuse(NULL) == 0);
+}
+
+static void *counted_event(void)
+{
+	const struct ze_counted_pool_desc counted = {LZ_STYPE_COUNTED_POOL_DESC, NULL,
+						     LZ_COUNTED_IMMEDIATE};
+	const struct ze_event_pool_desc d = {.stype = LZ_STYPE_EVENT_POOL_DESC,
+					     .next = &counted,
+					     .flags = LZ_POOL_HOST_VISIBLE,
+					     .count = 8};
+	void *pool;
+
+	OK(lz.zeEventPoolCreate(ctx, &d, 0, NULL, &pool));
+	return event_in(pool);
+}
+
+/* It stands for the last command that it was given to, without a reset; for none that has
+ * not ended before it was given to one. */
+static void counted_events_are_renewed(void)
+{
+	void *list = ordered_list(), *e = counted_event();
+	uint32_t i;
+
+	OK(lz.zeEventQueryStatus(e));
+	for (i = 0; i < 3; i++) {
+		OK(lz.zeCommandListAppendBarrier(list, e, 0, NULL));
+		CHECK(lz.zeEventQueryStatus(e) == LZ_NOT_READY);
+		run_for(MS);
+		OK(lz.zeEventQueryStatus(e));
+	}
+	CHECK(stand_in()->misuse(NULL) == 0);
+}
+
+/* A driver that lacks them refuses the pool, and the flag of a list. */
+static void older_drivers_refuse(void)
+{
+	const struct ze_counted_pool_desc counted = {LZ_STYPE_COUNTED_POOL_DESC, NULL,
+						     LZ_COUNTED_IMMEDIATE};
+	const struct ze_event_pool_desc pd = {.stype = LZ_STYPE_EVENT_POOL_DESC,
+					      .next = &counted,
+					      .flags = LZ_POOL_HOST_VISIBLE,
+					      .count = 8};
+	struct ze_command_queue_desc ld = queue_desc(0, 0, LZ_PRIORITY_NORMAL);
+	void *made;
+
+	ld.flags = LZ_QUEUE_IN_ORDER;
+	CHECK(setenv("HAL_STAND_IN_ZE_VERSION", "1.8", 1) == 0);
+	CHECK(lz.zeCommandListCreateImmediate(ctx, roots[3], &ld, &made) ==
+	      LZ_ERROR_INVALID_ENUMERATION);
+	CHECK(lz.zeEventPoolCreate(ctx, &pd, 0, NULL, &made) ==
+	      LZ_ERROR_INVALID_ENUMERATION);
+	CHECK(setenv("HAL_STAND_IN_ZE_VERSION", "1.9", 1) == 0);
+	CHECK(setenv("HAL_STAND_IN_ZE_COUNTED", "0", 1) == 0);
+	CHECK(lz.zeEventPoolCreate(ctx, &pd, 0, NULL, &made) ==
+	      LZ_ERROR_INVALID_ENUMERATION);
+}
+
 /* Its event is signalled, and it is in use still. */
 static void list_ends_after_its_events(void)
 {
@@ -956,6 +1039,97 @@ static void memory_is_mapped_anew(void)
 	CHECK(stand_in()->misuse(NULL) == 0);
 }
 
+static void m_event_unseen(void)
+{
+	const struct ze_event_pool_desc d = {.stype = LZ_STYPE_EVENT_POOL_DESC,
+					     .count = 1};
+	void *pool;
+
+	OK(lz.zeEventPoolCreate(ctx, &d, 0, NULL, &pool));
+	(void)lz.zeEventQueryStatus(event_in(pool));
+}
+
+static void m_counted_again(void)
+{
+	void *list = ordered_list(), *e = counted_event();
+
+	OK(lz.zeCommandListAppendBarrier(list, e, 0, NULL));
+	(void)lz.zeCommandListAppendBarrier(list, e, 0, NULL);
+}
+
+/* What waits for it has not begun. */
+static void m_counted_waited(void)
+{
+	void *list = ordered_list(), *other = ordered_list(), *e = counted_event();
+
+	OK(lz.zeCommandListAppendBarrier(list, e, 0, NULL));
+	work(other, roots[3], MS, NULL);
+	OK(lz.zeCommandListAppendBarrier(other, NULL, 1, &e));
+	run_to_event();
+	OK(lz.zeEventQueryStatus(e));
+	(void)lz.zeCommandListAppendBarrier(list, e, 0, NULL);
+}
+
+static void m_counted_reset(void)
+{
+	void *list = ordered_list(), *e = counted_event();
+
+	OK(lz.zeCommandListAppendBarrier(list, e, 0, NULL));
+	run_for(MS);
+	CHECK(lz.zeEventHostReset(e) == LZ_ERROR_INVALID_ARGUMENT);
+}
+
+static void m_counted_unordered(void)
+{
+	(void)ordered_list();
+	(void)lz.zeCommandListAppendBarrier(list_of(roots[3], 0, 0, LZ_PRIORITY_NORMAL),
+					    counted_event(), 0, NULL);
+}
+
+static void m_counted_awaited(void)
+{
+	void *e;
+
+	(void)ordered_list();
+	e = counted_event();
+	(void)lz.zeCommandListAppendBarrier(list_of(roots[3], 0, 0, LZ_PRIORITY_NORMAL),
+					    NULL, 1, &e);
+}
+
+/* A kernel that has memory for an argument. */
+static void *kernel_on(void *p)
+{
+	void *kernel = kernel_of(module_of(roots[3]), "work");
+	const uint64_t ns = 100;
+
+	OK(lz.zeKernelSetArgumentValue(kernel, 0, sizeof(p), &p));
+	OK(lz.zeKernelSetArgumentValue(kernel, 1, sizeof(ns), &ns));
+	return kernel;
+}
+
+static void m_argument_gone(void)
+{
+	void *list = list_of(roots[3], 0, 0, LZ_PRIORITY_NORMAL);
+	const struct ze_group_count one = {1, 1, 1};
+	void *p = memory(roots[3], 64), *kernel = kernel_on(p);
+
+	OK(lz.zeMemFree(ctx, p));
+	(void)lz.zeCommandListAppendLaunchKernel(list, kernel, &one, NULL, 0, NULL);
+}
+
+/* Other memory lies at the same address by now. */
+static void m_argument_replaced(void)
+{
+	void *list = list_of(roots[3], 0, 0, LZ_PRIORITY_NORMAL);
+	const struct ze_group_count one = {1, 1, 1};
+	void *m, *other, *p = mapped(&m), *kernel = kernel_on(p);
+
+	OK(lz.zeVirtualMemUnmap(ctx, p, PAGE));
+	OK(physical(PAGE, &other));
+	OK(lz.zeVirtualMemMap(ctx, p, PAGE, other, 0, LZ_PAGES_READWRITE));
+	(void)lz.zeCommandListAppendLaunchKernel(list, kernel, &one, NULL, 0, NULL);
+}
+
 static void m_unmapped(void)
 {
 	void *m, *p = mapped(&m), *list = busy_list(NULL);
@@ -1030,6 +1204,12 @@ static const struct {
 	{m_event_reset, "an event was reset while in use"},
 	{m_event_again, "an event was given to a command before its reset"},
 	{m_event_signalled, "an event was given to a command before its reset"},
+	{m_event_unseen, "the host asked about an event that it cannot see"},
+	{m_counted_again, "a counter-based event was used again too early"},
+	{m_counted_waited, "a counter-based event was used again too early"},
+	{m_counted_reset, "a counter-based event was reset"},
+	{m_counted_unordered, "a counter-based event was given to a list without order"},
+	{m_counted_awaited, "a list without order waits for a counter-based event"},
 	{m_pool, "an event pool was destroyed before its events"},
 	{m_fence, "a fence was destroyed while in use"},
 	{m_fence_reset, "a fence was reset while in use"},
@@ -1037,6 +1217,8 @@ static const struct {
 	{m_fences_queue, "a queue was destroyed before its fences"},
 	{m_module, "a module was destroyed before its kernels"},
 	{m_arguments, "a kernel was launched before all its arguments were set"},
+	{m_argument_gone, "a kernel was launched on memory that is gone since its"},
+	{m_argument_replaced, "a kernel was launched on memory that is gone since its"},
 	{m_context, "a context was destroyed before what was made in it"},
 };
 
@@ -1143,6 +1325,9 @@ static const struct {
 	{"equals_take_turns", equals_take_turns, "COMPOSITE"},
 	{"low_goes_to_the_first", low_goes_to_the_first, "COMPOSITE"},
 	{"lists_overtake", lists_overtake, "COMPOSITE"},
+	{"ordered_lists_do_not", ordered_lists_do_not, "COMPOSITE"},
+	{"counted_events_are_renewed", counted_events_are_renewed, "COMPOSITE"},
+	{"older_drivers_refuse", older_drivers_refuse, "COMPOSITE"},
 	{"list_ends_after_its_events", list_ends_after_its_events, "COMPOSITE"},
 	{"list_is_reset_too_soon", list_is_reset_too_soon, "COMPOSITE"},
 	{"pools_are_of_devices", pools_are_of_devices, "COMPOSITE"},

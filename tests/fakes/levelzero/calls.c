@@ -108,14 +108,25 @@ uint32_t do_zeDriverGetIpcProperties(void *driver, struct ze_driver_ipc_properti
 	return OK;
 }
 
+/* Counter-based events are there from 1.9 on; HAL_STAND_IN_ZE_COUNTED=0: a driver
+ * without. */
+static bool counts(void)
+{
+	const char *text = getenv("HAL_STAND_IN_ZE_COUNTED");
+
+	return claimed_version() >= LZ_API_VERSION(1, 9) &&
+	       (!text || strcmp(text, "0") != 0);
+}
+
 uint32_t do_zeDriverGetExtensionProperties(void *driver, uint32_t *count,
 					   struct ze_driver_extension_properties *p)
 {
 	static const char *const names[] = {"ZE_extension_cache_reservation",
 					    "ZE_extension_pci_properties",
 					    "HAL_extension_stand_in_clock",
-					    "ZE_experimental_relaxed_allocation_limits"};
-	uint32_t n = give(count, 4), i;
+					    "ZE_experimental_relaxed_allocation_limits",
+					    "ZE_experimental_event_pool_counter_based"};
+	uint32_t n = give(count, counts() ? 5 : 4), i;
 
 	(void)driver;
 	for (i = 0; p && i < n; i++) {
@@ -357,6 +368,13 @@ uint32_t do_zeContextDestroy(void *context)
 	return destroy(&ctx->object);
 }
 
+void enter_allocation(struct allocation *a)
+{
+	a->serial = ++world.serials;
+	a->next = world.allocations;
+	world.allocations = a;
+}
+
 static bool relaxed(const struct ze_relaxed_allocation_limits_exp_desc *more)
 {
 	while (more && more->stype != LZ_STYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC)
@@ -436,8 +454,7 @@ static uint32_t allocate(struct context *ctx, struct device *dev, size_t bytes,
 		if (world.memory_left != UINT64_MAX)
 			world.memory_left -= rounded;
 	}
-	a->next = world.allocations;
-	world.allocations = a;
+	enter_allocation(a);
 	world.live++;
 	ctx->children++;
 	*p = a->p;
@@ -514,8 +531,7 @@ uint32_t do_import(void *driver, void *p, size_t bytes)
 	a->p = a->backing = p;
 	a->bytes = bytes;
 	a->imported = true;
-	a->next = world.allocations;
-	world.allocations = a;
+	enter_allocation(a);
 	world.live++;
 	return OK;
 }
@@ -894,6 +910,18 @@ uint32_t do_zeCommandListReset(void *list)
 	return OK;
 }
 
+/* A counter-based event stands for the last command that it was given to: it is not
+ * reset, but what waits for the command before must have gone on. */
+static void renew(struct event *e, const struct list *l)
+{
+	if (!l->immediate || !l->stream.in_order)
+		misuse("a counter-based event was given to a list without order");
+	if (e->users)
+		misuse("a counter-based event was used again too early");
+	e->signaled = false;
+	e->lost = false;
+}
+
 /* Takes a command apart from its op's own fields, which fill has set in job. */
 static uint32_t append(void *list, struct job *fill, void *signal, uint32_t count,
 		       void **waits)
@@ -912,10 +940,12 @@ static uint32_t append(void *list, struct job *fill, void *signal, uint32_t coun
 		return LZ_ERROR_INVALID_SIZE;
 	if (signal) {
 		OBJECT(event, e, signal, EVENT);
-		if (e->signaled || e->users)
-			misuse("an event was given to a command before its reset");
 		if (!pool_has(e->pool, l->dev))
 			return BAD_ARG;
+		if (e->pool->counted)
+			renew(e, l);
+		else if (e->signaled || e->users)
+			misuse("an event was given to a command before its reset");
 		fill->signal = e;
 	}
 	fill->wait_count = count;
@@ -923,6 +953,8 @@ static uint32_t append(void *list, struct job *fill, void *signal, uint32_t coun
 		OBJECT(event, e, waits[i], EVENT);
 		if (!pool_has(e->pool, l->dev))
 			return BAD_ARG;
+		if (e->pool->counted && !l->stream.in_order)
+			misuse("a list without order waits for a counter-based event");
 		fill->waits[i] = e;
 	}
 	job = malloc(sizeof(*job));
@@ -979,12 +1011,25 @@ uint32_t do_zeCommandListAppendMemoryFill(void *list, void *dst, const void *pat
 	return append(list, &job, signal, count, waits);
 }
 
+/* Which memory lies there.  The driver keeps that with an argument, not only the address.
+ */
+static uint64_t serial_at(uint64_t address)
+{
+	const struct allocation *a;
+
+	for (a = world.allocations; a; a = a->next)
+		if (address - (uintptr_t)a->p < a->bytes)
+			return a->serial;
+	return 0;
+}
+
 uint32_t do_zeCommandListAppendLaunchKernel(void *list, void *kernel,
 					    const struct ze_group_count *groups,
 					    void *signal, uint32_t count, void **waits)
 {
 	OBJECT(kernel, k, kernel, KERNEL);
 	struct job job = {.op = OP_LAUNCH};
+	uint32_t i;
 
 	if (!groups)
 		return BAD_POINTER;
@@ -994,6 +1039,10 @@ uint32_t do_zeCommandListAppendLaunchKernel(void *list, void *kernel,
 		misuse("a kernel was launched before all its arguments were set");
 		return BAD_ARG;
 	}
+	for (i = 0; i < k->spec->args; i++)
+		if (k->serials[i] && serial_at(k->args[i]) != k->serials[i])
+			misuse("a kernel was launched on memory that is gone since its "
+			       "argument was set");
 	job.call.spec = k->spec;
 	memcpy(job.call.args, k->args, sizeof(k->args));
 	memcpy(job.call.size, k->size, sizeof(k->size));
@@ -1010,17 +1059,22 @@ uint32_t do_zeEventPoolCreate(void *context, const struct ze_event_pool_desc *de
 			      uint32_t count, void **devices, void **pool)
 {
 	OBJECT(context, ctx, context, CONTEXT);
+	const struct ze_counted_pool_desc *counted = desc ? desc->next : NULL;
 	struct pool *p;
 
 	STYPE(desc, EVENT_POOL_DESC);
 	if (!desc->count || count > DEVICES)
 		return LZ_ERROR_INVALID_SIZE;
+	if (counted && (counted->stype != LZ_STYPE_COUNTED_POOL_DESC || !counts() ||
+			counted->flags != LZ_COUNTED_IMMEDIATE))
+		return LZ_ERROR_INVALID_ENUMERATION;
 	p = create(sizeof(*p), OBJECT_POOL);
 	if (!p)
 		return LZ_ERROR_OUT_OF_HOST_MEMORY;
 	p->ctx = ctx;
 	p->count = desc->count;
 	p->flags = desc->flags;
+	p->counted = counted != NULL;
 	for (; p->device_count < count; p->device_count++)
 		p->devices[p->device_count] = devices[p->device_count];
 	ctx->children++;
@@ -1050,6 +1104,7 @@ uint32_t do_zeEventCreate(void *pool, const struct ze_event_desc *desc, void **e
 	if (!e)
 		return LZ_ERROR_OUT_OF_HOST_MEMORY;
 	e->pool = p;
+	e->signaled = p->counted; /* as nothing is outstanding */
 	p->events++;
 	*event = e;
 	return OK;
@@ -1076,6 +1131,8 @@ uint32_t do_zeEventQueryStatus(void *event)
 {
 	OBJECT(event, e, event, EVENT);
 
+	if (!(e->pool->flags & LZ_POOL_HOST_VISIBLE))
+		misuse("the host asked about an event that it cannot see");
 	return e->signaled ? OK : LZ_NOT_READY;
 }
 
@@ -1083,6 +1140,10 @@ uint32_t do_zeEventHostReset(void *event)
 {
 	OBJECT(event, e, event, EVENT);
 
+	if (e->pool->counted) {
+		misuse("a counter-based event was reset");
+		return BAD_ARG;
+	}
 	if (e->users)
 		misuse("an event was reset while in use");
 	e->signaled = false;
@@ -1312,6 +1373,7 @@ uint32_t do_zeKernelSetArgumentValue(void *kernel, uint32_t index, size_t bytes,
 	if (value)
 		memcpy(&k->args[index], value, bytes);
 	k->set |= 1u << index;
+	k->serials[index] = bytes == 8 ? serial_at(k->args[index]) : 0;
 	return OK;
 }
 

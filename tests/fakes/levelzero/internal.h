@@ -111,7 +111,8 @@ struct kernel {
 	struct module *module;
 	uint32_t size[3];
 	uint64_t args[ARGS_MAX];
-	uint32_t set; /* mask of arguments that have a value */
+	uint32_t set;               /* mask of arguments that have a value */
+	uint64_t serials[ARGS_MAX]; /* of the memory that they are in; 0: none */
 	bool indirect;
 };
 
@@ -193,6 +194,7 @@ struct pool {
 	struct object object;
 	struct context *ctx;
 	uint32_t count, events, flags;
+	bool counted;                    /* its events are counter-based */
 	struct device *devices[DEVICES]; /* none: all there are */
 	uint32_t device_count;
 };
@@ -231,6 +233,7 @@ struct reservation {
 
 struct allocation {
 	struct allocation *next;
+	uint64_t serial;    /* no other has had it */
 	struct device *dev; /* NULL: host */
 	void *p;            /* the address */
 	void *backing;      /* where its bytes are; p itself where the host may look */
@@ -266,6 +269,7 @@ struct world {
 	bool leaves_exports; /* zeMemFree does not close what was exported */
 	uint64_t copy_ns;    /* on top of each copy between host and device */
 	struct allocation *allocations;
+	uint64_t serials; /* of allocations, given */
 	struct reservation *reservations;
 	struct lz_stand_in_job kept[JOBS_KEPT];
 	uint32_t kept_first, kept_count;
@@ -322,6 +326,8 @@ bool is_external(const void *more);
 void share_free(struct allocation *a, size_t bytes);
 
 /* virtual.c: memory at reserved addresses */
+/* Add a to the list of what has addresses. */
+void enter_allocation(struct allocation *a);
 /* Do some of the bytes lie at reserved addresses? */
 bool is_reserved(uint64_t address, uint64_t bytes);
 

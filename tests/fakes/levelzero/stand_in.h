@@ -15,11 +15,13 @@
  * LZ_STAND_IN_*).  How strict it is: docs/levelzero.md. Environment: ZE_AFFINITY_MASK;
  * ZE_FLAT_DEVICE_HIERARCHY (COMPOSITE unless set); ZES_ENABLE_SYSMAN=1;
  * HAL_STAND_IN_ZE_FAIL=CALL:NTH:RESULT; HAL_STAND_IN_ZE_VERSION=MAJOR.MINOR (API version
- * it claims); HAL_STAND_IN_ZE_ENGINES=N (engines it claims for each compute group; those
- * beyond what is above do not run anything); HAL_STAND_IN_ZE_IMPORT=0 (it cannot import
- * memory); HAL_STAND_IN_ZE_VIRTUAL=0 (it reserves no addresses) or =reserve (it does, and
- * has no memory to map there); HAL_STAND_IN_ZE_STRICT=1 (a process that misused it or
- * left something there exits with 70).
+ * it claims; lists can be in order from 1.9 on); HAL_STAND_IN_ZE_COUNTED=0 (no events are
+ * counter-based, which are there from 1.9 on, too); HAL_STAND_IN_ZE_ENGINES=N (engines it
+ * claims for each compute group; those beyond what is above do not run anything);
+ * HAL_STAND_IN_ZE_IMPORT=0 (it cannot import memory); HAL_STAND_IN_ZE_VIRTUAL=0 (it
+ * reserves no addresses) or =reserve (it does, and has no memory to map there);
+ * HAL_STAND_IN_ZE_STRICT=1 (a process that misused it or left something there exits with
+ * 70).
  */
 #ifndef TESTS_FAKES_LEVELZERO_STAND_IN_H
 #define TESTS_FAKES_LEVELZERO_STAND_IN_H

@@ -294,8 +294,7 @@ uint32_t do_zeVirtualMemMap(void *context, const void *p, size_t bytes, void *ph
 	a->file = a->given = -1;
 	a->physical = m;
 	m->mapped = true;
-	a->next = world.allocations;
-	world.allocations = a;
+	enter_allocation(a);
 	world.live++;
 	return LZ_SUCCESS;
 }
