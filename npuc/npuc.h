@@ -299,11 +299,12 @@ struct npuc_report {
 	uint32_t *by_layer;
 };
 
-/* Everything that npuc_compile would refuse, not only the first; none: it compiles.  An
- * operator whose operand would come from a refused one may be in by_layer only once that
- * one is no more in the model: its shape is not known before.  With
- * NPUC_REFERENCE_CURRENT. */
-NPUC_API int npuc_check(const struct npuc_model *model, struct npuc_report *report,
+/* Everything that npuc_compile would refuse with the options (NULL for none), not only
+ * the first; none: it compiles.  An operator whose operand would come from a refused one
+ * may be in by_layer only once that one is no more in the model: its shape is not known
+ * before. */
+NPUC_API int npuc_check(const struct npuc_model *model,
+			const struct npuc_options *options, struct npuc_report *report,
 			char why[NPUC_WHY]);
 NPUC_API void npuc_report_free(struct npuc_report *report);
 
