@@ -35,7 +35,9 @@
  *          for a failed point fails with -ECANCELED.  Destroy a failed queue once all
  *          its submissions have ended (before that: -EBUSY), and create another.  A lost
  *          device fails all its queues: hal_submit and completions say -ENODEV, points
- *          -EIO.  Destroy all its objects, close it and open it again.
+ *          -EIO.  Destroy all its objects, close it and open it again.  After hald(8) has
+ *          ended, hal_submit may still return 0: it says -ENODEV once hal_wait for that
+ *          work, which says -ENODEV, or another call has noticed.
  * Objects: a queue takes buffers and sequences of its own partition (a guest has its
  *          own), kernels of any program of its device, a ring of completions of its
  *          device, and points of any device (struct hal_point); points of another

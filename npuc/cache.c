@@ -5,7 +5,9 @@
  * The key is in the name, too, so that a file under a wrong name is noticed. */
 #include "container.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,7 @@
 
 #include "model.h"
 
-#define FORMAT 1u /* of the key */
+#define FORMAT 2u /* of the key */
 
 struct header {
 	char magic[8];
@@ -45,19 +47,83 @@ static void hash_number(uint64_t key[2], uint32_t x)
 	hash(key, bytes, sizeof(bytes));
 }
 
-/* Hash everything that the program depends on: each member of the options. */
-static struct header header_of(const struct npuc_model *m, const struct npuc_options *o)
+/* The notes' words are of 32 bits in files of both classes. */
+static size_t rounded(size_t bytes)
 {
-	struct header h = {.magic = {'N', 'P', 'U', 'C', 'A', 'C', 'H', '\n'},
-			   .key = {UINT64_C(0xcbf29ce484222325), FORMAT}};
+	return (bytes + 3) & ~(size_t)3;
+}
+
+/* Hash the build ID if it is among size bytes of notes. */
+static bool hash_build_id(uint64_t key[2], const uint8_t *at, size_t size)
+{
+	ElfW(Nhdr) note;
+
+	while (size >= sizeof(note)) {
+		size_t name, bytes;
+
+		memcpy(&note, at, sizeof(note));
+		name = rounded(note.n_namesz);
+		bytes = sizeof(note) + name + rounded(note.n_descsz);
+		if (bytes > size)
+			return false;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    note.n_descsz && memcmp(at + sizeof(note), "GNU", 4) == 0) {
+			hash(key, at + sizeof(note) + name, note.n_descsz);
+			return true;
+		}
+		at += bytes;
+		size -= bytes;
+	}
+	return false;
+}
+
+/* What look_for_build hashes into, and whether it has. */
+struct build {
+	uint64_t key[2];
+	bool found;
+};
+
+/* Of the loaded file that has the compiler, hash the build ID, and end the iteration. */
+static int look_for_build(struct dl_phdr_info *file, size_t size, void *context)
+{
+	static const char here[] = "an object of the file that has the compiler";
+	const uintptr_t offset = (uintptr_t)here - file->dlpi_addr;
+	struct build *b = context;
+	bool ours = false;
+
+	(void)size;
+	for (uint16_t i = 0; i < file->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &file->dlpi_phdr[i];
+
+		ours |= p->p_type == PT_LOAD && offset - p->p_vaddr < p->p_memsz;
+	}
+	for (uint16_t i = 0; ours && !b->found && i < file->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &file->dlpi_phdr[i];
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr): of a loaded file */
+		const void *at = (const void *)(file->dlpi_addr + p->p_vaddr);
+
+		if (p->p_type == PT_NOTE)
+			b->found = hash_build_id(b->key, at, p->p_memsz);
+	}
+	return ours;
+}
+
+/* Hash everything that the program depends on, the compiler and each member of the
+ * options, into *h; false: it is not known which build of the compiler this is. */
+static bool make_header(struct header *h, const struct npuc_model *m,
+			const struct npuc_options *o)
+{
+	struct build b = {.key = {UINT64_C(0xcbf29ce484222325), FORMAT}};
 
 	_Static_assert(sizeof(*o) == 16, "hash new options here");
-	hash_number(h.key, hal_version());
-	hash_number(h.key, o ? o->rows : 0);
-	hash_number(h.key, o ? o->cols : 0);
-	hash_number(h.key, o ? (uint32_t)o->reference : 0);
-	hash(h.key, m->bytes, m->flat.size);
-	return h;
+	(void)dl_iterate_phdr(look_for_build, &b);
+	hash_number(b.key, o ? o->rows : 0);
+	hash_number(b.key, o ? o->cols : 0);
+	hash_number(b.key, o ? (uint32_t)o->reference : 0);
+	hash(b.key, m->bytes, m->flat.size);
+	*h = (struct header){.magic = {'N', 'P', 'U', 'C', 'A', 'C', 'H', '\n'},
+			     .key = {b.key[0], b.key[1]}};
+	return b.found;
 }
 
 /* Make FOLDER/KEY.cache with an ending, malloc'ed. */
@@ -179,7 +245,15 @@ int npuc_compile_cached(const struct npuc_model *m, const struct npuc_options *o
 		*hit = false;
 	if (!folder || (o && (o->keep || o->layers)))
 		return npuc_compile(m, o, p, why);
-	h = header_of(m, o);
+	if (!make_header(&h, m, o)) {
+		rc = npuc_compile(m, o, p, why);
+		if (!rc)
+			npuc_fail(why, ENOTSUP,
+				  "%s: nothing is kept: libnpuc has no build ID; link it "
+				  "with --build-id",
+				  folder);
+		return rc;
+	}
 	path = path_of(folder, &h, "");
 	if (!path)
 		return npuc_fail(why, ENOMEM, "%s: out of memory", m->file);

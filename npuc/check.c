@@ -98,16 +98,16 @@ static int print_json(const char *path, const struct npuc_program *p,
 	return 0;
 }
 
-int check_print(const struct npuc_model *m, const char *path, bool json, bool *compiles,
-		char why[NPUC_WHY])
+int check_print(const struct npuc_model *m, const struct npuc_options *options,
+		const char *path, bool json, bool *compiles, char why[NPUC_WHY])
 {
 	struct npuc_program p = {0};
 	struct npuc_report r;
-	int rc = npuc_check(m, &r, why);
+	int rc = npuc_check(m, options, &r, why);
 
 	if (rc)
 		return rc;
-	rc = r.count ? model_ports(m, &p) : npuc_compile(m, NULL, &p, why);
+	rc = r.count ? model_ports(m, &p) : npuc_compile(m, options, &p, why);
 	if (!rc && json)
 		rc = print_json(path, &p, &r);
 	else if (!rc)

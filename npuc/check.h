@@ -8,7 +8,7 @@
 #include "npuc.h"
 
 /* 0, or -errno with why when nothing could be said; *compiles: there is no obstacle. */
-int check_print(const struct npuc_model *model, const char *path, bool json,
-		bool *compiles, char why[NPUC_WHY]);
+int check_print(const struct npuc_model *model, const struct npuc_options *options,
+		const char *path, bool json, bool *compiles, char why[NPUC_WHY]);
 
 #endif

@@ -637,11 +637,12 @@ static void finish_report(const struct lowered *l, struct npuc_report *r)
 	}
 }
 
-int npuc_check(const struct npuc_model *m, struct npuc_report *report, char why[NPUC_WHY])
+int npuc_check(const struct npuc_model *m, const struct npuc_options *options,
+	       struct npuc_report *report, char why[NPUC_WHY])
 {
 	static const struct npuc_options none;
 	struct npuc_program program = {0};
-	struct compile c = {.o = &none, .p = &program};
+	struct compile c = {.o = options ? options : &none, .p = &program};
 	int rc = begin_report(m, report, why);
 
 	if (rc)

@@ -56,7 +56,7 @@ static const struct option longs[] = {
 
 struct args {
 	const char *model, *output, *target;
-	bool explain, no_device, check, json, reference_given;
+	bool explain, no_device, check, json;
 	enum npuc_reference reference;
 };
 
@@ -225,10 +225,11 @@ static int write_program(const struct args *a, const struct npuc_model *m)
 
 static int check(const struct args *a, const struct npuc_model *m)
 {
+	const struct npuc_options options = {.reference = a->reference};
 	bool compiles = false;
 	char why[NPUC_WHY];
 
-	if (check_print(m, a->model, a->json, &compiles, why))
+	if (check_print(m, &options, a->model, a->json, &compiles, why))
 		return tool_fail("%s", why);
 	return compiles ? 0 : TOOL_FAILED;
 }
@@ -287,7 +288,6 @@ static int npuc_main(int argc, char **argv)
 			a.json = true;
 			break;
 		case OPT_REFERENCE:
-			a.reference_given = true;
 			if (reference_parse(optarg, &a.reference))
 				return TOOL_USAGE;
 			break;
@@ -312,9 +312,6 @@ static int npuc_main(int argc, char **argv)
 		return tool_usage("--target and --no-device cannot be used together");
 	if (a.check && (a.output || a.explain))
 		return tool_usage("--check cannot be used with --output or --explain");
-	if (a.check && a.reference_given)
-		return tool_usage("--check is about the current reference; --reference "
-				  "cannot be used with it");
 	if (a.explain && a.output && strcmp(a.output, "-") == 0)
 		return tool_usage(
 			"--explain and the program cannot both go to standard output");

@@ -269,12 +269,13 @@ NPUC_API int npuc_compile(const struct npuc_model *model,
 			  const struct npuc_options *options,
 			  struct npuc_program *program, char why[NPUC_WHY]);
 NPUC_API void npuc_program_free(struct npuc_program *program);
-/* npuc_compile, or the program that an earlier call for the same model and options, with
- * the same version of the library, left in the folder.  *hit (may be NULL): it was there;
- * it has no .places and no .layers then.  A damaged or wrong file is replaced, at once
- * for all who read it; several processes may use a folder.  Its files decide what runs:
- * it must belong to the user.  0 with a text in why: compiled, but not kept.  folder
- * NULL, or options.keep or .layers: nothing is kept. */
+/* npuc_compile, or the program that an earlier call for the same model and options left
+ * in the folder.  *hit (may be NULL): it was there; it has no .places and no .layers
+ * then.  Each build of the library, known by its GNU build ID, has files of its own, and
+ * removes none of another build.  A damaged or wrong file is replaced, at once for all
+ * who read it; several processes may use a folder.  Its files decide what runs: it must
+ * belong to the user.  0 with a text in why: compiled, but not kept.  folder NULL, or
+ * options.keep or .layers: nothing is kept. */
 NPUC_API int npuc_compile_cached(const struct npuc_model *model,
 				 const struct npuc_options *options, const char *folder,
 				 struct npuc_program *program, bool *hit,
@@ -298,11 +299,12 @@ struct npuc_report {
 	uint32_t *by_layer;
 };
 
-/* Everything that npuc_compile would refuse, not only the first; none: it compiles.  An
- * operator whose operand would come from a refused one may be in by_layer only once that
- * one is no more in the model: its shape is not known before.  With
- * NPUC_REFERENCE_CURRENT. */
-NPUC_API int npuc_check(const struct npuc_model *model, struct npuc_report *report,
+/* Everything that npuc_compile would refuse with the options (NULL for none), not only
+ * the first; none: it compiles.  An operator whose operand would come from a refused one
+ * may be in by_layer only once that one is no more in the model: its shape is not known
+ * before. */
+NPUC_API int npuc_check(const struct npuc_model *model,
+			const struct npuc_options *options, struct npuc_report *report,
 			char why[NPUC_WHY]);
 NPUC_API void npuc_report_free(struct npuc_report *report);
 

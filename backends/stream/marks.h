@@ -159,6 +159,18 @@ STREAM_FN void stream_learn_lag(struct stream_queue *q, uint64_t all_ns, uint64_
 		q->lag_ns += (lag - q->lag_ns) / 8;
 }
 
+/* Lower a lag that is as long as all the time of the oldest command of q, seen at now:
+ * the host saw a measured command late once.  The command counts for what its kernel took
+ * when it was measured. */
+STREAM_FN void stream_doubt_lag(struct stream_queue *q, uint64_t now)
+{
+	const struct stream_kernel *k = vendor_kernel(stream_slot(q, 0));
+	const uint64_t all = now - q->head_ns, took = k ? k->took_ns : 0;
+
+	if (q->fresh && all <= q->lag_ns)
+		q->lag_ns = all > took ? all - took : 0;
+}
+
 /* Measure the command in s, if it is one of those; return its time, or 0. */
 STREAM_FN uint64_t stream_sample(struct stream_device *dev, struct stream_queue *q,
 				 struct stream_slot *s)
@@ -212,11 +224,14 @@ STREAM_FN void stream_share_out(struct stream_queue *q, uint32_t n, uint64_t lef
 /* Learn the times of all commands that have ended; the oldest has. */
 STREAM_FN void stream_see_marked(struct stream_device *dev, struct stream_queue *q)
 {
-	const uint64_t now = vendor_now(dev), from = stream_began(q);
-	uint64_t left = now > from ? now - from : 0, ns;
+	const uint64_t now = vendor_now(dev);
 	struct stream_slot *s = stream_slot(q, 0);
+	uint64_t from, left, ns;
 	uint32_t n = 0, i;
 
+	stream_doubt_lag(q, now);
+	from = stream_began(q);
+	left = now > from ? now - from : 0;
 	do {
 		s->took_ns = ns = stream_sample(dev, q, s);
 		left -= ns < left ? ns : left;

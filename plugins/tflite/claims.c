@@ -226,6 +226,7 @@ static uint32_t leave_reported(struct claims *c, const struct set *s,
 static int check_set(struct claims *c, const struct tfl_context *ctx, const struct set *s,
 		     char why[NPUC_WHY])
 {
+	const struct npuc_options options = {.reference = c->p->o.reference};
 	struct npuc_report report = {0};
 	struct npuc_model *model;
 	uint32_t refused;
@@ -237,7 +238,7 @@ static int check_set(struct claims *c, const struct tfl_context *ctx, const stru
 		return 1;
 	}
 	if (!rc) {
-		rc = npuc_check(model, &report, why);
+		rc = npuc_check(model, &options, &report, why);
 		if (!rc)
 			rc = (int)leave_reported(c, s, &report);
 		if (!rc && report.count) {

@@ -23,63 +23,6 @@
 			fail_msg("%s is %d: %s", #call, ok_, hal_last_error());          \
 	} while (0)
 
-/* Return the priority of the stream that a fill of a queue of that class ran on. */
-static int32_t level_of(struct hal_device *dev, struct hal_partition *part,
-			const struct gpu_stand_in *driver, uint16_t service_class)
-{
-	struct hal_queue_desc qd = HAL_INIT(hal_queue_desc);
-	struct hal_submit_desc sd = HAL_INIT(hal_submit_desc);
-	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
-	struct gpu_stand_in_job jobs[8];
-	struct hal_buffer *buf;
-	struct hal_queue *q;
-	struct hal_point done;
-	struct hal_cmd fill;
-	uint32_t n;
-
-	bd.bytes = 4096;
-	OK(hal_buffer_create(part, &bd, &buf));
-	qd.service_class = service_class;
-	OK(hal_queue_create(part, &qd, &q));
-	while (driver->jobs(jobs, 8) != 0)
-		;
-	fill = hal_cmd_fill(buf, 0, 4096, 1);
-	sd.cmds = &fill;
-	sd.cmd_count = 1;
-	OK(hal_submit(q, &sd, &done));
-	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
-	n = driver->jobs(jobs, 8);
-	assert_int_equal(n, 1);
-	assert_string_equal(jobs[0].what, "fill");
-	OK(hal_queue_destroy(q));
-	OK(hal_buffer_destroy(buf));
-	(void)dev;
-	return jobs[0].priority;
-}
-
-static void streams(void **state)
-{
-	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
-	const struct gpu_stand_in *driver;
-	struct hal_partition *part;
-	struct hal_device *dev;
-	void *library;
-
-	(void)state;
-	OK(hal_open("cuda:0?clock=virtual&partitions=none", NULL, &dev));
-	library = dlopen("libcuda.so.1", RTLD_NOW);
-	assert_non_null(library);
-	driver = dlsym(library, GPU_STAND_IN_SYMBOL);
-	assert_non_null(driver);
-	pd.units_floor = 1;
-	OK(hal_partition_create(dev, &pd, &part));
-	assert_int_equal(level_of(dev, part, driver, HAL_CLASS_LATENCY), -5);
-	assert_int_equal(level_of(dev, part, driver, HAL_CLASS_NORMAL), -2);
-	assert_int_equal(level_of(dev, part, driver, HAL_CLASS_BEST_EFFORT), -2);
-	OK(hal_partition_destroy(part));
-	OK(hal_close(dev));
-}
-
 static struct hal_queue *queue_of(struct hal_partition *part, uint16_t service_class)
 {
 	struct hal_queue_desc d = HAL_INIT(hal_queue_desc);
@@ -106,58 +49,125 @@ static struct hal_point launch(struct hal_queue *q, struct hal_kernel *work,
 	return done;
 }
 
+/* A device with kernel work and a partition that has two queues and two buffers. */
+struct world {
+	const struct gpu_stand_in *driver;
+	struct hal_device *dev;
+	struct hal_program *prog;
+	struct hal_kernel *work;
+	struct hal_partition *part;
+	struct hal_queue *first, *second;
+	struct hal_buffer *buf, *other;
+};
+
+static void open_device(struct world *w, const char *target, const char *const *options)
+{
+	static const char *const kernels[] = {"work:m8"};
+	size_t size;
+	void *image = make_cuda_image(kernels, 1, 1, &size);
+
+	OK(hal_open(target, options, &w->dev));
+	w->driver = dlsym(dlopen("libcuda.so.1", RTLD_NOW), GPU_STAND_IN_SYMBOL);
+	assert_non_null(w->driver);
+	OK(hal_program_load(w->dev, image, size, &w->prog));
+	OK(hal_kernel_find(w->prog, "work", &w->work));
+	free(image);
+}
+
+static void close_device(struct world *w)
+{
+	OK(hal_program_unload(w->prog));
+	OK(hal_close(w->dev));
+}
+
+/* Open the device, with queues of these classes. */
+static void open_world(struct world *w, const char *target, const char *const *options,
+		       uint16_t first, uint16_t second)
+{
+	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
+	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
+
+	open_device(w, target, options);
+	pd.units_floor = 1;
+	bd.bytes = 4096;
+	OK(hal_partition_create(w->dev, &pd, &w->part));
+	OK(hal_buffer_create(w->part, &bd, &w->buf));
+	OK(hal_buffer_create(w->part, &bd, &w->other));
+	w->first = queue_of(w->part, first);
+	w->second = queue_of(w->part, second);
+}
+
+static void close_world(struct world *w)
+{
+	OK(hal_queue_destroy(w->first));
+	OK(hal_queue_destroy(w->second));
+	OK(hal_buffer_destroy(w->buf));
+	OK(hal_buffer_destroy(w->other));
+	OK(hal_partition_destroy(w->part));
+	close_device(w);
+}
+
+/* Return the priority of the stream that a fill of q ran on. */
+static int32_t level_of(const struct world *w, struct hal_queue *q)
+{
+	struct hal_submit_desc sd = HAL_INIT(hal_submit_desc);
+	struct hal_cmd fill = hal_cmd_fill(w->buf, 0, 4096, 1);
+	struct gpu_stand_in_job jobs[8];
+	struct hal_point done;
+
+	while (w->driver->jobs(jobs, 8) != 0)
+		;
+	sd.cmds = &fill;
+	sd.cmd_count = 1;
+	OK(hal_submit(q, &sd, &done));
+	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
+	assert_int_equal(w->driver->jobs(jobs, 8), 1);
+	assert_string_equal(jobs[0].what, "fill");
+	return jobs[0].priority;
+}
+
+static void streams(void **state)
+{
+	static const char *const target = "cuda:0?clock=virtual&partitions=none";
+	struct world w;
+
+	(void)state;
+	open_world(&w, target, NULL, HAL_CLASS_LATENCY, HAL_CLASS_NORMAL);
+	assert_int_equal(level_of(&w, w.first), -5);
+	assert_int_equal(level_of(&w, w.second), -2);
+	close_world(&w);
+	open_world(&w, target, NULL, HAL_CLASS_BEST_EFFORT, HAL_CLASS_NORMAL);
+	assert_int_equal(level_of(&w, w.first), -2);
+	close_world(&w);
+}
+
 /* The device reports no bound for FOLD.  The engine uses it all the same, without being
  * told to, because best effort has more to run than a few blocks. */
 static void stops_between_blocks(void **state)
 {
 	enum { UNITS = 46, BLOCK_NS = 10000, BLOCKS = 200 * UNITS };
-	static const char *const kernels[] = {"work:m8"};
-	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
-	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
 	struct hal_stats stats = HAL_INIT(hal_stats);
-	struct hal_queue *effort, *urgent;
-	struct hal_partition *part;
-	struct hal_buffer *buf, *other;
-	struct hal_program *prog;
-	struct hal_kernel *work;
-	struct hal_device *dev;
 	struct hal_point done[2];
+	struct world w;
 	uint32_t count;
 	uint64_t at;
-	size_t size;
-	void *image = make_cuda_image(kernels, 1, 1, &size);
 
 	(void)state;
-	OK(hal_open("cuda:1?clock=virtual&partitions=none&preempt=block", NULL, &dev));
-	pd.units_floor = 1;
-	OK(hal_partition_create(dev, &pd, &part));
-	OK(hal_program_load(dev, image, size, &prog));
-	OK(hal_kernel_find(prog, "work", &work));
-	bd.bytes = 4096;
-	OK(hal_buffer_create(part, &bd, &buf));
-	OK(hal_buffer_create(part, &bd, &other));
-	effort = queue_of(part, HAL_CLASS_BEST_EFFORT);
-	urgent = queue_of(part, HAL_CLASS_LATENCY);
-	done[0] = launch(effort, work, buf, BLOCKS, BLOCK_NS);
-	assert_true(hal_device_poll(dev, 20 * BLOCK_NS) >= 0);
-	at = hal_device_get_time(dev);
-	done[1] = launch(urgent, work, other, 1, BLOCK_NS);
+	open_world(&w, "cuda:1?clock=virtual&partitions=none&preempt=block", NULL,
+		   HAL_CLASS_BEST_EFFORT, HAL_CLASS_LATENCY);
+	done[0] = launch(w.first, w.work, w.buf, BLOCKS, BLOCK_NS);
+	assert_true(hal_device_poll(w.dev, 20 * BLOCK_NS) >= 0);
+	at = hal_device_get_time(w.dev);
+	done[1] = launch(w.second, w.work, w.other, 1, BLOCK_NS);
 	OK(hal_wait(&done[1], 1, 0, HAL_FOREVER));
-	assert_in_range(hal_device_get_time(dev) - at, BLOCK_NS, 4 * BLOCK_NS);
+	assert_in_range(hal_device_get_time(w.dev) - at, BLOCK_NS, 4 * BLOCK_NS);
 	OK(hal_wait(&done[0], 1, 0, HAL_FOREVER));
-	OK(hal_queue_get_stats(effort, &stats));
+	OK(hal_queue_get_stats(w.first, &stats));
 	assert_int_equal(stats.suspends, 1);
 	assert_true(stats.stop_max_ns[HAL_SUSPEND_FOLD] > 0);
-	OK(hal_buffer_read(buf, 0, &count, sizeof(count)));
+	OK(hal_buffer_read(w.buf, 0, &count, sizeof(count)));
 	assert_int_equal(count, BLOCKS);
-	OK(hal_queue_destroy(effort));
-	OK(hal_queue_destroy(urgent));
-	OK(hal_program_unload(prog));
-	OK(hal_buffer_destroy(buf));
-	OK(hal_buffer_destroy(other));
-	OK(hal_partition_destroy(part));
-	OK(hal_close(dev));
-	free(image);
+	close_world(&w);
 }
 
 /* Without options of the core the device has as many launches of a queue, and of a
@@ -165,43 +175,18 @@ static void stops_between_blocks(void **state)
 static void as_many_as_the_backend_allows(const char *target, uint64_t most)
 {
 	static const char *const options[] = {"hal.queue_depth=1024", NULL};
-	static const char *const kernels[] = {"work:m8"};
-	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
-	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
-	const struct gpu_stand_in *driver;
-	struct hal_partition *part;
-	struct hal_program *prog;
-	struct hal_kernel *work;
 	struct hal_point done;
-	struct hal_device *dev;
-	struct hal_buffer *buf;
-	struct hal_queue *q;
+	struct world w;
 	uint64_t before;
-	size_t size;
-	void *image = make_cuda_image(kernels, 1, 1, &size);
 
-	OK(hal_open(target, options, &dev));
-	driver = dlsym(dlopen("libcuda.so.1", RTLD_NOW), GPU_STAND_IN_SYMBOL);
-	assert_non_null(driver);
-	pd.units_floor = 1;
-	OK(hal_partition_create(dev, &pd, &part));
-	OK(hal_program_load(dev, image, size, &prog));
-	OK(hal_kernel_find(prog, "work", &work));
-	bd.bytes = 4096;
-	OK(hal_buffer_create(part, &bd, &buf));
-	q = queue_of(part, HAL_CLASS_NORMAL);
-	before = driver->calls("cuLaunchKernel");
+	open_world(&w, target, options, HAL_CLASS_NORMAL, HAL_CLASS_NORMAL);
+	before = w.driver->calls("cuLaunchKernel");
 	for (uint32_t i = 0; i < 100; i++)
-		done = launch(q, work, buf, 1, 1000000);
-	assert_true(hal_device_poll(dev, 1000) >= 0);
-	assert_int_equal(driver->calls("cuLaunchKernel") - before, most);
+		done = launch(w.first, w.work, w.buf, 1, 1000000);
+	assert_true(hal_device_poll(w.dev, 1000) >= 0);
+	assert_int_equal(w.driver->calls("cuLaunchKernel") - before, most);
 	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
-	OK(hal_queue_destroy(q));
-	OK(hal_program_unload(prog));
-	OK(hal_buffer_destroy(buf));
-	OK(hal_partition_destroy(part));
-	OK(hal_close(dev));
-	free(image);
+	close_world(&w);
 }
 
 static void limits_follow_the_backend(void **state)
@@ -221,48 +206,23 @@ static void limits_follow_the_backend(void **state)
 static uint64_t short_launch(uint16_t service_class)
 {
 	enum { UNITS = 46, BLOCK_NS = 100000, SHORT_NS = 20000, WAVES = 20, PLACES = 4 };
-	static const char *const kernels[] = {"work:m8"};
 	static const char *const options[] = {"hal.inflight=4",
 					      "hal.partition_inflight=4", NULL};
-	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
-	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
-	struct hal_queue *effort, *q;
-	struct hal_partition *part;
-	struct hal_buffer *buf, *other;
-	struct hal_program *prog;
-	struct hal_kernel *work;
-	struct hal_device *dev;
 	struct hal_point last, done;
+	struct world w;
 	uint64_t at, took;
-	size_t size;
-	void *image = make_cuda_image(kernels, 1, 1, &size);
 
-	OK(hal_open("cuda:1?clock=virtual&partitions=none", options, &dev));
-	pd.units_floor = 1;
-	OK(hal_partition_create(dev, &pd, &part));
-	OK(hal_program_load(dev, image, size, &prog));
-	OK(hal_kernel_find(prog, "work", &work));
-	bd.bytes = 4096;
-	OK(hal_buffer_create(part, &bd, &buf));
-	OK(hal_buffer_create(part, &bd, &other));
-	effort = queue_of(part, HAL_CLASS_BEST_EFFORT);
-	q = queue_of(part, service_class);
+	open_world(&w, "cuda:1?clock=virtual&partitions=none", options,
+		   HAL_CLASS_BEST_EFFORT, service_class);
 	for (uint32_t i = 0; i < 2 * PLACES; i++)
-		last = launch(effort, work, buf, WAVES * UNITS, BLOCK_NS);
-	assert_true(hal_device_poll(dev, 5 * BLOCK_NS / 2) >= 0);
-	at = hal_device_get_time(dev);
-	done = launch(q, work, other, 1, SHORT_NS);
+		last = launch(w.first, w.work, w.buf, WAVES * UNITS, BLOCK_NS);
+	assert_true(hal_device_poll(w.dev, 5 * BLOCK_NS / 2) >= 0);
+	at = hal_device_get_time(w.dev);
+	done = launch(w.second, w.work, w.other, 1, SHORT_NS);
 	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
-	took = hal_device_get_time(dev) - at;
+	took = hal_device_get_time(w.dev) - at;
 	OK(hal_wait(&last, 1, 0, HAL_FOREVER));
-	OK(hal_queue_destroy(effort));
-	OK(hal_queue_destroy(q));
-	OK(hal_program_unload(prog));
-	OK(hal_buffer_destroy(buf));
-	OK(hal_buffer_destroy(other));
-	OK(hal_partition_destroy(part));
-	OK(hal_close(dev));
-	free(image);
+	close_world(&w);
 	return took;
 }
 
@@ -281,69 +241,40 @@ static uint64_t long_launch(const char *target, uint16_t service_class, bool rec
 			    uint64_t *took)
 {
 	enum { BLOCKS = 92000, BLOCK_NS = 10000, SHORT_NS = 20000 };
-	static const char *const kernels[] = {"work:m8"};
-	struct hal_partition_desc pd = HAL_INIT(hal_partition_desc);
 	struct hal_submit_desc sd = HAL_INIT(hal_submit_desc);
-	struct hal_buffer_desc bd = HAL_INIT(hal_buffer_desc);
-	const struct gpu_stand_in *driver;
-	struct hal_sequence *sequence;
-	struct hal_queue *effort, *q;
-	struct hal_partition *part;
-	struct hal_buffer *buf, *other;
-	struct hal_program *prog;
-	struct hal_kernel *work;
-	struct hal_device *dev;
-	struct hal_point last, done;
 	struct hal_arg args[2] = {{.bytes = 4096}, {.offset = BLOCK_NS}};
+	struct hal_sequence *sequence;
+	struct hal_point last, done;
 	struct hal_cmd cmd;
+	struct world w;
 	uint64_t before;
 	uint32_t count;
-	size_t size;
-	void *image = make_cuda_image(kernels, 1, 1, &size);
 
-	OK(hal_open(target, NULL, &dev));
-	driver = dlsym(dlopen("libcuda.so.1", RTLD_NOW), GPU_STAND_IN_SYMBOL);
-	assert_non_null(driver);
-	pd.units_floor = 1;
-	OK(hal_partition_create(dev, &pd, &part));
-	OK(hal_program_load(dev, image, size, &prog));
-	OK(hal_kernel_find(prog, "work", &work));
-	bd.bytes = 4096;
-	OK(hal_buffer_create(part, &bd, &buf));
-	OK(hal_buffer_create(part, &bd, &other));
-	effort = queue_of(part, service_class);
-	q = queue_of(part, HAL_CLASS_NORMAL);
-	args[0].buffer = buf;
-	cmd = hal_cmd_launch(work, args, 2);
+	open_world(&w, target, NULL, service_class, HAL_CLASS_NORMAL);
+	args[0].buffer = w.buf;
+	cmd = hal_cmd_launch(w.work, args, 2);
 	cmd.launch.groups[0] = BLOCKS;
 	sd.cmds = &cmd;
 	sd.cmd_count = 1;
-	before = driver->calls("cuLaunchKernel");
+	before = w.driver->calls("cuLaunchKernel");
 	if (recorded) {
-		OK(hal_sequence_create(part, &sd, &sequence));
-		OK(hal_sequence_submit(effort, sequence, NULL, &last));
+		OK(hal_sequence_create(w.part, &sd, &sequence));
+		OK(hal_sequence_submit(w.first, sequence, NULL, &last));
 	} else {
-		OK(hal_submit(effort, &sd, &last));
+		OK(hal_submit(w.first, &sd, &last));
 	}
-	assert_true(hal_device_poll(dev, 1000000) >= 0);
-	*took = hal_device_get_time(dev);
-	done = launch(q, work, other, 1, SHORT_NS);
+	assert_true(hal_device_poll(w.dev, 1000000) >= 0);
+	*took = hal_device_get_time(w.dev);
+	done = launch(w.second, w.work, w.other, 1, SHORT_NS);
 	OK(hal_wait(&done, 1, 0, HAL_FOREVER));
-	*took = hal_device_get_time(dev) - *took;
+	*took = hal_device_get_time(w.dev) - *took;
 	OK(hal_wait(&last, 1, 0, HAL_FOREVER));
-	before = driver->calls("cuLaunchKernel") - before;
-	OK(hal_buffer_read(buf, 0, &count, sizeof(count)));
+	before = w.driver->calls("cuLaunchKernel") - before;
+	OK(hal_buffer_read(w.buf, 0, &count, sizeof(count)));
 	assert_int_equal(count, BLOCKS);
 	if (recorded)
 		OK(hal_sequence_destroy(sequence));
-	OK(hal_queue_destroy(effort));
-	OK(hal_queue_destroy(q));
-	OK(hal_program_unload(prog));
-	OK(hal_buffer_destroy(buf));
-	OK(hal_buffer_destroy(other));
-	OK(hal_partition_destroy(part));
-	OK(hal_close(dev));
-	free(image);
+	close_world(&w);
 	return before;
 }
 
@@ -402,22 +333,21 @@ static uint32_t units_of(const struct side *s)
 /* Run wide launches of side, a few at a time, and return the fewest units that the other
  * one had meanwhile; *most is the most multiprocessors that a launch ran on. */
 static uint32_t left_to(const struct side *other, const struct side *busy,
-			struct hal_kernel *work, const struct gpu_stand_in *driver,
-			uint32_t *most)
+			const struct world *w, uint32_t *most)
 {
 	struct gpu_stand_in_job jobs[64];
 	uint32_t least = UINT32_MAX, n, i, k, round, units;
 	struct hal_point done;
 
 	*most = 0;
-	while (driver->jobs(jobs, 64) != 0)
+	while (w->driver->jobs(jobs, 64) != 0)
 		;
 	for (round = 0; round < 30; round++) {
-		done = launch(busy->q, work, busy->buf, 400, 20000);
+		done = launch(busy->q, w->work, busy->buf, 400, 20000);
 		OK(hal_wait(&done, 1, 0, HAL_FOREVER));
 		units = units_of(other);
 		least = units < least ? units : least;
-		n = driver->jobs(jobs, 64);
+		n = w->driver->jobs(jobs, 64);
 		for (i = 0; i < n; i++) {
 			for (units = k = 0; k < 5; k++)
 				units += (uint32_t)__builtin_popcountll(jobs[i].units[k]);
@@ -432,37 +362,25 @@ static uint32_t left_to(const struct side *other, const struct side *busy,
 static void lends_no_floor(const char *target)
 {
 	static const char *const options[] = {"policy.name=tidal", NULL};
-	static const char *const kernels[] = {"work:m8"};
-	const struct gpu_stand_in *driver;
-	struct hal_program *prog;
-	struct hal_kernel *work;
 	struct side low, high;
-	struct hal_device *dev;
+	struct world w;
 	uint32_t most;
-	size_t size;
-	void *image = make_cuda_image(kernels, 1, 1, &size);
 
-	OK(hal_open(target, options, &dev));
-	driver = dlsym(dlopen("libcuda.so.1", RTLD_NOW), GPU_STAND_IN_SYMBOL);
-	assert_non_null(driver);
-	OK(hal_program_load(dev, image, size, &prog));
-	OK(hal_kernel_find(prog, "work", &work));
-	low = side_of(dev, 3, HAL_CLASS_BEST_EFFORT);
-	high = side_of(dev, 5, HAL_CLASS_LATENCY);
+	open_device(&w, target, options);
+	low = side_of(w.dev, 3, HAL_CLASS_BEST_EFFORT);
+	high = side_of(w.dev, 5, HAL_CLASS_LATENCY);
 	/* Units of two multiprocessors; there are 23. */
-	assert_int_equal(left_to(&high, &low, work, driver, &most), 5);
+	assert_int_equal(left_to(&high, &low, &w, &most), 5);
 	assert_int_equal(most, 2 * (23 - 5));
-	assert_int_equal(left_to(&low, &high, work, driver, &most), 3);
+	assert_int_equal(left_to(&low, &high, &w, &most), 3);
 	assert_int_equal(most, 2 * (23 - 3));
 	OK(hal_queue_destroy(low.q));
 	OK(hal_queue_destroy(high.q));
-	OK(hal_program_unload(prog));
 	OK(hal_buffer_destroy(low.buf));
 	OK(hal_buffer_destroy(high.buf));
 	OK(hal_partition_destroy(low.part));
 	OK(hal_partition_destroy(high.part));
-	OK(hal_close(dev));
-	free(image);
+	close_device(&w);
 }
 
 static void keeps_its_floor(void **state)

@@ -22,6 +22,7 @@
 
 #include "backends/cuda/internal.h"
 #include "lib/color_map.h"
+#include "tests/unit/slow.h"
 
 static const struct hal_backend *b;
 
@@ -38,7 +39,7 @@ static const struct hal_bk_color_map pieces = {.granule_bytes = 1024,
 					       .mask = {1, 2}};
 
 /* More blocks than a wave of the device's 132 multiprocessors. */
-enum { WORDS = 20000, BYTES = 4 * WORDS, MARK = 0x5a };
+enum { WORDS = 9000, BYTES = 4 * WORDS, MARK = 0x5a };
 
 /* sum(d, s, n): d[i] += s[i]; and a kernel whose copies in bulk cannot be translated. */
 #define REGS ".reg .b64 %d, %s, %i;\n.reg .b32 %x, %t, %n, %v, %w;\n.reg .pred %p;\n"
@@ -216,14 +217,17 @@ static void check_pages(struct world *w, uint32_t i, const uint8_t *want)
 {
 	uint64_t bytes, at = pages_of(w, i, &bytes), x, mine = 0, granule;
 	uint8_t *got = malloc(bytes);
+	bool own = false;
 
 	assert_non_null(got);
 	assert_int_equal(cu_copy(w->dev, at, got, NULL, bytes), 0);
 	granule = w->map->granule_bytes;
 	for (x = 0; x < bytes; x++) {
-		const bool own = w->mask >> channel_of(w->map, at + x) & 1;
-		const uint8_t is = own && mine < BYTES ? want[mine] : MARK;
+		uint8_t is;
 
+		if (x % granule == 0)
+			own = w->mask >> channel_of(w->map, at + x) & 1;
+		is = own && mine < BYTES ? want[mine] : MARK;
 		if (got[x] != is)
 			fail_msg("buffer %u: byte %llu of the pages, of channel %u, is "
 				 "0x%x, not 0x%x",
@@ -277,17 +281,26 @@ static void work(struct world *w, uint8_t (*out)[BYTES])
 static const struct hal_bk_config plain = {.clock = 1},
 				  stops = {.clock = 1, .preempt = 1, .slice_us = 50};
 
+/* What the buffers hold without a map. */
+static uint8_t without[3][BYTES];
+
+static void work_without(const struct hal_bk_config *cfg)
+{
+	struct world w;
+
+	open_world(&w, cfg, NULL, 0);
+	work(&w, without);
+	close_world(&w);
+}
+
 static void same_bytes(const struct hal_bk_config *cfg,
 		       const struct hal_bk_color_map *map, uint64_t mask)
 {
-	static uint8_t want[3][BYTES], got[3][BYTES];
+	static uint8_t got[3][BYTES];
 	struct hal_device_info info = {.size = sizeof(info)};
 	struct world w;
 	uint32_t i;
 
-	open_world(&w, cfg, NULL, 0);
-	work(&w, want);
-	close_world(&w);
 	open_world(&w, cfg, map, mask);
 	w.folds = cfg->preempt != 0;
 	assert_int_equal(b->cold.get_info(w.dev, &info), 0);
@@ -296,19 +309,22 @@ static void same_bytes(const struct hal_bk_config *cfg,
 	assert_int_equal(info.memory_isolation, HAL_ISOLATION_NONE);
 	mark_pages(&w);
 	work(&w, got);
-	assert_memory_equal(got, want, sizeof(want));
+	assert_memory_equal(got, without, sizeof(without));
 	for (i = 0; i < 3 && __builtin_popcountll(mask) == 1; i++)
-		check_pages(&w, i, want[i]);
+		check_pages(&w, i, without[i]);
 	close_world(&w);
 }
 
 static void equal_bits(void **state)
 {
 	(void)state;
-	same_bytes(&plain, &sides, 1);
+	work_without(&plain);
 	same_bytes(&plain, &sides, 2);
-	same_bytes(&plain, &pieces, 4);
 	same_bytes(&plain, &pieces, 0xc);
+	if (under_valgrind())
+		return; /* these run the same code */
+	same_bytes(&plain, &sides, 1);
+	same_bytes(&plain, &pieces, 4);
 	same_bytes(&plain, &sides, 3); /* all: plain memory */
 }
 
@@ -316,8 +332,10 @@ static void equal_bits(void **state)
 static void stopped(void **state)
 {
 	(void)state;
-	same_bytes(&stops, &sides, 2);
+	work_without(&stops);
 	same_bytes(&stops, &pieces, 3);
+	if (!under_valgrind())
+		same_bytes(&stops, &sides, 2);
 }
 
 /* A new buffer is zero, and a timestamp is where the buffer is. */
@@ -418,6 +436,7 @@ static void plain_launch_faults(void **state)
 	(void)b->cold.program_unload(w.dev, w.prog);
 	(void)b->cold.partition_destroy(w.dev, w.part);
 	b->cold.close(w.dev);
+	stand_in()->reset();
 }
 
 static void maps(void **state)

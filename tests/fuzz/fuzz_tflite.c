@@ -53,7 +53,7 @@ static void check_report(const struct npuc_model *m)
 
 	if (rc == 0)
 		npuc_program_free(&p);
-	if (rc == -ENOMEM || npuc_check(m, &report, why))
+	if (rc == -ENOMEM || npuc_check(m, NULL, &report, why))
 		return;
 	if ((report.count == 0) != (rc == 0))
 		abort();

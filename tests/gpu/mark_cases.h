@@ -258,6 +258,28 @@ static void times_of_marks(void **state)
 	close_rig(&r);
 }
 
+/* The host is late once, when it sees a measured launch: later ones have their time. */
+static void times_after_a_late_sample(void **state)
+{
+	struct hal_bk_event ev;
+	struct rig r;
+	uint32_t i;
+
+	(void)state;
+	open_rig(&r, &deep);
+	submit_work(&r, 0, 0, 10000);
+	pass_unseen(1000000);
+	(void)b->cold.mem_read(r.dev, r.mem, 0, &i, 4); /* which reads the clock again */
+	ends(&r, 0, 1, &ev);
+	assert_in_range(ev.end_ns - ev.start_ns, 9000, 13000);
+	for (i = 1; i < 6; i++) {
+		submit_work(&r, 0, i, 10000);
+		ends(&r, i, 1, &ev);
+		assert_in_range(ev.end_ns - ev.start_ns, 9000, 13000);
+	}
+	close_rig(&r);
+}
+
 /* Long commands are measured each, as poll sees their ends late. */
 static void long_ones_measured(void **state)
 {
@@ -459,6 +481,7 @@ static void many_queues(void **state)
 		cmocka_unit_test(tail_asked), cmocka_unit_test(tail_in_real_time),       \
 		cmocka_unit_test(other_kinds_apart), cmocka_unit_test(suspend_marks),    \
 		cmocka_unit_test(one_in_64_measured), cmocka_unit_test(times_of_marks),  \
+		cmocka_unit_test(times_after_a_late_sample),                             \
 		cmocka_unit_test(long_ones_measured),                                    \
 		cmocka_unit_test(hang_bound_of_each),                                    \
 		cmocka_unit_test(fault_of_a_new_kernel),                                 \

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -338,14 +339,33 @@ static inline void hald_with_tenants_stop(struct hald *h)
 	hald_stop(h);
 }
 
-static inline void opened_by(const struct hald *h, const char *tenant,
-			     struct hal_device **dev, int expected)
+static inline int open_by(const struct hald *h, const char *tenant,
+			  struct hal_device **dev)
 {
 	char option[128];
 	const char *const options[] = {option, NULL};
 
 	snprintf(option, sizeof(option), "%s/%s", h->option, tenant);
-	if (hal_open("hald:ref0", options, dev) != expected)
+	return hal_open("hald:ref0", options, dev);
+}
+
+static inline void opened_by(const struct hald *h, const char *tenant,
+			     struct hal_device **dev, int expected)
+{
+	if (open_by(h, tenant, dev) != expected)
+		fail_msg("hal_open: %s", hal_last_error());
+}
+
+/* Open it as soon as the tenant's limits permit that. */
+static inline void opened_soon_by(const struct hald *h, const char *tenant,
+				  struct hal_device **dev)
+{
+	const int64_t until = now_ns() + LONG_NS;
+	int err;
+
+	while ((err = open_by(h, tenant, dev)) == -EDQUOT && now_ns() < until)
+		(void)sched_yield();
+	if (err != 0)
 		fail_msg("hal_open: %s", hal_last_error());
 }
 

@@ -217,6 +217,51 @@ static void hald_is_killed(void **state)
 	hald_stop(&h);
 }
 
+/* Submit a fill without waiting for it. */
+static int program_submits(struct program *p, struct hal_point *done)
+{
+	struct hal_submit_desc d = HAL_INIT(hal_submit_desc);
+	struct hal_cmd cmd = hal_cmd_fill(p->buf, 0, 4096, 5);
+
+	d.cmds = &cmd;
+	d.cmd_count = 1;
+	return hal_submit(p->q, &d, done);
+}
+
+/* What is submitted before a call of the program has noticed the end of hald fails at its
+ * wait, and later submissions are refused.  A program that never waits notices when its
+ * ring is full. */
+static void submitted_after_the_end(void **state)
+{
+	struct program waits, submits;
+	uint32_t accepted = 0;
+	struct hal_point done;
+	struct hald h;
+	int err;
+
+	(void)state;
+	hald_start(&h, "ref?clock=real");
+	OK(program_open(&h, &waits, 4));
+	OK(program_open(&h, &submits, 4));
+	OK(program_works(&waits, 1));
+	OK(program_works(&submits, 1));
+	hald_kill(&h);
+	OK(program_submits(&waits, &done));
+	assert_int_equal(hal_wait(&done, 1, 0, HAL_FOREVER), -ENODEV);
+	assert_non_null(strstr(hal_last_error(), "hald has ended"));
+	assert_int_equal(program_submits(&waits, &done), -ENODEV);
+	/* -EAGAIN: it asks at most once a millisecond whether hald is there. */
+	while ((err = program_submits(&submits, NULL)) != -ENODEV) {
+		assert_true(err == 0 || err == -EAGAIN);
+		accepted += err == 0;
+	}
+	assert_in_range(accepted, 1, HAL_COMMANDS_MAX);
+	program_close(&submits);
+	program_close(&waits);
+	hald_begin(&h, "ref?clock=real"); /* removes the socket */
+	hald_stop(&h);
+}
+
 static void hald_is_ended(void **state)
 {
 	struct program p;
@@ -506,8 +551,8 @@ static void limits(void **state)
 	OK(hal_partition_destroy(p));
 	OK(hal_partition_destroy(other));
 	OK(hal_close(a));
-	/* Another one may come now. */
-	opened_by(&h, "video", &c, 0);
+	/* Another one may come, once hald has seen the end of that connection. */
+	opened_soon_by(&h, "video", &c);
 	OK(hal_close(b));
 	OK(hal_close(c));
 	hald_with_tenants_stop(&h);
@@ -1005,6 +1050,7 @@ int main(void)
 		cmocka_unit_test(killed_beside),
 		cmocka_unit_test(forked),
 		cmocka_unit_test(hald_is_killed),
+		cmocka_unit_test(submitted_after_the_end),
 		cmocka_unit_test(hald_is_ended),
 		cmocka_unit_test(descriptors),
 		cmocka_unit_test(cancelled_waits),

@@ -2,6 +2,7 @@
 /* test_npuc_cache.c - compiled programs in a folder: what is read, what is replaced. */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -219,6 +220,78 @@ static void test_refused(void **state)
 	assert_int_equal(files(path, sizeof(path)), before);
 }
 
+typedef int (*compile_cached)(const struct npuc_model *m, const struct npuc_options *o,
+			      const char *folder, struct npuc_program *p, bool *hit,
+			      char *text);
+
+/* Load a copy of the library that was built otherwise: with the 20 bytes of its build ID
+ * changed, or none.  The name begins with a dot: files() does not count it. */
+static compile_cached load_copy(const char *name, bool with_id, void **library)
+{
+	static const uint8_t note[] = {4, 0, 0, 0, 20,  0,   0,   0,
+				       3, 0, 0, 0, 'G', 'N', 'U', 0};
+	const size_t most = 64 << 20;
+	uint8_t *bytes = malloc(most), *at;
+	void *function;
+	char path[320];
+	size_t size;
+	Dl_info info;
+
+	function = dlsym(RTLD_DEFAULT, "npuc_compile_cached");
+	assert_non_null(bytes);
+	assert_true(dladdr(function, &info));
+	size = read_file(info.dli_fname, bytes, most);
+	at = memmem(bytes, size, note, sizeof(note));
+	assert_non_null(at);
+	at[with_id ? sizeof(note) : 8] ^= 1;
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	write_file(path, bytes, size);
+	free(bytes);
+	*library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!*library)
+		fail_msg("%s", dlerror());
+	function = dlsym(*library, "npuc_compile_cached");
+	assert_non_null(function);
+	return *(compile_cached *)&function;
+}
+
+/* Another build of the library reads nothing of this one's; without a build ID it keeps
+ * nothing, and says so. */
+static void test_other_build(void **state)
+{
+	struct npuc_program p;
+	compile_cached copy;
+	char path[320];
+	void *library;
+	bool hit;
+
+	(void)state;
+	while (files(path, sizeof(path)))
+		assert_int_equal(unlink(path), 0);
+	compile(0, NULL, false);
+	copy = load_copy(".other.so", true, &library);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(copy(models[0], NULL, dir, &p, &hit, why), 0);
+		assert_string_equal(why, "");
+		assert_int_equal(hit, i);
+		npuc_program_free(&p);
+	}
+	assert_int_equal(files(path, sizeof(path)), 2);
+	dlclose(library);
+	compile(0, NULL, true);
+	copy = load_copy(".none.so", false, &library);
+	assert_int_equal(copy(models[0], NULL, dir, &p, &hit, why), 0);
+	assert_false(hit);
+	assert_true(same(&p, &programs[0]));
+	npuc_program_free(&p);
+	if (!strstr(why, "nothing is kept: libnpuc has no build ID"))
+		fail_msg("it says '%s'", why);
+	assert_int_equal(files(path, sizeof(path)), 2);
+	dlclose(library);
+	while (files(path, sizeof(path)))
+		assert_int_equal(unlink(path), 0);
+}
+
 /* Processes that write and read one file, which some of them remove: always right. */
 static void test_processes(void **state)
 {
@@ -255,9 +328,8 @@ static void test_processes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hit),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_hit),         cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_other_build), cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_refused),
 	};
 

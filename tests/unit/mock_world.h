@@ -126,6 +126,20 @@ static inline void world_close(struct world *w)
 	OK(hal_close(w->dev));
 }
 
+/* Open and fill a world; return a queue of its partition. */
+static inline struct hal_queue *world_queue(struct world *w, const char *target)
+{
+	world_open(w, target);
+	world_fill(w);
+	return add_queue(w->part, 0);
+}
+
+static inline void world_end(struct world *w, struct hal_queue *q)
+{
+	OK(hal_queue_destroy(q));
+	world_close(w);
+}
+
 static inline int submit_n(struct hal_queue *q, const struct hal_cmd *cmds, uint32_t n,
 			   struct hal_point *done)
 {

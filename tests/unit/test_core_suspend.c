@@ -20,9 +20,7 @@ static void kill_and_replay(void **state)
 	uint32_t op;
 
 	(void)state;
-	world_open(&w, "mock");
-	world_fill(&w);
-	q = add_queue(w.part, 0);
+	q = world_queue(&w, "mock");
 	for (uint32_t i = 0; i < 4; i++)
 		OK(submit_cmd(q, numbered(&w, i), &p[i]));
 	poll_now(&w);
@@ -65,8 +63,7 @@ static void kill_and_replay(void **state)
 	assert_int_equal(s.replayed, 1); /* the other one had not started */
 	assert_int_equal(s.replayed_ns, 3);
 	assert_int_equal(s.busy_ns, 43);
-	OK(hal_queue_destroy(q));
-	world_close(&w);
+	world_end(&w, q);
 }
 
 static void kill_refused(void **state)
@@ -76,9 +73,7 @@ static void kill_refused(void **state)
 	struct hal_queue *q;
 
 	(void)state;
-	world_open(&w, "mock");
-	world_fill(&w);
-	q = add_queue(w.part, 0);
+	q = world_queue(&w, "mock");
 	OK(submit_cmd(q, replayable(&w, 0, 1), NULL));
 	OK(submit_cmd(q, replayable(&w, 1, 0), &p));
 	poll_now(&w);
@@ -91,8 +86,7 @@ static void kill_refused(void **state)
 	poll_now(&w);
 	assert_true(reached(p));
 	assert_int_equal(queue_stats(q).suspends, 0);
-	OK(hal_queue_destroy(q));
-	world_close(&w);
+	world_end(&w, q);
 }
 
 /* A device without any mode: the engine holds back what it has not given. */
@@ -105,12 +99,10 @@ static void drain_of_the_core(void **state)
 	struct hal_queue *q;
 
 	(void)state;
-	world_open(&w, "mock?modes=0");
-	world_fill(&w);
+	q = world_queue(&w, "mock?modes=0");
 	OK(hal_device_get_info(w.dev, &i));
 	assert_int_equal(i.suspend_modes, 1u << HAL_SUSPEND_DRAIN);
 	assert_int_equal(i.preempt, HAL_PREEMPT_BETWEEN);
-	q = add_queue(w.part, 0);
 	for (uint32_t n = 0; n < 4; n++)
 		OK(submit_cmd(q, replayable(&w, n, 0), &p[n]));
 	poll_now(&w);
@@ -133,8 +125,7 @@ static void drain_of_the_core(void **state)
 	w.mock->complete(w.native, 2, 1);
 	poll_now(&w);
 	assert_true(reached(p[3]));
-	OK(hal_queue_destroy(q));
-	world_close(&w);
+	world_end(&w, q);
 }
 
 static void idle_is_quiet_at_once(void **state)
@@ -145,9 +136,7 @@ static void idle_is_quiet_at_once(void **state)
 	struct hal_queue *q;
 
 	(void)state;
-	world_open(&w, "mock");
-	world_fill(&w);
-	q = add_queue(w.part, 0);
+	q = world_queue(&w, "mock");
 	OK(submit_cmd(q, numbered(&w, 1), &p));
 	/* Submitted, but the device does not have it. */
 	OK(hal_queue_suspend(q, HAL_SUSPEND_KILL, &quiet));
@@ -161,8 +150,7 @@ static void idle_is_quiet_at_once(void **state)
 	assert_int_equal(hal_wait(&p, 1, 0, HAL_FOREVER), 0);
 	/* Suspended queues without work may go. */
 	OK(hal_queue_suspend(q, HAL_SUSPEND_DRAIN, &quiet));
-	OK(hal_queue_destroy(q));
-	world_close(&w);
+	world_end(&w, q);
 }
 
 /* A resume that comes before the device has let go is not forgotten. */
@@ -174,9 +162,7 @@ static void resume_early(void **state)
 	struct hal_queue *q;
 
 	(void)state;
-	world_open(&w, "mock");
-	world_fill(&w);
-	q = add_queue(w.part, 0);
+	q = world_queue(&w, "mock");
 	OK(submit_cmd(q, numbered(&w, 1), &p));
 	poll_now(&w);
 	OK(hal_queue_suspend(q, HAL_SUSPEND_KILL, &quiet));
@@ -192,8 +178,7 @@ static void resume_early(void **state)
 	assert_int_equal(inflight(&w), 1);
 	w.mock->complete(w.native, 1, 1);
 	assert_int_equal(hal_wait(&p, 1, 0, HAL_FOREVER), 0);
-	OK(hal_queue_destroy(q));
-	world_close(&w);
+	world_end(&w, q);
 }
 
 static void resume_refused(void **state)
@@ -203,9 +188,7 @@ static void resume_refused(void **state)
 	struct hal_queue *q;
 
 	(void)state;
-	world_open(&w, "mock");
-	world_fill(&w);
-	q = add_queue(w.part, 0);
+	q = world_queue(&w, "mock");
 	OK(submit_cmd(q, numbered(&w, 1), &p));
 	poll_now(&w);
 	OK(hal_queue_suspend(q, HAL_SUSPEND_KILL, &quiet));
@@ -218,8 +201,7 @@ static void resume_refused(void **state)
 	poll_now(&w);
 	w.mock->complete(w.native, 1, 1);
 	assert_int_equal(hal_wait(&p, 1, 0, HAL_FOREVER), 0);
-	OK(hal_queue_destroy(q));
-	world_close(&w);
+	world_end(&w, q);
 }
 
 /* The command faults while the device is being asked to let go. */
@@ -231,9 +213,7 @@ static void fault_while_suspending(void **state)
 	struct hal_queue *q;
 
 	(void)state;
-	world_open(&w, "mock");
-	world_fill(&w);
-	q = add_queue(w.part, 0);
+	q = world_queue(&w, "mock");
 	for (uint32_t i = 0; i < 3; i++)
 		OK(submit_cmd(q, numbered(&w, i), &p[i]));
 	poll_now(&w);
@@ -247,8 +227,7 @@ static void fault_while_suspending(void **state)
 	assert_int_equal(s.failed, 1);
 	assert_int_equal(s.dropped, 2);
 	assert_int_equal(s.completed, 0);
-	OK(hal_queue_destroy(q));
-	world_close(&w);
+	world_end(&w, q);
 }
 
 /* The device refuses a command behind one that is then killed: both run again. */
@@ -260,9 +239,7 @@ static void refused_behind_the_killed(void **state)
 	struct hal_queue *q;
 
 	(void)state;
-	world_open(&w, "mock");
-	world_fill(&w);
-	q = add_queue(w.part, 0);
+	q = world_queue(&w, "mock");
 	OK(submit_cmd(q, numbered(&w, 0), &p[0]));
 	poll_now(&w);
 	w.mock->refuse(w.native, 1, EIO);
@@ -290,8 +267,7 @@ static void refused_behind_the_killed(void **state)
 	w.mock->fault(w.native, -EIO, "granule 9");
 	poll_now(&w);
 	FAILS(hal_wait(p, 1, 0, HAL_FOREVER), -EIO, "granule 9");
-	OK(hal_queue_destroy(q));
-	world_close(&w);
+	world_end(&w, q);
 }
 
 /* What ended before the kill took hold is not run again. */
@@ -304,9 +280,7 @@ static void done_before_the_kill(void **state)
 	uint32_t op;
 
 	(void)state;
-	world_open(&w, "mock");
-	world_fill(&w);
-	q = add_queue(w.part, 0);
+	q = world_queue(&w, "mock");
 	OK(submit_cmd(q, numbered(&w, 0), &p[0]));
 	OK(submit_cmd(q, numbered(&w, 1), &p[1]));
 	poll_now(&w);
@@ -326,8 +300,7 @@ static void done_before_the_kill(void **state)
 	s = queue_stats(q);
 	assert_int_equal(s.completed, 2);
 	assert_int_equal(s.replayed, 1);
-	OK(hal_queue_destroy(q));
-	world_close(&w);
+	world_end(&w, q);
 }
 
 /* Signals, waits and callbacks between killed commands happen once. */
@@ -341,9 +314,7 @@ static void told_once(void **state)
 	struct hal_cmd cmd;
 
 	(void)state;
-	world_open(&w, "mock");
-	world_fill(&w);
-	q = add_queue(w.part, 0);
+	q = world_queue(&w, "mock");
 	OK(hal_timeline_create(w.dev, &t));
 	OK(hal_timeline_create(w.dev, &gate));
 	OK(hal_timeline_signal(gate, 1));
@@ -376,8 +347,7 @@ static void told_once(void **state)
 	assert_true(reached(p));
 	OK(hal_timeline_destroy(t));
 	OK(hal_timeline_destroy(gate));
-	OK(hal_queue_destroy(q));
-	world_close(&w);
+	world_end(&w, q);
 }
 
 /* A command of effort's is killed so often before it begins, and then makes way. */

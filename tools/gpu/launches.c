@@ -190,7 +190,7 @@ static void turns_of(const char *name_of, const char *option, struct tenant *two
 
 	for (k = 0; k < 2; k++)
 		(void)busy_by(&two[k], kernel, m[k], n, blocks);
-	for (; i < times && now_ns() < until; i++)
+	for (; i < times && (!i || now_ns() < until); i++)
 		for (k = 0; k < 2; k++)
 			took[k][i] = busy_by(&two[k], kernel, m[k], n, blocks);
 	for (k = 0; k < 2; k++) {
@@ -203,6 +203,11 @@ static void turns_of(const char *name_of, const char *option, struct tenant *two
 		(void)say(of, name, took[k], i);
 	}
 	i /= 2;
+	if (!took[0][i]) {
+		printf("%s, %s takes more, p50 | not measured: the device gave no time\n",
+		       text, option);
+		return;
+	}
 	share = (double)took[1][i] / (double)took[0][i] - 1;
 	printf("%s, %s takes more, p50 | %.2f %%\n", text, option, 100 * share);
 	(void)snprintf(name, sizeof(name), "%s.%s_cost", name_of, kernel);

@@ -175,6 +175,10 @@ uint64_t say(const char *text, const char *name, uint64_t *ns, uint32_t count)
 {
 	const uint32_t half = count / 2, late = count - 1 - count / 100;
 
+	if (!count) {
+		printf("%s | not measured: the time is up\n", text);
+		return 0;
+	}
 	qsort(ns, count, sizeof(*ns), order);
 	printf("%s | p50 %.2f us, p99 %.2f us, of %u\n", text, (double)ns[half] / 1e3,
 	       (double)ns[late] / 1e3, count);

@@ -47,7 +47,8 @@ struct hal_point spin(const struct tenant *t, uint64_t rounds, uint32_t blocks);
 /* Marks the multiprocessors that a launch ran on, of 4,096; how many.  CUDA alone. */
 uint32_t where(const struct tenant *t, bool *on);
 
-/* Sorts them and says p50 and p99, as figures too: NAME_p50_us, NAME_p99_us.  p50. */
+/* Sorts them and says p50 and p99, as figures too: NAME_p50_us, NAME_p99_us.  p50; 0 if
+ * there are none. */
 uint64_t say(const char *text, const char *name, uint64_t *ns, uint32_t count);
 void figure(const char *name, const char *unit, double value);
 /* Commands of its queue so far, as the device tells: the host may be late. */

@@ -19,6 +19,9 @@ then lists what npuc computes otherwise, and what it takes and must not.
 mutate.py --keep OUT SOURCE...: make a pack of a .tflite file, a pack, or single models of one,
 PACK:NUMBER,NUMBER...; with r behind its number a model must be refused, whatever TFLite makes
 of it.  data/tflite/mutants.pack.gz has models that npuc once got wrong.
+
+mutate.py --check PACK...: read each model of packs that tflite_writer has written, and write it
+again; fail if that gives another file.
 """
 import gzip
 import os
@@ -107,6 +110,21 @@ class Table(flatbuffers.table.Table):
 
 
 FIELDS = {"i8": N.Int8Flags, "i32": N.Int32Flags, "f32": N.Float32Flags, "bool": N.BoolFlags}
+SPARSE = {1: N.Int32Flags, 2: N.Uint16Flags, 3: N.Uint8Flags}  # SparseIndexVector
+
+
+def read_sparsity(s):
+    if not s:
+        return None
+    levels = []
+    for level in s.tables(2):
+        size = level.scalar(1, N.Int32Flags)
+        if level.scalar(0, N.Int8Flags):
+            flags = SPARSE[level.scalar(2, N.Uint8Flags)]
+            size = (level.table(3).vector(0, flags), level.table(5).vector(0, flags),
+                    flags.bytewidth)
+        levels.append(size)
+    return s.vector(0, N.Int32Flags), s.vector(1, N.Int32Flags), levels
 
 
 def read_tensor(t, buffers):
@@ -119,8 +137,9 @@ def read_tensor(t, buffers):
     kind = t.scalar(1, N.Int8Flags)
     if data is not None:
         data = np.frombuffer(bytes(data), NUMBERS.get(kind, np.uint8))
+    # In the order of Graph.tensor.
     return [t.string(3), t.vector(0, N.Int32Flags) or [], scale, zero, data, kind, axis,
-            t.scalar(5, N.BoolFlags)]
+            t.scalar(5, N.BoolFlags), t.vector(7, N.Int32Flags), read_sparsity(t.table(6))]
 
 
 def read_operator(o, codes):
@@ -479,9 +498,21 @@ def keep(out, sources):
     write_pack(out, 0, records)
 
 
+def check(packs):
+    wrong = 0
+    for pack in packs:
+        for i, (text, model, *_) in enumerate(read_pack(pack)):
+            if read_model(model).bytes() != model:
+                wrong += 1
+                print(f"{pack} {i}: written again it is another file: {text}")
+    sys.exit(wrong > 0)
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "--serve":
         serve()
+    elif sys.argv[1] == "--check":
+        check(sys.argv[2:])
     elif sys.argv[1] == "--keep":
         keep(sys.argv[2], sys.argv[3:])
     else:
