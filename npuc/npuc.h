@@ -110,7 +110,8 @@ struct npuc_tensor_desc {
 	uint64_t bytes;       /* of data */
 	bool variable;
 	/* A bit for each dimension whose size is a placeholder, as an open batch's is: a
-	 * result gets the size that its operands give it.  An input has the size of .dims. */
+	 * result gets the size that its operands give it.  An input has the size of
+	 * .dims. */
 	uint32_t open;
 };
 

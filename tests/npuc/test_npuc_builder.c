@@ -425,9 +425,10 @@ static void test_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tensors),       cmocka_unit_test(test_ops),
-		cmocka_unit_test(test_rest),          cmocka_unit_test(test_more), cmocka_unit_test(test_open),
-		cmocka_unit_test(test_table_refused), cmocka_unit_test(test_table),
+		cmocka_unit_test(test_tensors), cmocka_unit_test(test_ops),
+		cmocka_unit_test(test_rest),    cmocka_unit_test(test_more),
+		cmocka_unit_test(test_open),    cmocka_unit_test(test_table_refused),
+		cmocka_unit_test(test_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,8 @@ int host_apply(struct host *h, struct tfl_delegate *d);
 int host_allocate(struct host *h);
 /* Give all tensors with that first dimension another one, as shape propagation does. */
 void host_resize_batch(struct host *h, int from, int to);
+/* Give one tensor other sizes, as an interpreter that does not know what follows. */
+void host_resize(struct host *h, int tensor, const int *dims);
 int host_invoke(struct host *h);
 void host_free(struct host *h);
 
