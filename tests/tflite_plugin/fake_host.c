@@ -554,6 +554,18 @@ void host_quantize(struct host *h, int tensor, const float *scales, int scale_co
 	t->quantization.params = q;
 }
 
+void host_open(struct host *h, int tensor, uint32_t open)
+{
+	struct tfl_tensor *t = &h->tensors[tensor];
+	struct tfl_ints *signature = ints_copy(t->dims);
+
+	for (int i = 0; i < signature->size; i++)
+		if (open >> i & 1)
+			signature->data[i] = -1;
+	free((void *)t->dims_signature);
+	t->dims_signature = signature;
+}
+
 void host_add_node(struct host *h, int code, int version, const char *custom,
 		   const int *inputs, const int *outputs, void *params,
 		   host_kernel kernel)
@@ -695,6 +707,7 @@ static void tensor_free(struct tfl_tensor *t)
 	}
 	free(q);
 	free(t->dims);
+	free((void *)t->dims_signature);
 	free((void *)(uintptr_t)t->name);
 }
 
