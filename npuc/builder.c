@@ -148,6 +148,8 @@ static const char *check_shape(const struct npuc_tensor_desc *t, uint64_t *count
 		if (*count > INT32_MAX)
 			return "it has more than 2^31 - 1 elements";
 	}
+	if ((uint64_t)t->open >> t->rank)
+		return "a dimension that does not exist is open";
 	return NULL;
 }
 
@@ -468,7 +470,9 @@ static void write_tensor(struct flat_writer *f, size_t field,
 		[TENSOR_NAME] = 4,
 		[TENSOR_QUANTIZATION] = t->d.scales ? 4 : 0,
 		[TENSOR_VARIABLE] = 1,
+		[TENSOR_SIGNATURE] = t->d.open ? 4 : 0,
 	};
+	int32_t signature[NPUC_RANK];
 	size_t at[TENSOR_FIELDS];
 
 	flat_write_table(f, field, bytes, TENSOR_FIELDS, at);
@@ -479,6 +483,11 @@ static void write_tensor(struct flat_writer *f, size_t field,
 	flat_write_string(f, at[TENSOR_NAME], t->name);
 	if (t->d.scales)
 		write_quantization(f, at[TENSOR_QUANTIZATION], &t->d);
+	if (!t->d.open)
+		return;
+	for (uint32_t i = 0; i < t->d.rank; i++)
+		signature[i] = t->d.open >> i & 1 ? -1 : t->d.dims[i];
+	flat_write_vector(f, at[TENSOR_SIGNATURE], signature, t->d.rank, 4, 4);
 }
 
 static void write_options(struct flat_writer *f, size_t field, const struct built_op *op)

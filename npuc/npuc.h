@@ -109,6 +109,10 @@ struct npuc_tensor_desc {
 	const void *data;     /* a constant's bytes, any alignment; NULL: not constant */
 	uint64_t bytes;       /* of data */
 	bool variable;
+	/* A bit for each dimension whose size is a placeholder, as an open batch's is: a
+	 * result gets the size that its operands give it.  An input has the size of
+	 * .dims. */
+	uint32_t open;
 };
 
 /* An option of an operator under its name in TensorFlow Lite's schema, such as

@@ -2,7 +2,8 @@
 /*
  * claims.c - which nodes of a graph the NPU takes.
  *
- *   1. each node by itself: operator, types, variables, what the user excludes
+ *   1. each node by itself: operator, types, variables, what the user excludes; nodes
+ * that compute shapes are taken with those that read them (folded.c)
  *   2. one check of all that are left, which names the nodes that npuc refuses
  *   3. the interpreter's partitions: each is compiled and opened; a node that npuc
  *      refuses is left to the CPU, and the interpreter partitions again
@@ -28,10 +29,7 @@
 
 /* ---- reasons ---------------------------------------------------------------------- */
 
-/* Leave a node to the CPU; the first reason stands. */
-static void leave(struct node *n, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-static void leave(struct node *n, const char *format, ...)
+void claims_leave(struct node *n, const char *format, ...)
 {
 	va_list args;
 
@@ -54,66 +52,87 @@ static bool port_type(int type, bool input)
 	       (!input && (type == TFL_INT32 || type == TFL_INT64));
 }
 
+static bool valid(const struct tfl_context *ctx, int tensor)
+{
+	return tensor >= 0 && (size_t)tensor < ctx->tensors_size;
+}
+
 /* Say what keeps a tensor of a node off the device, or leave the reason alone. */
 static void check_tensor(struct node *n, const struct tfl_tensor *t, bool input)
 {
 	const char *side = input ? "input" : "output";
 
 	if (t->is_variable)
-		leave(n, "%s is a variable", side);
+		claims_leave(n, "%s is a variable", side);
 	else if (t->allocation_type == TFL_DYNAMIC)
-		leave(n, "%s has a dynamic shape", side);
-	else if (!port_type(t->type, input))
-		leave(n, "%s is %s", side, type_name(t->type));
+		claims_leave(n, "%s has a dynamic shape", side);
+	else if (!port_type(t->type, input) && !(input && item_measures(&n->item)))
+		claims_leave(n, "%s is %s", side, type_name(t->type));
 }
 
-static bool valid(const struct tfl_context *ctx, int tensor)
+static void check_inputs(struct node *n, const struct claims *c,
+			 const struct tfl_context *ctx)
 {
-	return tensor >= 0 && (size_t)tensor < ctx->tensors_size;
-}
-
-static void check_tensors(struct node *n, const struct tfl_context *ctx)
-{
-	bool data = false;
+	bool data = n->folded;
 
 	for (int i = 0; i < n->item.inputs->size && !n->reason[0]; i++) {
 		int t = n->item.inputs->data[i];
 
-		if (!valid(ctx, t) || tensor_constant(&ctx->tensors[t]))
+		if (!valid(ctx, t) || c->folded[t] || tensor_constant(&ctx->tensors[t]))
 			continue;
 		data = true;
 		check_tensor(n, &ctx->tensors[t], true);
 	}
 	if (!data)
-		leave(n, "all inputs are constant");
+		claims_leave(n, "all inputs are constant");
+}
+
+static void check_outputs(struct node *n, const struct tfl_context *ctx)
+{
 	for (int i = 0; i < n->item.outputs->size && !n->reason[0]; i++) {
 		int t = n->item.outputs->data[i];
 
 		if (valid(ctx, t))
 			check_tensor(n, &ctx->tensors[t], false);
 		else
-			leave(n, "an output is left out");
+			claims_leave(n, "an output is left out");
 	}
 }
 
-static void check_node(struct node *n, const struct plug *p,
-		       const struct tfl_context *ctx)
+/* Note the whole numbers that a folded node makes. */
+static void note_numbers(struct claims *c, const struct tfl_context *ctx,
+			 const struct node *n)
+{
+	for (int i = 0; i < n->item.outputs->size; i++) {
+		int t = n->item.outputs->data[i];
+
+		c->folded[t] = ctx->tensors[t].type == TFL_INT32 ||
+			       ctx->tensors[t].type == TFL_INT64;
+	}
+}
+
+static void check_node(struct node *n, struct claims *c, const struct tfl_context *ctx)
 {
 	const struct tfl_operator *op = operator_find(n->item.code);
 	char name[NPUC_OPERATOR_NAME];
 
 	item_name(&n->item, name, sizeof(name));
 	n->macs = item_macs(ctx, &n->item);
-	if (options_exclude(&p->o, name, n->item.index))
-		leave(n, "option exclude");
+	folded_note(c, ctx, n);
+	if (options_exclude(&c->p->o, name, n->item.index))
+		claims_leave(n, "option exclude");
 	else if (n->item.code == BUILTIN_CUSTOM)
-		leave(n, "custom operator");
+		claims_leave(n, "custom operator");
 	else if (!op)
-		leave(n, "no such operator on the NPU");
+		claims_leave(n, "no such operator on the NPU");
 	else
-		check_tensors(n, ctx);
-	if (op && !operator_claimed(op))
-		leave(n, "the delegate never takes this operator");
+		check_inputs(n, c, ctx);
+	check_outputs(n, ctx);
+	if (op && operator_claim(op) != ALWAYS &&
+	    (operator_claim(op) == NEVER || !n->folded))
+		claims_leave(n, "the delegate never takes this operator");
+	if (n->folded && !n->reason[0])
+		note_numbers(c, ctx, n);
 }
 
 /* ---- one check of many nodes ------------------------------------------------------ */
@@ -206,16 +225,19 @@ static int set_make(struct set *s, const struct claims *c, size_t tensors, uint3
 static uint32_t leave_reported(struct claims *c, const struct set *s,
 			       const struct npuc_report *r)
 {
-	uint32_t left = 0;
+	uint32_t left = 0, layer = 0;
 
-	for (uint32_t i = 0; i < s->count && i < r->layer_count; i++) {
-		uint32_t o = r->by_layer[i];
+	for (uint32_t i = 0; i < s->count && layer < r->layer_count; i++) {
+		uint32_t o;
 
+		if (graph_measures(s->items, s->count, i))
+			continue; /* no layer of the model */
+		o = r->by_layer[layer++];
 		if (o == NPUC_NONE)
 			continue;
-		leave(&c->nodes[s->nodes[i]], "%s",
-		      o == NPUC_LEFT ? "the NPU does not compute it"
-				     : r->obstacles[o].text);
+		claims_leave(&c->nodes[s->nodes[i]], "%s",
+			     o == NPUC_LEFT ? "the NPU does not compute it"
+					    : r->obstacles[o].text);
 		left++;
 	}
 	return left;
@@ -234,7 +256,7 @@ static int check_set(struct claims *c, const struct tfl_context *ctx, const stru
 			     why);
 
 	if (rc && refused != UINT32_MAX) {
-		leave(&c->nodes[s->nodes[refused]], "%s", why);
+		claims_leave(&c->nodes[s->nodes[refused]], "%s", why);
 		return 1;
 	}
 	if (!rc) {
@@ -262,13 +284,13 @@ static int check_one(struct claims *c, const struct tfl_context *ctx, uint32_t i
 		return rc;
 	rc = check_set(c, ctx, &s, why);
 	if (rc < 0)
-		leave(&c->nodes[i], "%s", why);
+		claims_leave(&c->nodes[i], "%s", why);
 	set_free(&s);
 	return 0;
 }
 
 /* Check the nodes without a reason until npuc refuses none of them.  Where it refuses
- * the set and names no node, check each alone. */
+ * the set and names no node, check each alone that does not depend on another. */
 static int check_all(struct claims *c, const struct tfl_context *ctx)
 {
 	char why[NPUC_WHY];
@@ -277,7 +299,9 @@ static int check_all(struct claims *c, const struct tfl_context *ctx)
 	while (rc > 0) {
 		struct set s;
 
-		rc = set_make(&s, c, ctx->tensors_size, UINT32_MAX);
+		rc = folded_settle(c, ctx);
+		if (!rc)
+			rc = set_make(&s, c, ctx->tensors_size, UINT32_MAX);
 		if (rc)
 			return rc;
 		rc = s.count ? check_set(c, ctx, &s, why) : 0;
@@ -286,7 +310,8 @@ static int check_all(struct claims *c, const struct tfl_context *ctx)
 	if (rc == -ENOMEM)
 		return rc;
 	for (uint32_t i = 0; rc && i < c->node_count; i++)
-		if (!c->nodes[i].reason[0] && check_one(c, ctx, i))
+		if (!c->nodes[i].reason[0] && !c->nodes[i].folded &&
+		    !folded_read(c, &c->nodes[i]) && check_one(c, ctx, i))
 			return -ENOMEM;
 	return 0;
 }
@@ -304,7 +329,7 @@ static struct node *node_of(const struct claims *c, int index)
 static void leave_part(struct claims *c, const struct tfl_ints *nodes, const char *why)
 {
 	for (int i = 0; i < nodes->size; i++)
-		leave(node_of(c, nodes->data[i]), "%s", why);
+		claims_leave(node_of(c, nodes->data[i]), "%s", why);
 }
 
 /* Estimate the cycles that a partition saves, for ranking. */
@@ -478,6 +503,10 @@ static int partition_once(struct claims *c, struct tfl_context *ctx,
 		return 0;
 	if (ctx->PreviewDelegatePartitioning(ctx, nodes, &params, &count) || count < 0)
 		return -EIO;
+	for (int i = 0; i < count; i++)
+		again |= folded_leave_outputs(c, &params[i]) > 0;
+	if (again)
+		return 1;
 	c->parts = calloc((size_t)count + 1, sizeof(*c->parts));
 	if (!c->parts)
 		return -ENOMEM;
@@ -501,6 +530,10 @@ static int partition(struct claims *c, struct tfl_context *ctx, struct tfl_ints 
 	*nodes = NULL;
 	while (rc > 0) {
 		free(*nodes);
+		*nodes = NULL;
+		rc = folded_settle(c, ctx);
+		if (rc)
+			return rc;
 		*nodes = claimed_nodes(c);
 		rc = *nodes ? partition_once(c, ctx, *nodes) : -ENOMEM;
 	}
@@ -521,7 +554,8 @@ static int claims_read(struct claims *c, struct tfl_context *ctx)
 	copy = ints_make((size_t)plan->size);
 	items = calloc((size_t)plan->size + 1, sizeof(*items));
 	c->nodes = calloc((size_t)plan->size + 1, sizeof(*c->nodes));
-	if (copy && items && c->nodes) {
+	c->folded = calloc(ctx->tensors_size + 1, sizeof(*c->folded));
+	if (copy && items && c->nodes && c->folded) {
 		copy->size = plan->size;
 		memcpy(copy->data, plan->data, (size_t)plan->size * sizeof(int));
 		rc = items_read(ctx, copy, items);
@@ -529,7 +563,7 @@ static int claims_read(struct claims *c, struct tfl_context *ctx)
 	for (int i = 0; !rc && i < copy->size; i++) {
 		c->nodes[i].item = items[i];
 		c->node_count++;
-		check_node(&c->nodes[i], c->p, ctx);
+		check_node(&c->nodes[i], c, ctx);
 	}
 	free(copy);
 	free(items);
@@ -567,6 +601,7 @@ static int claims_make(struct claims *c, struct tfl_context *ctx, struct tfl_int
 static void claims_free(struct claims *c)
 {
 	free(c->nodes);
+	free(c->folded);
 	free(c->parts);
 }
 

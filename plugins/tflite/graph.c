@@ -107,12 +107,73 @@ uint64_t item_macs(const struct tfl_context *ctx, const struct item *item)
 	return 0;
 }
 
+/* ---- shapes ----------------------------------------------------------------------- */
+
+bool item_measures(const struct item *item)
+{
+	return (item->code == BUILTIN_SHAPE || item->code == BUILTIN_RANK) &&
+	       item->inputs->size == 1 && item->outputs->size == 1 &&
+	       item->inputs->data[0] >= 0 && item->outputs->data[0] >= 0;
+}
+
+static bool has(const struct tfl_ints *list, int tensor)
+{
+	for (int i = 0; i < list->size; i++)
+		if (list->data[i] == tensor)
+			return true;
+	return false;
+}
+
+bool graph_measures(const struct item *items, uint32_t count, uint32_t i)
+{
+	if (!item_measures(&items[i]))
+		return false;
+	for (uint32_t k = 0; k < count; k++)
+		if (has(items[k].outputs, items[i].inputs->data[0]))
+			return false;
+	return true;
+}
+
+bool graph_input(const struct tfl_context *ctx, const struct item *items, uint32_t count,
+		 int tensor)
+{
+	if (tensor < 0 || tensor_constant(&ctx->tensors[tensor]))
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		if (has(items[i].inputs, tensor) && !graph_measures(items, count, i))
+			return true;
+	return false;
+}
+
+struct tfl_ints *graph_shapes(const struct tfl_context *ctx, const struct item *items,
+			      uint32_t count)
+{
+	struct tfl_ints *list =
+		calloc(1, sizeof(*list) + (size_t)count * (NPUC_RANK + 1) * sizeof(int));
+
+	for (uint32_t i = 0; list && i < count; i++) {
+		const struct tfl_ints *dims;
+
+		if (!graph_measures(items, count, i))
+			continue;
+		dims = ctx->tensors[items[i].inputs->data[0]].dims;
+		list->data[list->size++] = dims->size;
+		for (int k = 0; k < dims->size && k < NPUC_RANK; k++)
+			list->data[list->size++] = dims->data[k];
+	}
+	return list;
+}
+
 /* ---- a model ---------------------------------------------------------------------- */
 
 struct maker {
 	const struct tfl_context *ctx;
+	const struct item *items;
+	uint32_t count;
 	struct npuc_builder *b;
 	uint32_t *numbers; /* of the model's tensors, by tensor of the interpreter */
+	bool *made;        /* by tensor of the interpreter: an item makes it */
+	bool folds;        /* some item is a tensor's shape */
 	char *why;
 };
 
@@ -122,8 +183,23 @@ static int fail(struct maker *m, int err, const char *text)
 	return err;
 }
 
-static int add_tensor(struct maker *m, const struct tfl_tensor *t, uint32_t *number)
+/* Return a bit for each dimension of a result whose size the interpreter does not know:
+ * those that the file leaves open, and all where sizes follow from computed shapes. */
+static uint32_t open_dims(const struct maker *m, const struct tfl_tensor *t)
 {
+	const struct tfl_ints *signature = t->dims_signature;
+	uint32_t open = 0;
+
+	for (int i = 0; i < t->dims->size; i++)
+		if (m->folds || (signature && signature->size == t->dims->size &&
+				 signature->data[i] < 0))
+			open |= 1u << i;
+	return open;
+}
+
+static int add_tensor(struct maker *m, int tensor, uint32_t *number)
+{
+	const struct tfl_tensor *t = &m->ctx->tensors[tensor];
 	const struct tfl_affine *q =
 		t->quantization.type == TFL_AFFINE ? t->quantization.params : NULL;
 	struct npuc_tensor_desc d = {
@@ -147,7 +223,9 @@ static int add_tensor(struct maker *m, const struct tfl_tensor *t, uint32_t *num
 			d.zero_point = q->zero_point->data;
 		}
 	}
-	if (tensor_constant(t)) {
+	if (m->made[tensor]) {
+		d.open = open_dims(m, t);
+	} else if (tensor_constant(t)) {
 		d.data = t->data;
 		d.bytes = t->bytes;
 	}
@@ -166,13 +244,13 @@ static int number_of(struct maker *m, int tensor, uint32_t *number)
 	if ((size_t)tensor >= m->ctx->tensors_size)
 		return fail(m, -EINVAL, "a node has a tensor that does not exist");
 	if (m->numbers[tensor] == NPUC_NONE)
-		rc = add_tensor(m, &m->ctx->tensors[tensor], &m->numbers[tensor]);
+		rc = add_tensor(m, tensor, &m->numbers[tensor]);
 	*number = m->numbers[tensor];
 	return rc;
 }
 
-/* Translate a list of tensors; constants are left out of a model's inputs. */
-static int numbers_of(struct maker *m, const struct tfl_ints *list, bool constants,
+/* Translate a list of tensors; only: those alone that are inputs of the model. */
+static int numbers_of(struct maker *m, const struct tfl_ints *list, bool only,
 		      uint32_t **numbers, uint32_t *count)
 {
 	int rc = 0;
@@ -182,11 +260,9 @@ static int numbers_of(struct maker *m, const struct tfl_ints *list, bool constan
 	if (!*numbers)
 		return fail(m, -ENOMEM, "no memory");
 	for (int i = 0; !rc && i < list->size; i++) {
-		int t = list->data[i];
-
-		if (!constants && t >= 0 && tensor_constant(&m->ctx->tensors[t]))
+		if (only && !graph_input(m->ctx, m->items, m->count, list->data[i]))
 			continue;
-		rc = number_of(m, t, &(*numbers)[(*count)++]);
+		rc = number_of(m, list->data[i], &(*numbers)[(*count)++]);
 	}
 	return rc;
 }
@@ -202,9 +278,9 @@ static int add_item(struct maker *m, const struct item *item)
 	operator_attrs(op, item->builtin, &attrs);
 	d.attrs = attrs.list;
 	d.attr_count = attrs.count;
-	rc = numbers_of(m, item->inputs, true, &ins, &d.input_count);
+	rc = numbers_of(m, item->inputs, false, &ins, &d.input_count);
 	if (!rc)
-		rc = numbers_of(m, item->outputs, true, &outs, &d.output_count);
+		rc = numbers_of(m, item->outputs, false, &outs, &d.output_count);
 	d.inputs = ins;
 	d.outputs = outs;
 	if (!rc)
@@ -214,14 +290,63 @@ static int add_item(struct maker *m, const struct item *item)
 	return rc;
 }
 
+/* Add the shape, or the rank, of a tensor that comes from outside as a constant. */
+static int add_shape(struct maker *m, const struct item *item)
+{
+	const struct tfl_tensor *x = &m->ctx->tensors[item->inputs->data[0]];
+	int out = item->outputs->data[0];
+	struct npuc_tensor_desc d = {.name = m->ctx->tensors[out].name,
+				     .type = operator_type(m->ctx->tensors[out].type)};
+	bool rank = item->code == BUILTIN_RANK;
+	int32_t count = rank ? 1 : x->dims->size, width = 4;
+	uint8_t data[NPUC_RANK * 8] = {0};
+
+	if (d.type != NPUC_INT32 && d.type != NPUC_INT64)
+		return fail(m, -ENOTSUP, "the result is neither int32 nor int64");
+	if (x->dims->size > NPUC_RANK)
+		return fail(m, -ENOTSUP, "a tensor has too many dimensions");
+	if (d.type == NPUC_INT64)
+		width = 8;
+	for (int i = 0; i < count; i++) /* no size is negative */
+		memcpy(data + (ptrdiff_t)i * width,
+		       rank ? &x->dims->size : &x->dims->data[i], 4);
+	d.rank = !rank;
+	d.dims = &count;
+	d.data = data;
+	d.bytes = (uint64_t)count * (uint64_t)width;
+	return npuc_builder_tensor(m->b, &d, &m->numbers[out], m->why);
+}
+
+static int add_items(struct maker *m, uint32_t *refused)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < m->count; i++) {
+		m->folds |= item_measures(&m->items[i]);
+		for (int k = 0; k < m->items[i].outputs->size; k++) {
+			int t = m->items[i].outputs->data[k];
+
+			if (t >= 0 && (size_t)t < m->ctx->tensors_size)
+				m->made[t] = true;
+		}
+	}
+	for (uint32_t i = 0; !rc && i < m->count; i++) {
+		rc = graph_measures(m->items, m->count, i) ? add_shape(m, &m->items[i])
+							   : add_item(m, &m->items[i]);
+		if (rc)
+			*refused = i;
+	}
+	return rc;
+}
+
 static int make_model(struct maker *m, const struct tfl_ints *ins,
 		      const struct tfl_ints *outs, struct npuc_model **model)
 {
 	uint32_t *in = NULL, *out = NULL, in_count, out_count;
-	int rc = numbers_of(m, ins, false, &in, &in_count);
+	int rc = numbers_of(m, ins, true, &in, &in_count);
 
 	if (!rc)
-		rc = numbers_of(m, outs, true, &out, &out_count);
+		rc = numbers_of(m, outs, false, &out, &out_count);
 	if (!rc)
 		rc = npuc_builder_model(m->b, in, in_count, out, out_count, model,
 					m->why);
@@ -234,24 +359,26 @@ int graph_model(const struct tfl_context *ctx, const struct item *items, uint32_
 		const struct tfl_ints *ins, const struct tfl_ints *outs,
 		struct npuc_model **model, uint32_t *refused, char why[NPUC_WHY])
 {
-	struct maker m = {.ctx = ctx, .why = why};
+	struct maker m = {.ctx = ctx, .items = items, .count = count, .why = why};
 	int rc;
 
 	*model = NULL;
 	*refused = UINT32_MAX;
 	m.numbers = malloc((ctx->tensors_size + 1) * sizeof(*m.numbers));
-	if (!m.numbers)
+	m.made = calloc(ctx->tensors_size + 1, sizeof(*m.made));
+	if (!m.numbers || !m.made) {
+		free(m.numbers);
+		free(m.made);
 		return fail(&m, -ENOMEM, "no memory");
+	}
 	memset(m.numbers, 0xff, (ctx->tensors_size + 1) * sizeof(*m.numbers));
 	rc = npuc_builder_create("model", &m.b, why);
-	for (uint32_t i = 0; !rc && i < count; i++) {
-		rc = add_item(&m, &items[i]);
-		if (rc)
-			*refused = i;
-	}
+	if (!rc)
+		rc = add_items(&m, refused);
 	if (!rc)
 		rc = make_model(&m, ins, outs, model);
 	npuc_builder_free(m.b);
 	free(m.numbers);
+	free(m.made);
 	return rc;
 }

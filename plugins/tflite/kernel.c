@@ -21,11 +21,12 @@ struct kernel {
 	uint32_t count;
 	struct npuc_program program;
 	struct hal_queue *queue;
-	struct npuc_run *run; /* NULL: not open */
-	uint64_t inferences;  /* since run was opened */
-	uint64_t memory;      /* counted in plug.memory_used */
-	int *ins, *outs;      /* tensors of the interpreter, by port */
-	char why[NPUC_WHY];   /* init failed: prepare reports it */
+	struct npuc_run *run;    /* NULL: not open */
+	uint64_t inferences;     /* since run was opened */
+	uint64_t memory;         /* counted in plug.memory_used */
+	int *ins, *outs;         /* tensors of the interpreter, by port */
+	struct tfl_ints *shapes; /* that are constants of the program (graph_shapes) */
+	char why[NPUC_WHY];      /* init failed: prepare reports it */
 	char profile[96];
 };
 
@@ -163,18 +164,18 @@ static int run_open(struct kernel *k, char why[NPUC_WHY])
 	return rc;
 }
 
-/* Tensors by port: those of the list, without constants. */
-static int ports_set(const struct tfl_context *ctx, const struct tfl_ints *list,
-		     uint32_t count, int **ports)
+/* Set tensors by port: those of a list; only: those that are inputs of the model. */
+static int ports_set(const struct kernel *k, const struct tfl_context *ctx,
+		     const struct tfl_ints *list, bool only, int **ports)
 {
-	uint32_t n = 0;
+	uint32_t count = only ? k->program.input_count : k->program.output_count, n = 0;
 
 	free(*ports);
 	*ports = calloc((size_t)list->size + 1, sizeof(**ports));
 	if (!*ports)
 		return -ENOMEM;
 	for (int i = 0; i < list->size; i++)
-		if (!tensor_constant(&ctx->tensors[list->data[i]]))
+		if (!only || graph_input(ctx, k->items, k->count, list->data[i]))
 			(*ports)[n++] = list->data[i];
 	return n == count ? 0 : -EINVAL;
 }
@@ -183,10 +184,14 @@ static int ports_open(struct kernel *k, const struct tfl_context *ctx,
 		      const struct tfl_ints *ins, const struct tfl_ints *outs,
 		      char why[NPUC_WHY])
 {
-	int rc = ports_set(ctx, ins, k->program.input_count, &k->ins);
+	int rc = ports_set(k, ctx, ins, true, &k->ins);
 
 	if (!rc)
-		rc = ports_set(ctx, outs, k->program.output_count, &k->outs);
+		rc = ports_set(k, ctx, outs, false, &k->outs);
+	free(k->shapes);
+	k->shapes = rc ? NULL : graph_shapes(ctx, k->items, k->count);
+	if (!rc && !k->shapes)
+		rc = -ENOMEM;
 	if (rc)
 		snprintf(why, NPUC_WHY, "%s",
 			 rc == -ENOMEM ? "no memory"
@@ -206,6 +211,7 @@ static void kernel_destroy(struct kernel *k)
 	free(k->items);
 	free(k->ins);
 	free(k->outs);
+	free(k->shapes);
 	free(k);
 }
 
@@ -389,15 +395,54 @@ static bool same_shape(const struct tfl_tensor *t, const struct npuc_port *port)
 	return true;
 }
 
-static bool same_shapes(const struct kernel *k, const struct tfl_context *ctx)
+/* Is the program for these inputs, and these shapes of other tensors? */
+static bool same_inputs(const struct kernel *k, const struct tfl_context *ctx)
 {
-	for (uint32_t i = 0; i < k->program.input_count; i++)
-		if (!same_shape(&ctx->tensors[k->ins[i]], &k->program.inputs[i]))
-			return false;
+	struct tfl_ints *shapes;
+	bool same = true;
+
+	for (uint32_t i = 0; same && i < k->program.input_count; i++)
+		same = same_shape(&ctx->tensors[k->ins[i]], &k->program.inputs[i]);
+	if (!same)
+		return false;
+	shapes = graph_shapes(ctx, k->items, k->count);
+	same = shapes && shapes->size == k->shapes->size &&
+	       memcmp(shapes->data, k->shapes->data,
+		      (size_t)shapes->size * sizeof(int)) == 0;
+	free(shapes);
+	return same;
+}
+
+static bool same_outputs(const struct kernel *k, const struct tfl_context *ctx)
+{
 	for (uint32_t i = 0; i < k->program.output_count; i++)
 		if (!same_shape(&ctx->tensors[k->outs[i]], &k->program.outputs[i]))
 			return false;
 	return true;
+}
+
+/* Give outputs the shapes of the program.  An interpreter that does not compute shapes
+ * before the first inference does not know them, and calls such outputs dynamic: these
+ * have no memory until they are resized. */
+static int resize_outputs(const struct kernel *k, struct tfl_context *ctx)
+{
+	for (uint32_t i = 0; i < k->program.output_count; i++) {
+		const struct npuc_port *port = &k->program.outputs[i];
+		struct tfl_tensor *t = &ctx->tensors[k->outs[i]];
+		struct tfl_ints *dims;
+
+		if (same_shape(t, port) && (t->data || t->allocation_type != TFL_DYNAMIC))
+			continue;
+		dims = malloc(sizeof(*dims) + port->rank * sizeof(int));
+		if (!dims)
+			return TFL_ERROR;
+		dims->size = (int)port->rank;
+		for (uint32_t d = 0; d < port->rank; d++)
+			dims->data[d] = port->dims[d];
+		if (ctx->ResizeTensor(ctx, t, dims)) /* which frees dims */
+			return TFL_ERROR;
+	}
+	return TFL_OK;
 }
 
 static int report(struct tfl_context *ctx, const char *why)
@@ -416,8 +461,8 @@ static int kernel_prepare(struct tfl_context *ctx, struct tfl_node *node)
 		return report(ctx, "no memory for a partition");
 	if (plug_forked(k->p, why) || k->why[0])
 		return report(ctx, k->why[0] ? k->why : why);
-	if (k->run && same_shapes(k, ctx))
-		return TFL_OK;
+	if (k->run && same_inputs(k, ctx) && same_outputs(k, ctx))
+		return resize_outputs(k, ctx);
 	run_close(k);
 	npuc_program_free(&k->program);
 	if (open_late(k, ctx, node->inputs, node->outputs, why))
@@ -425,7 +470,7 @@ static int kernel_prepare(struct tfl_context *ctx, struct tfl_node *node)
 	if (k->p->o.log)
 		report_line("INFO", "partition at node %d compiled for other shapes",
 			    k->items[0].index);
-	return TFL_OK;
+	return resize_outputs(k, ctx);
 }
 
 static int transfer(struct kernel *k, struct tfl_context *ctx, bool write,

@@ -6,6 +6,7 @@
  *   operators.c  operators of the interpreter, by number, and their options
  *   graph.c      nodes of the interpreter as a model of libnpuc
  *   claims.c     which nodes the NPU takes, in which partitions
+ *   folded.c     nodes that compute shapes, and those that read what they compute
  *   report.c     the summary line, and the log
  *   kernel.c     a partition that is opened on the device, and run
  *   delegate.c   the two functions that the runtime looks up
@@ -60,6 +61,8 @@ bool options_exclude(const struct options *o, const char *operator_name, int ind
 
 #define BUILTIN_CUSTOM   32
 #define BUILTIN_DELEGATE 51
+#define BUILTIN_SHAPE    77
+#define BUILTIN_RANK     110
 
 /* Attributes of one node, with room for what they point to. */
 #define ATTRS_MAX 8
@@ -69,14 +72,20 @@ struct attrs {
 	int32_t shape[8];
 };
 
+/* Which nodes of an operator the delegate can translate. */
+enum claim {
+	NEVER,
+	FOLDED, /* those that follow from constants and shapes, which npuc computes */
+	ALWAYS,
+};
+
 struct tfl_operator;
 
 /* Return the operator by its number in the schema, or NULL if it is not in the table. */
 const struct tfl_operator *operator_find(int32_t code);
 const struct tfl_operator *operator_named(const char *name);
 const char *operator_name(const struct tfl_operator *op);
-/* Can the delegate translate its options? */
-bool operator_claimed(const struct tfl_operator *op);
+enum claim operator_claim(const struct tfl_operator *op);
 /* Read the interpreter's struct of options, which NULL stands for absent ones. */
 void operator_attrs(const struct tfl_operator *op, const void *builtin,
 		    struct attrs *attrs);
@@ -100,11 +109,24 @@ bool tensor_constant(const struct tfl_tensor *t);
 int items_read(struct tfl_context *ctx, const struct tfl_ints *nodes, struct item *items);
 /* Write an operator's name: "CONV_2D", "CUSTOM name", "operator 161". */
 void item_name(const struct item *item, char *name, size_t size);
+/* Does the node read a tensor's shape and no data? */
+bool item_measures(const struct item *item);
 /* Count the multiply-accumulates of a node by its tensors' shapes, of any type. */
 uint64_t item_macs(const struct tfl_context *ctx, const struct item *item);
+/* Is item i the shape of a tensor that no item makes?  The model has a constant for it,
+ * and no layer. */
+bool graph_measures(const struct item *items, uint32_t count, uint32_t i);
+/* Is a tensor that comes into a model of items one of its inputs?  It is none if it is
+ * constant, or if items read its shape alone. */
+bool graph_input(const struct tfl_context *ctx, const struct item *items, uint32_t count,
+		 int tensor);
+/* List the shapes that are constants of the model; malloc'ed. */
+struct tfl_ints *graph_shapes(const struct tfl_context *ctx, const struct item *items,
+			      uint32_t count);
 /* Make a model of items, which are in the order in which they run.  ins, outs: tensors of
- * the interpreter; constants among ins are left out.  *refused: the position of the item
- * that cannot be translated, or UINT32_MAX. */
+ * the interpreter; those of ins that are no inputs are left out.  Sizes of results that
+ * the interpreter does not know are left open.  *refused: the position of the item that
+ * cannot be translated, or UINT32_MAX. */
 int graph_model(const struct tfl_context *ctx, const struct item *items, uint32_t count,
 		const struct tfl_ints *ins, const struct tfl_ints *outs,
 		struct npuc_model **model, uint32_t *refused, char why[NPUC_WHY]);
@@ -141,6 +163,9 @@ bool plug_forked(const struct plug *p, char why[NPUC_WHY]);
 struct node {
 	struct item item;
 	uint64_t macs;
+	/* Its results follow from constants, and from shapes of tensors: each time that
+	 * the partition is compiled, npuc computes them. */
+	bool folded;
 	char reason[256]; /* why it stays on the CPU; "": it does not */
 };
 
@@ -156,11 +181,28 @@ struct claims {
 	struct plug *p;
 	struct node *nodes;
 	uint32_t node_count;
+	bool *folded; /* by tensor: whole numbers, which a folded node makes */
 	struct part *parts;
 	uint32_t part_count;
 };
 
 int claims_prepare(struct tfl_context *ctx, struct tfl_delegate *delegate);
+/* Leave a node to the CPU; the first reason stands. */
+void claims_leave(struct node *n, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* ---- folded.c --------------------------------------------------------------------- */
+
+/* Does the node read what a folded node makes? */
+bool folded_read(const struct claims *c, const struct node *n);
+/* Note that n is folded: all that it reads is constant, a shape, or made so. */
+void folded_note(struct claims *c, const struct tfl_context *ctx, struct node *n);
+/* Leave nodes that read whole numbers of a folded node on the CPU, and folded nodes whose
+ * results are read on the CPU, or nowhere. */
+int folded_settle(struct claims *c, const struct tfl_context *ctx);
+/* Leave folded nodes whose results are read outside of their partition.  Returns their
+ * number. */
+int folded_leave_outputs(struct claims *c, const struct tfl_delegate_params *part);
 
 /* ---- report.c --------------------------------------------------------------------- */
 

@@ -993,6 +993,7 @@ static void npuc_h(void)
 	FIELD(npuc_tensor_desc, data);
 	FIELD(npuc_tensor_desc, bytes);
 	FIELD(npuc_tensor_desc, variable);
+	FIELD(npuc_tensor_desc, open);
 	STRUCT(npuc_attr);
 	FIELD(npuc_attr, name);
 	FIELD(npuc_attr, i);

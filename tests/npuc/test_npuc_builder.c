@@ -112,6 +112,9 @@ static void test_tensors(void **state)
 	d.dims = DIMS(65536, 65536, 0);
 	bad_tensor(d, EINVAL, "2^31 - 1");
 	d = good;
+	d.open = 1u << d.rank;
+	bad_tensor(d, EINVAL, "a dimension that does not exist is open");
+	d = good;
 	d.scale = NULL;
 	bad_tensor(d, EINVAL, "its scales are NULL");
 	d = good;
@@ -303,6 +306,42 @@ static void test_more(void **state)
 	npuc_model_free(m);
 }
 
+/* RELU of x: what its result of one element becomes, whose size is open or not. */
+static int open_result(uint32_t open, struct npuc_program *p)
+{
+	struct npuc_builder *b = begin();
+	struct npuc_tensor_desc y = bytes_of(NPUC_INT8, DIMS(1), NULL, 0);
+	struct npuc_op_desc op = {.code = 19,
+				  .version = 1,
+				  .inputs = REFS(0),
+				  .outputs = REFS(1),
+				  .input_count = 1,
+				  .output_count = 1};
+	struct npuc_model *m;
+	int rc;
+
+	y.open = open;
+	add(b, bytes_of(NPUC_INT8, DIMS(4), NULL, 0));
+	add(b, y);
+	WHY(npuc_builder_op(b, &op, NULL, why));
+	WHY(npuc_builder_model(b, REFS(0), 1, REFS(1), 1, &m, why));
+	npuc_builder_free(b);
+	rc = npuc_compile(m, NULL, p, why);
+	npuc_model_free(m);
+	return rc;
+}
+
+static void test_open(void **state)
+{
+	struct npuc_program p;
+
+	(void)state;
+	says(open_result(0, &p), EINVAL, "'tensor1' is 1,", "give it the shape 4");
+	WHY(open_result(1, &p));
+	assert_int_equal(p.outputs[0].dims[0], 4);
+	npuc_program_free(&p);
+}
+
 /* x -> table -> y of the types given. */
 static int table_model(enum npuc_type x, enum npuc_type table, enum npuc_type y,
 		       const uint8_t *numbers, int32_t count, struct npuc_program *p)
@@ -386,9 +425,10 @@ static void test_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tensors),       cmocka_unit_test(test_ops),
-		cmocka_unit_test(test_rest),          cmocka_unit_test(test_more),
-		cmocka_unit_test(test_table_refused), cmocka_unit_test(test_table),
+		cmocka_unit_test(test_tensors), cmocka_unit_test(test_ops),
+		cmocka_unit_test(test_rest),    cmocka_unit_test(test_more),
+		cmocka_unit_test(test_open),    cmocka_unit_test(test_table_refused),
+		cmocka_unit_test(test_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -436,6 +436,43 @@ static int replace_long(struct tfl_context *ctx, struct registration_long r,
 	return replace_now(ctx, r.now, nodes, d);
 }
 
+static void set_bytes(struct tfl_tensor *t)
+{
+	static const uint8_t width[] = {
+		[TFL_FLOAT32] = 4, [TFL_INT32] = 4, [TFL_UINT8] = 1, [TFL_INT64] = 8,
+		[TFL_BOOL] = 1,    [TFL_INT16] = 2, [TFL_INT8] = 1};
+
+	t->bytes = t->type < (int)sizeof(width) ? width[t->type] : 0;
+	for (int i = 0; i < t->dims->size; i++)
+		t->bytes *= (size_t)t->dims->data[i];
+}
+
+static void memory_give(struct tfl_tensor *t)
+{
+	free(t->data);
+	t->data = need(aligned_alloc(64, (t->bytes + 64) / 64 * 64));
+	memset(t->data, POISON, t->bytes);
+}
+
+/* Takes size, as the interpreter does.  A dynamic tensor gets its memory here, the others
+ * once all kernels have prepared. */
+static int context_resize(struct tfl_context *ctx, struct tfl_tensor *tensor,
+			  struct tfl_ints *size)
+{
+	if (host_of(ctx)->phase != PHASE_PREPARE || is_constant(tensor)) {
+		context_error(ctx, "ResizeTensor('%s') is not allowed now\n",
+			      tensor->name);
+		free(size);
+		return TFL_ERROR;
+	}
+	free(tensor->dims);
+	tensor->dims = size;
+	set_bytes(tensor);
+	if (tensor->allocation_type == TFL_DYNAMIC)
+		memory_give(tensor);
+	return TFL_OK;
+}
+
 /* ---- graphs ----------------------------------------------------------------------- */
 
 struct host *host_make(enum host_version version)
@@ -454,6 +491,7 @@ struct host *host_make(enum host_version version)
 	h->ctx->tensors = NULL;
 	h->ctx->impl = h;
 	h->ctx->GetExecutionPlan = context_plan;
+	h->ctx->ResizeTensor = context_resize;
 	h->ctx->ReportError = context_error;
 	h->ctx->GetNodeAndRegistration = context_node;
 	h->ctx->PreviewDelegatePartitioning = context_preview;
@@ -463,17 +501,6 @@ struct host *host_make(enum host_version version)
 	h->inputs = ints_empty(0);
 	h->outputs = ints_empty(0);
 	return h;
-}
-
-static void set_bytes(struct tfl_tensor *t)
-{
-	static const uint8_t width[] = {
-		[TFL_FLOAT32] = 4, [TFL_INT32] = 4, [TFL_UINT8] = 1, [TFL_INT64] = 8,
-		[TFL_BOOL] = 1,    [TFL_INT16] = 2, [TFL_INT8] = 1};
-
-	t->bytes = t->type < (int)sizeof(width) ? width[t->type] : 0;
-	for (int i = 0; i < t->dims->size; i++)
-		t->bytes *= (size_t)t->dims->data[i];
 }
 
 int host_add_tensor(struct host *h, const struct host_tensor *from)
@@ -527,6 +554,18 @@ void host_quantize(struct host *h, int tensor, const float *scales, int scale_co
 	t->quantization.params = q;
 }
 
+void host_open(struct host *h, int tensor, uint32_t open)
+{
+	struct tfl_tensor *t = &h->tensors[tensor];
+	struct tfl_ints *signature = ints_copy(t->dims);
+
+	for (int i = 0; i < signature->size; i++)
+		if (open >> i & 1)
+			signature->data[i] = -1;
+	free((void *)t->dims_signature);
+	t->dims_signature = signature;
+}
+
 void host_add_node(struct host *h, int code, int version, const char *custom,
 		   const int *inputs, const int *outputs, void *params,
 		   host_kernel kernel)
@@ -568,7 +607,8 @@ int host_apply(struct host *h, struct tfl_delegate *d)
 	return rc;
 }
 
-/* Give memory to tensors that the plan's nodes and the caller see, and to no others. */
+/* Give memory to tensors that the plan's nodes and the caller see, and to no others.
+ * Dynamic ones have theirs. */
 static void memory_renew(struct host *h)
 {
 	bool *seen = need(calloc((size_t)h->tensor_count + 1, sizeof(*seen)));
@@ -587,13 +627,14 @@ static void memory_renew(struct host *h)
 	for (int i = 0; i < h->tensor_count; i++) {
 		struct tfl_tensor *t = &h->tensors[i];
 
-		if (is_constant(t))
+		if (is_constant(t) || t->allocation_type == TFL_DYNAMIC)
 			continue;
+		if (seen[i]) {
+			memory_give(t);
+			continue;
+		}
 		free(t->data);
-		t->data = seen[i] ? need(aligned_alloc(64, (t->bytes + 64) / 64 * 64))
-				  : NULL;
-		if (t->data)
-			memset(t->data, POISON, t->bytes);
+		t->data = NULL;
 	}
 	free(seen);
 }
@@ -627,6 +668,14 @@ void host_resize_batch(struct host *h, int from, int to)
 	}
 }
 
+void host_resize(struct host *h, int tensor, const int *dims)
+{
+	struct tfl_tensor *t = &h->tensors[tensor];
+
+	memcpy(t->dims->data, dims, (size_t)t->dims->size * sizeof(*dims));
+	set_bytes(t);
+}
+
 int host_invoke(struct host *h)
 {
 	int rc = TFL_OK;
@@ -658,6 +707,7 @@ static void tensor_free(struct tfl_tensor *t)
 	}
 	free(q);
 	free(t->dims);
+	free((void *)t->dims_signature);
 	free((void *)(uintptr_t)t->name);
 }
 

@@ -50,6 +50,8 @@ int host_add_tensor(struct host *h, const struct host_tensor *t);
 /* Per channel, or with one zero point for all channels. */
 void host_quantize(struct host *h, int tensor, const float *scales, int scale_count,
 		   const int32_t *zeros, int zero_count, int dimension);
+/* The file leaves sizes open: a bit each. */
+void host_open(struct host *h, int tensor, uint32_t open);
 /* A node; inputs and outputs end with -2.  params: malloc'ed options, which the host
  * frees, or NULL.  kernel: NULL if only a delegate can compute it. */
 void host_add_node(struct host *h, int code, int version, const char *custom,
@@ -64,6 +66,8 @@ int host_apply(struct host *h, struct tfl_delegate *d);
 int host_allocate(struct host *h);
 /* Give all tensors with that first dimension another one, as shape propagation does. */
 void host_resize_batch(struct host *h, int from, int to);
+/* Give one tensor other sizes, as an interpreter that does not know what follows. */
+void host_resize(struct host *h, int tensor, const int *dims);
 int host_invoke(struct host *h);
 void host_free(struct host *h);
 

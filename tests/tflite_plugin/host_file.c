@@ -13,6 +13,7 @@ enum kind {
 	END,
 	I8,
 	I32,
+	I32_ONE, /* 1 where the file leaves it out */
 	F32,
 	BOOL,
 	BOOL_TRUE, /* true where the file leaves it out */
@@ -44,16 +45,16 @@ static const struct operator_options {
 	  {I32, 1, 4},
 	  {I32, 2, 8},
 	  {I8, 3, 12},
-	  {I32, 4, 16},
-	  {I32, 5, 20}}},
+	  {I32_ONE, 4, 16},
+	  {I32_ONE, 5, 20}}},
 	{NPUC_DEPTHWISE_CONV_2D,
 	 {{PADDING, 0, 0},
 	  {I32, 1, 4},
 	  {I32, 2, 8},
 	  {I32, 3, 12},
 	  {I8, 4, 16},
-	  {I32, 5, 20},
-	  {I32, 6, 24}}},
+	  {I32_ONE, 5, 20},
+	  {I32_ONE, 6, 24}}},
 	{NPUC_DEPTH_TO_SPACE, {{I32, 0, 0}}},
 	{NPUC_FULLY_CONNECTED, {{I8, 0, 0}, {I8, 1, 4}, {BOOL, 2, 8}}},
 	{NPUC_MAX_POOL_2D,
@@ -79,6 +80,11 @@ static const struct operator_options {
 	  {I32, 3, 12},
 	  {I32, 4, 16},
 	  {BOOL, 5, 20}}},
+	{NPUC_DIV, {{I8, 0, 0}}},
+	{NPUC_SUM, {{BOOL, 0, 0}}},
+	{NPUC_CAST, {{TYPE, 0, 0}, {TYPE, 1, 4}}},
+	{NPUC_SHAPE, {{TYPE, 0, 0}}},
+	{NPUC_REDUCE_PROD, {{BOOL, 0, 0}}},
 	{NPUC_SPLIT, {{I32, 0, 0}}},
 	{NPUC_ARG_MAX, {{TYPE, 0, 0}}},
 	{NPUC_TRANSPOSE_CONV, {{PADDING, 0, 0}, {I32, 1, 4}, {I32, 2, 8}, {I8, 3, 12}}},
@@ -121,7 +127,8 @@ static int32_t read_option(struct flat *f, struct flat_table t, const struct opt
 		memcpy(&i, &real, sizeof(i));
 		return i;
 	case I32:
-		return flat_i32(f, t, o->field, o->at >= 16 ? 1 : 0);
+	case I32_ONE:
+		return flat_i32(f, t, o->field, o->kind == I32_ONE);
 	case PADDING:
 		return flat_u8(f, t, o->field, 0) + 1;
 	case TYPE:
@@ -188,6 +195,8 @@ static void add_tensor(struct host *h, const struct npuc_model *m, uint32_t inde
 
 	memcpy(made.dims, t->dims, sizeof(made.dims));
 	host_add_tensor(h, &made);
+	if (mt->open)
+		host_open(h, (int)index, mt->open);
 	if (!t->scales)
 		return;
 	scales = malloc(t->scales * sizeof(*scales));

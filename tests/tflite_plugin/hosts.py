@@ -77,16 +77,27 @@ def test_default_kernels():
     assert differ(it, runtime.interpreter(model)) == 0
 
 
-def test_resize():
-    model = networks.open_batch()
-    it, _ = runtime.with_delegate(model, load())
+def resize(model, taken, nodes, parts):
+    it, s = runtime.with_delegate(model, load())
+    assert (s.taken, s.nodes, s.parts) == (taken, nodes, parts), s.text
     reference = runtime.interpreter(model)
-    for batch in (1, 2, 5, 1):
+    for batch in (1, 2, 4, 1):
         for i in (it, reference):
             i.resize_tensor_input(i.get_input_details()[0]["index"], [batch, 8, 8, 4])
             i.allocate_tensors()
         assert it.get_input_details()[0]["shape"][0] == batch
         assert differ(it, reference, 2, batch) == 0
+        shapes = [i.get_output_details()[0]["shape"].tolist() for i in (it, reference)]
+        assert shapes[0] == shapes[1] and shapes[0][0] == batch, shapes
+
+
+def test_resize():
+    resize(networks.open_batch(), 3, 3, 1)
+
+
+def test_computed_shapes():
+    resize(networks.open_reshape(), 11, 11, 1)
+    resize(networks.open_reshape_between(), 10, 13, 2)
 
 
 def test_networks():

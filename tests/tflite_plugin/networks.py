@@ -85,6 +85,27 @@ class Net:
         self.m.operator(operator, [x], [self.x])
         return self
 
+    def whole(self, name, data=None, shape=None):
+        """A tensor of int32: a constant, or what an operator computes."""
+        if data is not None:
+            data = np.array(data, np.int32)
+            shape = list(data.shape)
+        return self.m.tensor(name, shape, data=data, dtype=w.INT32)
+
+    def reshape(self, shape):
+        """As a converter writes Reshape(shape) for an open batch: the batch is that of .x."""
+        dims, batch = self.whole("dims", shape=[4]), self.whole("batch", shape=[])
+        packed = self.whole("shape", shape=[len(shape) + 1])
+        self.m.operator("SHAPE", [self.x], [dims], out_type=w.INT32)
+        self.m.operator("STRIDED_SLICE", [dims] + [self.whole("at", [i]) for i in (0, 1, 1)],
+                        [batch], shrink_axis_mask=1)
+        self.m.operator("PACK", [batch] + [self.whole("size", i) for i in shape], [packed],
+                        values_count=len(shape) + 1)
+        x = self.x
+        self.x = self.tensor("reshaped", [self.shape[0]] + shape, self.scale, self.zero)
+        self.m.operator("RESHAPE", [x, packed], [self.x])
+        return self
+
     def real(self, name, operator, *inputs, **options):
         """An operator of floats."""
         y = self.m.tensor(name, self.shape, dtype=w.FLOAT32)
@@ -131,3 +152,18 @@ def float_between():
 def open_batch():
     """As Keras writes it: the first dimension is left open."""
     return Net(open_batch=True).conv("a").unary("RELU", 0.11, -7).conv("b").bytes()
+
+
+def open_reshape():
+    """Shapes that are computed from the batch: of RESHAPE, twice."""
+    return Net(open_batch=True).conv("a").reshape([4, 16, 8]).conv("b").reshape(
+        [16, 4, 8]).unary("LOGISTIC", 1 / 256, -128).bytes()
+
+
+def open_reshape_between():
+    """The same with a part on the CPU before the second."""
+    n = Net(open_batch=True).conv("a").reshape([4, 16, 8])
+    y = n.real("floor", "FLOOR", n.real("real", "DEQUANTIZE"))
+    n.x = n.tensor("again", n.shape, 0.11, -7)
+    n.m.operator("QUANTIZE", [y], [n.x])
+    return n.conv("b").reshape([16, 4, 8]).bytes()

@@ -96,14 +96,103 @@ static int add_custom(struct host *h, int x)
 	return y;
 }
 
-/* Biases, and 'm' for the custom operator: "3m5" adds 3, mirrors, adds 5. */
+/* ---- computed shapes -------------------------------------------------------------- */
+
+static const int32_t sizes[] = {0, 1, 4, CHANNELS};
+
+/* Tensors that the last add_reshape has made: SHAPE's, the batch, PACK's, RESHAPE's. */
+static struct {
+	int shape, batch, pack, y;
+} made;
+
+/* Whole numbers without quantization: a vector, or with rank 0 a single one. */
+static int whole(struct host *h, int rank, int count, const int32_t *data)
+{
+	struct host_tensor t = {.name = data ? "constant" : "whole",
+				.type = TFL_INT32,
+				.rank = rank,
+				.dims = {count},
+				.data = data};
+
+	return host_add_tensor(h, &t);
+}
+
+static void *params_of(const int *params, size_t count)
+{
+	int *copy = malloc(count * sizeof(*copy));
+
+	assert_non_null(copy);
+	return memcpy(copy, params, count * sizeof(*copy));
+}
+
+static int32_t *numbers(struct host *h, int tensor)
+{
+	return host_tensor(h, tensor)->data;
+}
+
+static void cpu_shape(struct host *h, const struct tfl_node *node)
+{
+	const struct tfl_ints *dims = host_tensor(h, node->inputs->data[0])->dims;
+
+	memcpy(numbers(h, node->outputs->data[0]), dims->data,
+	       (size_t)dims->size * sizeof(int));
+}
+
+static void cpu_first(struct host *h, const struct tfl_node *node)
+{
+	*numbers(h, node->outputs->data[0]) = *numbers(h, node->inputs->data[0]);
+}
+
+static void cpu_pack(struct host *h, const struct tfl_node *node)
+{
+	for (int i = 0; i < node->inputs->size; i++)
+		numbers(h, node->outputs->data[0])[i] =
+			*numbers(h, node->inputs->data[i]);
+}
+
+static void cpu_copy(struct host *h, const struct tfl_node *node)
+{
+	const struct tfl_tensor *x = host_tensor(h, node->inputs->data[0]);
+	struct tfl_tensor *y = host_tensor(h, node->outputs->data[0]);
+
+	assert_int_equal(x->bytes, y->bytes);
+	memcpy(y->data, x->data, y->bytes);
+}
+
+/* As a converter writes Reshape((4, 4, 2)) for an open batch: the batch is that of tensor
+ * of, by SHAPE, STRIDED_SLICE and PACK. */
+static int add_reshape(struct host *h, int x, int of)
+{
+	int zero = whole(h, 1, 1, &sizes[0]), one = whole(h, 1, 1, &sizes[1]);
+	int four = whole(h, 0, 0, &sizes[2]), two = whole(h, 0, 0, &sizes[3]);
+
+	made.shape = whole(h, 1, 4, NULL);
+	made.batch = whole(h, 0, 0, NULL);
+	made.pack = whole(h, 1, 4, NULL);
+	made.y = activation(h, "reshaped");
+	host_add_node(h, 77, 1, NULL, (int[]){of, -2}, (int[]){made.shape, -2},
+		      params_of((int[]){TFL_INT32}, 1), cpu_shape);
+	host_add_node(h, 45, 1, NULL, (int[]){made.shape, zero, one, one, -2},
+		      (int[]){made.batch, -2}, params_of((int[]){0, 0, 0, 0, 1, 0}, 6),
+		      cpu_first);
+	host_add_node(h, 83, 2, NULL, (int[]){made.batch, four, four, two, -2},
+		      (int[]){made.pack, -2}, params_of((int[]){4, 0}, 2), cpu_pack);
+	host_add_node(h, 22, 1, NULL, (int[]){x, made.pack, -2}, (int[]){made.y, -2},
+		      params_of((int[9]){0}, 9), cpu_copy);
+	return made.y;
+}
+
+/* Biases, 'm' for the custom operator, and 'r' for a reshape of an open batch: "3m5" adds
+ * 3, mirrors, adds 5. */
 static struct host *graph(enum host_version version, const char *layers)
 {
 	struct host *h = host_make(version);
 	int first = activation(h, "in"), x = first;
 
 	for (; *layers; layers++)
-		x = *layers == 'm' ? add_custom(h, x) : add_conv(h, x, *layers - '0');
+		x = *layers == 'm'   ? add_custom(h, x)
+		    : *layers == 'r' ? add_reshape(h, x, x)
+				     : add_conv(h, x, *layers - '0');
 	host_set_ports(h, (int[]){first, -2}, (int[]){x, -2});
 	return h;
 }
@@ -113,7 +202,7 @@ static int8_t expected(const char *layers, int8_t x)
 	int y = x;
 
 	for (; *layers; layers++) {
-		y = *layers == 'm' ? ~y : y + (*layers - '0');
+		y = *layers == 'm' ? ~y : *layers == 'r' ? y : y + (*layers - '0');
 		y = y > 127 ? 127 : y;
 	}
 	return (int8_t)y;
@@ -666,6 +755,233 @@ static void reshaped(void **state)
 	plugin_destroy(d);
 }
 
+/* ---- computed shapes -------------------------------------------------------------- */
+
+static void assert_dims(struct host *h, int tensor, const int dims[4])
+{
+	const struct tfl_ints *have = host_tensor(h, tensor)->dims;
+
+	assert_int_equal(have->size, 4);
+	assert_memory_equal(have->data, dims, 4 * sizeof(*dims));
+}
+
+/* Resize from one batch to others and back, and allocate; propagate: give the tensors
+ * what the interpreter computes before. */
+static void resize_reshaped(const char *layers, uint32_t left, uint32_t parts,
+			    void (*propagate)(struct host *h, int from, int to))
+{
+	static const int batches[] = {1, 3, 2, 1};
+	struct tfl_delegate *d = create("log=1", NULL);
+	struct host *h = graph(HOST_NOW, layers);
+
+	assert_int_equal(apply(h, d), TFL_OK);
+	assert_parts(h, (uint32_t)(strlen(layers) + 3) - left, left, parts);
+	propagate(h, 1, 1);
+	assert_int_equal(host_allocate(h), TFL_OK);
+	assert_int_equal(wrong(h, layers, 1), 0);
+	for (size_t i = 1; i < 4; i++) {
+		propagate(h, batches[i - 1], batches[i]);
+		capture_begin();
+		assert_int_equal(host_allocate(h), TFL_OK);
+		capture_end(text, sizeof(text));
+		assert_text(text, "compiled for other shapes");
+		assert_dims(h, host_outputs(h)->data[0],
+			    (int[]){batches[i], 4, 4, CHANNELS});
+		assert_int_equal(wrong(h, layers, (int8_t)i), 0);
+	}
+	capture_begin();
+	assert_int_equal(host_allocate(h), TFL_OK);
+	capture_end(text, sizeof(text));
+	assert_string_equal(text, "");
+	host_free(h);
+	plugin_destroy(d);
+}
+
+/* Since LiteRT 1: whole numbers that follow from shapes are computed before kernels
+ * prepare. */
+static void propagate_now(struct host *h, int from, int to)
+{
+	static int32_t shape[4], batch, pack[4];
+	const int tensors[] = {made.shape, made.batch, made.pack};
+	int32_t *const data[] = {shape, &batch, pack};
+
+	host_resize_batch(h, from, to);
+	shape[0] = pack[0] = batch = to;
+	shape[1] = shape[2] = pack[1] = pack[2] = 4;
+	shape[3] = pack[3] = CHANNELS;
+	for (size_t i = 0; i < 3; i++) {
+		struct tfl_tensor *t = host_tensor(h, tensors[i]);
+
+		if (t->allocation_type == TFL_ARENA_RW)
+			free(t->data);
+		t->allocation_type = TFL_PERSISTENT_RO;
+		t->data = data[i];
+	}
+}
+
+/* Until 2.14: the result of RESHAPE is dynamic, and nothing behind it is known. */
+static void propagate_never(struct host *h, int from, int to)
+{
+	struct tfl_tensor *y = host_tensor(h, made.y);
+
+	(void)from;
+	host_resize(h, host_inputs(h)->data[0], (int[]){to, 4, 4, CHANNELS});
+	y->allocation_type = TFL_DYNAMIC;
+	free(y->data);
+	y->data = NULL;
+}
+
+static void shapes_are_folded(void **state)
+{
+	(void)state;
+	resize_reshaped("3r5", 0, 1, propagate_now);
+	resize_reshaped("3r5", 0, 1, propagate_never);
+	resize_reshaped("r", 0, 1, propagate_never);
+	resize_reshaped("3mr5", 1, 2, propagate_now);
+}
+
+/* The interpreter was allocated before it got the delegate. */
+static void shapes_known_before(void **state)
+{
+	struct tfl_delegate *d = create("strict=1", NULL);
+	struct host *h = graph(HOST_NOW, "3r5");
+
+	(void)state;
+	propagate_now(h, 1, 3);
+	open_graph(h, d);
+	assert_parts(h, 6, 0, 1);
+	assert_int_equal(wrong(h, "3r5", 1), 0);
+	propagate_now(h, 3, 2);
+	assert_int_equal(host_allocate(h), TFL_OK);
+	assert_int_equal(wrong(h, "3r5", 2), 0);
+	host_free(h);
+	plugin_destroy(d);
+}
+
+/* Check that the chain and its reader stay on the CPU, with the bytes of layers. */
+static void assert_chain_left(struct host *h, struct tfl_delegate *d, const char *layers,
+			      uint32_t taken, const char *reason)
+{
+	uint32_t left, parts;
+
+	open_graph(h, d);
+	assert_text(text, reason);
+	assert_int_equal(host_delegated(h, &left, &parts), taken);
+	assert_int_equal(wrong(h, layers, 1), 0);
+	host_free(h);
+	plugin_destroy(d);
+}
+
+/* Another reader of a shape: the CPU, the caller, a partition that waits for the CPU. */
+static void shapes_read_elsewhere(void **state)
+{
+	struct host *h = graph(HOST_NOW, "3r5");
+	int first, x, y, last;
+
+	(void)state;
+	host_add_node(h, 32, 1, "Copy", (int[]){made.pack, -2},
+		      (int[]){whole(h, 1, 4, NULL), -2}, NULL, cpu_copy);
+	assert_chain_left(h, create("log=2", NULL), "3r5", 2,
+			  "(RESHAPE) stays on the CPU: an input is computed from shapes "
+			  "on the CPU");
+
+	h = graph(HOST_NOW, "3r5");
+	first = host_inputs(h)->data[0];
+	last = host_outputs(h)->data[0];
+	host_set_ports(h, (int[]){first, -2}, (int[]){last, made.shape, -2});
+	assert_chain_left(h, create("log=2", NULL), "3r5", 2,
+			  "(SHAPE) stays on the CPU: a shape that is read outside of its "
+			  "partition");
+
+	h = host_make(HOST_NOW);
+	first = activation(h, "in");
+	x = add_conv(h, first, 3);
+	y = add_custom(h, x);
+	last = add_conv(h, add_reshape(h, y, x), 5);
+	host_set_ports(h, (int[]){first, -2}, (int[]){last, -2});
+	assert_chain_left(h, create("log=2", NULL), "3mr5", 2,
+			  "(RESHAPE) stays on the CPU: an input is computed from shapes "
+			  "on the CPU");
+
+	h = graph(HOST_NOW, "3r5");
+	assert_chain_left(h, create("exclude=SHAPE", "log=2"), "3r5", 2,
+			  "(STRIDED_SLICE) stays on the CPU: input is int32");
+}
+
+/* Make RESHAPE of the input to the shape of a float tensor, then an addition. */
+static struct host *graph_of_float(int *real)
+{
+	struct host_tensor t = {.name = "float",
+				.type = TFL_FLOAT32,
+				.rank = 4,
+				.dims = {1, 4, 4, CHANNELS}};
+	struct host *h = host_make(HOST_NOW);
+	int x = activation(h, "in"), shape = whole(h, 1, 4, NULL);
+	int y = activation(h, "reshaped");
+
+	*real = host_add_tensor(h, &t);
+	host_add_node(h, 77, 1, NULL, (int[]){*real, -2}, (int[]){shape, -2},
+		      params_of((int[]){TFL_INT32}, 1), cpu_shape);
+	host_add_node(h, 22, 1, NULL, (int[]){x, shape, -2}, (int[]){y, -2},
+		      params_of((int[9]){0}, 9), cpu_copy);
+	y = add_conv(h, y, 3);
+	host_set_ports(h, (int[]){x, *real, -2}, (int[]){y, -2});
+	return h;
+}
+
+/* Of a tensor that the NPU cannot read, the shape alone counts. */
+static void shapes_of_floats(void **state)
+{
+	struct tfl_delegate *d = create("strict=1", NULL);
+	int real, out;
+	struct host *h = graph_of_float(&real);
+
+	(void)state;
+	open_graph(h, d);
+	assert_parts(h, 3, 0, 1);
+	assert_int_equal(wrong(h, "3", 1), 0);
+	host_resize(h, real, (int[]){2, 8, 1, CHANNELS});
+	assert_int_equal(host_allocate(h), TFL_OK);
+	out = host_outputs(h)->data[0];
+	assert_dims(h, out, (int[]){2, 8, 1, CHANNELS});
+	assert_int_equal(wrong(h, "3", 2), 0);
+	host_resize(h, real, (int[]){1, 8, 8, CHANNELS});
+	assert_int_equal(host_allocate(h), TFL_DELEGATE_ERROR);
+	assert_text(host_errors(h), "RESHAPE");
+	host_free(h);
+
+	/* The refused layer is named, though SHAPE is no layer. */
+	h = graph_of_float(&real);
+	out = host_outputs(h)->data[0];
+	((struct tfl_affine *)host_tensor(h, out)->quantization.params)->scale->data[0] =
+		-1;
+	plugin_destroy(d);
+	d = create("log=2", NULL);
+	assert_int_equal(apply(h, d), TFL_OK);
+	assert_text(text, "node 2 (CONV_2D) stays on the CPU: ");
+	assert_parts(h, 2, 1, 1);
+	host_free(h);
+	plugin_destroy(d);
+}
+
+/* Sizes that the file leaves open are computed, not compared. */
+static void open_sizes(void **state)
+{
+	struct tfl_delegate *d = create("strict=1", NULL);
+	struct host *h = graph(HOST_NOW, "35");
+
+	(void)state;
+	for (int t = 0; t < (int)host_context(h)->tensors_size; t++)
+		if (host_tensor(h, t)->allocation_type == TFL_ARENA_RW)
+			host_open(h, t, 1);
+	host_resize(h, host_inputs(h)->data[0], (int[]){3, 4, 4, CHANNELS});
+	open_graph(h, d);
+	assert_dims(h, host_outputs(h)->data[0], (int[]){3, 4, 4, CHANNELS});
+	assert_int_equal(wrong(h, "35", 1), 0);
+	host_free(h);
+	plugin_destroy(d);
+}
+
 /* ---- tenants, threads, faults ----------------------------------------------------- */
 
 static void two_delegates_on_one_device(void **state)
@@ -923,6 +1239,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(refused_node),
 		cmocka_unit_test(resized),
 		cmocka_unit_test(reshaped),
+		cmocka_unit_test(shapes_are_folded),
+		cmocka_unit_test(shapes_known_before),
+		cmocka_unit_test(shapes_read_elsewhere),
+		cmocka_unit_test(shapes_of_floats),
+		cmocka_unit_test(open_sizes),
 		cmocka_unit_test(two_delegates_on_one_device),
 		cmocka_unit_test(interpreters_in_threads),
 		cmocka_unit_test(device_fails_in_invoke),
