@@ -143,8 +143,9 @@ static void set_why(struct graph *g, uint32_t node, const char *why)
 		memcpy(g->nodes[node].why, why, size);
 }
 
-/* Compile units together; 0 or -errno with why. */
-static int compile(struct graph *g, const struct settings *s,
+/* Compile units together; 0 or -errno with why.  A partition must fit into the memory of
+ * c's place beside the others; c is NULL for a unit that is only tried. */
+static int compile(struct graph *g, const struct settings *s, struct claims *c,
 		   const struct unit *const *units, uint32_t count, uint64_t *macs,
 		   char *why)
 {
@@ -173,8 +174,10 @@ static int compile(struct graph *g, const struct settings *s,
 	if (rc)
 		return rc;
 	*macs = p.macs;
+	if (c && c->place && p.macs >= s->min_macs)
+		rc = place_try(c->place, &p, &c->memory, why);
 	npuc_program_free(&p);
-	return 0;
+	return rc;
 }
 
 /* Return whether the graph, or a node of none of the later units, needs a value. */
@@ -238,7 +241,7 @@ static void take_group(struct graph *g, const struct settings *s, struct claims 
 
 	if (only_moves(g, units, count))
 		snprintf(why, sizeof(why), "alone it only moves numbers");
-	else if (compile(g, s, units, count, &macs, why) == 0)
+	else if (compile(g, s, c, units, count, &macs, why) == 0)
 		good = macs >= s->min_macs;
 	if (!good && !why[0])
 		snprintf(why, sizeof(why), "a partition of %llu MACs; min_macs is %llu",
@@ -253,13 +256,14 @@ static void take_group(struct graph *g, const struct settings *s, struct claims 
 	c->part_count += good;
 }
 
-int claims_find(struct graph *g, const struct settings *s, struct claims *c)
+int claims_find(struct graph *g, const struct settings *s, const struct place *place,
+		struct claims *c)
 {
 	const struct unit **list;
 	char why[PLUGIN_WHY];
 	struct groups groups;
 
-	*c = (struct claims){0};
+	*c = (struct claims){.place = place};
 	c->units = units_find(g, &c->unit_count);
 	c->part = indices(g, c->unit_count);
 	list = pool_alloc(&g->pool, c->unit_count, sizeof(const struct unit *));
@@ -270,7 +274,7 @@ int claims_find(struct graph *g, const struct settings *s, struct claims *c)
 		const struct unit *one = u;
 
 		c->part[i] = PLUGIN_NONE;
-		u->taken = compile(g, s, &one, 1, &u->macs, why) == 0;
+		u->taken = compile(g, s, NULL, &one, 1, &u->macs, why) == 0;
 		if (!u->taken) {
 			set_why(g, u->op, why);
 			continue;

@@ -21,7 +21,7 @@ struct kernel {
 	struct provider *provider;
 	struct place *place;
 	struct npuc_program program;
-	bool compiled;
+	bool compiled, held; /* held: in the place's memory_used */
 	struct npuc_run *run;
 	pthread_mutex_t lock; /* of run and turned: one inference at a time */
 	uint8_t *turned;      /* bytes of the largest edge */
@@ -249,7 +249,10 @@ static struct ort_status *load(struct kernel *k, const struct npuc_model *model)
 	if (why[0])
 		provider_log(k->provider, ORT_LOG_WARNING, why);
 	if (place_take(s, &k->place, why) != 0 ||
-	    npuc_run_open(k->place->dev, k->place->part, &k->program, &k->run, why) != 0)
+	    place_hold(k->place, &k->program, why) != 0)
+		return plugin_fail(api, "%s", why);
+	k->held = true;
+	if (npuc_run_open(k->place->dev, k->place->part, &k->program, &k->run, why) != 0)
 		return plugin_fail(api, "%s", why);
 	return NULL;
 }
@@ -312,6 +315,8 @@ void kernel_free(struct ort_compute_info *info)
 	if (!k)
 		return;
 	(void)npuc_run_close(k->run);
+	if (k->held)
+		place_release(k->place, &k->program);
 	place_give(k->place);
 	if (k->compiled)
 		npuc_program_free(&k->program);

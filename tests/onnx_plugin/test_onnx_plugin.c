@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -352,14 +353,17 @@ static void test_options(void **state)
 {
 	static const char *const bad[][3] = {
 		{"speed", "1", "unknown option speed; there are target"},
-		{"units", "-1", "units: \"-1\" is not a valid value"},
+		{"units", "-1",
+		 "units: \"-1\" is not valid; it must be a whole number from 0 to 65535"},
 		{"units", "65536", "units: \"65536\""},
 		{"log", "3", "log: \"3\""},
 		{"priority", "high", "priority: \"high\""},
 		{"priority", "2147483648", "priority"},
 		{"deadline_us", "1ms", "deadline_us: \"1ms\""},
 		{"min_macs", "", "min_macs: \"\""},
-		{"strict", "yes", "strict: \"yes\""},
+		{"strict", "yes", "strict: \"yes\" is not valid; it must be 0 or 1"},
+		{"cache_dir", "/nonexistent", "\"/nonexistent\": No such file"},
+		{"cache_dir", "/dev/null", "\"/dev/null\" is not a folder"},
 		{"rows", "4", "rows and cols: give both"},
 		{"partition", "a name of more than thirty-one characters", "partition"},
 	};
@@ -386,6 +390,40 @@ static void test_options(void **state)
 		ok(session_make(&s, f, key, good[i][1]));
 		assert_string_equal(s.ep->GetName(s.ep), "AccelHalExecutionProvider");
 		f->ReleaseEp(f, s.ep);
+	}
+	ok(release(f));
+}
+
+/* Options that contradict each other. */
+static void test_option_pairs(void **state)
+{
+	static const struct {
+		const char *keys[3], *values[3], *what;
+	} bad[] = {
+		{{PREFIX "rows", PREFIX "cols", PREFIX "units"},
+		 {"4", "4", "3"},
+		 "units=3 cannot be combined with rows=4, cols=4"},
+		{{PREFIX "partition", PREFIX "units"},
+		 {"left", "3"},
+		 "partition=left: its section says the place"},
+		{{PREFIX "partition", PREFIX "memory_bytes"},
+		 {"left", "65536"},
+		 "leave out units, rows, cols and memory_bytes"},
+	};
+	struct ort_factory *f = factory_make();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct host_options o = options_of(NULL, NULL);
+		struct ort_ep *ep;
+
+		for (uint32_t k = 0; k < 3 && bad[i].keys[k]; k++) {
+			o.keys[o.count] = bad[i].keys[k];
+			o.values[o.count++] = bad[i].values[k];
+		}
+		fails(f->CreateEp(f, NULL, NULL, 1, (const void *)&o, NULL, &ep),
+		      ORT_ERROR_FAIL, bad[i].what);
+		assert_null(ep);
 	}
 	ok(release(f));
 }
@@ -736,6 +774,71 @@ static void test_threads(void **state)
 }
 
 /* A target that is no NPU fails the session at its compilation, with the reason. */
+/* A partition of the graph that the quota does not hold is the CPU's, and one that it
+ * holds once is so for one session only. */
+static void test_memory(void **state)
+{
+	struct ort_factory *f = factory_make();
+	static struct host_graph g;
+	struct session s, second;
+	const char *quota = PREFIX "memory_bytes";
+
+	(void)state;
+	g = (struct host_graph){0};
+	conv(&g)->output = true;
+	ok(session_make(&s, f, quota, "256"));
+	ok(claim(&s, &g));
+	assert_int_equal(s.support.count, 0);
+	if (!strstr(host_log(), "of 0.2 KiB are in use; give the partition more"))
+		fail_msg("the summary");
+	f->ReleaseEp(f, s.ep);
+	ok(session_make(&s, f, quota, "2048"));
+	ok(session_make(&second, f, quota, "2048"));
+	ok(claim(&s, &g));
+	ok(claim(&second, &g));
+	assert_int_equal(second.support.count, 1);
+	ok(compile(&s, &g));
+	fails(compile(&second, &g), ORT_ERROR_FAIL, "KiB of device memory");
+	second.ep->ReleaseNodeComputeInfos(second.ep, second.infos, 0);
+	f->ReleaseEp(f, second.ep);
+	runs(&s, 1);
+	release_kernels(&s);
+	ok(compile(&s, &g));
+	session_close(&s);
+	(void)host_log();
+	ok(release(f));
+}
+
+/* A session that a child makes with the options of its parent's has a device of its own.
+ */
+static void test_fork(void **state)
+{
+	struct ort_factory *f = factory_make();
+	static struct host_graph g;
+	struct session s, child;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	g = (struct host_graph){0};
+	conv(&g)->output = true;
+	session_open(&s, f, &g);
+	pid = fork();
+	if (pid == 0) {
+		alarm(30);
+		if (!run(&s, 1))
+			_exit(2);
+		session_open(&child, f, &g);
+		_exit(run(&child, 2) ? 3 : 0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	runs(&s, 3);
+	session_close(&s);
+	ok(release(f));
+}
+
 static void test_target(void **state)
 {
 	struct ort_factory *f = factory_make();
@@ -768,6 +871,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_old, tear_down),
 		cmocka_unit_test_teardown(test_factory, tear_down),
 		cmocka_unit_test_teardown(test_options, tear_down),
+		cmocka_unit_test_teardown(test_option_pairs, tear_down),
 		cmocka_unit_test_teardown(test_conv, tear_down),
 		cmocka_unit_test_teardown(test_split, tear_down),
 		cmocka_unit_test_teardown(test_split_left, tear_down),
@@ -778,6 +882,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_dynamic, tear_down),
 		cmocka_unit_test_teardown(test_order, tear_down),
 		cmocka_unit_test_teardown(test_threads, tear_down),
+		cmocka_unit_test_teardown(test_memory, tear_down),
+		cmocka_unit_test_teardown(test_fork, tear_down),
 		cmocka_unit_test_teardown(test_target, tear_down),
 	};
 
