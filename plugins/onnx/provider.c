@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "plugin.h"
@@ -130,12 +129,10 @@ static struct ort_status *option_fail(const struct ort_api *api, const char *key
 			   key);
 }
 
-/* Refuse options that do not fit each other, and a folder that is none. */
+/* Refuse options that do not fit each other. */
 static struct ort_status *check_options(const struct ort_api *api,
 					const struct settings *s)
 {
-	struct stat st;
-
 	if (!s->rows != !s->cols)
 		return plugin_fail(api, "options rows and cols: give both or neither");
 	if (s->rows && s->units)
@@ -149,12 +146,6 @@ static struct ort_status *check_options(const struct ort_api *api,
 				   "the memory; leave out units, rows, cols and "
 				   "memory_bytes",
 				   s->partition);
-	if (s->cache_dir[0] && stat(s->cache_dir, &st) != 0)
-		return plugin_fail(api, "option cache_dir: \"%.120s\": %s; it must exist",
-				   s->cache_dir, hal_strerror(-errno));
-	if (s->cache_dir[0] && !S_ISDIR(st.st_mode))
-		return plugin_fail(api, "option cache_dir: \"%.120s\" is not a folder",
-				   s->cache_dir);
 	return NULL;
 }
 

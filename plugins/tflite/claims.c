@@ -96,6 +96,12 @@ static void check_tensors(struct node *n, const struct tfl_context *ctx)
 	}
 }
 
+bool node_taken(const struct node *n)
+{
+	return n->item.code == BUILTIN_DELEGATE && n->item.custom &&
+	       strcmp(n->item.custom, KERNEL_NAME) == 0;
+}
+
 static void check_node(struct node *n, const struct plug *p,
 		       const struct tfl_context *ctx)
 {
@@ -108,6 +114,8 @@ static void check_node(struct node *n, const struct plug *p,
 		leave(n, "option exclude");
 	else if (n->item.code == BUILTIN_CUSTOM)
 		leave(n, "custom operator");
+	else if (n->item.code == BUILTIN_DELEGATE)
+		leave(n, "another delegate has it");
 	else if (!op)
 		leave(n, "no such operator on the NPU");
 	else
@@ -538,17 +546,21 @@ static int claims_read(struct claims *c, struct tfl_context *ctx)
 static int strict_error(const struct claims *c, struct tfl_context *ctx)
 {
 	char left[1024];
-	uint32_t n = 0;
+	uint32_t n = 0, all = 0;
 
-	for (uint32_t i = 0; i < c->node_count; i++)
-		n += c->nodes[i].reason[0] != '\0';
+	for (uint32_t i = 0; i < c->node_count; i++) {
+		bool counts = !node_taken(&c->nodes[i]);
+
+		all += counts;
+		n += counts && c->nodes[i].reason[0];
+	}
 	if (!n)
 		return TFL_OK;
 	report_left(c, left, sizeof(left));
 	ctx->ReportError(ctx,
 			 "accelhal: strict=1, and %u of %u nodes would stay on the CPU: "
 			 "%s\n",
-			 n, c->node_count, left);
+			 n, all, left);
 	return TFL_DELEGATE_ERROR;
 }
 

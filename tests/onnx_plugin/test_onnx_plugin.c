@@ -362,8 +362,6 @@ static void test_options(void **state)
 		{"deadline_us", "1ms", "deadline_us: \"1ms\""},
 		{"min_macs", "", "min_macs: \"\""},
 		{"strict", "yes", "strict: \"yes\" is not valid; it must be 0 or 1"},
-		{"cache_dir", "/nonexistent", "\"/nonexistent\": No such file"},
-		{"cache_dir", "/dev/null", "\"/dev/null\" is not a folder"},
 		{"rows", "4", "rows and cols: give both"},
 		{"partition", "a name of more than thirty-one characters", "partition"},
 	};
