@@ -331,32 +331,48 @@ static void add_text(char *text, size_t size, const char *more)
 	snprintf(text + used, size - used, "%s", more);
 }
 
+const char *claims_reason(const struct graph *g, const struct claims *c, uint32_t node)
+{
+	const struct node *n = &g->nodes[node];
+
+	if (is_hidden(n) || on_device(g, c, node))
+		return NULL;
+	/* Relu and Clip belong to the operator before them. */
+	if (!n->why && n->unit != PLUGIN_NONE)
+		n = &g->nodes[c->units[n->unit].op];
+	return n->why ? n->why : "not between quantized values";
+}
+
 /* Name some kinds of operators that stay, each once, with the first's reason. */
 static void describe_left(const struct graph *g, const struct claims *c, char *text,
 			  size_t size)
 {
 	const char *told[TOLD];
 	char one[PLUGIN_WHY + 128];
-	uint32_t kinds = 0;
+	uint32_t kinds = 0, more = 0;
 
-	for (uint32_t i = 0; i < g->node_count && kinds < TOLD; i++) {
+	for (uint32_t i = 0; i < g->node_count; i++) {
+		const char *why = claims_reason(g, c, i);
 		const struct node *n = &g->nodes[i];
 		uint32_t same = 0;
-		bool known = is_hidden(n) || on_device(g, c, i);
+		bool known = !why;
 
 		for (uint32_t k = 0; k < kinds; k++)
 			known |= strcmp(told[k], n->type) == 0;
-		if (known)
+		more += !known && kinds == TOLD;
+		if (known || kinds == TOLD)
 			continue;
 		told[kinds++] = n->type;
 		for (uint32_t k = i; k < g->node_count; k++)
 			same += !on_device(g, c, k) &&
 				strcmp(g->nodes[k].type, n->type) == 0;
 		snprintf(one, sizeof(one), "%s%u %s (%s)",
-			 kinds == 1 ? "; on the CPU: " : ", ", same, n->type,
-			 n->why ? n->why : "not between quantized values");
+			 kinds == 1 ? "; on the CPU: " : ", ", same, n->type, why);
 		add_text(text, size, one);
 	}
+	snprintf(one, sizeof(one), ", and %u more (log=2 lists them)", more);
+	if (more)
+		add_text(text, size, one);
 }
 
 void claims_describe(const struct graph *g, const struct claims *c, char *text,

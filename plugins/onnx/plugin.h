@@ -156,6 +156,8 @@ int claims_find(struct graph *g, const struct settings *s, const struct place *p
 		struct claims *c);
 /* Return whether the graph has no partitions from an earlier call of GetCapability. */
 bool claims_is_first(const struct graph *g);
+/* Return why an operator stays on the CPU; NULL: it does not, or only quantizes. */
+const char *claims_reason(const struct graph *g, const struct claims *c, uint32_t node);
 /* Write what is taken and what is not, and why. */
 void claims_describe(const struct graph *g, const struct claims *c, char *text,
 		     size_t size);

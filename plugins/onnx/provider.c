@@ -389,16 +389,19 @@ static struct ort_status *take_partition(struct provider *p, struct graph *g,
 								 &fusion);
 }
 
-static void tell_reasons(struct provider *p, const struct graph *g)
+static void tell_reasons(struct provider *p, const struct graph *g,
+			 const struct claims *c)
 {
 	char text[PLUGIN_WHY + 256];
 
 	for (uint32_t i = 0; p->settings.log > 1 && i < g->node_count; i++) {
-		if (!g->nodes[i].why)
+		const char *why = claims_reason(g, c, i);
+
+		if (!why)
 			continue;
 		snprintf(text, sizeof(text),
 			 "accelhal: node %u (%s) stays on the CPU: %s", i,
-			 g->nodes[i].type, g->nodes[i].why);
+			 g->nodes[i].type, why);
 		provider_log(p, ORT_LOG_WARNING, text);
 	}
 }
@@ -418,7 +421,7 @@ static struct ort_status *claim(struct provider *p, struct graph *g,
 	claims_describe(g, &c, text, sizeof(text));
 	if (c.part_count || claims_is_first(g)) {
 		provider_log(p, ORT_LOG_WARNING, text);
-		tell_reasons(p, g);
+		tell_reasons(p, g, &c);
 	}
 	if (p->settings.strict && strstr(text, "; on the CPU: "))
 		snprintf(p->refusal, sizeof(p->refusal), "%.*s", PLUGIN_WHY - 1, text);

@@ -625,6 +625,37 @@ static void test_nothing(void **state)
 	ok(release(f));
 }
 
+/* The summary counts what it does not name, and log=2 names each, whether somebody asked
+ * for it or not. */
+static void test_left(void **state)
+{
+	static const char *const types[] = {"Sin", "Cos", "Tan", "Exp", "Log"};
+	struct ort_factory *f = factory_make();
+	static struct host_graph g;
+	struct host_value *x, *y;
+	struct session s;
+	const char *log;
+
+	(void)state;
+	g = (struct host_graph){0};
+	x = host_value(&g, "x", ORT_TYPE_FLOAT, 4, image, NULL);
+	for (uint32_t i = 0; i < 5; i++) {
+		y = host_value(&g, types[i], ORT_TYPE_FLOAT, 4, image, NULL);
+		host_node(&g, types[i], 1, &x, y);
+		x = y;
+	}
+	x->output = true;
+	ok(session_make(&s, f, PREFIX "log", "2"));
+	ok(claim(&s, &g));
+	assert_int_equal(s.support.count, 0);
+	log = host_log();
+	if (!strstr(log, "1 Tan (") || !strstr(log, "), and 2 more (log=2 lists them)") ||
+	    !strstr(log, "node 4 (Log) stays on the CPU: not between quantized values"))
+		fail_msg("%s", log);
+	f->ReleaseEp(f, s.ep);
+	ok(release(f));
+}
+
 /* Any call of the runtime may fail: a status, and nothing is left over. */
 static void test_failures(void **state)
 {
@@ -779,7 +810,7 @@ static void test_memory(void **state)
 	struct ort_factory *f = factory_make();
 	static struct host_graph g;
 	struct session s, second;
-	const char *quota = PREFIX "memory_bytes";
+	const char *quota = PREFIX "memory_bytes", *log;
 
 	(void)state;
 	g = (struct host_graph){0};
@@ -787,8 +818,10 @@ static void test_memory(void **state)
 	ok(session_make(&s, f, quota, "256"));
 	ok(claim(&s, &g));
 	assert_int_equal(s.support.count, 0);
-	if (!strstr(host_log(), "of 0.2 KiB are in use; give the partition more"))
-		fail_msg("the summary");
+	log = host_log();
+	if (!strstr(log, "of 0.2 KiB are in use; give the partition more memory_bytes), "
+			 "1 Relu (it takes"))
+		fail_msg("%s", log);
 	f->ReleaseEp(f, s.ep);
 	ok(session_make(&s, f, quota, "2048"));
 	ok(session_make(&second, f, quota, "2048"));
@@ -875,6 +908,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_split_left, tear_down),
 		cmocka_unit_test_teardown(test_convex, tear_down),
 		cmocka_unit_test_teardown(test_nothing, tear_down),
+		cmocka_unit_test_teardown(test_left, tear_down),
 		cmocka_unit_test_teardown(test_failures, tear_down),
 		cmocka_unit_test_teardown(test_compute_fails, tear_down),
 		cmocka_unit_test_teardown(test_dynamic, tear_down),
