@@ -168,6 +168,12 @@ static struct ort_status *read_options(const struct ort_api *api,
 	for (size_t i = 0; !status && i < count; i++) {
 		bool known;
 
+		if (strcmp(keys[i], "ep.context_enable") == 0 &&
+		    strcmp(values[i], "1") == 0)
+			status = plugin_fail(
+				api, "ep.context_enable=1: this provider writes no "
+				     "compiled models; its option cache_dir keeps "
+				     "compiled partitions");
 		if (strncmp(keys[i], PLUGIN_PREFIX, prefix) != 0)
 			continue;
 		if (!set_option(s, keys[i] + prefix, values[i], &known) || !known)

@@ -392,7 +392,8 @@ static void test_options(void **state)
 	ok(release(f));
 }
 
-/* Options that contradict each other. */
+/* Options that contradict each other, and one of the runtime that asks for what is not
+ * there. */
 static void test_option_pairs(void **state)
 {
 	static const struct {
@@ -409,8 +410,13 @@ static void test_option_pairs(void **state)
 		 "leave out units, rows, cols and memory_bytes"},
 	};
 	struct ort_factory *f = factory_make();
+	struct session s;
 
 	(void)state;
+	ok(session_make(&s, f, "ep.context_enable", "0"));
+	f->ReleaseEp(f, s.ep);
+	fails(session_make(&s, f, "ep.context_enable", "1"), ORT_ERROR_FAIL,
+	      "writes no compiled models; its option cache_dir");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct host_options o = options_of(NULL, NULL);
 		struct ort_ep *ep;

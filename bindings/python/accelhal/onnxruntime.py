@@ -88,5 +88,6 @@ def session_options(target=None, options=None, **provider):
     if target is not None:
         given["target"] = target
     options = options or onnxruntime.SessionOptions()
-    options.add_provider_for_devices(register(), given)
+    # One device: a program may have registered the library under two names.
+    options.add_provider_for_devices(register()[:1], given)
     return options
