@@ -49,6 +49,26 @@ static void turn(const struct edge *e, bool to_model, const uint8_t *from, uint8
 			}
 }
 
+/* The runtime may have another shape than the graph says: it only warns of that. */
+static struct ort_status *check_input(const struct ort_api *api, const struct edge *e,
+				      const struct ort_value *v)
+{
+	struct ort_shape_info *info = NULL;
+	struct ort_status *s = ORT(api, GetTensorTypeAndShape)(v, &info);
+	size_t count = 0;
+
+	if (!s)
+		s = ORT(api, GetTensorShapeElementCount)(info, &count);
+	if (!s && count != e->bytes)
+		s = plugin_fail(api,
+				"input %zu has %zu elements; its shape in the model has "
+				"%llu",
+				e->number, count, (unsigned long long)e->bytes);
+	if (info)
+		ORT(api, ReleaseTensorTypeAndShapeInfo)(info);
+	return s;
+}
+
 static struct ort_status *write_input(struct kernel *k, uint32_t i,
 				      struct ort_kernel_context *c)
 {
@@ -59,6 +79,8 @@ static struct ort_status *write_input(struct kernel *k, uint32_t i,
 	char why[PLUGIN_WHY];
 	struct ort_status *s = ORT(api, KernelContext_GetInput)(c, e->number, &v);
 
+	if (!s && v)
+		s = check_input(api, e, v);
 	if (!s && v)
 		s = ORT(api, GetTensorData)(v, &data);
 	if (s)

@@ -128,6 +128,10 @@ static int read_window(struct build *b, struct window *w)
 			return model_refuse(b,
 					    "strides, dilations or kernel are invalid");
 		if (strncmp(automatic, "SAME", 4) == 0) {
+			/* With ceil_mode ONNX's shapes have more than the runtime. */
+			if (out != (in + w->stride[i] - 1) / w->stride[i])
+				return model_refuse(b,
+						    "its shape is not that of auto_pad");
 			w->pad[i] = 0;
 			all = missing(w, i, in, out);
 			all = all < 0 ? 0 : all;

@@ -253,7 +253,8 @@ static float expected(const uint8_t *x, uint32_t n, int32_t row, int32_t col)
 static const char *run(struct session *s, uint32_t seed)
 {
 	uint8_t x[C * H * H];
-	struct host_context c = {.in = {{.data = x}}, .in_count = 1};
+	struct host_context c = {.in = {{.data = x, .dims = {1, C, H, H}, .rank = 4}},
+				 .in_count = 1};
 	const char *wrong = NULL;
 	uint32_t varied = 0;
 	int code;
@@ -500,7 +501,9 @@ static void test_split(void **state)
 	for (uint32_t i = 0; i < sizeof(x); i++)
 		x[i] = (uint8_t)(i * 151 % 256);
 	for (int integers = 0; integers < 2; integers++) {
-		struct host_context c = {.in = {{.data = x}}, .in_count = 1};
+		struct host_context c = {
+			.in = {{.data = x, .dims = {1, C, H, H}, .rank = 4}},
+			.in_count = 1};
 		struct session s;
 
 		g = (struct host_graph){0};
@@ -846,6 +849,29 @@ static void test_memory(void **state)
 	ok(release(f));
 }
 
+/* A tensor that is shorter than the graph says is not read beyond its end. */
+static void test_short_input(void **state)
+{
+	struct ort_factory *f = factory_make();
+	struct host_context c = {.in_count = 1};
+	static struct host_graph g;
+	struct session s;
+
+	(void)state;
+	g = (struct host_graph){0};
+	conv(&g)->output = true;
+	session_open(&s, f, &g);
+	c.in[0] =
+		(struct host_tensor){.data = malloc(1), .dims = {1, 1, 1, 1}, .rank = 4};
+	assert_non_null(c.in[0].data);
+	fails(s.infos[0]->Compute(s.infos[0], s.states[0], (void *)&c), ORT_ERROR_FAIL,
+	      "input 0 has 1 elements; its shape in the model has 75");
+	free(c.in[0].data);
+	runs(&s, 1);
+	session_close(&s);
+	ok(release(f));
+}
+
 /* A session that a child makes with the options of its parent's has a device of its own.
  */
 static void test_fork(void **state)
@@ -921,6 +947,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_order, tear_down),
 		cmocka_unit_test_teardown(test_threads, tear_down),
 		cmocka_unit_test_teardown(test_memory, tear_down),
+		cmocka_unit_test_teardown(test_short_input, tear_down),
 		cmocka_unit_test_teardown(test_fork, tear_down),
 		cmocka_unit_test_teardown(test_target, tear_down),
 	};
