@@ -134,6 +134,9 @@ static int read_window(struct build *b, struct window *w)
 						    "its shape is not that of auto_pad");
 			w->pad[i] = 0;
 			all = missing(w, i, in, out);
+			/* The runtime's pools start inside of the image then. */
+			if (all < 0 && strstr(n->type, "Pool"))
+				return model_refuse(b, "auto_pad would be negative");
 			all = all < 0 ? 0 : all;
 			w->pad[i] = strcmp(automatic, "SAME_LOWER") == 0 ? (all + 1) / 2
 									 : all / 2;

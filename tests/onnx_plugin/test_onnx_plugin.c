@@ -549,6 +549,59 @@ static void test_split_left(void **state)
 	ok(release(f));
 }
 
+/* Where the runtime's windows of SAME are others than those of the schema, the pool is
+ * the CPU's: with a stride beyond the kernel, and with a shape that is another one. */
+static void test_pools(void **state)
+{
+	static const struct {
+		int64_t kernel, stride, size; /* of the result */
+		const char *why;
+	} cases[] = {{2, 2, 3, NULL},
+		     {2, 4, 2, NULL},
+		     {1, 3, 2, "auto_pad would be negative"},
+		     {2, 2, 4, "its shape is not that of auto_pad"}};
+	struct ort_factory *f = factory_make();
+	static struct host_graph g;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int64_t size = cases[i].size, k = cases[i].kernel, s = cases[i].stride;
+		const int64_t dims[] = {1, C, size, size};
+		struct host_value *x, *xs, *xz, *y, *q;
+		struct host_node *n;
+		struct session session;
+		const char *log;
+
+		g = (struct host_graph){0};
+		x = host_value(&g, "x", ORT_TYPE_UINT8, 4, image, NULL);
+		xs = constant(&g, "xs", ORT_TYPE_FLOAT, 1, &x_scale);
+		xz = constant(&g, "xz", ORT_TYPE_UINT8, 1, &x_zero);
+		y = host_value(&g, "y", ORT_TYPE_FLOAT, 4, dims, NULL);
+		q = host_value(&g, "q", ORT_TYPE_UINT8, 4, dims, NULL);
+		x = dequantize(&g, "xf", x, xs, xz, false);
+		n = host_node(&g, "AveragePool", 1, &x, y);
+		n->attrs[0] = (struct host_attr){.name = "kernel_shape",
+						 .type = ORT_ATTR_INTS,
+						 {k, k},
+						 .count = 2};
+		n->attrs[1] = (struct host_attr){
+			.name = "strides", .type = ORT_ATTR_INTS, {s, s}, .count = 2};
+		n->attrs[2] = (struct host_attr){.name = "auto_pad",
+						 .type = ORT_ATTR_STRING,
+						 .text = "SAME_UPPER"};
+		host_node(&g, "QuantizeLinear", 3, (struct host_value *[]){y, xs, xz}, q);
+		q->output = true;
+		ok(session_make(&session, f, NULL, NULL));
+		ok(claim(&session, &g));
+		log = host_log();
+		if (session.support.count != !cases[i].why ||
+		    (cases[i].why && !strstr(log, cases[i].why)))
+			fail_msg("case %zu: %s", i, log);
+		f->ReleaseEp(f, session.ep);
+	}
+	ok(release(f));
+}
+
 /* What nobody compiles in between: the parts must not wait for each other. */
 static void test_convex(void **state)
 {
@@ -938,6 +991,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_conv, tear_down),
 		cmocka_unit_test_teardown(test_split, tear_down),
 		cmocka_unit_test_teardown(test_split_left, tear_down),
+		cmocka_unit_test_teardown(test_pools, tear_down),
 		cmocka_unit_test_teardown(test_convex, tear_down),
 		cmocka_unit_test_teardown(test_nothing, tear_down),
 		cmocka_unit_test_teardown(test_left, tear_down),
