@@ -104,8 +104,9 @@ static int check(const struct convert *how, const char *name, enum npuc_type fro
 	uint32_t given = how->means > 1 ? how->means : how->deviations;
 
 	if (!is_real(from))
-		return tool_fail("%s: its elements are %s, but input '%s' takes %s", name,
-				 npuc_type_name(from), port->name,
+		return tool_fail("%s: its elements are %s, but input '%s' takes %s, or "
+				 "float32, float64 and uint8, which are quantized",
+				 name, npuc_type_name(from), port->name,
 				 npuc_type_name(port->type));
 	if (port->type != NPUC_FLOAT32 && !(port->scale > 0))
 		return tool_fail("%s: its elements are %s, but input '%s' takes %s, "

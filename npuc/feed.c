@@ -211,7 +211,9 @@ static int load_input(const struct feed *f, const char *path,
 		rc = tool_fail("%s: %s the %" PRIu64 " bytes that input '%s' takes%s",
 			       name,
 			       size - npy.data < want ? "shorter than" : "longer than",
-			       want, port->name, npy.data ? " (after the header)" : "");
+			       want, port->name,
+			       npy.data ? " (after the header)"
+					: " (it is no .npy, PNG, JPEG, PGM or PPM file)");
 	e.data = data + npy.data;
 	if (!rc)
 		rc = take_elements(&e, &f->convert, port, in);

@@ -149,7 +149,8 @@ static int memory_fail(const struct npuc_program *p, const struct device *d,
 	return tool_fail("%s: the network takes %s", model, text);
 }
 
-static int infer(const struct args *a, struct fed *in, struct device *d, struct result *r)
+static int infer(const struct args *a, struct fed *in, const struct expectations *wanted,
+		 struct device *d, struct result *r)
 {
 	bool quiet = a->json || feed_takes_stdout(&a->feed);
 	FILE *text = quiet ? stderr : stdout;
@@ -172,7 +173,7 @@ static int infer(const struct args *a, struct fed *in, struct device *d, struct 
 	else if (!rc)
 		result_text(r, text);
 	if (!rc)
-		rc = compare_outputs(&a->feed, r->program, &r->out, text);
+		rc = compare_outputs(wanted, a->feed.tolerance, &r->out, text);
 	npuc_run_close(run);
 	return rc;
 }
@@ -184,6 +185,7 @@ static int run(const struct args *a)
 	struct npuc_program p;
 	struct device d = {0};
 	struct fed in = {0};
+	struct expectations wanted = {0};
 	struct result r = {
 		.model = a->model, .program = &p, .device = &d.info, .top = a->top};
 	char why[NPUC_WHY];
@@ -203,15 +205,19 @@ static int run(const struct args *a)
 		rc = feed_check_outputs(&a->feed, &p);
 	if (!rc && !a->explain)
 		rc = feed_load(&a->feed, &p, &in);
+	if (!rc && !a->explain)
+		rc = compare_load(&a->feed, &p, in.images, &wanted);
 	if (!rc && device_open(a->target, (uint32_t)a->units, &d, why))
 		rc = tool_fail("%s", why);
 	if (!rc && p.memory_bytes > d.info.memory_bytes)
 		rc = memory_fail(&p, &d, a->model, "");
 	if (!rc)
-		rc = a->explain ? explain_print(&p, &d, &a->feed) : infer(a, &in, &d, &r);
+		rc = a->explain ? explain_print(&p, &d, &a->feed)
+				: infer(a, &in, &wanted, &d, &r);
 	if (device_close(&d) && !rc)
 		rc = tool_fail("%s", hal_last_error());
 	feed_free(&in);
+	compare_free(&wanted);
 	result_free(&r);
 	npuc_program_free(&p);
 	return rc;

@@ -76,11 +76,11 @@ static int decode_png(struct picture *p, const uint8_t *file, size_t size)
 	int rc = 0;
 
 	if (!png_image_begin_read_from_memory(&image, file, size))
-		return tool_fail("%s: %s", p->name, image.message);
+		return tool_fail("%s: PNG: %s", p->name, image.message);
 	image.format = p->channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
 	rc = make_pixels(p, image.width, image.height);
 	if (!rc && !png_image_finish_read(&image, &black, p->pixels, 0, NULL))
-		rc = tool_fail("%s: %s", p->name, image.message);
+		rc = tool_fail("%s: PNG: %s", p->name, image.message);
 	png_image_free(&image);
 	return rc;
 }
@@ -121,7 +121,7 @@ static int decode_jpeg_by(struct jpeg_reader *r, struct picture *p, const uint8_
 {
 	/* NOLINTNEXTLINE(cert-err52-cpp): libjpeg knows no other way */
 	if (setjmp(r->failed))
-		return tool_fail("%s: %s", p->name, r->text);
+		return tool_fail("%s: JPEG: %s", p->name, r->text);
 	jpeg_create_decompress(&r->d);
 	jpeg_mem_src(&r->d, file, size);
 	(void)jpeg_read_header(&r->d, TRUE);
@@ -168,7 +168,10 @@ static int decode_jpeg(struct picture *p, const uint8_t *file, size_t size)
 }
 #endif
 
-/* A number of a PNM header, after blanks and comments; 0: there is none. */
+#define PNM_MAX 1000000u
+
+/* A number of a PNM header, after blanks and comments; 0: there is none.  Larger ones are
+ * PNM_MAX. */
 static uint32_t pnm_number(const uint8_t *file, size_t size, size_t *at)
 {
 	uint32_t n = 0;
@@ -177,8 +180,10 @@ static uint32_t pnm_number(const uint8_t *file, size_t size, size_t *at)
 		if (file[(*at)++] == '#')
 			while (*at < size && file[*at] != '\n')
 				++*at;
-	for (; *at < size && isdigit(file[*at]) && n < 100000; ++*at)
+	for (; *at < size && isdigit(file[*at]); ++*at) {
 		n = n * 10 + (uint32_t)(file[*at] - '0');
+		n = n < PNM_MAX ? n : PNM_MAX;
+	}
 	return n;
 }
 

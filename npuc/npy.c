@@ -123,8 +123,8 @@ static int take_type(struct text *t, struct npy *npy)
 		return 0;
 	snprintf(t->why, NPUC_WHY, "elements of type '%s' are not supported; %s", name,
 		 name[0] == '>' ? "only little-endian ones ('<') are"
-				: "only int8 '|i1', uint8 '|u1', int16 '<i2' and float32 "
-				  "'<f4' are");
+				: "only int8 '|i1', uint8 '|u1', int16 '<i2', float32 "
+				  "'<f4' and float64 '<f8' are");
 	return -EINVAL;
 }
 

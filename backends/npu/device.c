@@ -413,7 +413,8 @@ static int check_machine(struct npu_device *dev)
 	if (id != NPU_GLB_ID_RESET || version != NPU_GLB_VERSION_RESET)
 		return npu_fail(EPROTO,
 				"npu: the model is machine 0x%08x version %u; this "
-				"backend needs 0x%08x version %u",
+				"backend needs 0x%08x version %u; build the model, or "
+				"the bitstream, from this version's sources",
 				id, version, NPU_GLB_ID_RESET, NPU_GLB_VERSION_RESET);
 	if (NPU_REG_GET(shape, SHAPE_ROWS) != dev->opt.rows ||
 	    NPU_REG_GET(shape, SHAPE_COLS) != dev->opt.cols ||

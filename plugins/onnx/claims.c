@@ -143,8 +143,9 @@ static void set_why(struct graph *g, uint32_t node, const char *why)
 		memcpy(g->nodes[node].why, why, size);
 }
 
-/* Compile units together; 0 or -errno with why. */
-static int compile(struct graph *g, const struct settings *s,
+/* Compile units together; 0 or -errno with why.  A partition must fit into the memory of
+ * c's place beside the others; c is NULL for a unit that is only tried. */
+static int compile(struct graph *g, const struct settings *s, struct claims *c,
 		   const struct unit *const *units, uint32_t count, uint64_t *macs,
 		   char *why)
 {
@@ -173,8 +174,10 @@ static int compile(struct graph *g, const struct settings *s,
 	if (rc)
 		return rc;
 	*macs = p.macs;
+	if (c && c->place && p.macs >= s->min_macs)
+		rc = place_try(c->place, &p, &c->memory, why);
 	npuc_program_free(&p);
-	return 0;
+	return rc;
 }
 
 /* Return whether the graph, or a node of none of the later units, needs a value. */
@@ -238,7 +241,7 @@ static void take_group(struct graph *g, const struct settings *s, struct claims 
 
 	if (only_moves(g, units, count))
 		snprintf(why, sizeof(why), "alone it only moves numbers");
-	else if (compile(g, s, units, count, &macs, why) == 0)
+	else if (compile(g, s, c, units, count, &macs, why) == 0)
 		good = macs >= s->min_macs;
 	if (!good && !why[0])
 		snprintf(why, sizeof(why), "a partition of %llu MACs; min_macs is %llu",
@@ -253,13 +256,14 @@ static void take_group(struct graph *g, const struct settings *s, struct claims 
 	c->part_count += good;
 }
 
-int claims_find(struct graph *g, const struct settings *s, struct claims *c)
+int claims_find(struct graph *g, const struct settings *s, const struct place *place,
+		struct claims *c)
 {
 	const struct unit **list;
 	char why[PLUGIN_WHY];
 	struct groups groups;
 
-	*c = (struct claims){0};
+	*c = (struct claims){.place = place};
 	c->units = units_find(g, &c->unit_count);
 	c->part = indices(g, c->unit_count);
 	list = pool_alloc(&g->pool, c->unit_count, sizeof(const struct unit *));
@@ -270,7 +274,7 @@ int claims_find(struct graph *g, const struct settings *s, struct claims *c)
 		const struct unit *one = u;
 
 		c->part[i] = PLUGIN_NONE;
-		u->taken = compile(g, s, &one, 1, &u->macs, why) == 0;
+		u->taken = compile(g, s, NULL, &one, 1, &u->macs, why) == 0;
 		if (!u->taken) {
 			set_why(g, u->op, why);
 			continue;
@@ -327,32 +331,48 @@ static void add_text(char *text, size_t size, const char *more)
 	snprintf(text + used, size - used, "%s", more);
 }
 
+const char *claims_reason(const struct graph *g, const struct claims *c, uint32_t node)
+{
+	const struct node *n = &g->nodes[node];
+
+	if (is_hidden(n) || on_device(g, c, node))
+		return NULL;
+	/* Relu and Clip belong to the operator before them. */
+	if (!n->why && n->unit != PLUGIN_NONE)
+		n = &g->nodes[c->units[n->unit].op];
+	return n->why ? n->why : "not between quantized values";
+}
+
 /* Name some kinds of operators that stay, each once, with the first's reason. */
 static void describe_left(const struct graph *g, const struct claims *c, char *text,
 			  size_t size)
 {
 	const char *told[TOLD];
 	char one[PLUGIN_WHY + 128];
-	uint32_t kinds = 0;
+	uint32_t kinds = 0, more = 0;
 
-	for (uint32_t i = 0; i < g->node_count && kinds < TOLD; i++) {
+	for (uint32_t i = 0; i < g->node_count; i++) {
+		const char *why = claims_reason(g, c, i);
 		const struct node *n = &g->nodes[i];
 		uint32_t same = 0;
-		bool known = is_hidden(n) || on_device(g, c, i);
+		bool known = !why;
 
 		for (uint32_t k = 0; k < kinds; k++)
 			known |= strcmp(told[k], n->type) == 0;
-		if (known)
+		more += !known && kinds == TOLD;
+		if (known || kinds == TOLD)
 			continue;
 		told[kinds++] = n->type;
 		for (uint32_t k = i; k < g->node_count; k++)
 			same += !on_device(g, c, k) &&
 				strcmp(g->nodes[k].type, n->type) == 0;
 		snprintf(one, sizeof(one), "%s%u %s (%s)",
-			 kinds == 1 ? "; on the CPU: " : ", ", same, n->type,
-			 n->why ? n->why : "not between quantized values");
+			 kinds == 1 ? "; on the CPU: " : ", ", same, n->type, why);
 		add_text(text, size, one);
 	}
+	snprintf(one, sizeof(one), ", and %u more (log=2 lists them)", more);
+	if (more)
+		add_text(text, size, one);
 }
 
 void claims_describe(const struct graph *g, const struct claims *c, char *text,

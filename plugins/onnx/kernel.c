@@ -21,7 +21,7 @@ struct kernel {
 	struct provider *provider;
 	struct place *place;
 	struct npuc_program program;
-	bool compiled;
+	bool compiled, held; /* held: in the place's memory_used */
 	struct npuc_run *run;
 	pthread_mutex_t lock; /* of run and turned: one inference at a time */
 	uint8_t *turned;      /* bytes of the largest edge */
@@ -49,6 +49,26 @@ static void turn(const struct edge *e, bool to_model, const uint8_t *from, uint8
 			}
 }
 
+/* The runtime may have another shape than the graph says: it only warns of that. */
+static struct ort_status *check_input(const struct ort_api *api, const struct edge *e,
+				      const struct ort_value *v)
+{
+	struct ort_shape_info *info = NULL;
+	struct ort_status *s = ORT(api, GetTensorTypeAndShape)(v, &info);
+	size_t count = 0;
+
+	if (!s)
+		s = ORT(api, GetTensorShapeElementCount)(info, &count);
+	if (!s && count != e->bytes)
+		s = plugin_fail(api,
+				"input %zu has %zu elements; its shape in the model has "
+				"%llu",
+				e->number, count, (unsigned long long)e->bytes);
+	if (info)
+		ORT(api, ReleaseTensorTypeAndShapeInfo)(info);
+	return s;
+}
+
 static struct ort_status *write_input(struct kernel *k, uint32_t i,
 				      struct ort_kernel_context *c)
 {
@@ -59,6 +79,8 @@ static struct ort_status *write_input(struct kernel *k, uint32_t i,
 	char why[PLUGIN_WHY];
 	struct ort_status *s = ORT(api, KernelContext_GetInput)(c, e->number, &v);
 
+	if (!s && v)
+		s = check_input(api, e, v);
 	if (!s && v)
 		s = ORT(api, GetTensorData)(v, &data);
 	if (s)
@@ -249,7 +271,10 @@ static struct ort_status *load(struct kernel *k, const struct npuc_model *model)
 	if (why[0])
 		provider_log(k->provider, ORT_LOG_WARNING, why);
 	if (place_take(s, &k->place, why) != 0 ||
-	    npuc_run_open(k->place->dev, k->place->part, &k->program, &k->run, why) != 0)
+	    place_hold(k->place, &k->program, why) != 0)
+		return plugin_fail(api, "%s", why);
+	k->held = true;
+	if (npuc_run_open(k->place->dev, k->place->part, &k->program, &k->run, why) != 0)
 		return plugin_fail(api, "%s", why);
 	return NULL;
 }
@@ -312,6 +337,8 @@ void kernel_free(struct ort_compute_info *info)
 	if (!k)
 		return;
 	(void)npuc_run_close(k->run);
+	if (k->held)
+		place_release(k->place, &k->program);
 	place_give(k->place);
 	if (k->compiled)
 		npuc_program_free(&k->program);

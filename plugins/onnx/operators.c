@@ -128,8 +128,15 @@ static int read_window(struct build *b, struct window *w)
 			return model_refuse(b,
 					    "strides, dilations or kernel are invalid");
 		if (strncmp(automatic, "SAME", 4) == 0) {
+			/* With ceil_mode ONNX's shapes have more than the runtime. */
+			if (out != (in + w->stride[i] - 1) / w->stride[i])
+				return model_refuse(b,
+						    "its shape is not that of auto_pad");
 			w->pad[i] = 0;
 			all = missing(w, i, in, out);
+			/* The runtime's pools start inside of the image then. */
+			if (all < 0 && strstr(n->type, "Pool"))
+				return model_refuse(b, "auto_pad would be negative");
 			all = all < 0 ? 0 : all;
 			w->pad[i] = strcmp(automatic, "SAME_LOWER") == 0 ? (all + 1) / 2
 									 : all / 2;

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "ort_abi.h"
 
@@ -138,18 +139,25 @@ int build_model(struct graph *g, const struct unit *const *units, uint32_t count
 /* ---- claims.c --------------------------------------------------------------------- */
 
 struct settings;
+struct place;
 
 struct claims {
 	struct unit *units;
 	uint32_t unit_count, part_count;
 	uint32_t *part; /* by unit; PLUGIN_NONE: left to the CPU */
 	uint64_t macs;  /* of taken units */
+	const struct place *place;
+	uint64_t memory; /* of its partitions */
 };
 
-/* Compile each unit alone, merge those that compile, and drop partitions that do not. */
-int claims_find(struct graph *g, const struct settings *s, struct claims *c);
+/* Compile each unit alone, merge those that compile, and drop partitions that do not, or
+ * that do not fit into the memory of place, unless that is NULL. */
+int claims_find(struct graph *g, const struct settings *s, const struct place *place,
+		struct claims *c);
 /* Return whether the graph has no partitions from an earlier call of GetCapability. */
 bool claims_is_first(const struct graph *g);
+/* Return why an operator stays on the CPU; NULL: it does not, or only quantizes. */
+const char *claims_reason(const struct graph *g, const struct claims *c, uint32_t node);
 /* Write what is taken and what is not, and why. */
 void claims_describe(const struct graph *g, const struct claims *c, char *text,
 		     size_t size);
@@ -176,11 +184,21 @@ struct place {
 	struct hal_device *dev;
 	struct hal_partition *part;
 	struct settings settings;
+	pid_t pid; /* that made it */
 	uint32_t users;
+	uint64_t memory_bytes; /* of the partition, else of the device; 0: not known */
+	uint64_t memory_used;  /* by kernels */
 };
 
 int place_take(const struct settings *s, struct place **place, char why[PLUGIN_WHY]);
 void place_give(struct place *p);
+/* Check whether a program fits beside the kernels that hold memory, and beside others,
+ * which grows by what it takes.  0, or -ENOSPC with why. */
+int place_try(const struct place *p, const struct npuc_program *program, uint64_t *others,
+	      char why[PLUGIN_WHY]);
+/* Count a program's memory until it is released.  0, or -ENOSPC with why. */
+int place_hold(struct place *p, const struct npuc_program *program, char why[PLUGIN_WHY]);
+void place_release(struct place *p, const struct npuc_program *program);
 
 struct provider {
 	struct ort_ep ep;  /* first */
@@ -189,6 +207,7 @@ struct provider {
 	const struct ort_ep_api *ep_api;
 	const struct ort_logger *logger;
 	struct settings settings;
+	struct place *place;      /* counted; NULL: it takes nothing yet */
 	pthread_mutex_t lock;     /* of priority and deadline, which change at run time */
 	char refusal[PLUGIN_WHY]; /* strict: what is left to the CPU */
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "plugin.h"
 
@@ -91,17 +92,61 @@ static bool set_option(struct settings *s, const char *key, const char *value,
 	return true;
 }
 
+static const char *allowed(const char *key)
+{
+	static const char *const texts[][2] = {
+		{"units", "a whole number from 0 to 65535"},
+		{"rows", "a whole number from 0 to 255"},
+		{"cols", "a whole number from 0 to 255"},
+		{"log", "0 (nothing), 1 (summary) or 2 (each operator on the CPU)"},
+		{"deadline_us", "a whole number up to 18446744073709551"},
+		{"min_macs", "a whole number up to 18446744073709551"},
+		{"memory_bytes", "a number of bytes up to 18446744073709551"},
+		{"priority", "a whole number from -2147483648 to 2147483647"},
+		{"strict", "0 or 1"},
+		{"target", "at most 255 characters"},
+		{"partition", "at most 31 characters"},
+		{"cache_dir", "at most 1023 characters"},
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (strcmp(texts[i][0], key) == 0)
+			return texts[i][1];
+	return "another one";
+}
+
 static struct ort_status *option_fail(const struct ort_api *api, const char *key,
 				      const char *value, bool known)
 {
 	if (known)
-		return plugin_fail(api, "option %s: \"%s\" is not a valid value", key,
-				   value);
+		return plugin_fail(api,
+				   "option %s: \"%.120s\" is not valid; it must be %s",
+				   key, value, allowed(key));
 	return plugin_fail(api,
-			   "unknown option %s; there are target, partition, units, rows, "
-			   "cols, priority, deadline_us, memory_bytes, min_macs, strict, "
-			   "cache_dir and log",
+			   "unknown option %.60s; there are target, partition, units, "
+			   "rows, cols, priority, deadline_us, memory_bytes, min_macs, "
+			   "strict, cache_dir and log",
 			   key);
+}
+
+/* Refuse options that do not fit each other. */
+static struct ort_status *check_options(const struct ort_api *api,
+					const struct settings *s)
+{
+	if (!s->rows != !s->cols)
+		return plugin_fail(api, "options rows and cols: give both or neither");
+	if (s->rows && s->units)
+		return plugin_fail(api,
+				   "option units=%u cannot be combined with rows=%u, "
+				   "cols=%u; give a count or a rectangle",
+				   s->units, s->rows, s->cols);
+	if (s->partition[0] && (s->rows || s->units || s->memory_bytes))
+		return plugin_fail(api,
+				   "option partition=%s: its section says the place and "
+				   "the memory; leave out units, rows, cols and "
+				   "memory_bytes",
+				   s->partition);
+	return NULL;
 }
 
 static struct ort_status *read_options(const struct ort_api *api,
@@ -123,15 +168,19 @@ static struct ort_status *read_options(const struct ort_api *api,
 	for (size_t i = 0; !status && i < count; i++) {
 		bool known;
 
+		if (strcmp(keys[i], "ep.context_enable") == 0 &&
+		    strcmp(values[i], "1") == 0)
+			status = plugin_fail(
+				api, "ep.context_enable=1: this provider writes no "
+				     "compiled models; its option cache_dir keeps "
+				     "compiled partitions");
 		if (strncmp(keys[i], PLUGIN_PREFIX, prefix) != 0)
 			continue;
 		if (!set_option(s, keys[i] + prefix, values[i], &known) || !known)
 			status = option_fail(api, keys[i] + prefix, values[i], known);
 	}
 	ORT(api, ReleaseKeyValuePairs)(pairs);
-	if (!status && !s->rows != !s->cols)
-		status = plugin_fail(api, "options rows and cols: give both or neither");
-	return status;
+	return status ? status : check_options(api, s);
 }
 
 /* ---- places ------------------------------------------------------------------------ */
@@ -140,6 +189,21 @@ static struct {
 	pthread_mutex_t lock;
 	struct place *first;
 } places = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&places.lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&places.lock);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	(void)pthread_atfork(before_fork, after_fork, after_fork);
+}
 
 static bool same_place(const struct settings *a, const struct settings *b)
 {
@@ -152,21 +216,27 @@ static bool same_place(const struct settings *a, const struct settings *b)
 static int make_partition(struct place *p)
 {
 	struct hal_partition_desc d = HAL_INIT(hal_partition_desc);
+	struct hal_partition_info own = HAL_INIT(hal_partition_info);
 	struct hal_device_info info = HAL_INIT(hal_device_info);
 	const struct settings *s = &p->settings;
 	int rc = hal_device_get_info(p->dev, &info);
 
 	if (rc < 0)
 		return rc;
-	if (s->partition[0])
-		return hal_partition_create_named(p->dev, s->partition, &p->part);
 	d.rows = (uint16_t)s->rows;
 	d.cols = (uint16_t)s->cols;
 	if (!s->rows)
 		d.units_floor = s->units ? s->units : info.unit_rows * info.unit_cols;
 	d.memory_bytes = s->memory_bytes;
 	(void)snprintf(d.name, sizeof(d.name), "onnxruntime");
-	return hal_partition_create(p->dev, &d, &p->part);
+	rc = s->partition[0] ? hal_partition_create_named(p->dev, s->partition, &p->part)
+			     : hal_partition_create(p->dev, &d, &p->part);
+	if (rc < 0)
+		return rc;
+	p->memory_bytes = info.memory_bytes;
+	if (hal_partition_get_info(p->part, &own) == 0 && own.memory_bytes)
+		p->memory_bytes = own.memory_bytes;
+	return 0;
 }
 
 static int make_place(const struct settings *s, struct place **place, char *why)
@@ -179,6 +249,7 @@ static int make_place(const struct settings *s, struct place **place, char *why)
 		return -ENOMEM;
 	}
 	p->settings = *s;
+	p->pid = getpid();
 	rc = npuc_device_share(s->target[0] ? s->target : NULL, NULL, &p->dev, why);
 	if (!rc) {
 		rc = make_partition(p);
@@ -203,7 +274,8 @@ int place_take(const struct settings *s, struct place **place, char why[PLUGIN_W
 	int rc = 0;
 
 	pthread_mutex_lock(&places.lock);
-	for (p = places.first; p && !same_place(&p->settings, s);)
+	/* A place of the parent process is not the child's to use. */
+	for (p = places.first; p && !(p->pid == getpid() && same_place(&p->settings, s));)
 		p = p->next;
 	if (!p)
 		rc = make_place(s, &p, why);
@@ -230,6 +302,64 @@ void place_give(struct place *place)
 		(void)npuc_device_unshare(place->dev);
 		free(place);
 	}
+	pthread_mutex_unlock(&places.lock);
+}
+
+/* A sixteenth more than the program is for page tables. */
+static uint64_t held_by(const struct npuc_program *program)
+{
+	return program->memory_bytes + program->memory_bytes / 16;
+}
+
+/* With the lock held; others: bytes that others will hold, too. */
+static int fits(const struct place *place, uint64_t need, uint64_t others,
+		char why[PLUGIN_WHY])
+{
+	bool quota = place->settings.memory_bytes || place->settings.partition[0];
+	uint64_t used = place->memory_used + others;
+
+	if (!place->memory_bytes || used + need <= place->memory_bytes)
+		return 0;
+	snprintf(why, PLUGIN_WHY,
+		 "it takes %.1f KiB of device memory, and %.1f of %.1f KiB are in use; "
+		 "give %s",
+		 (double)need / 1024, (double)used / 1024,
+		 (double)place->memory_bytes / 1024,
+		 quota ? "the partition more memory_bytes"
+		       : "the NPU more with target=npu:0?memory_size=N");
+	return -ENOSPC;
+}
+
+int place_try(const struct place *place, const struct npuc_program *program,
+	      uint64_t *others, char why[PLUGIN_WHY])
+{
+	uint64_t need = held_by(program);
+	int rc;
+
+	pthread_mutex_lock(&places.lock);
+	rc = fits(place, need, *others, why);
+	pthread_mutex_unlock(&places.lock);
+	*others += rc ? 0 : need;
+	return rc;
+}
+
+int place_hold(struct place *place, const struct npuc_program *program,
+	       char why[PLUGIN_WHY])
+{
+	uint64_t need = held_by(program);
+	int rc;
+
+	pthread_mutex_lock(&places.lock);
+	rc = fits(place, need, 0, why);
+	place->memory_used += rc ? 0 : need;
+	pthread_mutex_unlock(&places.lock);
+	return rc;
+}
+
+void place_release(struct place *place, const struct npuc_program *program)
+{
+	pthread_mutex_lock(&places.lock);
+	place->memory_used -= held_by(program);
 	pthread_mutex_unlock(&places.lock);
 }
 
@@ -265,16 +395,19 @@ static struct ort_status *take_partition(struct provider *p, struct graph *g,
 								 &fusion);
 }
 
-static void tell_reasons(struct provider *p, const struct graph *g)
+static void tell_reasons(struct provider *p, const struct graph *g,
+			 const struct claims *c)
 {
 	char text[PLUGIN_WHY + 256];
 
 	for (uint32_t i = 0; p->settings.log > 1 && i < g->node_count; i++) {
-		if (!g->nodes[i].why)
+		const char *why = claims_reason(g, c, i);
+
+		if (!why)
 			continue;
 		snprintf(text, sizeof(text),
 			 "accelhal: node %u (%s) stays on the CPU: %s", i,
-			 g->nodes[i].type, g->nodes[i].why);
+			 g->nodes[i].type, why);
 		provider_log(p, ORT_LOG_WARNING, text);
 	}
 }
@@ -283,20 +416,28 @@ static struct ort_status *claim(struct provider *p, struct graph *g,
 				struct ort_support *support)
 {
 	struct ort_status *status = NULL;
-	char text[SUMMARY];
+	char text[SUMMARY], why[PLUGIN_WHY];
 	struct claims c;
 
-	if (claims_find(g, &p->settings, &c) != 0)
+	/* Without a place there is no limit of memory; compile() says what is wrong. */
+	if (!p->place && place_take(&p->settings, &p->place, why) != 0)
+		p->place = NULL;
+	if (claims_find(g, &p->settings, p->place, &c) != 0)
 		return plugin_fail(p->api, "out of memory");
 	claims_describe(g, &c, text, sizeof(text));
 	if (c.part_count || claims_is_first(g)) {
 		provider_log(p, ORT_LOG_WARNING, text);
-		tell_reasons(p, g);
+		tell_reasons(p, g, &c);
 	}
 	if (p->settings.strict && strstr(text, "; on the CPU: "))
 		snprintf(p->refusal, sizeof(p->refusal), "%.*s", PLUGIN_WHY - 1, text);
 	for (uint32_t i = 0; !status && i < c.part_count; i++)
 		status = take_partition(p, g, &c, i, support);
+	/* Who takes nothing needs no units. */
+	if (!c.part_count && claims_is_first(g)) {
+		place_give(p->place);
+		p->place = NULL;
+	}
 	return status;
 }
 
@@ -418,6 +559,7 @@ void provider_give(struct provider *p)
 {
 	if (atomic_fetch_sub(&p->users, 1) != 1)
 		return;
+	place_give(p->place);
 	(void)pthread_mutex_destroy(&p->lock);
 	free(p);
 }

@@ -135,7 +135,8 @@ int build_table(struct build *b)
 		float real = apply(type, (float)(i - 128 - x.zero) * x.scale, &n);
 		float q = nearbyintf(real / y.scale) + (float)y.zero;
 
-		table[i] = (int8_t)(isnan(q) ? y.zero : (int32_t)clamp(q, -128, 127));
+		/* No number is the least one for the runtime's QuantizeLinear. */
+		table[i] = (int8_t)(isnan(q) ? -128 : (int32_t)clamp(q, -128, 127));
 	}
 	rc = model_use(b, &u->in[0], nhwc, x, &in[0]);
 	if (!rc)

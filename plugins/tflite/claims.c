@@ -99,6 +99,12 @@ static void check_outputs(struct node *n, const struct tfl_context *ctx)
 	}
 }
 
+bool node_taken(const struct node *n)
+{
+	return n->item.code == BUILTIN_DELEGATE && n->item.custom &&
+	       strcmp(n->item.custom, KERNEL_NAME) == 0;
+}
+
 /* Note the whole numbers that a folded node makes. */
 static void note_numbers(struct claims *c, const struct tfl_context *ctx,
 			 const struct node *n)
@@ -123,6 +129,8 @@ static void check_node(struct node *n, struct claims *c, const struct tfl_contex
 		claims_leave(n, "option exclude");
 	else if (n->item.code == BUILTIN_CUSTOM)
 		claims_leave(n, "custom operator");
+	else if (n->item.code == BUILTIN_DELEGATE)
+		claims_leave(n, "another delegate has it");
 	else if (!op)
 		claims_leave(n, "no such operator on the NPU");
 	else
@@ -573,17 +581,21 @@ static int claims_read(struct claims *c, struct tfl_context *ctx)
 static int strict_error(const struct claims *c, struct tfl_context *ctx)
 {
 	char left[1024];
-	uint32_t n = 0;
+	uint32_t n = 0, all = 0;
 
-	for (uint32_t i = 0; i < c->node_count; i++)
-		n += c->nodes[i].reason[0] != '\0';
+	for (uint32_t i = 0; i < c->node_count; i++) {
+		bool counts = !node_taken(&c->nodes[i]);
+
+		all += counts;
+		n += counts && c->nodes[i].reason[0];
+	}
 	if (!n)
 		return TFL_OK;
 	report_left(c, left, sizeof(left));
 	ctx->ReportError(ctx,
 			 "accelhal: strict=1, and %u of %u nodes would stay on the CPU: "
 			 "%s\n",
-			 n, c->node_count, left);
+			 n, all, left);
 	return TFL_DELEGATE_ERROR;
 }
 

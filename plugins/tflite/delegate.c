@@ -120,7 +120,8 @@ static int open_partition(struct plug *p, char why[NPUC_WHY])
 	}
 	if (rc < 0)
 		snprintf(why, NPUC_WHY, "%s%s", hal_last_error(),
-			 rc == -ENOSPC && !o->rows && !o->units && !o->partition
+			 rc == -ENOSPC && !o->rows && !o->units && !o->partition &&
+					 !o->memory_bytes
 				 ? " (without options the delegate asks for all units of "
 				   "the device; option units=N asks for N)"
 				 : "");

@@ -73,7 +73,7 @@ static int memory_take(struct kernel *k, char why[NPUC_WHY])
 {
 	uint64_t need = k->program.memory_bytes + k->program.memory_bytes / 16, used;
 	struct plug *p = k->p;
-	bool fits;
+	bool fits, quota = p->o.memory_bytes || p->o.partition;
 
 	pthread_mutex_lock(&p->lock);
 	used = p->memory_used;
@@ -86,11 +86,11 @@ static int memory_take(struct kernel *k, char why[NPUC_WHY])
 	if (fits)
 		return 0;
 	snprintf(why, NPUC_WHY,
-		 "it takes %.2f MiB of device memory, and %.2f of %.2f MiB are in use by "
-		 "this delegate; give the NPU more with target=npu:0?memory_size=N, or "
-		 "the partition with memory_bytes=N",
-		 (double)need / (1 << 20), (double)used / (1 << 20),
-		 (double)p->memory_bytes / (1 << 20));
+		 "it takes %.1f KiB of device memory, and %.1f of %.1f KiB are in use by "
+		 "this delegate; give %s",
+		 (double)need / 1024, (double)used / 1024, (double)p->memory_bytes / 1024,
+		 quota ? "the partition more memory_bytes"
+		       : "the NPU more with target=npu:0?memory_size=N");
 	return -ENOSPC;
 }
 
@@ -545,6 +545,6 @@ const struct tfl_registration kernel_registration = {
 	.invoke = kernel_invoke,
 	.profiling_string = kernel_profile,
 	.builtin_code = BUILTIN_DELEGATE,
-	.custom_name = "AccelHal",
+	.custom_name = KERNEL_NAME,
 	.version = 1,
 };

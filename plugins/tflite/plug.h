@@ -98,7 +98,7 @@ enum npuc_type operator_type(int tfl_type);
 struct item {
 	int index; /* of the interpreter */
 	int32_t code, version;
-	const char *custom; /* of CUSTOM, else NULL */
+	const char *custom; /* of CUSTOM and DELEGATE, else NULL */
 	const struct tfl_ints *inputs, *outputs;
 	const void *builtin;
 };
@@ -169,6 +169,9 @@ struct node {
 	char reason[256]; /* why it stays on the CPU; "": it does not */
 };
 
+/* Is the node a partition that this or another accelhal delegate has taken already? */
+bool node_taken(const struct node *n);
+
 /* A partition that the device takes. */
 struct part {
 	int first;                       /* node of the interpreter */
@@ -215,6 +218,8 @@ void report_claims(const struct claims *c);
 void report_left(const struct claims *c, char *text, size_t size);
 
 /* ---- kernel.c --------------------------------------------------------------------- */
+
+#define KERNEL_NAME "AccelHal"
 
 extern const struct tfl_registration kernel_registration;
 

@@ -51,7 +51,7 @@ static uint32_t group_nodes(const struct claims *c, struct group groups[GROUPS_S
 		const struct node *n = &c->nodes[i];
 		uint32_t g = 0;
 
-		if (!n->reason[0])
+		if (!n->reason[0] || node_taken(n))
 			continue;
 		while (g < count && !alike(groups[g].first, n))
 			g++;
@@ -74,11 +74,17 @@ void report_left(const struct claims *c, char *text, size_t size)
 
 	text[0] = '\0';
 	for (uint32_t i = 0; i < count; i++) {
+		const struct node *n = groups[i].first;
 		char name[NPUC_OPERATOR_NAME];
 
-		item_name(&groups[i].first->item, name, sizeof(name));
-		snprintf(text + at, size - at, "%s%u %s (%s)", at ? ", " : "",
-			 groups[i].count, name, groups[i].first->reason);
+		item_name(&n->item, name, sizeof(name));
+		snprintf(text + at, size - at, "%s%u %s", at ? ", " : "", groups[i].count,
+			 name);
+		at += strlen(text + at);
+		/* Give a reason once, behind the operators that it is of. */
+		if (i + 1 < count && strcmp(n->reason, groups[i + 1].first->reason) == 0)
+			continue;
+		snprintf(text + at, size - at, " (%s)", n->reason);
 		at += strlen(text + at);
 	}
 	if (more)
@@ -107,7 +113,7 @@ static void report_nodes(const struct claims *c)
 		const struct node *n = &c->nodes[i];
 		char name[NPUC_OPERATOR_NAME];
 
-		if (!n->reason[0])
+		if (!n->reason[0] || node_taken(n))
 			continue;
 		item_name(&n->item, name, sizeof(name));
 		report_line("INFO", "node %d (%s) stays on the CPU: %s", n->item.index,
@@ -118,12 +124,13 @@ static void report_nodes(const struct claims *c)
 void report_claims(const struct claims *c)
 {
 	uint64_t macs = 0, all = 0, cycles = 0;
-	uint32_t nodes = 0, parts = c->part_count;
+	uint32_t nodes = 0, count = 0, parts = c->part_count;
 	char left[1024];
 
 	for (uint32_t i = 0; i < c->node_count; i++) {
 		bool taken = !c->nodes[i].reason[0];
 
+		count += !node_taken(&c->nodes[i]);
 		all += c->nodes[i].macs;
 		macs += taken ? c->nodes[i].macs : 0;
 		nodes += taken;
@@ -131,12 +138,12 @@ void report_claims(const struct claims *c)
 	for (uint32_t i = 0; i < parts; i++)
 		cycles += c->parts[i].cycles;
 	report_left(c, left, sizeof(left));
-	report_line(nodes || !c->node_count ? "INFO" : "WARNING",
+	report_line(nodes || !count ? "INFO" : "WARNING",
 		    "%u of %u nodes, %" PRIu64 " of %" PRIu64
 		    " MACs in %u partition%s on %s with %u units, %" PRIu64
 		    " cycles estimated%s%s",
-		    nodes, c->node_count, macs, all, parts, parts == 1 ? "" : "s",
-		    c->p->device, c->p->info.units, cycles,
+		    nodes, count, macs, all, parts, parts == 1 ? "" : "s", c->p->device,
+		    c->p->info.units, cycles,
 		    left[0] ? "; the CPU keeps " : "; nothing stays on the CPU", left);
 	if (c->p->o.log >= 1)
 		report_parts(c);

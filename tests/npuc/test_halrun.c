@@ -170,7 +170,9 @@ static void test_wrong_npy(void **state)
 		size_t elements;
 	} wrong[] = {
 		{"{'descr': '<f2', 'fortran_order': False, 'shape': (1, 4)}",
-		 "in.npy: its elements are float16, but input 'left' takes int8", 1, 8},
+		 "in.npy: its elements are float16, but input 'left' takes int8, or "
+		 "float32",
+		 1, 8},
 		{"{'descr': '<i2', 'fortran_order': False, 'shape': (1, 4)}",
 		 "elements are int16, but input 'left' takes int8", 1, 8},
 		{"{'descr': '>i2', 'fortran_order': False, 'shape': (1, 4)}",
@@ -424,9 +426,14 @@ static void test_pictures(void **state)
 	RUNS("printf 'P6 0 2 255\\n' > none.ppm");
 	REFUSED(1, "none.ppm: 0 x 2 pixels; 1 to 32768", ON "net.tflite none.ppm");
 	RUNS("printf '\\211PNG\\r\\n\\032\\n12345' > bad.png");
-	REFUSED(1, "bad.png: ", ON "net.tflite bad.png");
+	REFUSED(1, "bad.png: PNG: ", ON "net.tflite bad.png");
 	RUNS("printf '\\377\\330\\377\\340JFIF' > bad.jpg");
-	REFUSED(1, "bad.jpg: ", ON "net.tflite bad.jpg");
+	REFUSED(1, "bad.jpg: JPEG: ", ON "net.tflite bad.jpg");
+	RUNS("printf 'P6 400000000 3 255\\n' > wide.ppm");
+	REFUSED(1, "wide.ppm: 1000000 x 3 pixels; 1 to 32768", ON "net.tflite wide.ppm");
+	RUNS("printf 'BM12345' > p.bmp");
+	REFUSED(1, "p.bmp: shorter than", ON "net.tflite p.bmp");
+	REFUSED(1, "(it is no .npy, PNG, JPEG, PGM or PPM file)", ON "net.tflite p.bmp");
 }
 
 static void test_expected(void **state)
@@ -456,12 +463,22 @@ static void test_expected(void **state)
 		   "--tolerance 0.25");
 	RUNS(ON "ports.tflite left real right -n 0 --expected sum=reals.npy "
 		"--tolerance 0.5");
-	REFUSED(1, "real: it has 16 bytes of elements, but output 'sum' has 4 elements",
-		ON "ports.tflite left real right --expected sum=real");
+	/* Bare elements of either type. */
+	RUNS(ON "ports.tflite left real right -n 0 --expected sum=sum.bin");
+	RUNS("tail -c 16 f.npy > f.bin && " ON
+	     "ports.tflite left real right -n 0 --expected sum=f.bin");
+	SAYS("sum: as expected: all 4 elements are equal\n");
+	RUNS("head -c 15 f.bin > f15.bin");
+	REFUSED(1,
+		"f15.bin: it has 15 bytes of elements, but output 'sum' has 4 elements",
+		ON "ports.tflite left real right --expected sum=f15.bin");
 	REFUSED(1, "off: it has one output; select it with NAME=FILE, of 'sum'",
 		ON "ports.tflite left real right --expected off");
 	REFUSED(1, "none: No such file",
 		ON "ports.tflite left real right --expected sum=none");
+	/* Files are looked at before the network runs: there is no such device. */
+	REFUSED(1, "none: No such file",
+		ON "ports.tflite left real right --expected sum=none -t npu:9");
 	REFUSED(2, "--tolerance is an option of --expected",
 		ON "ports.tflite -r 1 --tolerance 1");
 	REFUSED(2, "--tolerance -1: it must be a number of at least 0",

@@ -501,6 +501,34 @@ const char *host_log(void)
 	return last;
 }
 
+/* The shape of a tensor of a context is the tensor; one that is not released counts as a
+ * status does. */
+static struct ort_status *tensor_shape(const struct ort_value *v,
+				       struct ort_shape_info **out)
+{
+	MAY_FAIL();
+	statuses++;
+	*out = (void *)v;
+	return NULL;
+}
+
+static struct ort_status *shape_count(const struct ort_shape_info *s, size_t *count)
+{
+	const struct host_tensor *t = (const void *)s;
+
+	MAY_FAIL();
+	*count = 1;
+	for (uint32_t i = 0; i < t->rank; i++)
+		*count *= (size_t)t->dims[i];
+	return NULL;
+}
+
+static void shape_release(struct ort_shape_info *s)
+{
+	(void)s;
+	statuses--;
+}
+
 /* A hardware device is its type. */
 static int hardware_type(const struct ort_hardware *h)
 {
@@ -553,6 +581,9 @@ static void fill(struct ort_api *t)
 	SET(GetTensorElementType, element_type);
 	SET(GetDimensionsCount, dims_count);
 	SET(GetDimensions, get_dims);
+	SET(GetTensorTypeAndShape, tensor_shape);
+	SET(GetTensorShapeElementCount, shape_count);
+	SET(ReleaseTensorTypeAndShapeInfo, shape_release);
 	SET(KernelContext_GetInputCount, context_in_count);
 	SET(KernelContext_GetInput, context_in);
 	SET(KernelContext_GetOutput, context_out);

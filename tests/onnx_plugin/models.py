@@ -359,6 +359,9 @@ def tables(kind):
                             g.constant(np.float32(0.05)), g.constant(np.float32(100))])
         x = g.node("QuantizeLinear", [x] + g.params(0.05, zero))
         yield name, g.finish(g.node(name, [g.real(x, 0.05, zero)]), 0.04)
+    for name in ("Sqrt", "Log"):  # which is no number in half of the cases
+        g = Graph(kind)
+        yield f"{name} of any number", g.finish(g.node(name, [g.data([1, 4, 8, 8])]), 0.04)
     for shape, axis in (([3, 10], -1), ([1, 5, 4, 4], 1)):
         g = Graph(kind)
         yield f"Softmax {shape}", g.finish(

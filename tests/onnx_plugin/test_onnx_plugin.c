@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -252,7 +253,8 @@ static float expected(const uint8_t *x, uint32_t n, int32_t row, int32_t col)
 static const char *run(struct session *s, uint32_t seed)
 {
 	uint8_t x[C * H * H];
-	struct host_context c = {.in = {{.data = x}}, .in_count = 1};
+	struct host_context c = {.in = {{.data = x, .dims = {1, C, H, H}, .rank = 4}},
+				 .in_count = 1};
 	const char *wrong = NULL;
 	uint32_t varied = 0;
 	int code;
@@ -352,14 +354,15 @@ static void test_options(void **state)
 {
 	static const char *const bad[][3] = {
 		{"speed", "1", "unknown option speed; there are target"},
-		{"units", "-1", "units: \"-1\" is not a valid value"},
+		{"units", "-1",
+		 "units: \"-1\" is not valid; it must be a whole number from 0 to 65535"},
 		{"units", "65536", "units: \"65536\""},
 		{"log", "3", "log: \"3\""},
 		{"priority", "high", "priority: \"high\""},
 		{"priority", "2147483648", "priority"},
 		{"deadline_us", "1ms", "deadline_us: \"1ms\""},
 		{"min_macs", "", "min_macs: \"\""},
-		{"strict", "yes", "strict: \"yes\""},
+		{"strict", "yes", "strict: \"yes\" is not valid; it must be 0 or 1"},
 		{"rows", "4", "rows and cols: give both"},
 		{"partition", "a name of more than thirty-one characters", "partition"},
 	};
@@ -386,6 +389,46 @@ static void test_options(void **state)
 		ok(session_make(&s, f, key, good[i][1]));
 		assert_string_equal(s.ep->GetName(s.ep), "AccelHalExecutionProvider");
 		f->ReleaseEp(f, s.ep);
+	}
+	ok(release(f));
+}
+
+/* Options that contradict each other, and one of the runtime that asks for what is not
+ * there. */
+static void test_option_pairs(void **state)
+{
+	static const struct {
+		const char *keys[3], *values[3], *what;
+	} bad[] = {
+		{{PREFIX "rows", PREFIX "cols", PREFIX "units"},
+		 {"4", "4", "3"},
+		 "units=3 cannot be combined with rows=4, cols=4"},
+		{{PREFIX "partition", PREFIX "units"},
+		 {"left", "3"},
+		 "partition=left: its section says the place"},
+		{{PREFIX "partition", PREFIX "memory_bytes"},
+		 {"left", "65536"},
+		 "leave out units, rows, cols and memory_bytes"},
+	};
+	struct ort_factory *f = factory_make();
+	struct session s;
+
+	(void)state;
+	ok(session_make(&s, f, "ep.context_enable", "0"));
+	f->ReleaseEp(f, s.ep);
+	fails(session_make(&s, f, "ep.context_enable", "1"), ORT_ERROR_FAIL,
+	      "writes no compiled models; its option cache_dir");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct host_options o = options_of(NULL, NULL);
+		struct ort_ep *ep;
+
+		for (uint32_t k = 0; k < 3 && bad[i].keys[k]; k++) {
+			o.keys[o.count] = bad[i].keys[k];
+			o.values[o.count++] = bad[i].values[k];
+		}
+		fails(f->CreateEp(f, NULL, NULL, 1, (const void *)&o, NULL, &ep),
+		      ORT_ERROR_FAIL, bad[i].what);
+		assert_null(ep);
 	}
 	ok(release(f));
 }
@@ -458,7 +501,9 @@ static void test_split(void **state)
 	for (uint32_t i = 0; i < sizeof(x); i++)
 		x[i] = (uint8_t)(i * 151 % 256);
 	for (int integers = 0; integers < 2; integers++) {
-		struct host_context c = {.in = {{.data = x}}, .in_count = 1};
+		struct host_context c = {
+			.in = {{.data = x, .dims = {1, C, H, H}, .rank = 4}},
+			.in_count = 1};
 		struct session s;
 
 		g = (struct host_graph){0};
@@ -501,6 +546,59 @@ static void test_split_left(void **state)
 	if (!strstr(host_log(), "1 Split ('f1' is needed in float32)"))
 		fail_msg("the summary");
 	f->ReleaseEp(f, s.ep);
+	ok(release(f));
+}
+
+/* Where the runtime's windows of SAME are others than those of the schema, the pool is
+ * the CPU's: with a stride beyond the kernel, and with a shape that is another one. */
+static void test_pools(void **state)
+{
+	static const struct {
+		int64_t kernel, stride, size; /* of the result */
+		const char *why;
+	} cases[] = {{2, 2, 3, NULL},
+		     {2, 4, 2, NULL},
+		     {1, 3, 2, "auto_pad would be negative"},
+		     {2, 2, 4, "its shape is not that of auto_pad"}};
+	struct ort_factory *f = factory_make();
+	static struct host_graph g;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int64_t size = cases[i].size, k = cases[i].kernel, s = cases[i].stride;
+		const int64_t dims[] = {1, C, size, size};
+		struct host_value *x, *xs, *xz, *y, *q;
+		struct host_node *n;
+		struct session session;
+		const char *log;
+
+		g = (struct host_graph){0};
+		x = host_value(&g, "x", ORT_TYPE_UINT8, 4, image, NULL);
+		xs = constant(&g, "xs", ORT_TYPE_FLOAT, 1, &x_scale);
+		xz = constant(&g, "xz", ORT_TYPE_UINT8, 1, &x_zero);
+		y = host_value(&g, "y", ORT_TYPE_FLOAT, 4, dims, NULL);
+		q = host_value(&g, "q", ORT_TYPE_UINT8, 4, dims, NULL);
+		x = dequantize(&g, "xf", x, xs, xz, false);
+		n = host_node(&g, "AveragePool", 1, &x, y);
+		n->attrs[0] = (struct host_attr){.name = "kernel_shape",
+						 .type = ORT_ATTR_INTS,
+						 {k, k},
+						 .count = 2};
+		n->attrs[1] = (struct host_attr){
+			.name = "strides", .type = ORT_ATTR_INTS, {s, s}, .count = 2};
+		n->attrs[2] = (struct host_attr){.name = "auto_pad",
+						 .type = ORT_ATTR_STRING,
+						 .text = "SAME_UPPER"};
+		host_node(&g, "QuantizeLinear", 3, (struct host_value *[]){y, xs, xz}, q);
+		q->output = true;
+		ok(session_make(&session, f, NULL, NULL));
+		ok(claim(&session, &g));
+		log = host_log();
+		if (session.support.count != !cases[i].why ||
+		    (cases[i].why && !strstr(log, cases[i].why)))
+			fail_msg("case %zu: %s", i, log);
+		f->ReleaseEp(f, session.ep);
+	}
 	ok(release(f));
 }
 
@@ -585,6 +683,37 @@ static void test_nothing(void **state)
 	assert_int_equal(s.support.count, 0);
 	if (!strstr(host_log(), "the scale of 'x' is float16"))
 		fail_msg("the summary");
+	f->ReleaseEp(f, s.ep);
+	ok(release(f));
+}
+
+/* The summary counts what it does not name, and log=2 names each, whether somebody asked
+ * for it or not. */
+static void test_left(void **state)
+{
+	static const char *const types[] = {"Sin", "Cos", "Tan", "Exp", "Log"};
+	struct ort_factory *f = factory_make();
+	static struct host_graph g;
+	struct host_value *x, *y;
+	struct session s;
+	const char *log;
+
+	(void)state;
+	g = (struct host_graph){0};
+	x = host_value(&g, "x", ORT_TYPE_FLOAT, 4, image, NULL);
+	for (uint32_t i = 0; i < 5; i++) {
+		y = host_value(&g, types[i], ORT_TYPE_FLOAT, 4, image, NULL);
+		host_node(&g, types[i], 1, &x, y);
+		x = y;
+	}
+	x->output = true;
+	ok(session_make(&s, f, PREFIX "log", "2"));
+	ok(claim(&s, &g));
+	assert_int_equal(s.support.count, 0);
+	log = host_log();
+	if (!strstr(log, "1 Tan (") || !strstr(log, "), and 2 more (log=2 lists them)") ||
+	    !strstr(log, "node 4 (Log) stays on the CPU: not between quantized values"))
+		fail_msg("%s", log);
 	f->ReleaseEp(f, s.ep);
 	ok(release(f));
 }
@@ -736,6 +865,96 @@ static void test_threads(void **state)
 }
 
 /* A target that is no NPU fails the session at its compilation, with the reason. */
+/* A partition of the graph that the quota does not hold is the CPU's, and one that it
+ * holds once is so for one session only. */
+static void test_memory(void **state)
+{
+	struct ort_factory *f = factory_make();
+	static struct host_graph g;
+	struct session s, second;
+	const char *quota = PREFIX "memory_bytes", *log;
+
+	(void)state;
+	g = (struct host_graph){0};
+	conv(&g)->output = true;
+	ok(session_make(&s, f, quota, "256"));
+	ok(claim(&s, &g));
+	assert_int_equal(s.support.count, 0);
+	log = host_log();
+	if (!strstr(log, "of 0.2 KiB are in use; give the partition more memory_bytes), "
+			 "1 Relu (it takes"))
+		fail_msg("%s", log);
+	f->ReleaseEp(f, s.ep);
+	ok(session_make(&s, f, quota, "2048"));
+	ok(session_make(&second, f, quota, "2048"));
+	ok(claim(&s, &g));
+	ok(claim(&second, &g));
+	assert_int_equal(second.support.count, 1);
+	ok(compile(&s, &g));
+	fails(compile(&second, &g), ORT_ERROR_FAIL, "KiB of device memory");
+	second.ep->ReleaseNodeComputeInfos(second.ep, second.infos, 0);
+	f->ReleaseEp(f, second.ep);
+	runs(&s, 1);
+	release_kernels(&s);
+	ok(compile(&s, &g));
+	session_close(&s);
+	(void)host_log();
+	ok(release(f));
+}
+
+/* A tensor that is shorter than the graph says is not read beyond its end. */
+static void test_short_input(void **state)
+{
+	struct ort_factory *f = factory_make();
+	struct host_context c = {.in_count = 1};
+	static struct host_graph g;
+	struct session s;
+
+	(void)state;
+	g = (struct host_graph){0};
+	conv(&g)->output = true;
+	session_open(&s, f, &g);
+	c.in[0] =
+		(struct host_tensor){.data = malloc(1), .dims = {1, 1, 1, 1}, .rank = 4};
+	assert_non_null(c.in[0].data);
+	fails(s.infos[0]->Compute(s.infos[0], s.states[0], (void *)&c), ORT_ERROR_FAIL,
+	      "input 0 has 1 elements; its shape in the model has 75");
+	free(c.in[0].data);
+	runs(&s, 1);
+	session_close(&s);
+	ok(release(f));
+}
+
+/* A session that a child makes with the options of its parent's has a device of its own.
+ */
+static void test_fork(void **state)
+{
+	struct ort_factory *f = factory_make();
+	static struct host_graph g;
+	struct session s, child;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	g = (struct host_graph){0};
+	conv(&g)->output = true;
+	session_open(&s, f, &g);
+	pid = fork();
+	if (pid == 0) {
+		alarm(30);
+		if (!run(&s, 1))
+			_exit(2);
+		session_open(&child, f, &g);
+		_exit(run(&child, 2) ? 3 : 0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	runs(&s, 3);
+	session_close(&s);
+	ok(release(f));
+}
+
 static void test_target(void **state)
 {
 	struct ort_factory *f = factory_make();
@@ -768,16 +987,22 @@ int main(void)
 		cmocka_unit_test_teardown(test_old, tear_down),
 		cmocka_unit_test_teardown(test_factory, tear_down),
 		cmocka_unit_test_teardown(test_options, tear_down),
+		cmocka_unit_test_teardown(test_option_pairs, tear_down),
 		cmocka_unit_test_teardown(test_conv, tear_down),
 		cmocka_unit_test_teardown(test_split, tear_down),
 		cmocka_unit_test_teardown(test_split_left, tear_down),
+		cmocka_unit_test_teardown(test_pools, tear_down),
 		cmocka_unit_test_teardown(test_convex, tear_down),
 		cmocka_unit_test_teardown(test_nothing, tear_down),
+		cmocka_unit_test_teardown(test_left, tear_down),
 		cmocka_unit_test_teardown(test_failures, tear_down),
 		cmocka_unit_test_teardown(test_compute_fails, tear_down),
 		cmocka_unit_test_teardown(test_dynamic, tear_down),
 		cmocka_unit_test_teardown(test_order, tear_down),
 		cmocka_unit_test_teardown(test_threads, tear_down),
+		cmocka_unit_test_teardown(test_memory, tear_down),
+		cmocka_unit_test_teardown(test_short_input, tear_down),
+		cmocka_unit_test_teardown(test_fork, tear_down),
 		cmocka_unit_test_teardown(test_target, tear_down),
 	};
 

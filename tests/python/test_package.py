@@ -997,12 +997,20 @@ class Delegate(unittest.TestCase):
         os.environ.pop("ACCELHAL_TFLITE_LIBRARY", None)
 
     def test_options(self):
-        os.environ["ACCELHAL_TFLITE_LIBRARY"] = "/some/delegate.so"
+        delegate = os.path.join(os.path.dirname(os.environ["ACCELHAL_LIBRARY"]),
+                                "libaccelhal_tflite.so")
+        os.environ["ACCELHAL_TFLITE_LIBRARY"] = delegate
         self.assertEqual(self.tflite.load_delegate("npu:0", units=4, class_="latency"), "delegate")
         self.tflite.load_delegate()
         self.assertEqual(self.given, [
-            ("/some/delegate.so", {"units": 4, "class": "latency", "target": "npu:0"}),
-            ("/some/delegate.so", {})])
+            (delegate, {"units": 4, "class": "latency", "target": "npu:0"}), (delegate, {})])
+
+    def test_named(self):
+        """A file that is missing, and one that is no delegate."""
+        for named in ("/nonexistent.so", os.environ["ACCELHAL_LIBRARY"]):
+            os.environ["ACCELHAL_TFLITE_LIBRARY"] = named
+            with self.assertRaisesRegex(ImportError, f"ACCELHAL_TFLITE_LIBRARY is {named}: "):
+                self.tflite.load_delegate()
 
     def test_beside(self):
         """Where $ACCELHAL_LIBRARY names a file, the delegate is in its folder."""
@@ -1057,17 +1065,28 @@ class Provider(unittest.TestCase):
                         for name in ("CPUExecutionProvider", self.module.PROVIDER)]
 
     def test_options(self):
-        os.environ["ACCELHAL_ONNXRUNTIME_LIBRARY"] = "/some/provider.so"
-        self.module.session_options("npu:0", units=4, strict=1)
+        provider = self.beside()
+        os.environ["ACCELHAL_ONNXRUNTIME_LIBRARY"] = os.path.relpath(provider)
+        self.module.session_options("npu:0", units=4, strict=True)
         self.module.session_options()  # registered already
         ours = self.devices[1:]
         self.assertEqual(self.given, [
-            ("accelhal", "/some/provider.so"),
+            ("accelhal", provider),
             (ours, {"units": "4", "strict": "1", "target": "npu:0"}), (ours, {})])
 
+    def beside(self):
+        return os.path.join(os.path.dirname(os.path.abspath(os.environ["ACCELHAL_LIBRARY"])),
+                            "libaccelhal_onnxruntime.so")
+
+    def test_named(self):
+        """A file that is missing, and one that is no provider."""
+        for named in ("/nonexistent.so", os.environ["ACCELHAL_LIBRARY"]):
+            os.environ["ACCELHAL_ONNXRUNTIME_LIBRARY"] = named
+            with self.assertRaisesRegex(ImportError, f"ONNXRUNTIME_LIBRARY is {named}: "):
+                self.module.session_options()
+
     def test_library(self):
-        beside = os.path.join(os.path.dirname(os.path.abspath(os.environ["ACCELHAL_LIBRARY"])),
-                              "libaccelhal_onnxruntime.so")
+        beside = self.beside()
         self.assertEqual(self.module.get_library_path(), beside)
         found, self.module.NAME = self.module.NAME, "libaccelhal_none.so"
         try:

@@ -368,7 +368,8 @@ static const struct bad_option {
 	{"log=3", NULL, "option log=3: must be 0 (summary), 1"},
 	{"exclude=CONV_9D", NULL, "option exclude=CONV_9D: 'CONV_9D' is no operator"},
 	{"units=4", "rows=2", "option units=4: cannot be combined with rows=2"},
-	{"rows=2", NULL, "options rows=2, cols=0: a rectangle needs both"},
+	{"rows=2", NULL, "options rows=2, cols=0, row=0, col=0: a rectangle needs"},
+	{"row=3", NULL, "options rows=0, cols=0, row=3, col=0: a rectangle needs"},
 	{"partition=left", "units=3", "option partition=left: its section says"},
 	{"partition=left", NULL, "left"},
 	{"units=100000", NULL, "100000"},
@@ -481,6 +482,20 @@ static void summary(void **state)
 	open_graph(h, d);
 	assert_text(text, "1 of 1 nodes, 64 of 64 MACs in 1 partition on npu:0");
 	assert_text(text, "nothing stays on the CPU\n");
+	host_free(h);
+	plugin_destroy(d);
+}
+
+/* What stays for the same reason has it once. */
+static void summary_of_one_reason(void **state)
+{
+	struct tfl_delegate *d = create("exclude=0,1,2", NULL);
+	struct host *h = graph(HOST_NOW, "3m5");
+
+	(void)state;
+	assert_int_equal(apply(h, d), TFL_OK);
+	assert_text(text,
+		    "; the CPU keeps 2 CONV_2D, 1 CUSTOM Mirror (option exclude)\n");
 	host_free(h);
 	plugin_destroy(d);
 }
@@ -667,7 +682,7 @@ static void memory_is_short(void **state)
 	(void)state;
 	assert_int_equal(apply(h, d), TFL_OK);
 	assert_text(text, "WARNING: accelhal: 0 of 1 nodes");
-	assert_text(text, "MiB of device memory, and 0.00 of 0.19 MiB are in use");
+	assert_text(text, "KiB of device memory, and 0.0 of 192.0 KiB are in use");
 	assert_parts(h, 0, 1, 0);
 	host_free(h);
 	plugin_destroy(d);
@@ -1005,6 +1020,25 @@ static void two_delegates_on_one_device(void **state)
 	plugin_destroy(a);
 }
 
+/* What another delegate of ours has is not on the CPU, and no reason to refuse. */
+static void two_delegates_in_one_graph(void **state)
+{
+	struct tfl_delegate *a = create("units=128", "exclude=1"),
+			    *b = create("units=128", "strict=1");
+	struct host *h = graph(HOST_NOW, "35");
+
+	(void)state;
+	assert_int_equal(apply(h, a), TFL_OK);
+	assert_text(text, "1 of 2 nodes");
+	open_graph(h, b);
+	assert_text(text, "INFO: accelhal: 1 of 1 nodes, 64 of 64 MACs in 1 partition");
+	assert_text(text, "; nothing stays on the CPU\n");
+	assert_int_equal(wrong(h, "35", 1), 0);
+	host_free(h);
+	plugin_destroy(a);
+	plugin_destroy(b);
+}
+
 #define THREADS 3
 #define ROUNDS  10
 
@@ -1228,6 +1262,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(good_options),
 		cmocka_unit_test(target_with_at),
 		cmocka_unit_test(summary),
+		cmocka_unit_test(summary_of_one_reason),
 		cmocka_unit_test(logged),
 		cmocka_unit_test(strict_names_leftovers),
 		cmocka_unit_test(excluded),
@@ -1245,6 +1280,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(shapes_of_floats),
 		cmocka_unit_test(open_sizes),
 		cmocka_unit_test(two_delegates_on_one_device),
+		cmocka_unit_test(two_delegates_in_one_graph),
 		cmocka_unit_test(interpreters_in_threads),
 		cmocka_unit_test(device_fails_in_invoke),
 		cmocka_unit_test(refused_after_fork),

@@ -432,6 +432,8 @@ static void false_machines(void **state)
 	} cases[] = {
 		{NPU_GLB_ID_ADDR, 0x4e505531, -EPROTO, "machine 0x4e505531 version"},
 		{NPU_GLB_VERSION_ADDR, 77, -EPROTO, "version 77; this backend needs"},
+		/* Without F_ONCE, which it would ignore. */
+		{NPU_GLB_VERSION_ADDR, 1, -EPROTO, "from this version's sources"},
 		{NPU_GLB_SHAPE_ADDR, 0, -EPROTO, "reports 0x0 units and 0 slots"},
 		{NPU_GLB_HASH_ADDR, 0, -EIO, "support 6 channels with a granule of 2048"},
 	};

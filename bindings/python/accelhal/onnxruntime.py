@@ -22,7 +22,11 @@ def get_library_path():
     else as the loader finds it; ImportError when it is nowhere."""
     named = os.environ.get("ACCELHAL_ONNXRUNTIME_LIBRARY")
     if named:
-        return named
+        try:
+            getattr(ctypes.CDLL(named), "CreateEpFactories")
+        except (OSError, AttributeError) as problem:
+            raise ImportError(f"ACCELHAL_ONNXRUNTIME_LIBRARY is {named}: {problem}") from None
+        return os.path.abspath(named) if os.sep in named else _loaded_from()
     tried = []
     for path in (_beside(), NAME):
         if path is None:
@@ -79,9 +83,11 @@ def session_options(target=None, options=None, **provider):
     provider: units=128, strict=1, log=2 ... as docs/onnxruntime.md lists them.
     """
     import onnxruntime
-    given = {key: str(value) for key, value in provider.items()}
+    given = {key: str(int(value)) if isinstance(value, bool) else str(value)
+             for key, value in provider.items()}
     if target is not None:
         given["target"] = target
     options = options or onnxruntime.SessionOptions()
-    options.add_provider_for_devices(register(), given)
+    # One device: a program may have registered the library under two names.
+    options.add_provider_for_devices(register()[:1], given)
     return options

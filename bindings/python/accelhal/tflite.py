@@ -26,6 +26,10 @@ def library():
     as the loader finds it; ImportError when it is nowhere."""
     named = os.environ.get("ACCELHAL_TFLITE_LIBRARY")
     if named:
+        try:
+            getattr(ctypes.CDLL(named), "tflite_plugin_create_delegate")
+        except (OSError, AttributeError) as problem:
+            raise ImportError(f"ACCELHAL_TFLITE_LIBRARY is {named}: {problem}") from None
         return named
     tried = []
     for path in (_beside(), NAME):
@@ -66,6 +70,7 @@ def load_delegate(target=None, **options):
     target: as of accelhal.open(); None: what the configuration selects, else npu:0.
     options: units=128, strict=1, log=1 ... as docs/tflite.md lists them; class_ stands for
     class.  ValueError: an option is wrong, or the device cannot be opened; the text says why.
+    ImportError: there is no such library, or no runtime.
     """
     given = {key.rstrip("_"): value for key, value in options.items()}
     if target is not None:
