@@ -127,6 +127,9 @@ static void limit_stopped(struct hal_device *dev)
 		dev->partition_inflight = INFLIGHT_STOPPED;
 }
 
+/* Values of caller_turns. */
+enum { TURNS_NEVER, TURNS_AFTER_PAUSES, TURNS_ALWAYS };
+
 /* Copy options of section [hal] to dev. */
 static int core_values(struct hal_device *dev, const struct opened *o)
 {
@@ -137,6 +140,8 @@ static int core_values(struct hal_device *dev, const struct opened *o)
 	/* With one command of each queue, two queues still run side by side. */
 	dev->partition_inflight = inflight_of(o, "partition_inflight", 2);
 	dev->spin_ns = (uint64_t)option_int(c, "spin_us") * 1000;
+	dev->lent.often_ns =
+		option_int(c, "caller_turns") == TURNS_AFTER_PAUSES ? dev->spin_ns : 0;
 	dev->space.compact = (uint32_t)option_int(c, "compact");
 	dev->space.oversubscribe = option_int(c, "oversubscribe") != 0;
 	if ((dev->queue_slots & (dev->queue_slots - 1)) != 0)
@@ -242,7 +247,7 @@ static int backend_start(struct hal_device *dev, uint32_t index)
 	dev->virtual_clock = clock != NULL && strcmp(clock, "virtual") == 0;
 	dev->side_by_side = (o->backend->table.flags & HAL_BK_SIDE_BY_SIDE) != 0;
 	dev->lends = (o->backend->table.flags & HAL_BK_ANY_THREAD) != 0 &&
-		     option_int(o->core_cfg, "caller_turns") != 0;
+		     option_int(o->core_cfg, "caller_turns") != TURNS_NEVER;
 	err = layers_open(dev, &o->cfg, o->backend, o->bk_cfg, index, &o->layers);
 	if (err != 0) {
 		dev->bk = NULL;

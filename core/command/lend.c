@@ -58,13 +58,30 @@ void lend_end(struct hal_device *dev)
 	}
 }
 
+/* Return whether submissions, of which the caller has just served one, come so often that
+ * the engine's thread would not fall asleep between them, and long enough to wake it. */
+static bool comes_often(struct hal_device *dev)
+{
+	const uint64_t before = dev->lent.submitted_ns;
+
+	dev->lent.submitted_ns = dev->now;
+	if (dev->now - before >= dev->lent.often_ns) {
+		dev->lent.often = 0;
+		return false;
+	}
+	return ++dev->lent.often == LENT_OFTEN;
+}
+
 bool lend_post(struct hal_device *dev, struct message *msg)
 {
 	if (lend_wasted || !engine_borrow(dev))
 		return false;
 	(void)inbox_add(&dev->inbox, msg);
 	(void)engine_turn(dev, 0, false);
-	lend_end(dev);
+	if (UNLIKELY(comes_often(dev)))
+		engine_hand_over(dev);
+	else
+		lend_end(dev);
 	return true;
 }
 

@@ -12,6 +12,10 @@
  * command that nothing in this process waits for stays with the device ("owed"): whoever
  * wants to know of it becomes the engine again.  Meanwhile the engine's thread naps, 1 ms
  * at a time, and looks after what callers have left.
+ *
+ * A turn makes hal_submit longer than it is if the engine's thread is awake.  So a caller
+ * also hands the engine over if submissions follow one another faster than its thread
+ * would fall asleep (.often_ns).
  */
 #ifndef HAL_COMMAND_LEND_H
 #define HAL_COMMAND_LEND_H

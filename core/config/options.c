@@ -59,9 +59,9 @@ const struct hal_option_def core_options[] = {
 	{"spin_us", HAL_OPTION_INT, 0, 1000000, NULL, "8",
 	 "clock=real: longest time, in us, that an idle engine polls before it "
 	 "sleeps"},
-	{"caller_turns", HAL_OPTION_BOOL, 0, 0, NULL, "no",
-	 "clock=real: while the engine sleeps, hal_submit and hal_wait do its work on "
-	 "the calling thread, if the backend permits it"},
+	{"caller_turns", HAL_OPTION_ENUM, 0, 0, "no|pauses|always", "pauses",
+	 "clock=real: threads in hal_submit and hal_wait do the work of an engine that "
+	 "sleeps, if the backend permits it; pauses: until work comes within spin_us"},
 };
 const uint32_t core_option_count = ARRAY_LENGTH(core_options);
 

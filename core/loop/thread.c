@@ -205,7 +205,13 @@ static void rest(struct hal_device *dev, struct spin *spins, struct naps *naps)
 	}
 	came = spin_until(dev, now, spin_end) ? monotonic_ns()
 					      : sleep_until_woken(dev, naps, until);
-	spin_learn(p, came >= now ? came - now : SPIN_UNKNOWN, dev->spin_ns);
+	if (UNLIKELY(dev->lent.often == LENT_OFTEN)) {
+		/* What came during the sleep was for callers, and came often. */
+		dev->lent.often = 0;
+		p->ns = dev->spin_ns;
+	} else {
+		spin_learn(p, came >= now ? came - now : SPIN_UNKNOWN, dev->spin_ns);
+	}
 }
 
 static void *engine_main(void *arg)

@@ -42,6 +42,8 @@
  *   C5  if the inbox is not empty, go on at C1
  *   C6  owed, and the thread does not nap? then wake
  *
+ * Instead of C3 a caller may set "sleeping" to 0 at any time, and then wake the thread.
+ *
  * C3 to C5 are E1 to E3.  Senders that find "lent" or "recalled" at W7 need not wake
  * anyone.  The caller leaves "owed" if the device still has a command of it that nobody
  * else needs; the engine's thread then looks after the device within a nap's time.

@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "command/lend.h"
 #include "command/timeline.h"
 #include "loop/device.h"
 #include "tier.h"
@@ -382,6 +383,68 @@ static void woken_at_a_time(void **state)
 		assert_in_range(atomic_load(&r.dev->woken_ns), before,
 				(uint64_t)now_ns());
 	}
+	ref_close(&r);
+}
+
+/* Wait until the engine's thread sleeps, and let this one take its turns whatever became
+ * of its waits.  Return how often callers have been the engine. */
+static unsigned int turns_when_asleep(struct ref *r)
+{
+	lend_wasted = false;
+	while (atomic_load(&r->dev->inbox.sleeping) != ENGINE_ASLEEP)
+		sched_yield();
+	return atomic_load(&r->dev->lent.count);
+}
+
+/* A command goes through the queue, and this thread does not sleep. */
+static void works_looking(struct hal_queue *q)
+{
+	struct hal_point p;
+
+	OK(submit_nop(q, &p));
+	while (hal_timeline_get_value(p.timeline, NULL) < p.value)
+		;
+}
+
+/* Submissions that keep the engine's thread awake wake it, too. */
+static void often_wakes_the_engine(void **state)
+{
+	static const char *const options[] = {"hal.spin_us=100000", NULL};
+	unsigned int before;
+	struct ref r;
+
+	(void)state;
+	ref_open_with(&r, "ref?clock=real", options);
+	before = turns_when_asleep(&r);
+	for (int i = 0; i < 10000; i++)
+		works_looking(r.q);
+	assert_in_range(atomic_load(&r.dev->lent.count) - before, 1, 4 * LENT_OFTEN);
+	ref_close(&r);
+}
+
+/* Those with pauses between them are served by callers, and do not. */
+static void pauses_wake_nobody(void **state)
+{
+	static const char *const options[] = {"hal.spin_us=1", NULL};
+	enum { TIMES = 500 };
+	unsigned int before, woken = 0;
+	struct ref r;
+
+	(void)state;
+	ref_open_with(&r, "ref?clock=real", options);
+	before = turns_when_asleep(&r);
+	for (int i = 0; i < TIMES; i++) {
+		int64_t until = now_ns() + 20000;
+		uint64_t woken_ns = atomic_load(&r.dev->woken_ns);
+
+		while (now_ns() < until)
+			;
+		works_looking(r.q);
+		woken += atomic_load(&r.dev->woken_ns) != woken_ns;
+	}
+	assert_true(atomic_load(&r.dev->lent.count) - before >= TIMES / 2);
+	/* The thread ends naps, and may fall asleep just as it gets a message. */
+	assert_true(woken < TIMES / LENT_OFTEN / 2);
 	ref_close(&r);
 }
 
@@ -1354,6 +1417,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(readers_starve_nobody),
 		cmocka_unit_test(readers_keep_nobody_out),
 		cmocka_unit_test(woken_at_a_time),
+		cmocka_unit_test(often_wakes_the_engine),
+		cmocka_unit_test(pauses_wake_nobody),
 		cmocka_unit_test(one_at_a_time_stays_awake),
 		cmocka_unit_test(cancelled_while_waiting),
 		cmocka_unit_test(cancelled_while_lending),

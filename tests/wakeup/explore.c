@@ -248,6 +248,8 @@ enum plant {
 	NO_LENT,   /* a sender takes the engine from a caller */
 	NO_OWED,   /* a waiter does not look whether a command is owed */
 	OWES_WAITED, /* a command is owed that is waited for */
+	NO_HANDED,   /* the engine is handed over, and its thread not woken */
+	LATE_HANDED, /* that thread is woken before it is the engine */
 };
 
 enum memory { TSO, ARM };
@@ -264,6 +266,7 @@ struct scenario {
 	bool lends;     /* senders may be the engine, and wait for their last record */
 	bool leaves;    /* sender 0 does not wait */
 	bool onlooker;  /* sender 1 sends nothing, and waits for the record of sender 0 */
+	bool often;     /* who submits may hand the engine over whatever is left */
 	uint8_t slow;   /* times that a poll finds nothing, though there is a command */
 	uint8_t timers; /* times it wakes by itself */
 };
@@ -740,17 +743,28 @@ static bool leaves_work(void)
 	return plant != OWES_WAITED && fetch(WAITED_FOR, 0) != 0;
 }
 
-/* As lend_end, engine_return and engine_hand_over.  Return false if it is still the
- * engine. */
-static bool gives_back(void)
+/* As engine_hand_over. */
+static void hands_over(void)
+{
+	if (plant == LATE_HANDED)
+		(void)happened(WAKE, 0, 0, 0);
+	inbox_hand_over(&shared.box);
+	if (plant != NO_HANDED && plant != LATE_HANDED)
+		(void)happened(WAKE, 0, 0, 0);
+}
+
+/* As lend_end, or lend_post if submits, engine_return and engine_hand_over.  Return false
+ * if it is still the engine. */
+static bool gives_back(bool submits)
 {
 	unsigned int owed = in_flight(), how;
-	bool work = leaves_work();
+	/* comes_often: it may be so at any time. */
+	bool work = (submits && scenario->often && happened(CHOICE, 0, 0, 0) != 0) ||
+		    leaves_work();
 
 	note(LEAVES, 0, 0);
 	if (work) {
-		inbox_hand_over(&shared.box);
-		(void)happened(WAKE, 0, 0, 0);
+		hands_over();
 		return true;
 	}
 	how = returns(owed != 0 ? ENGINE_OWED : ENGINE_ASLEEP);
@@ -836,7 +850,7 @@ static enum phase caller(unsigned int i, unsigned int round, enum phase phase)
 		(void)turns();
 		return GIVES;
 	case GIVES:
-		if (!gives_back())
+		if (!gives_back(!waits))
 			return HOLDS;
 		return waits ? QUIET : TURN;
 	default:
@@ -1481,6 +1495,18 @@ static const struct scenario scenarios[] = {
 	 .plain = true,
 	 .lends = true,
 	 .leaves = true},
+	{.name = "a caller who comes often, two records",
+	 .records = {2, 0},
+	 .lends = true,
+	 .often = true,
+	 .slow = 1},
+	{.name = "a caller who comes often and leaves, and a plain message",
+	 .records = {1, 1},
+	 .plain = true,
+	 .lends = true,
+	 .leaves = true,
+	 .often = true,
+	 .slow = 1},
 };
 
 static const char *const memories[] = {"tso", "arm"};
@@ -1560,6 +1586,14 @@ static const struct planted {
 	 "a command that is waited for is owed",
 	 {true, true},
 	 "the engine's thread finds it at the end of its nap; it only comes later"},
+	{NO_HANDED,
+	 "the engine is handed over, and its thread not woken",
+	 {false, false},
+	 NULL},
+	{LATE_HANDED,
+	 "that thread is woken before it is the engine",
+	 {false, false},
+	 NULL},
 };
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))

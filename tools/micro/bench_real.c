@@ -683,7 +683,7 @@ static int run_pauses(struct real *r)
 	const unsigned int count = (unsigned int)(r->ns / 1000000) + 1;
 	double ns[ROUNDS_MAX], slept[ROUNDS_MAX];
 
-	if (open_real(r, "ref?clock=real&hal.caller_turns=yes", 10000, 1) != 0)
+	if (open_real(r, "ref?clock=real", 10000, 1) != 0)
 		return TOOL_FAILED;
 	pin_all();
 	for (unsigned int i = 0; i < r->rounds; i++) {
