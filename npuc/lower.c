@@ -303,10 +303,11 @@ int npuc_note(struct lowered *l, uint32_t layer, int rc)
 	struct npuc_report *r = l->report;
 	struct npuc_obstacle *o;
 	char name[NPUC_OPERATOR_NAME] = "";
-	const char *text = l->why + strlen(l->m->file) + 2; /* "file: " */
+	const char *text;
 
 	if (!rc || !r || rc == -ENOMEM)
 		return rc;
+	text = l->why + strlen(l->m->file) + 2; /* "file: " */
 	if (layer != NPUC_NONE) {
 		lower_operator_name(&l->m->ops[layer], name);
 		text = l->reason;
