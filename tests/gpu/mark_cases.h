@@ -9,6 +9,7 @@
 #ifndef TESTS_GPU_MARK_CASES_H
 #define TESTS_GPU_MARK_CASES_H
 
+#include "ends.h"
 #include "queues.h"
 
 #define DEEP 32u /* in flight */
@@ -33,7 +34,7 @@ static void submit_many(struct rig *r, uint32_t first, uint32_t count, uint64_t 
  */
 static void ends(struct rig *r, uint32_t first, uint32_t count, struct hal_bk_event *ev)
 {
-	uint32_t n = 0, i;
+	uint32_t n = 0;
 
 	while (n < count) {
 		const int got = b->hot.poll(r->dev, UINT64_MAX, ev + n, count - n);
@@ -42,14 +43,7 @@ static void ends(struct rig *r, uint32_t first, uint32_t count, struct hal_bk_ev
 			fail_msg("%u of %u ended, then poll is %d", n, count, got);
 		n += (uint32_t)got;
 	}
-	for (i = 0; i < count; i++) {
-		assert_int_equal(ev[i].kind, HAL_BK_DONE);
-		assert_int_equal(ev[i].cookie, first + i);
-		assert_int_equal(ev[i].status, 0);
-		assert_true(ev[i].end_ns >= ev[i].start_ns);
-		if (i)
-			assert_true(ev[i].start_ns >= ev[i - 1].end_ns);
-	}
+	assert_ends(ev, first, count);
 }
 
 /* Open it, and have work measured: launches that follow are marked together. */

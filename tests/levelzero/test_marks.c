@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "backends/levelzero/internal.h"
+#include "tests/gpu/ends.h"
 
 enum { DEEP = 32, EACH = 8, BYTES = 8192, QUEUES = 3, MS = 1000000 };
 enum { WORK, WILD, NEVER, IOTA, KERNELS };
@@ -161,18 +162,11 @@ static uint32_t poll(struct rig *r, struct hal_bk_event *ev, uint32_t max)
  */
 static void ends(struct rig *r, uint32_t first, uint32_t count, struct hal_bk_event *ev)
 {
-	uint32_t n = 0, i;
+	uint32_t n = 0;
 
 	while (n < count)
 		n += poll(r, ev + n, count - n);
-	for (i = 0; i < count; i++) {
-		assert_int_equal(ev[i].kind, HAL_BK_DONE);
-		assert_int_equal(ev[i].cookie, first + i);
-		assert_int_equal(ev[i].status, 0);
-		assert_true(ev[i].end_ns >= ev[i].start_ns);
-		if (i)
-			assert_true(ev[i].start_ns >= ev[i - 1].end_ns);
-	}
+	assert_ends(ev, first, count);
 }
 
 /* Open it, and have work measured: launches that follow share marks. */
