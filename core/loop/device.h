@@ -318,11 +318,10 @@ struct hal_device {
 		atomic_uint count; /* times that a caller became the engine; may wrap */
 		/* The thread's sleep ends within NAP_NS. */
 		atomic_bool naps;
-		/* Submissions at shorter intervals wake the thread; 0: never.  Constant.
-		 */
+		/* Constant.  Submissions at shorter intervals wake the thread. */
 		uint64_t often_ns;
-		uint64_t
-			submitted_ns; /* device time of the last one served by a caller */
+		/* Device time of the last submission that a caller served. */
+		uint64_t submitted_ns;
 		uint32_t often; /* how many in a row came that fast, up to LENT_OFTEN */
 		uint64_t timer_ns;   /* .timer_ns when the thread fell asleep */
 		bool watch_possible; /* .watch.possible, which is false in these turns */

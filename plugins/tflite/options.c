@@ -304,8 +304,7 @@ int options_check(const struct options *o, char why[NPUC_WHY])
 	else if (rectangle && (!o->rows || !o->cols))
 		snprintf(why, NPUC_WHY,
 			 "options rows=%u, cols=%u, row=%u, col=%u: a rectangle needs "
-			 "rows "
-			 "and cols; give units=N for N units at any place",
+			 "rows and cols; give units=N for N units at any place",
 			 o->rows, o->cols, o->row, o->col);
 	return why[0] ? -EINVAL : 0;
 }
